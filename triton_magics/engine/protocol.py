@@ -1,0 +1,251 @@
+"""What the engine and a worker say to each other: framed JSON, checked at both ends.
+
+A frame is four bytes of length (big-endian) and that many bytes of UTF-8 JSON. The engine sends jobs;
+a worker sends `ready`, `progress` and one `reply` for each job, each with the job's nonce. Nothing is
+unpickled, ever.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from triton_magics.model import (
+    Benchmark,
+    CaseResult,
+    Compilation,
+    DeviceKind,
+    Environment,
+    RunResult,
+    Timing,
+    Validation,
+    Value,
+)
+
+MAX_FRAME_BYTES = 16 * 2**20
+HEADER = struct.Struct(">I")
+Mode = Literal["gpu", "interpreter", "compiler"]
+
+
+class OpRef(Value):
+    """An op to be loaded: a built-in by its name, or the user's own by its file and sha256."""
+
+    name: str
+    path: str | None = None
+    sha256: str | None = None
+
+
+class VersionRef(Value):
+    """A version to be loaded by its path; the hash must match the file's body."""
+
+    version: str
+    attempt: int
+    path: str
+    sha256: str
+    entry: str
+    header_lines: int
+    cell_offset: int
+    shown_path: str
+
+
+class ValidateJob(Value):
+    """Is this version right?"""
+
+    kind: Literal["validate"] = "validate"
+    op: OpRef
+    version: VersionRef
+    dtypes: tuple[str, ...] | None = None
+    plan: Literal["full", "quick"] = "full"
+    shapes: tuple[tuple[int, ...], ...] = ()
+    seed: int
+    rtol: float | None = None
+    atol: float | None = None
+    budget_s: float | None = None
+
+
+class BenchJob(Value):
+    """How fast are these versions, beside torch?"""
+
+    kind: Literal["bench"] = "bench"
+    op: OpRef
+    versions: tuple[VersionRef, ...]
+    sizes: tuple[str, ...]
+    runs: int
+    dtype: str
+    against: tuple[str, ...] = ()
+    cold: bool = True
+    seed: int
+    budget_s: float
+
+
+class RunJob(Value):
+    """Call it once, and once more."""
+
+    kind: Literal["run"] = "run"
+    op: OpRef
+    version: VersionRef
+    size: str | None = "small"
+    shape: tuple[int, ...] | None = None
+    dtype: str = "float32"
+    seed: int = 0
+    inputs: str | None = None
+
+
+class CompileJob(Value):
+    """Compile for a GPU that need not be there. `target` is a compute capability, 90 for sm_90."""
+
+    kind: Literal["compile"] = "compile"
+    op: OpRef
+    version: VersionRef
+    target: int = 90
+    sizes: tuple[str, ...] = ("small", "large")
+    dtype: str = "float32"
+
+
+class DescribeJob(Value):
+    """Load an op, call its reference once, say what it declares."""
+
+    kind: Literal["describe"] = "describe"
+    op: OpRef
+
+
+class OpDescription(Value):
+    """What an op's file declares, after its reference ran on a small input."""
+
+    kind: Literal["description"] = "description"
+    name: str
+    sizes: dict[str, tuple[int, ...]]
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    signature: str
+    doc: str
+    outputs: tuple[str, ...]
+    flops: int | None = None
+
+
+class WorkerFault(Value):
+    """The job could not be done for a reason that is not the version's: says what and where.
+
+    `user` marks what the user can mend (an own op whose reference raises, a size that is unknown).
+    """
+
+    kind: Literal["fault"] = "fault"
+    user: bool
+    message: str
+    traceback: str = ""
+
+
+Job = Annotated[
+    ValidateJob | BenchJob | RunJob | CompileJob | DescribeJob, Field(discriminator="kind")
+]
+Answer = Annotated[
+    Validation | Benchmark | RunResult | Compilation | OpDescription | WorkerFault,
+    Field(discriminator="kind"),
+]
+
+
+class Ready(Value):
+    """First frame of a worker: imports done, context made, a trivial kernel compiled."""
+
+    type: Literal["ready"] = "ready"
+    environment: Environment
+    pid: int
+    warm_s: float
+
+
+class Order(Value):
+    """A job for a worker."""
+
+    type: Literal["order"] = "order"
+    nonce: str
+    job: Job
+
+
+class Progress(Value):
+    """A step of a job. `patience_s` is how long the next step may stay silent.
+
+    `planned` comes once, before the first case; `case` and `timing` carry what is already known, so
+    that a deadline or an interrupt loses nothing.
+    """
+
+    type: Literal["progress"] = "progress"
+    nonce: str
+    stage: str
+    done: int = 0
+    total: int = 0
+    patience_s: float = 20.0
+    environment: Environment | None = None
+    planned: tuple[CaseResult, ...] | None = None
+    case: CaseResult | None = None
+    timing: Timing | None = None
+
+
+class Reply(Value):
+    """The end of a job. `retire`: this process must not be used again."""
+
+    type: Literal["reply"] = "reply"
+    nonce: str
+    answer: Answer
+    retire: bool = False
+
+
+Frame = Annotated[Ready | Order | Progress | Reply, Field(discriminator="type")]
+_FRAME: TypeAdapter[Ready | Order | Progress | Reply] = TypeAdapter(Frame)
+
+
+class ProtocolError(Exception):
+    """Bytes that are no frame of ours."""
+
+
+def encode(frame: Ready | Order | Progress | Reply) -> bytes:
+    """The frame as bytes, header included.
+
+    Raises:
+        ProtocolError: larger than `MAX_FRAME_BYTES`.
+    """
+    body = frame.model_dump_json().encode()
+    if len(body) > MAX_FRAME_BYTES:
+        raise ProtocolError(f"a frame of {len(body)} bytes is over the cap of {MAX_FRAME_BYTES}")
+    return HEADER.pack(len(body)) + body
+
+
+class FrameReader:
+    """Turns a stream of bytes into frames, whatever pieces it comes in."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Ready | Order | Progress | Reply]:
+        """The frames that are complete after these bytes.
+
+        Raises:
+            ProtocolError: a length over the cap, or a body that is no frame.
+        """
+        self._buffer += data
+        frames: list[Ready | Order | Progress | Reply] = []
+        while len(self._buffer) >= HEADER.size:
+            (length,) = HEADER.unpack_from(self._buffer)
+            if length > MAX_FRAME_BYTES:
+                raise ProtocolError(f"a frame of {length} bytes is over the cap")
+            if len(self._buffer) < HEADER.size + length:
+                break
+            body = bytes(self._buffer[HEADER.size : HEADER.size + length])
+            del self._buffer[: HEADER.size + length]
+            frames.append(_decode(body))
+        return frames
+
+
+def _decode(body: bytes) -> Ready | Order | Progress | Reply:
+    try:
+        return _FRAME.validate_json(body)
+    except ValueError as error:
+        raise ProtocolError(f"not a frame: {body[:80]!r} ({type(error).__name__})") from error
+
+
+__all__ = [
+    "Answer", "BenchJob", "CompileJob", "DescribeJob", "DeviceKind", "FrameReader", "Job", "Mode",
+    "OpDescription", "OpRef", "Order", "Progress", "ProtocolError", "Ready", "Reply", "RunJob",
+    "ValidateJob", "VersionRef", "WorkerFault", "encode",
+]  # fmt: skip

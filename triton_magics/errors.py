@@ -1,0 +1,117 @@
+"""Every deliberate exception of the project.
+
+    TritonMagicsError
+    ├─ UserError            fixable by the caller; one line, with the known values and what to do
+    │   ├─ UnknownOp
+    │   ├─ UnknownVersion
+    │   ├─ UnknownName      any other name that is not in its list (size, dtype, topic, pattern, ...)
+    │   ├─ BadName          a name that could not be a file, a module or a version
+    │   ├─ BadValue         a number or a shape out of its range
+    │   ├─ BadKernelSource  a cell that is not a module with an entry point; knows its line
+    │   │   └─ AmbiguousEntry
+    │   ├─ IllegalStep      the workflow does not allow it now; lists what it allows
+    │   └─ Unavailable      a part that is not installed or not there (triton, ipywidgets, a GPU)
+    ├─ KernelFailure        a failed verdict, raised by a magic so that Run All stops; carries the value
+    ├─ WorkerError          our own process failed; says nothing about the kernel
+    ├─ WorkspaceError       the folder or the store can't be read or written
+    ├─ KnowledgeError       the shipped knowledge is missing or broken
+    └─ ExportError          a log could not be made
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TritonMagicsError(Exception):
+    """Whatever this project raises on purpose."""
+
+
+class UserError(TritonMagicsError):
+    """Something the caller can mend; the message is one line and says how."""
+
+
+class UnknownOp(UserError):
+    """An op that neither ships nor was defined here."""
+
+
+class UnknownVersion(UserError):
+    """A version that was not written yet."""
+
+
+class UnknownName(UserError):
+    """A name that is not in the list it must come from."""
+
+
+class BadName(UserError):
+    """A name that can't be a module, a version or a folder."""
+
+
+class BadValue(UserError):
+    """A number, a shape or a flag out of its range."""
+
+
+class BadKernelSource(UserError):
+    """A cell that is no module with an entry point.
+
+    Attributes:
+        line: 1-based line in the source, where there is one.
+        code: that line's text.
+    """
+
+    def __init__(self, message: str, *, line: int | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.code = code
+
+
+class AmbiguousEntry(BadKernelSource):
+    """Several functions could be the entry point."""
+
+
+class IllegalStep(UserError):
+    """The workflow does not allow this step now."""
+
+
+class Unavailable(UserError):
+    """A part that is missing here; the message says what to install."""
+
+
+class KernelFailure(TritonMagicsError):
+    """A verdict that is not `passed`, raised so that a run of the whole notebook stops.
+
+    Attributes:
+        value: the `Validation`, `Benchmark`, `RunResult` or `Written` that says why.
+    """
+
+    def __init__(self, message: str, value: object) -> None:
+        super().__init__(message)
+        self.value = value
+
+
+class WorkerError(TritonMagicsError):
+    """Our own process failed; the kernel is not to blame."""
+
+
+class WorkspaceError(TritonMagicsError):
+    """The workspace can't be read or written."""
+
+
+class KnowledgeError(TritonMagicsError):
+    """The shipped knowledge is missing or broken."""
+
+
+class ExportError(TritonMagicsError):
+    """A log could not be made."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence with the nearest known name, or an empty string.
+
+    Args:
+        name: what was asked for.
+        known: what there is.
+    """
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""
