@@ -79,6 +79,13 @@ class Status(StrEnum):
     GPU_LOST = "gpu_lost"
     INTERRUPTED = "interrupted"
 
+    @property
+    def failed(self) -> bool:
+        """Whether this speaks against the version; a job that could not be done does not."""
+        return self not in (
+            Status.PASSED, Status.NO_GPU, Status.NO_TRITON, Status.GPU_LOST, Status.INTERRUPTED
+        )  # fmt: skip
+
 
 # ------------------------------------------------------------------------------------- names
 
@@ -665,7 +672,11 @@ class OpFacts(Value):
 
 
 class VersionState(Value):
-    """A version as it stands: its newest attempt, verdict and time."""
+    """A version as it stands: its newest attempt, verdict and time.
+
+    `current`: of the op's versions the one written last. `counted`: written since the last reset,
+    so that it counts towards the versions that must be written.
+    """
 
     version: str
     attempt: int
@@ -684,6 +695,9 @@ class VersionState(Value):
     speedup: float | None = None
     badges: tuple[str, ...] = ()
     best: bool = False
+    compilation: Status | None = None
+    current: bool = False
+    counted: bool = True
 
 
 State = Literal["start", "write", "evaluation", "end"]
