@@ -1,0 +1,365 @@
+"""Every op that ships keeps the form that the harness needs; own ops are told what they lack."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from triton_magics import ops
+from triton_magics.errors import BadKernelSource, BadValue, UnknownOp
+from triton_magics.ops import dropout
+
+CPU = torch.device("cpu")
+NAMES = sorted(ops.BUILTIN)
+GOOD = '''"""Twice x."""
+import torch
+
+def make_inputs(shape, dtype, device, generator):
+    return torch.randn(shape, dtype=dtype, device=device, generator=generator)
+
+def reference(x):
+    return 2 * x
+'''
+
+
+def inputs_of(name, shape=None, dtype=torch.float32, seed=0):
+    op = ops.load(name)
+    generator = torch.Generator().manual_seed(seed)
+    return op.make_inputs(shape or op.shapes[1], dtype, CPU, generator)
+
+
+def tensors(values):
+    return [v for v in values if isinstance(v, torch.Tensor)]
+
+
+def plain(values):
+    return [v for v in values if not isinstance(v, torch.Tensor)]
+
+
+def upcast(values):
+    floating = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
+    return [v.double() if f else v for v, f in zip(values, floating, strict=True)]
+
+
+def same(a, b):
+    return all(torch.equal(x, y) for x, y in zip(tensors(a), tensors(b), strict=True)) and plain(
+        a
+    ) == plain(b)
+
+
+# ------------------------------------------------------------------------------ every op
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "dropout"])
+def test_float32_agrees_with_float64_on_every_cheap_shape(name):
+    op = ops.load(name)
+    assert op.check is None
+    for seed, shape in enumerate(op.shapes):
+        inputs = inputs_of(name, shape, seed=seed)
+        got, oracle = op.reference(*inputs), op.reference(*upcast(inputs))
+        assert oracle.dtype == torch.float64
+        torch.testing.assert_close(got.double(), oracle, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_outputs_keep_the_dtype_of_the_inputs(name, dtype):
+    op = ops.load(name)
+    assert dtype in op.dtypes
+    inputs = inputs_of(name, dtype=getattr(torch, dtype))
+    floats = [t for t in tensors(inputs) if t.is_floating_point()]
+    output = op.reference(*inputs)
+    assert {t.dtype for t in floats} == {getattr(torch, dtype)} == {output.dtype}
+    assert output.isfinite().all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_follow_from_the_seed(name):
+    first, again, other = (inputs_of(name, seed=seed) for seed in (1, 1, 2))
+    assert same(first, again)
+    assert not torch.equal(first[0], other[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_and_shapes_can_be_made(name):
+    op = ops.load(name)
+    assert list(op.sizes) == ["small", "medium", "large"]
+    assert len(set(op.shapes)) == len(op.shapes) >= 8
+    for shape in (op.sizes["small"], *op.shapes):
+        assert tensors(inputs_of(name, shape))[0].numel() > 0
+    volumes = [math.prod(shape) for shape in op.sizes.values()]
+    assert volumes == sorted(volumes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shapes_are_awkward(name):
+    shapes = ops.load(name).shapes
+    assert any(set(s[:-1]) == {1} for s in shapes), "one row"
+    assert any(n > 128 and n % 128 for s in shapes for n in s), "beyond a block"
+    odd = [s for s in shapes if len(s) > 1 and all(n & (n - 1) for n in s[-2:])]
+    assert odd, "no power of two"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "flops"),
+    [
+        ("vector_add", (3, 5), 30),
+        ("vector_mul", (3, 5), 15),
+        ("softmax", (3, 5), 75),
+        ("matmul", (2, 3, 5), 60),
+        ("attention", (1, 2, 3, 4), 2 * 2 * 2 * 3 * 3 * 4),
+        ("mean", (3, 5), 18),
+    ],
+)
+def test_flops_count_the_formula(name, shape, flops):
+    assert ops.load(name).flops(*inputs_of(name, shape)) == flops
+
+
+def test_every_op_counts_its_flops():
+    for name in NAMES:
+        assert ops.load(name).flops(*inputs_of(name)) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "values"),
+    [
+        ("vector_add", 2, {1.0, 0.5, -2.0, 0.1}),
+        ("layer_norm", 3, {1e-5, 1e-6, 1e-3}),
+        ("dropout", 1, {0.5, 0.1, 0.0}),
+        ("mha", 3, {True, False}),
+    ],
+)
+def test_scalar_parameters_vary_with_the_seed(name, index, values):
+    assert {inputs_of(name, seed=seed)[index] for seed in range(40)} == values
+
+
+@pytest.mark.parametrize(("name", "index", "value"), [("dropout", 1, 0.5), ("mha", 3, True)])
+def test_a_parameter_that_changes_the_work_is_fixed_at_the_sizes(name, index, value):
+    small = ops.load(name).sizes["small"]
+    assert {inputs_of(name, small, seed=seed)[index] for seed in range(20)} == {value}
+
+
+def test_alpha_changes_the_sum():
+    x, y = torch.ones(3), torch.full((3,), 10.0)
+    add = ops.load("add").reference
+    assert add(x, y).tolist() == [11.0] * 3
+    assert add(x, y, -2.0).tolist() == [-19.0] * 3
+
+
+def test_a_causal_mask_hides_later_keys():
+    q, k, v, _ = inputs_of("mha", (1, 1, 4, 64))
+    mha = ops.load("mha").reference
+    torch.testing.assert_close(mha(q, k, v, True)[0, 0, 0], v[0, 0, 0])
+    assert (mha(q, k, v, True)[0, 0, 0] - mha(q, k, v, False)[0, 0, 0]).abs().max() > 0.01
+    causal, full = (ops.load("mha").flops(q, k, v, c) for c in (True, False))
+    assert (causal, full) == (4 * 10 * 64, 4 * 16 * 64)
+
+
+def test_cross_entropy_is_the_mean_over_rows():
+    logits = torch.tensor([[0.0, 0.0], [0.0, 100.0]])
+    loss = ops.load("cross_entropy").reference(logits, torch.tensor([0, 0]))
+    assert loss.shape == ()
+    assert loss.item() == pytest.approx((math.log(2) + 100) / 2)
+
+
+def test_gelu_is_the_exact_form():
+    x = torch.tensor([-3.0, 0.5, 2.0], dtype=torch.float64)
+    exact = 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
+    torch.testing.assert_close(ops.load("gelu").reference(x), exact, rtol=1e-12, atol=1e-12)
+
+
+def test_aliases_load_the_same_op():
+    assert ops.load("add") is ops.load("add")
+    assert ops.load("add").name == "vector_add"
+    assert ops.load("layernorm").name == "layer_norm"
+
+
+def test_an_unknown_op_names_the_nearest():
+    with pytest.raises(UnknownOp, match=r"'sofmax'\. Did you mean 'softmax'"):
+        ops.load("sofmax")
+
+
+# ------------------------------------------------------------------------------- dropout
+
+
+def version(x, p, seed):
+    """A sound dropout: the mask follows from the seed."""
+    if p == 0:
+        return x.clone()
+    draws = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed))
+    return torch.where(draws >= p, x / (1 - p), torch.zeros_like(x))
+
+
+def dropped(p=0.5, shape=(127, 129), dtype=torch.float32):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(dtype)
+    return (x, p, 7), version(x, p, 7)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 13), (1000, 1), (127, 129)])
+def test_dropout_accepts_a_sound_mask(p, dtype, shape):
+    inputs, output = dropped(p, shape, dtype)
+    assert dropout.check(inputs, output, version) is None
+
+
+def test_dropout_accepts_what_torch_makes():
+    inputs, _ = dropped(0.1)
+    torch.manual_seed(0)
+    assert dropout.check(inputs, dropout.reference(*inputs)) is None
+
+
+def test_dropout_rarely_refuses_a_sound_mask():
+    for seed in range(300):
+        x = torch.ones(7, 13)
+        assert dropout.check((x, 0.1, seed), version(x, 0.1, seed), version) is None
+
+
+def test_dropout_accepts_numbers_at_the_ends_of_the_dtype():
+    x = torch.tensor([60000.0, 1e-7, -60000.0, 0.0] * 64, dtype=torch.float16)
+    assert dropout.check((x, 0.5, 0), version(x, 0.5, 0), version) is None
+
+
+WRONG = {
+    "unscaled": (lambda x, out: torch.where(out != 0, x, out), "neither 0 nor x"),
+    "scaled by p": (lambda x, out: out * 1.001, "neither 0 nor x"),
+    "nan": (lambda x, out: torch.full_like(out, float("nan")), "neither 0 nor x"),
+    "never drops": (lambda x, out: x / 0.5, "16383 of 16383 elements were kept"),
+    "drops all": (lambda x, out: torch.zeros_like(x), "0 of 16383 elements were kept"),
+    "keeps p of them": (lambda x, out: version(x, 0.55, 7) * 0.45 / 0.5, "elements were kept"),
+    "one mask for all rows": (
+        lambda x, out: torch.where(out[:1] != 0, x / 0.5, 0.0),
+        "every 129 elements|elements were kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_dropout_refuses(fault):
+    spoil, message = WRONG[fault]
+    inputs, output = dropped()
+    problem = dropout.check(inputs, spoil(inputs[0], output), version)
+    assert problem
+    assert any(part in problem for part in message.split("|"))
+
+
+def test_dropout_refuses_a_mask_that_every_block_repeats():
+    x = torch.randn(8192, generator=torch.Generator().manual_seed(3))
+    keep = (torch.arange(64) % 2 == 0).repeat(128)
+    assert dropout.check((x, 0.5, 0), torch.where(keep, 2 * x, 0.0)) == (
+        "the mask repeats itself every 32 elements"
+    )
+
+
+def test_dropout_refuses_another_mask_for_one_seed():
+    inputs, output = dropped()
+    problem = dropout.check(inputs, output, lambda x, p, seed: version(x, p, seed + 1))
+    assert problem == "two calls with the seed 7 gave different masks"
+
+
+def test_dropout_refuses_one_mask_for_all_seeds():
+    inputs, output = dropped()
+    problem = dropout.check(inputs, output, lambda x, p, seed: version(x, p, 7))
+    assert problem == "the seeds 7 and 8 gave the same mask"
+
+
+def test_dropout_with_p_zero_is_the_identity():
+    x = torch.randn(7)
+    assert dropout.check((x, 0.0, 1), x.clone()) is None
+    assert dropout.check((x, 0.0, 1), x * 1.0001) == "p = 0 must give x itself"
+
+
+# --------------------------------------------------------------------------------- own ops
+
+
+def own(tmp_path: Path, source: str) -> ops.Op:
+    path = tmp_path / "reference.py"
+    path.write_text(source)
+    return ops.load_file(path, "double")
+
+
+def test_an_own_op_gets_the_defaults(tmp_path):
+    op = own(tmp_path, GOOD)
+    inputs = op.make_inputs((2, 3), torch.float32, CPU, torch.Generator().manual_seed(0))
+    assert isinstance(inputs, tuple)
+    assert torch.equal(op.reference(*inputs), 2 * inputs[0])
+    assert op.sizes == {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
+    assert ((1, 1) in op.shapes, op.dtypes, op.flops, op.bytes) == (True, ("float32",), None, None)
+    assert (op.name, op.doc, op.op_class) == ("double", "Twice x.", "reduction")
+
+
+def test_an_own_op_keeps_what_it_declares(tmp_path):
+    extra = (
+        'SIZES = {"small": (8,), "medium": (16,), "large": (32,)}\n'
+        'DTYPES = ["float64"]\nOP_CLASS = "elementwise"\nREGIMES_SKIP = ("zeros",)\n'
+        "def flops(x): return x.numel()\ndef bytes(x, output): return 1\n"
+        "def check(inputs, output): return 'never right'\n"
+    )
+    op = own(tmp_path, GOOD + extra)
+    assert op.sizes["large"] == (32,)
+    assert all(len(shape) == 1 for shape in op.shapes)
+    assert (op.dtypes, op.op_class, op.skip_regimes) == (("float64",), "elementwise", ("zeros",))
+    assert op.flops(torch.ones(3)) == 3
+    assert op.bytes(torch.ones(3), output=None) == 1
+    assert op.check((), None, print) == "never right"
+
+
+def test_default_shapes_have_as_many_dimensions_as_the_sizes(tmp_path):
+    sizes = 'SIZES = {"small": (2, 3, 4), "medium": (4, 4, 4), "large": (8, 8, 8)}\n'
+    assert {len(shape) for shape in own(tmp_path, GOOD + sizes).shapes} == {3}
+
+
+def test_an_edit_of_the_same_length_is_seen(tmp_path):
+    assert own(tmp_path, GOOD).reference(1) == 2
+    assert own(tmp_path, GOOD.replace("2 * x", "3 * x")).reference(1) == 3
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (GOOD.replace("def reference", "def refrence"), r"reference is missing; write def refer"),
+        (GOOD.replace("make_inputs", "inputs"), r"make_inputs is missing; write def make_inputs"),
+        (GOOD.replace(", generator)", ")"), r"must take \(shape, dtype, device, generator\)"),
+        (GOOD + "reference = 3\n", "reference is no function but a value of type int"),
+    ],
+)
+def test_an_own_op_is_told_which_function_to_write(tmp_path, source, message):
+    with pytest.raises(BadKernelSource, match=message):
+        own(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('SIZES = {"small": (8,)}', "SIZES must give a shape for each of small, medium, large"),
+        ("SHAPES = ((0, 3),)", r"SHAPES\[0\] is \(0, 3\)"),
+        ("SHAPES = (7, 13)", r"SHAPES\[0\] is 7"),
+        ('DTYPES = "float32"', "DTYPES must be a tuple of names"),
+        ('DTYPES = ("fp32",)', "'fp32' in DTYPES is no name of a floating-point torch dtype"),
+        ('OP_CLASS = "reduce"', "'reduce' in OP_CLASS.*'reduction'"),
+        ('REGIMES_SKIP = ("zero",)', "'zero' in REGIMES_SKIP. Did you mean 'zeros'"),
+    ],
+)
+def test_an_own_op_is_told_which_constant_is_wrong(tmp_path, line, message):
+    with pytest.raises(BadValue, match=message):
+        own(tmp_path, f"{GOOD}{line}\n")
+
+
+def test_inputs_that_are_no_tuple_are_refused(tmp_path):
+    source = GOOD.replace("return torch.randn", "return dict(x=1) or torch.randn")
+    with pytest.raises(BadValue, match="make_inputs returned a dict; return a tuple"):
+        own(tmp_path, source).make_inputs((2,), torch.float32, CPU, torch.Generator())
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(BadKernelSource, match=r"there is no file .*nowhere\.py"):
+        ops.load_file(tmp_path / "nowhere.py", "double")
+
+
+def test_what_an_own_file_raises_is_not_hidden(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        own(tmp_path, "1 / 0\n")

@@ -1,0 +1,224 @@
+"""An op as the harness uses it, made from a module of the form that the package describes."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, NoReturn
+
+import torch
+
+from triton_magics.errors import BadKernelSource, BadValue, did_you_mean
+
+Shape = tuple[int, ...]
+Inputs = tuple[Any, ...]
+Check = Callable[..., str | None]
+
+SIZE_NAMES = ("small", "medium", "large")
+OP_CLASSES = ("elementwise", "reduction", "matmul")
+REGIMES = (
+    "x0.1", "x10", "shifted", "mean_heavy", "large", "tiny", "equal", "zeros", "nonfinite",
+)  # fmt: skip
+DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
+DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {
+    1: ((1,), (7,), (1000,), (1025,), (4097,)),
+    2: ((1, 1), (7, 13), (1, 1000), (3, 4097), (127, 129), (257, 1023), (1000, 1)),
+}
+_PRIMES = (2, 3, 5, 7, 11, 13)
+_WRITE = {
+    "reference": "def reference(x): return torch.relu(x)",
+    "make_inputs": (
+        "def make_inputs(shape, dtype, device, generator): "
+        "return (torch.randn(shape, dtype=dtype, device=device, generator=generator),)"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Op:
+    """What is computed: the reference, its inputs, and what the harness may ask of them.
+
+    Attributes:
+        make_inputs: (shape, dtype, device, generator) -> tuple of inputs, in `reference`'s order.
+        flops: (*inputs) -> operations, or None where nobody said.
+        bytes: (*inputs, output=...) -> compulsory traffic; None: every tensor once.
+        check: (inputs, output, call=None) -> a message when the output is wrong; None: the output
+            is compared with the oracle's. `call(*inputs)` runs the version again.
+        skip_regimes: names out of `REGIMES` that make no sense here.
+    """
+
+    name: str
+    doc: str
+    sizes: Mapping[str, Shape]
+    shapes: tuple[Shape, ...]
+    dtypes: tuple[str, ...]
+    op_class: str
+    make_inputs: Callable[[Shape, torch.dtype, torch.device, torch.Generator], Inputs]
+    reference: Callable[..., Any]
+    flops: Callable[..., int] | None = None
+    bytes: Callable[..., int] | None = None
+    check: Check | None = None
+    defined_for_nonfinite: bool = False
+    skip_regimes: tuple[str, ...] = ()
+
+
+def from_module(module: ModuleType, name: str) -> Op:
+    """The op that a module declares.
+
+    Raises:
+        BadKernelSource: `reference` or `make_inputs` is missing or has the wrong parameters.
+        BadValue: a constant is malformed.
+    """
+    reference = _function(module, "reference", name)
+    sizes = _sizes(getattr(module, "SIZES", DEFAULT_SIZES), name)
+    shapes = getattr(module, "SHAPES", None)
+    return Op(
+        name=name,
+        doc=inspect.cleandoc(module.__doc__ or reference.__doc__ or ""),
+        sizes=MappingProxyType(sizes),
+        shapes=_default_shapes(sizes) if shapes is None else _shapes(shapes, name),
+        dtypes=_dtypes(getattr(module, "DTYPES", ("float32",)), name),
+        op_class=_one_of("OP_CLASS", getattr(module, "OP_CLASS", "reduction"), OP_CLASSES, name),
+        make_inputs=_as_tuple(_make_inputs(module, name), name),
+        reference=reference,
+        flops=getattr(module, "flops", None),
+        bytes=getattr(module, "bytes", None),
+        check=_check(getattr(module, "check", None)),
+        defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
+        skip_regimes=tuple(
+            _one_of("REGIMES_SKIP", regime, REGIMES, name)
+            for regime in getattr(module, "REGIMES_SKIP", ())
+        ),
+    )
+
+
+class _SourceOnly(SourceFileLoader):
+    """Reads the source each time: byte code is keyed by second and size, which an edit may keep."""
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError(f"{path}: byte code is neither read nor written")
+
+
+def module_from_file(path: Path, name: str) -> ModuleType:
+    """The module in a file, freshly run, under a name that no other module has.
+
+    Raises:
+        BadKernelSource: there is no such file.
+        Exception: whatever the file raises while it runs.
+    """
+    if not path.is_file():
+        raise BadKernelSource(f"op {name!r}: there is no file {path}; define it again")
+    module_name = f"_triton_magics_own_op_{name}"
+    spec = ModuleSpec(module_name, _SourceOnly(module_name, str(path)), origin=str(path))
+    spec.has_location = True
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+    except BaseException:
+        del sys.modules[module_name]
+        raise
+    return module
+
+
+def _function(module: ModuleType, function: str, name: str) -> Callable[..., Any]:
+    found = getattr(module, function, None)
+    if not callable(found):
+        what = (
+            "missing"
+            if found is None
+            else f"no function but a value of type {type(found).__name__}"
+        )
+        raise BadKernelSource(f"op {name!r}: {function} is {what}; write {_WRITE[function]}")
+    return found
+
+
+def _make_inputs(module: ModuleType, name: str) -> Callable[..., Any]:
+    function = _function(module, "make_inputs", name)
+    try:
+        inspect.signature(function).bind("shape", "dtype", "device", "generator")
+    except TypeError as error:
+        raise BadKernelSource(
+            f"op {name!r}: make_inputs must take (shape, dtype, device, generator): {error}"
+        ) from None
+    return function
+
+
+def _as_tuple(function: Callable[..., Any], name: str) -> Callable[..., Inputs]:
+    def make_inputs(
+        shape: Shape, dtype: torch.dtype, device: torch.device, generator: torch.Generator
+    ) -> Inputs:
+        inputs = function(shape, dtype, device, generator)
+        if isinstance(inputs, torch.Tensor):
+            return (inputs,)
+        if not isinstance(inputs, (tuple, list)):
+            raise BadValue(
+                f"op {name!r}: make_inputs returned a {type(inputs).__name__}; "
+                "return a tuple of inputs, in the order that reference takes them"
+            )
+        return tuple(inputs)
+
+    return make_inputs
+
+
+def _check(function: Check | None) -> Check | None:
+    """The op's check with three parameters, whether it asks for `call` or not."""
+    if function is None or len(inspect.signature(function).parameters) > 2:
+        return function
+    return lambda inputs, output, call=None: function(inputs, output)
+
+
+def _sizes(sizes: Any, name: str) -> dict[str, Shape]:
+    if not isinstance(sizes, Mapping) or set(sizes) != set(SIZE_NAMES):
+        raise BadValue(
+            f"op {name!r}: SIZES must give a shape for each of {', '.join(SIZE_NAMES)}, "
+            f"e.g. {DEFAULT_SIZES}"
+        )
+    return {size: _shape(sizes[size], f"SIZES[{size!r}]", name) for size in SIZE_NAMES}
+
+
+def _shapes(shapes: Any, name: str) -> tuple[Shape, ...]:
+    if not isinstance(shapes, Sequence) or isinstance(shapes, str):
+        raise BadValue(f"op {name!r}: SHAPES must be a tuple of shapes, e.g. ((1, 1), (7, 13))")
+    return tuple(_shape(shape, f"SHAPES[{i}]", name) for i, shape in enumerate(shapes))
+
+
+def _shape(shape: Any, where: str, name: str) -> Shape:
+    whole = isinstance(shape, Sequence) and not isinstance(shape, str) and len(shape) > 0
+    if not whole or not all(type(n) is int and n >= 1 for n in shape):
+        raise BadValue(f"op {name!r}: {where} is {shape!r}; write whole numbers >= 1, e.g. (7, 13)")
+    return tuple(shape)
+
+
+def _dtypes(dtypes: Any, name: str) -> tuple[str, ...]:
+    if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
+        raise BadValue(f'op {name!r}: DTYPES must be a tuple of names, e.g. ("float32", "float16")')
+    for dtype in dtypes:
+        known = getattr(torch, dtype, None) if isinstance(dtype, str) else None
+        if not isinstance(known, torch.dtype) or not known.is_floating_point:
+            raise BadValue(
+                f"op {name!r}: {dtype!r} in DTYPES is no name of a floating-point torch dtype; "
+                'write "float32", "float16" or "bfloat16"'
+            )
+    return tuple(dtypes)
+
+
+def _one_of(what: str, value: Any, known: Sequence[str], name: str) -> str:
+    if value not in known:
+        hint = did_you_mean(str(value), known)
+        raise BadValue(f"op {name!r}: {value!r} in {what}.{hint} Known: {', '.join(known)}")
+    return str(value)
+
+
+def _default_shapes(sizes: Mapping[str, Shape]) -> tuple[Shape, ...]:
+    """Awkward shapes with as many dimensions as the small size has."""
+    rank = len(sizes["small"])
+    ones = (1,) * (rank - 1)
+    primes = tuple(_PRIMES[i % len(_PRIMES)] for i in range(rank))
+    return DEFAULT_SHAPES.get(rank, ((*ones, 1), primes, (*ones, 129), (129, *ones)))

@@ -1,0 +1,48 @@
+"""Attention with a causal mask on demand: out = softmax(q @ k^T / sqrt(head_dim) + mask) @ v.
+
+With is_causal the mask is -inf where the key comes after the query, so that position i sees the
+keys 0 to i; without it the mask is 0. q, k, v, out and a shape are [batch, heads, seq, head_dim].
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+# 16 heads: a float64 oracle keeps their scores, 2 GB at the large size.
+SIZES = {"small": (1, 4, 256, 64), "medium": (1, 8, 1024, 64), "large": (1, 16, 4096, 64)}
+SHAPES = (
+    (1, 1, 1, 64), (1, 1, 7, 64), (1, 2, 127, 64), (2, 3, 65, 32), (1, 1, 129, 128), (1, 2, 33, 80),
+    (1, 1, 257, 16), (1, 1, 1023, 64),
+)  # fmt: skip
+DTYPES = ("float32", "float16", "bfloat16")
+OP_CLASS = "matmul"
+# A masked or padded score times an Inf in v is NaN in one sound way of computing it, 0 in another.
+DEFINED_FOR_NONFINITE = False
+# The scores of large q and k round to anything: the softmax then picks a key at random.
+REGIMES_SKIP = ("large",)
+
+
+def make_inputs(
+    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, generator: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, bool]:
+    """Normal q, k and v; is_causal either way, but True at the sizes: one kind of work is timed."""
+    q = torch.randn(shape, dtype=dtype, device=device, generator=generator)
+    k = torch.randn(shape, dtype=dtype, device=device, generator=generator)
+    v = torch.randn(shape, dtype=dtype, device=device, generator=generator)
+    either = bool(torch.randint(2, (), device=device, generator=generator))
+    return q, k, v, either or tuple(shape) in SIZES.values()
+
+
+def reference(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False
+) -> torch.Tensor:
+    """The same shape and dtype as q."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
+
+
+def flops(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:
+    """Two products, of 2 * head_dim operations for each pair of a query and a key it sees."""
+    batch, heads, seq, head_dim = q.shape
+    pairs = seq * (seq + 1) // 2 if is_causal else seq * seq
+    return 4 * batch * heads * pairs * head_dim

@@ -1,0 +1,30 @@
+"""out = exp(x - max(x)) / sum(exp(x - max(x))), over the last dimension."""
+
+from __future__ import annotations
+
+import torch
+
+SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
+SHAPES = (
+    (1, 1), (7, 13), (1, 1000), (3, 4097), (2, 3, 129), (1025,), (127, 129), (257, 1023), (1000, 1),
+)  # fmt: skip
+DTYPES = ("float32", "float16", "bfloat16")
+OP_CLASS = "reduction"
+DEFINED_FOR_NONFINITE = True
+
+
+def make_inputs(
+    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, generator: torch.Generator
+) -> tuple[torch.Tensor]:
+    """Normal x."""
+    return (torch.randn(shape, dtype=dtype, device=device, generator=generator),)
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    """The same shape and dtype as x; every row sums to one."""
+    return torch.softmax(x, dim=-1)
+
+
+def flops(x: torch.Tensor) -> int:
+    """Max, subtraction, exp, sum and division: five an element."""
+    return 5 * x.numel()
