@@ -1,21 +1,21 @@
 """Every deliberate exception of the project.
 
-    TritonMagicsError
-    ├─ UserError            fixable by the caller; one line, with the known values and what to do
-    │   ├─ UnknownOp
-    │   ├─ UnknownVersion
-    │   ├─ UnknownName      any other name that is not in its list (size, dtype, topic, pattern, ...)
-    │   ├─ BadName          a name that could not be a file, a module or a version
-    │   ├─ BadValue         a number or a shape out of its range
-    │   ├─ BadKernelSource  a cell that is not a module with an entry point; knows its line
-    │   │   └─ AmbiguousEntry
-    │   ├─ IllegalStep      the workflow does not allow it now; lists what it allows
-    │   └─ Unavailable      a part that is not installed or not there (triton, ipywidgets, a GPU)
-    ├─ KernelFailure        a failed verdict, raised by a magic so that Run All stops; carries the value
-    ├─ WorkerError          our own process failed; says nothing about the kernel
-    ├─ WorkspaceError       the folder or the store can't be read or written
-    ├─ KnowledgeError       the shipped knowledge is missing or broken
-    └─ ExportError          a log could not be made
+TritonMagicsError
+├─ UserError            fixable by the caller; one line that says what to do
+│   ├─ UnknownOp
+│   ├─ UnknownVersion
+│   ├─ UnknownName      any other name that is not in its list (size, dtype, pattern)
+│   ├─ BadName          a name that could not be a file, a module or a version
+│   ├─ BadValue         a number or a shape out of its range
+│   ├─ BadKernelSource  a cell that is not a module with an entry point; knows its line
+│   │   └─ AmbiguousEntry
+│   ├─ IllegalStep      the workflow does not allow it now; lists what it allows
+│   └─ Unavailable      a part that is not installed or not there (triton, ipywidgets, a GPU)
+├─ KernelFailure        a failed verdict, raised so that Run All stops; has the value
+├─ WorkerError          our own process failed; says nothing about the kernel
+├─ WorkspaceError       the folder or the store can't be read or written
+├─ KnowledgeError       the shipped knowledge is missing or broken
+└─ ExportError          a log could not be made
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
@@ -25,6 +26,7 @@ def percentile(samples: Sequence[float], percent: float) -> float:
     Args:
         samples: shape (n,), n >= 1, any unit.
         percent: 0 to 100.
+
     Raises:
         ValueError: no samples, or a percentage outside 0 to 100.
     Source: type 7 of Hyndman and Fan, as numpy's default.
@@ -54,8 +56,10 @@ def paired_speedup(
         confidence: of the percentile interval.
         resamples: bootstrap resamples of the rounds.
         seed: of the resampling, so that the same samples give the same interval.
+
     Returns:
         exp(median(log(baseline / candidate))) and its interval; > 1 means faster.
+
     Raises:
         ValueError: lengths differ, or no rounds.
     Source: percentile bootstrap of the median of paired log-ratios (Efron and Tibshirani, 1993).
@@ -77,6 +81,7 @@ def verdict(interval: Interval, threshold: float) -> Verdict:
     Args:
         interval: of the speedup, > 1 is faster.
         threshold: the relative difference that counts as none, e.g. 0.01.
+
     Returns:
         `faster` if the whole interval is above 1 + threshold, `slower` if it is below
         1 / (1 + threshold), `same` if it lies between the two, else `undecided`.
@@ -96,9 +101,10 @@ def clock_tick_us(deltas_us: Sequence[float]) -> float | None:
 
     Args:
         deltas_us: durations, microseconds, shape (n,).
+
     Returns:
         the step, or None if all durations are equal.
     """
     ordered = sorted(deltas_us)
-    steps = [b - a for a, b in zip(ordered, ordered[1:], strict=False) if b - a > 1e-4]
+    steps = [b - a for a, b in itertools.pairwise(ordered) if b - a > 1e-4]
     return min(steps, default=None)

@@ -1,0 +1,47 @@
+# `make demo` and `make test` are all that a fresh machine needs (Python 3.11 or later, make).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO ?= demo
+
+.PHONY: demo test full lab check format clean types lint layers
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[kernels,gpu,lab,test]'
+	touch $@
+
+install: $(VENV)/.installed
+
+demo: install  ## run the quickstart notebook headless and show what it made
+	$(BIN)/python scripts/demo.py --into $(DEMO)
+
+lab: install  ## open JupyterLab on the demo (make demo first)
+	test -f $(DEMO)/quickstart.ipynb || $(BIN)/triton-magics quickstart $(DEMO)
+	$(BIN)/jupyter lab --notebook-dir $(DEMO) $(DEMO)/quickstart.ipynb
+
+check: lint types layers  ## lint, format, types, layers
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+layers: install
+	$(BIN)/lint-imports
+
+test: install  ## the whole test suite; GPU tests skip themselves without a GPU
+	$(BIN)/python -m pytest -m "not slow"
+
+full: install  ## with the tests that take long
+	$(BIN)/python -m pytest
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist

@@ -1,0 +1,116 @@
+"""The values that everything passes on: one vocabulary for disk, pipe and screen.
+
+Every value is frozen and built whole. What was not measured is `None`, never 0 or inf. A kernel
+that fails is a *status*, never an exception. Times end in their unit. Derived figures are
+properties, so that the JSON holds only what was seen.
+"""
+
+from triton_magics.model.base import (
+    SIZES,
+    SLUGS,
+    CaseStatus,
+    Clock,
+    DeviceKind,
+    Status,
+    Value,
+    check_op_name,
+    parse_version,
+    shape_text,
+    short,
+    version_name,
+)
+from triton_magics.model.benchmark import (
+    Benchmark,
+    Comparison,
+    Discard,
+    NotTimed,
+    RunResult,
+    TensorSummary,
+    Timing,
+)
+from triton_magics.model.environment import (
+    Environment,
+)
+from triton_magics.model.knowledge import (
+    OpFacts,
+    Technique,
+)
+from triton_magics.model.source import (
+    Compilation,
+    KernelError,
+    KernelResources,
+    KernelSource,
+    Written,
+)
+from triton_magics.model.state import (
+    Best,
+    EngineState,
+    Event,
+    Export,
+    LabState,
+    OpPage,
+    OpState,
+    Reference,
+    Result,
+    State,
+    Template,
+    Verb,
+    VersionState,
+)
+from triton_magics.model.validation import (
+    Case,
+    CaseResult,
+    Mismatch,
+    Tolerance,
+    Validation,
+    Validations,
+)
+
+__all__ = [
+    "SIZES",
+    "SLUGS",
+    "Benchmark",
+    "Best",
+    "Case",
+    "CaseResult",
+    "CaseStatus",
+    "Clock",
+    "Comparison",
+    "Compilation",
+    "DeviceKind",
+    "Discard",
+    "EngineState",
+    "Environment",
+    "Event",
+    "Export",
+    "KernelError",
+    "KernelResources",
+    "KernelSource",
+    "LabState",
+    "Mismatch",
+    "NotTimed",
+    "OpFacts",
+    "OpPage",
+    "OpState",
+    "Reference",
+    "Result",
+    "RunResult",
+    "State",
+    "Status",
+    "Technique",
+    "Template",
+    "TensorSummary",
+    "Timing",
+    "Tolerance",
+    "Validation",
+    "Validations",
+    "Value",
+    "Verb",
+    "VersionState",
+    "Written",
+    "check_op_name",
+    "parse_version",
+    "shape_text",
+    "short",
+    "version_name",
+]

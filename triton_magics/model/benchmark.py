@@ -1,0 +1,226 @@
+"""How fast: timings, comparisons, and one call at a glance."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from triton_magics import roofline, stats
+from triton_magics.errors import UnknownVersion
+from triton_magics.model.base import SIZES, Clock, Status, Value, short
+from triton_magics.model.environment import Environment
+from triton_magics.model.source import KernelError
+
+
+class Discard(Value):
+    """Runs that did not count, and why."""
+
+    reason: str
+    count: int
+
+
+class Timing(Value):
+    """One provider at one size.
+
+    `samples_us` are the official runs, microseconds, shape (runs,): on a GPU net of the timer's own
+    cost. `raw_us` are the same runs as the events said. `extra_us` are further rounds, which
+    feed only verdicts.
+    """
+
+    provider: str
+    size: str
+    shape: tuple[int, ...]
+    clock: Clock
+    samples_us: Annotated[tuple[float, ...], Field(min_length=1)]
+    raw_us: tuple[float, ...] = ()
+    extra_us: tuple[float, ...] = ()
+    discards: tuple[Discard, ...] = ()
+    bytes: int | None = None
+    flops: int | None = None
+
+    @property
+    def mean_us(self) -> float:
+        """The spec's figure for a size."""
+        return statistics.fmean(self.samples_us)
+
+    @property
+    def median_us(self) -> float:
+        """Middle of the official runs."""
+        return statistics.median(self.samples_us)
+
+    @property
+    def std_us(self) -> float | None:
+        """Sample standard deviation; None for a single run."""
+        return statistics.stdev(self.samples_us) if len(self.samples_us) > 1 else None
+
+    @property
+    def min_us(self) -> float:
+        """Fastest official run."""
+        return min(self.samples_us)
+
+    @property
+    def max_us(self) -> float:
+        """Slowest official run."""
+        return max(self.samples_us)
+
+    def percentile_us(self, percent: float) -> float:
+        """The given percentile of the official runs, linear between neighbours."""
+        return stats.percentile(self.samples_us, percent)
+
+    @property
+    def gbps(self) -> float | None:
+        """Compulsory traffic per second, 1e9 bytes."""
+        return roofline.gbps(self.bytes, self.mean_us)
+
+    @property
+    def tflops(self) -> float | None:
+        """Algorithmic operations per second, 1e12."""
+        return roofline.tflops(self.flops, self.mean_us)
+
+
+class Comparison(Value):
+    """How much faster `candidate` is than `baseline`, from paired rounds; > 1 is faster."""
+
+    candidate: str
+    baseline: str
+    size: str
+    ratio: float
+    low: float
+    high: float
+    threshold: float
+    rounds: int
+    verdict: Literal["faster", "slower", "same", "undecided"]
+
+
+class NotTimed(Value):
+    """A provider and size without a time, and why. `provider` None: all of them."""
+
+    size: str
+    provider: str | None = None
+    reason: str
+    estimate_s: float | None = None
+
+
+class Benchmark(Value):
+    """How fast: every provider at every size, in one session, in random order."""
+
+    kind: Literal["benchmark"] = "benchmark"
+    op: str
+    status: Status
+    versions: tuple[str, ...]
+    sha256s: tuple[str, ...]
+    providers: tuple[str, ...]
+    sizes: tuple[str, ...]
+    runs: int
+    dtype: str
+    clock: Clock | None = None
+    cold: bool = True
+    timings: tuple[Timing, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    controls: tuple[Comparison, ...] = ()
+    not_timed: tuple[NotTimed, ...] = ()
+    floor_us: float | None = None
+    empty_kernel_us: float | None = None
+    tick_us: float | None = None
+    copy_gbps: float | None = None
+    environment: Environment | None = None
+    seed: int
+    badges: tuple[str, ...] = ()
+    error: KernelError | None = None
+    message: str | None = None
+    output: str = ""
+    duration_s: float | None = None
+
+    def provider(self, name: str) -> str:
+        """The whole provider name of `v2`, `v2_tiling` or `torch`.
+
+        Raises:
+            UnknownVersion: no such provider was timed here.
+        """
+        for known in self.providers:
+            if name in (known, short(known)):
+                return known
+        raise UnknownVersion(f"{name!r} is not in this benchmark: {', '.join(self.providers)}")
+
+    def timing(self, provider: str, size: str) -> Timing | None:
+        """The timing, or None where there is none."""
+        name = self.provider(provider)
+        hits = (t for t in self.timings if t.provider == name and t.size == size)
+        return next(hits, None)
+
+    def final_us(self, provider: str) -> float | None:
+        """The spec's final: the mean of the three means; None unless all three sizes were timed."""
+        means = [t.mean_us for size in SIZES if (t := self.timing(provider, size))]
+        return statistics.fmean(means) if len(means) == len(SIZES) else None
+
+    def speedup(self, version: str, baseline: str = "torch") -> float | None:
+        """Ratio of finals, > 1 is faster; None without both, or in the interpreter."""
+        if self.clock != "gpu" or baseline not in self.providers:
+            return None
+        reference, own = self.final_us(baseline), self.final_us(version)
+        return reference / own if reference and own else None
+
+    def size_speedup(self, version: str, size: str, baseline: str = "torch") -> float | None:
+        """Ratio of one size's means, > 1 is faster; None without both, or in the interpreter."""
+        if self.clock != "gpu" or baseline not in self.providers:
+            return None
+        reference, own = self.timing(baseline, size), self.timing(version, size)
+        return reference.mean_us / own.mean_us if reference and own else None
+
+    def geomean_speedup(self, version: str, baseline: str = "torch") -> float | None:
+        """Geometric mean of the three sizes' speedups; None unless all three were timed."""
+        ratios = [self.size_speedup(version, size, baseline) for size in SIZES]
+        known = [r for r in ratios if r is not None]
+        return statistics.geometric_mean(known) if len(known) == len(SIZES) else None
+
+    def comparison(self, candidate: str, size: str, baseline: str = "torch") -> Comparison | None:
+        """The verdict between two providers at a size."""
+        pair = (self.provider(candidate), self.provider(baseline), size)
+        hits = (c for c in self.comparisons if (c.candidate, c.baseline, c.size) == pair)
+        return next(hits, None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the benchmark stands."""
+        return self.status is Status.PASSED
+
+    @property
+    def fastest(self) -> str | None:
+        """The version with the smallest final; None where nothing was ranked."""
+        if self.clock != "gpu":
+            return None
+        finals = {v: f for v in self.versions if (f := self.final_us(v)) is not None}
+        return min(finals, key=finals.__getitem__, default=None)
+
+
+class TensorSummary(Value):
+    """An output at a glance; min, max and mean are None for an empty tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    n_nan: int = 0
+
+
+class RunResult(Value):
+    """Two calls of a version: what they gave, how long the host waited, what was printed."""
+
+    kind: Literal["run"] = "run"
+    op: str
+    version: str
+    attempt: int
+    sha256: str
+    status: Status
+    inputs: str
+    outputs: tuple[TensorSummary, ...] = ()
+    first_call_ms: float | None = None
+    second_call_ms: float | None = None
+    environment: Environment | None = None
+    error: KernelError | None = None
+    message: str | None = None
+    output: str = ""
