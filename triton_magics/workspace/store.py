@@ -1,0 +1,153 @@
+"""The open store: its connection, its transactions, the log files that follow it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from triton_magics.errors import WorkspaceError
+from triton_magics.workspace import database, journal
+from triton_magics.workspace.files import STORE, Folder
+from triton_magics.workspace.kernels import Kernels
+
+_MOUNTS = Path("/proc/mounts")
+
+
+class Store:
+    """One workspace's store, safe for several processes and threads.
+
+    Attributes:
+        path: the workspace.
+        read_only: the folder can't be written; the store is a copy in memory.
+        notes: sentences for the user: repairs, edits that were kept, logs that lag behind.
+    """
+
+    def __init__(self, path: Path, kernels: Kernels, *, history: bool) -> None:
+        self.path = path
+        self.read_only = not _writable(path)
+        self.notes: tuple[str, ...] = ()
+        self._files = Folder(path)
+        self._kernels = kernels
+        self._export = history and not self.read_only
+        self._lock = threading.RLock()
+        with database.in_words("opening the workspace", path):
+            self._conn = self._open()
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self._lock:
+            self._conn.close()
+
+    def note(self, sentence: str | None) -> None:
+        """Add a sentence for the user, once."""
+        if sentence and sentence not in self.notes:
+            self.notes = (*self.notes, sentence)
+
+    # --------------------------------------------------------------------------- transactions
+
+    @contextmanager
+    def reading(self, what: str = "reading the store") -> Iterator[sqlite3.Connection]:
+        """The connection; what SQLite raises becomes a WorkspaceError that says what was not done.
+
+        A store that turns out to be damaged is moved aside and rebuilt on the spot.
+        """
+        with self._lock, database.in_words(what, self.path):
+            try:
+                yield self._conn
+            except sqlite3.DatabaseError as error:
+                if not database.is_damage(error):
+                    raise
+                self._conn.close()
+                self._conn = self._open(thorough=True)
+                raise WorkspaceError(
+                    f"{what} was not done: the store was damaged ({error}) and has been rebuilt "
+                    f"from logs/ and kernels/ in {self.path}. Do it again"
+                ) from error
+
+    @contextmanager
+    def writing(self, what: str, op: str) -> Iterator[sqlite3.Connection]:
+        """A transaction, and after it the op's log file is brought up to date."""
+        with self.upkeep(what) as conn:
+            yield conn
+        with self.reading(what) as conn:
+            self._settle(conn, op)
+
+    @contextmanager
+    def upkeep(self, what: str) -> Iterator[sqlite3.Connection]:
+        """A transaction that records no event."""
+        if self.read_only:
+            raise WorkspaceError(f"{what} was not done: {self.path} can't be written")
+        with self.reading(what) as conn, database.transaction(conn):
+            yield conn
+
+    # -------------------------------------------------------------------------------- opening
+
+    def _open(self, *, thorough: bool = False) -> sqlite3.Connection:
+        folder = self.path / STORE
+        if self.read_only:
+            conn, note = database.open_copy(folder / database.NAME)
+        else:
+            self._prepare()
+            mounts = _MOUNTS.read_text() if _MOUNTS.exists() else ""
+            conn, note = database.open_store(folder, mounts=mounts, thorough=thorough)
+        self.note(note)
+        try:
+            self._catch_up(conn)
+        except sqlite3.DatabaseError as error:
+            conn.close()
+            if thorough or not database.is_damage(error):
+                raise
+            return self._open(thorough=True)
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    def _prepare(self) -> None:
+        self._files.sweep()
+        if not self._files.size(f"{STORE}/.gitignore"):
+            self._files.replace(f"{STORE}/.gitignore", b"*\n")
+
+    def _catch_up(self, conn: sqlite3.Connection) -> None:
+        """Take in what the logs have and, into an empty store, what kernels/ has."""
+        known = {str(row[0]) for row in conn.execute("SELECT op FROM ops")}
+        for op in sorted(known | set(journal.logged_ops(self._files))):
+            if journal.differs(conn, self._files, op):
+                self._settle(conn, op)
+        if not known:
+            self._adopt(conn)
+
+    def _adopt(self, conn: sqlite3.Connection) -> None:
+        for op in filter(journal.is_op, self._files.names("kernels")):
+            with database.transaction(conn):
+                self._kernels.adopt(conn, op)
+                if not self.read_only:
+                    self._kernels.put_back(conn, op)
+            self._settle(conn, op)
+        n_ops, n_events = conn.execute("SELECT COUNT(*), SUM(n_events) FROM ops").fetchone()
+        if n_ops:
+            self.note(f"The store was rebuilt from logs/ and kernels/: {n_events} events.")
+
+    def _settle(self, conn: sqlite3.Connection, op: str) -> None:
+        """Bring store and log file together. What was recorded stays, whatever becomes of this."""
+        try:
+            with database.transaction(conn):
+                settled = journal.settle(conn, self._files, op, export=self._export)
+                if settled.merged and not self.read_only:
+                    self._kernels.put_back(conn, op)
+        except (OSError, sqlite3.OperationalError, WorkspaceError) as error:
+            why = database.words(error, self.path)
+            self.note(f"{journal.log_path(op)} lags behind the store: {why}.")
+            return
+        for sentence in settled.notes:
+            self.note(sentence)
+
+
+def _writable(path: Path) -> bool:
+    """Whether the workspace, and what there is of its store, can be written."""
+    parts = (path, path / STORE, path / STORE / database.NAME)
+    return all(os.access(part, os.R_OK | os.W_OK) for part in parts if part.exists())

@@ -1,0 +1,371 @@
+"""The workspace's public face: write, sync, restore, record, and what stands."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self, Unpack
+
+from triton_magics.errors import UnknownVersion, WorkspaceError, did_you_mean
+from triton_magics.model import (
+    Benchmark,
+    DeviceKind,
+    Event,
+    KernelSource,
+    OpFacts,
+    State,
+    Validation,
+    Verb,
+    VersionState,
+    check_op_name,
+    parse_version,
+    short,
+)
+from triton_magics.workspace import modules, reading, standing, tables
+from triton_magics.workspace.files import Folder
+from triton_magics.workspace.kernels import Kernels
+from triton_magics.workspace.recorder import Details, Recorder, Transition
+from triton_magics.workspace.source import sha256_of
+from triton_magics.workspace.store import Store
+
+_LOG_SUFFIXES = (".md", ".ipynb", ".html")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Workspace:
+    """A folder of kernels with their history and results; safe for several processes and threads.
+
+    A folder that can't be written is opened as a copy in memory: everything can be read, and what
+    would write raises WorkspaceError. Every method checks its names before it touches the disk
+    (BadName).
+
+    Args:
+        path: the folder; made if its parent is there.
+        transition: where an event leads its op; called within the transaction that records it.
+        read_only_ok: open a folder that can't be written.
+        history: write logs/<op>_log.jsonl as things happen.
+        clock: the time of an event, ISO 8601.
+
+    Raises:
+        WorkspaceError: the folder can't be made or read, or its store is newer than this program.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        transition: Transition,
+        *,
+        read_only_ok: bool = True,
+        history: bool = True,
+        clock: Callable[[], str] = _now,
+    ) -> None:
+        self.path = _ready(path)
+        self._files = Folder(self.path)
+        self._recorder = Recorder(transition, clock)
+        self._kernels = Kernels(self._files, self._recorder)
+        self._store = Store(self.path, self._kernels, history=history)
+        if self.read_only and not read_only_ok:
+            self.close()
+            raise WorkspaceError(f"{self.path} can't be written: choose another workspace")
+
+    def close(self) -> None:
+        """Close the store; a second time does nothing."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the folder can't be written."""
+        return self._store.read_only
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know, in sentences: repairs, edits that were kept, logs that lag."""
+        return self._store.notes
+
+    # ------------------------------------------------------------------------- what there is
+
+    def open_ops(self) -> tuple[str, ...]:
+        """Names of the ops that anything happened to, the oldest first."""
+        with self._store.reading() as conn:
+            rows = conn.execute("SELECT op FROM ops ORDER BY first_seq").fetchall()
+        return tuple(str(row[0]) for row in rows)
+
+    def state(self, op: str) -> State:
+        """Where an op stands; an op without events is at its start."""
+        with self._store.reading() as conn:
+            return reading.state(conn, check_op_name(op))
+
+    def versions(self, op: str) -> tuple[VersionState, ...]:
+        """The op's versions as they stand, by number."""
+        with self._store.reading() as conn:
+            return standing.versions(conn, check_op_name(op))
+
+    def source(self, op: str, version: str, attempt: int | None = None) -> KernelSource:
+        """An attempt at a version, the newest unless its number is given.
+
+        Args:
+            op: canonical name.
+            version: `v2` or `v2_tiling`.
+            attempt: its number.
+
+        Raises:
+            UnknownVersion: no such version or attempt; names those there are.
+        """
+        with self._store.reading() as conn:
+            name = self._known(conn, op, version)
+            found = next(reading.attempts(conn, op, name, attempt), None)
+        if found is None:
+            known = ", ".join(str(s.attempt) for s in self.attempts(op, name))
+            raise UnknownVersion(f"{op} {name} has no attempt {attempt}; known: {known}")
+        return found
+
+    def attempts(self, op: str, version: str) -> tuple[KernelSource, ...]:
+        """Every attempt at a version, the oldest first.
+
+        Raises:
+            UnknownVersion: no such version; names those there are.
+        """
+        with self._store.reading() as conn:
+            name = self._known(conn, op, version)
+            return tuple(reading.attempts(conn, op, name))[::-1]
+
+    def _known(self, conn: sqlite3.Connection, op: str, version: str) -> str:
+        parse_version(version)
+        names = reading.version_names(conn, check_op_name(op))
+        for name in names:
+            if version in (name, short(name)):
+                return name
+        if not names:
+            raise UnknownVersion(f"{op} has no versions yet: write %%triton_kernel {op} v1")
+        near = did_you_mean(version, names)
+        raise UnknownVersion(f"{op} has no {version}.{near} Known: {', '.join(names)}")
+
+    # -------------------------------------------------------------------------------- writing
+
+    def write(
+        self,
+        op: str,
+        version: str,
+        body: str,
+        *,
+        entry: str,
+        signature: str,
+        cell_offset: int,
+        technique: str | None = None,
+    ) -> tuple[KernelSource, bool]:
+        """Save a cell as its version's next attempt, in the store and in kernels/.
+
+        An edit that a person made in the file is kept as an attempt first.
+
+        Args:
+            op: canonical name.
+            version: `v2`, `v2_tiling`, or a name of one's own for a new one, `v5_fused`.
+            body: the cell without its magic line; kept byte for byte.
+            entry: name of the entry point.
+            signature: how it is called, `(x, dim=-1)`.
+            cell_offset: lines of the cell above the body.
+            technique: what this version tries, for the log.
+
+        Returns:
+            the attempt, and whether it is the newest one unchanged.
+
+        Raises:
+            UserError: the version's number has another slug already.
+            WorkspaceError: it could not be saved; what was there before is intact.
+        """
+        check_op_name(op)
+        parse_version(version)
+        with self._store.writing(f"saving {op} {version}", op) as conn:
+            name = self._kernels.name_to_write(conn, op, version)
+            self._note_edit(self._kernels.sync(conn, op, name))
+            draft = KernelSource(
+                op=op,
+                version=name,
+                attempt=1,
+                source=body,
+                sha256=sha256_of(body),
+                entry=entry,
+                signature=signature,
+                path=modules.module_path(op, name),
+                header_lines=modules.HEADER_LINES,
+                cell_offset=cell_offset,
+            )
+            return self._kernels.write(conn, draft, {"technique": technique} if technique else {})
+
+    def sync(self, op: str, version: str) -> KernelSource | None:
+        """Keep an edit made in the version's file, put a lost file back.
+
+        Returns:
+            the new attempt; None where the file holds the newest one.
+        """
+        check_op_name(op)
+        number, _ = parse_version(version)
+        with self._store.reading() as conn:
+            name = self._kernels.name_of(conn, op, number)
+            if name is None or self._kernels.is_current(conn, op, name):
+                return None
+        with self._store.writing(
+            f"keeping the edit of {modules.module_path(op, name)}", op
+        ) as conn:
+            return self._note_edit(self._kernels.sync(conn, op, name))
+
+    def restore(self, op: str, version: str, attempt: int) -> KernelSource:
+        """Make an earlier attempt's code the version's newest attempt.
+
+        Raises:
+            UnknownVersion: no such version or attempt.
+        """
+        old = self.source(op, version, attempt)
+        draft = old.model_copy(update={"header_lines": modules.HEADER_LINES})
+        with self._store.writing(f"restoring {op} {version}", op) as conn:
+            self._note_edit(self._kernels.sync(conn, op, old.version))
+            return self._kernels.write(conn, draft, {"restored": attempt})[0]
+
+    def _note_edit(self, kept: KernelSource | None) -> KernelSource | None:
+        if kept is not None:
+            self._store.note(f"{kept.path} was edited; the edit is attempt {kept.attempt}.")
+        return kept
+
+    # ------------------------------------------------------------------------------- own ops
+
+    def define(self, op: str, source: str, facts: OpFacts) -> Path:
+        """Save the reference of a user's own op; the verdicts on another reference are void.
+
+        Returns:
+            the absolute path of kernels/<op>/reference.py.
+        """
+        check_op_name(op)
+        with self._store.writing(f"saving the reference of {op}", op) as conn:
+            self._kernels.define(conn, op, source, facts)
+        return self.path / modules.reference_path(op)
+
+    def own_ops(self) -> dict[str, OpFacts]:
+        """The user's own ops and what is known about them."""
+        with self._store.reading() as conn:
+            rows = conn.execute("SELECT op FROM ops WHERE facts_seq IS NOT NULL ORDER BY first_seq")
+            found = {str(op): reading.facts(conn, op) for (op,) in rows.fetchall()}
+        return {op: facts for op, facts in found.items() if facts is not None}
+
+    def reference_path(self, op: str) -> Path:
+        """Where the reference of an own op is, absolute; keeps an edit made there in the log."""
+        path = self.path / modules.reference_path(check_op_name(op))
+        with self._store.reading() as conn:
+            if self.read_only or not self._kernels.reference_differs(conn, op):
+                return path
+        with self._store.writing(f"keeping the edit of {modules.reference_path(op)}", op) as conn:
+            self._kernels.sync_reference(conn, op)
+        return path
+
+    # --------------------------------------------------------------------------------- events
+
+    def record(self, op: str, verb: Verb, **details: Unpack[Details]) -> Event:
+        """Append an event; where it leads the op is decided in the same transaction.
+
+        Args:
+            op: canonical name.
+            verb: what happened. `written` and `defined` are recorded by `write` and `define`.
+            details: version, attempt, args, source, reference, facts, result.
+
+        Returns:
+            the event, with the state before and after it.
+        """
+        check_op_name(op)
+        with self._store.writing(f"recording that {op} was {verb}", op) as conn:
+            return self._recorder.append(conn, op, verb, **details)
+
+    def events(
+        self, op: str, *, verbs: Collection[Verb] | None = None, limit: int | None = None
+    ) -> Iterator[Event]:
+        """What happened to an op, the oldest first.
+
+        Args:
+            op: canonical name.
+            verbs: only these.
+            limit: only the newest ones, this many.
+        """
+        with self._store.reading() as conn:
+            seqs = reading.seqs(conn, check_op_name(op), verbs=verbs, limit=limit)
+        return (self._event(seq) for seq in seqs)
+
+    def _event(self, seq: int) -> Event:
+        with self._store.reading() as conn:
+            return reading.event_at(conn, seq)
+
+    def count(self, op: str) -> int:
+        """How many events an op has."""
+        with self._store.reading() as conn:
+            row = conn.execute("SELECT n_events FROM ops WHERE op = ?", (check_op_name(op),))
+            found = row.fetchone()
+        return int(found[0]) if found else 0
+
+    # ------------------------------------------------------------------------------- results
+
+    def latest_validation(self, op: str, version: str) -> Validation | None:
+        """The verdict that stands on the version's newest attempt."""
+        newest = self.source(op, version)
+        with self._store.reading() as conn:
+            return reading.verdict(conn, newest)
+
+    def passed_validation(
+        self, op: str, sha256: str, dtype: str, device_kind: DeviceKind
+    ) -> Validation | None:
+        """The newest validation of a source in a dtype on a kind of device, if it passed."""
+        with self._store.reading() as conn:
+            return reading.passed(conn, (check_op_name(op), sha256, dtype, device_kind))
+
+    def latest_benchmark(self, op: str) -> Benchmark | None:
+        """The newest benchmark that passed."""
+        with self._store.reading() as conn:
+            return reading.latest_benchmark(conn, check_op_name(op))
+
+    def ranking(self, op: str) -> Benchmark | None:
+        """The benchmark that decides which version is best: see `VersionState.best`."""
+        with self._store.reading() as conn:
+            seq, _ = standing.ranking(conn, check_op_name(op))
+            found = reading.event_at(conn, seq).result if seq else None
+        return found if isinstance(found, Benchmark) else None
+
+    # ------------------------------------------------------------------------------- upkeep
+
+    def save_log(self, op: str, suffix: str, data: str) -> str:
+        """Write logs/<op>_log<suffix> whole; its path, relative to the workspace.
+
+        Raises:
+            ValueError: a suffix other than `.md`, `.ipynb` and `.html`.
+        """
+        if suffix not in _LOG_SUFFIXES:
+            raise ValueError(f"{suffix!r} is no kind of log: {', '.join(_LOG_SUFFIXES)}")
+        path = f"logs/{check_op_name(op)}_log{suffix}"
+        with self._store.writing(f"writing {path}", op):
+            self._files.replace(path, data.encode())
+        return path
+
+    def rebuild(self) -> None:
+        """Make the tables of the current state anew from the events."""
+        with self._store.upkeep("rebuilding the tables") as conn:
+            tables.rebuild(conn)
+
+
+def _ready(path: Path) -> Path:
+    """The folder's absolute path, made if only it is missing."""
+    path = path.expanduser()
+    try:
+        path.mkdir(exist_ok=True)
+        return path.resolve(strict=True)
+    except FileExistsError as error:
+        raise WorkspaceError(f"{path} is a file; the workspace is a folder") from error
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"no folder {path.parent}: make it, or choose another") from error
+    except OSError as error:
+        raise WorkspaceError(f"{path} can't be made: {error.strerror}") from error
