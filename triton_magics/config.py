@@ -9,7 +9,7 @@ from traitlets import Bool, Float, Int, Unicode
 from traitlets.config import Configurable
 
 
-class Settings(Configurable):  # type: ignore[misc]
+class Settings(Configurable):
     """What a user may set; each has its default here and nowhere else."""
 
     workspace = Unicode("", help="Folder of kernels/ and logs/; empty: where the notebook is.").tag(

@@ -1,0 +1,77 @@
+"""Small decisions of the lab, as functions of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from triton_magics.engine.protocol import OpDescription
+from triton_magics.errors import UnknownVersion
+from triton_magics.model import Benchmark, OpFacts, Status, VersionState, shape_text, short
+
+
+class Choice(NamedTuple):
+    """The version to ship, and what `Best` says of it."""
+
+    version: str
+    figures: dict[str, Any]
+
+
+def ranked(op: str, versions: Sequence[VersionState], benchmark: Benchmark | None) -> Choice:
+    """The fastest of the versions that passed, or provisionally the newest of them.
+
+    Raises:
+        UnknownVersion: none has passed.
+    """
+    passed = {v.sha256: v for v in versions if v.validation is Status.PASSED}
+    if not passed:
+        raise UnknownVersion(f"no version of {op} has passed its validation yet")
+    if benchmark and benchmark.clock == "gpu":
+        timed = {
+            v: final
+            for v, sha in zip(benchmark.versions, benchmark.sha256s, strict=True)
+            if sha in passed and (final := benchmark.final_us(v)) is not None
+        }
+        if timed:
+            return _fastest(timed, benchmark)
+    newest = max(passed.values(), key=lambda v: int(short(v.version)[1:]))
+    why = "not ranked: no times on a GPU"
+    reason = f"{short(newest.version)} is the newest version that passed its validation"
+    return Choice(newest.version, {"provisional": why, "reason": reason})
+
+
+def _fastest(timed: dict[str, float], benchmark: Benchmark) -> Choice:
+    version = min(timed, key=timed.__getitem__)
+    others = [f"{short(v)} {us:.1f} us" for v, us in sorted(timed.items()) if v != version]
+    reason = f"the smallest final of one benchmark, {timed[version]:.1f} us"
+    if others:
+        reason += f" (others: {', '.join(others)})"
+    figures = {
+        "final_us": timed[version],
+        "speedup": benchmark.speedup(version),
+        "geomean_speedup": benchmark.geomean_speedup(version),
+        "reason": reason,
+    }
+    return Choice(version, figures)
+
+
+def facts_of_own_op(name: str, told: OpDescription) -> OpFacts:
+    """What there is to know of a user's own op, from its file and one call of its reference."""
+    first_line = told.doc.strip().splitlines()[0] if told.doc.strip() else f"{name}{told.signature}"
+    small = shape_text(told.sizes["small"])
+    return OpFacts(
+        name=name,
+        torch_equivalent=f"reference{told.signature}",
+        signature=f"triton_{name}{told.signature}",
+        formula=first_line,
+        description=told.doc.strip() or "Your own op; its reference defines what is right.",
+        input_shapes=f"as make_inputs makes them, small is {small}",
+        output_shape=", ".join(told.outputs),
+        complexity=f"{told.flops} operations on the smallest shape"
+        if told.flops
+        else "not declared",
+        memory_pattern="not declared",
+        sizes=told.sizes,
+        dtypes=told.dtypes,
+        own=True,
+    )

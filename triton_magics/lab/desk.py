@@ -1,0 +1,357 @@
+"""The workspace, the engine and the rules between them: what every verb of the lab needs."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from triton_magics import knowledge, workflow
+from triton_magics.config import Settings
+from triton_magics.engine import Engine, Outcome
+from triton_magics.engine.protocol import (
+    CompileJob,
+    DescribeJob,
+    OpDescription,
+    OpRef,
+    Progress,
+    VersionRef,
+)
+from triton_magics.errors import (
+    IllegalStep,
+    Unavailable,
+    UnknownName,
+    UnknownVersion,
+    did_you_mean,
+)
+from triton_magics.lab import outcomes
+from triton_magics.model import (
+    Compilation,
+    KernelSource,
+    OpFacts,
+    OpPage,
+    OpState,
+    State,
+    Status,
+    Validation,
+    Verb,
+    VersionState,
+    short,
+)
+from triton_magics.workspace import Workspace
+
+
+class Desk:
+    """A workspace and an engine, with the names and the rules of ops resolved.
+
+    Args:
+        path: the workspace's folder.
+        settings: what the user set.
+        engine: what runs kernels.
+
+    Attributes:
+        on_progress: told every step of a job.
+        on_output: told what a kernel prints, as it prints it.
+        on_change: each is called with an op's name after something was recorded of it.
+    """
+
+    def __init__(self, path: Path, settings: Settings, engine: Engine) -> None:
+        self.settings = settings
+        self.engine = engine
+        self.workspace = Workspace(path, self._transition, history=settings.history)
+        self.on_progress: Callable[[Progress], None] | None = None
+        self.on_output: Callable[[str], None] | None = None
+        self.on_change: list[Callable[[str], None]] = []
+        self._notes: list[str] = []
+        self._told = 0
+
+    @property
+    def path(self) -> Path:
+        """The workspace's folder, absolute."""
+        return self.workspace.path
+
+    def close(self) -> None:
+        """Ends the engine's processes and closes the store; a second time does nothing."""
+        self.engine.close()
+        self.workspace.close()
+
+    def note(self, sentence: str) -> None:
+        """Something to tell the user once."""
+        if sentence not in self._notes:
+            self._notes.append(sentence)
+
+    def notes(self) -> tuple[str, ...]:
+        """What to tell the user once: steps out of order, repairs of the store."""
+        of_store = self.workspace.notes
+        fresh = (*self._notes, *of_store[self._told :])
+        self._notes, self._told = [], len(of_store)
+        return fresh
+
+    # -------------------------------------------------------------------------------- the ops
+
+    def _transition(
+        self, op: str, before: State, verb: Verb, versions: tuple[VersionState, ...]
+    ) -> State:
+        least = self.settings.min_writes
+        return workflow.transition(op, before, verb, versions, min_writes=least)
+
+    def canonical(self, op: str) -> str:
+        """The op's name behind a name or an alias.
+
+        Raises:
+            UnknownOp: neither shipped nor defined here.
+        """
+        return knowledge.canonical(op, self.workspace.own_ops())
+
+    def aliases(self, op: str) -> tuple[str, ...]:
+        """Other names of an op."""
+        return tuple(alias for alias, name in knowledge.aliases().items() if name == op)
+
+    def facts_of(self, op: str) -> OpFacts:
+        """What is known of an op, shipped or the user's own."""
+        return self.workspace.own_ops().get(op) or knowledge.facts(op)
+
+    def facts(self, op: str) -> workflow.Facts:
+        """What the workflow's rules look at."""
+        return workflow.facts(
+            op,
+            self.workspace.state(op),
+            self.workspace.versions(op),
+            min_writes=self.settings.min_writes,
+        )
+
+    def state(self, op: str) -> OpState:
+        """Where an op stands."""
+        facts = self.facts(op)
+        return OpState(
+            op=op,
+            state=facts.state,
+            allowed=workflow.allowed(facts),
+            next_step=workflow.next_step(facts),
+            min_writes=self.settings.min_writes,
+            versions=self.workspace.versions(op),
+            n_events=self.workspace.count(op),
+        )
+
+    def page(self, op: str) -> OpPage:
+        """All there is to show of an op before a kernel is written."""
+        facts = self.facts_of(op)
+        return OpPage(
+            facts=facts,
+            techniques=knowledge.techniques_for(facts),
+            state=self.state(op),
+            engine=self.engine.state(),
+        )
+
+    def gate(self, step: str, op: str) -> None:
+        """A step that the workflow does not allow: an error if strict, else a note."""
+        sentence = workflow.check(step, self.facts(op))
+        if not sentence:
+            return
+        if self.settings.strict:
+            raise IllegalStep(sentence)
+        self.note(sentence)
+
+    def source(self, op: str, version: str) -> KernelSource:
+        """A version as its file is now: one that a person edited becomes a new attempt."""
+        name = self.canonical(op)
+        edited = self.workspace.sync(name, version)
+        if edited:
+            self.changed(name)
+            return edited
+        return self.workspace.source(name, version)
+
+    def known(self, op: str, version: str) -> bool:
+        """Whether an op has that version."""
+        return any(version in (v.version, short(v.version)) for v in self.workspace.versions(op))
+
+    def op_ref(self, op: str) -> OpRef:
+        """The op as a worker loads it."""
+        if op not in self.workspace.own_ops():
+            return OpRef(name=op)
+        path = self.workspace.reference_path(op)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return OpRef(name=op, path=str(path), sha256=digest)
+
+    def version_ref(self, source: KernelSource) -> VersionRef:
+        """The version as a worker loads it."""
+        return VersionRef(
+            version=source.version,
+            attempt=source.attempt,
+            path=str(self.path / source.path),
+            sha256=source.sha256,
+            entry=source.entry,
+            header_lines=source.header_lines,
+            cell_offset=source.cell_offset,
+            shown_path=source.path,
+        )
+
+    def check_dtypes(self, op: str, dtypes: Sequence[str] | None) -> None:
+        """Every dtype is one that the op declares.
+
+        Raises:
+            UnknownName: one is not.
+        """
+        known = self.facts_of(op).dtypes
+        for dtype in dtypes or ():
+            if dtype not in known:
+                raise UnknownName(
+                    f"{op} has no dtype {dtype!r}.{did_you_mean(dtype, known)} It declares "
+                    f"{', '.join(known)}"
+                )
+
+    # -- the engine
+
+    def warm(self) -> None:
+        """Has a worker get ready, if there is anything to run kernels with."""
+        if self.engine.missing is None:
+            self.engine.warm()
+
+    def do(self, job: Any, key: str, timeout: float | None) -> Outcome:
+        """Runs a job.
+
+        Raises:
+            Unavailable: torch or Triton is not installed.
+        """
+        if self.engine.missing:
+            raise Unavailable(self.engine.missing)
+        return self.engine.run(
+            job, key=key, on_progress=self.on_progress, on_output=self.on_output, timeout_s=timeout
+        )
+
+    def describe(self, op: str, source: str) -> OpDescription:
+        """What a user's own op declares, once its reference ran in a worker.
+
+        Raises:
+            UserError: it can't be used; the message says why.
+        """
+        with tempfile.TemporaryDirectory(prefix="triton_magics-") as folder:
+            path = Path(folder) / "reference.py"
+            path.write_text(source)
+            digest = hashlib.sha256(source.encode()).hexdigest()
+            ref = OpRef(name=op, path=str(path), sha256=digest)
+            outcome = self.do(DescribeJob(op=ref), "", None)
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        return outcomes.description(outcome, op)
+
+    def default_target(self) -> int:
+        """The compute capability to compile for."""
+        return self.settings.target
+
+    def compiled(self, source: KernelSource) -> Compilation | None:
+        """How a version compiles; None where nothing here can compile."""
+        if self.engine.missing:
+            return None
+        return self.compile(source, self.default_target())
+
+    def compile(self, source: KernelSource, target: int) -> Compilation:
+        """Compiles a version for a target, and records it."""
+        job = CompileJob(
+            op=self.op_ref(source.op),
+            version=self.version_ref(source),
+            target=target,
+            dtype=self.facts_of(source.op).dtypes[0],
+        )
+        outcome = self.do(job, source.sha256, None)
+        made = outcomes.compilation(outcome, job)
+        self.record(source.op, "compiled", made, source=source)
+        if outcome.status == "interrupted":
+            self.last = made
+            raise KeyboardInterrupt
+        return made
+
+    def known_compilation(self, source: KernelSource) -> Compilation | None:
+        """The newest compilation of exactly this source."""
+        verbs: tuple[Verb, ...] = ("compiled",)
+        events = self.workspace.events(source.op, verbs=verbs)
+        made = [e.result for e in events if isinstance(e.result, Compilation)]
+        return next((c for c in reversed(made) if c.sha256 == source.sha256), None)
+
+    def with_context(self, made: Validation, source: KernelSource) -> Validation:
+        """With how it compiles where no GPU could say, and how many attempts have failed."""
+        update: dict[str, Any] = {}
+        if made.device_kind == "interpreter" and made.status is not Status.INTERRUPTED:
+            compiled = self.known_compilation(source) or self.compiled(source)
+            update["compilation"] = compiled
+            if made.passed and compiled and compiled.status is Status.COMPILE_ERROR:
+                update |= {"status": Status.COMPILE_ERROR, "error": compiled.error}
+        status = update.get("status", made.status)
+        state = self.state(source.op).version(source.version)
+        before = state.attempts_failed if state else 0
+        already = bool(state and state.validation and state.validation.failed)
+        update["attempts_failed"] = before + int(status.failed and not already)
+        return made.model_copy(update=update)
+
+    def to_be_timed(self, op: str, versions: Sequence[str], dtype: str) -> tuple[KernelSource, ...]:
+        """The sources to time, each with a passed validation; oldest version first.
+
+        Raises:
+            IllegalStep: one has none.
+        """
+        self.check_dtypes(op, (dtype,))
+        named = [v for v in versions if v != "all"]
+        every = [v.version for v in self.workspace.versions(op)]
+        if not every:
+            raise UnknownVersion(nothing_written(op))
+        sources = {s.version: s for s in (self.source(op, v) for v in named or every)}
+        kind = self.engine.device_kind
+        passed = [
+            s for s in sources.values()
+            if self.workspace.passed_validation(op, s.sha256, dtype, kind)
+        ]  # fmt: skip
+        missing = [s for s in sources.values() if s not in passed]
+        if missing and (named or not passed):
+            first = short(missing[0].version)
+            where = "in the interpreter" if kind == "interpreter" else "on this GPU"
+            raise IllegalStep(
+                f"{op} {first} has not passed a validation in {dtype} {where}, so its time would "
+                f"mean nothing. Next: %triton_validate {op} {first}"
+            )
+        return tuple(sorted(passed, key=lambda s: s.number))
+
+    def badges(self, op: str, sources: Sequence[KernelSource]) -> tuple[str, ...]:
+        """What the validations of timed versions carry on: loosened tolerances, quick plans."""
+        states = {v.version: v for v in self.workspace.versions(op)}
+        return tuple(
+            f"{short(s.version)}: {badge}"
+            for s in sources
+            for badge in (states[s.version].badges if s.version in states else ())
+        )
+
+    # -- recording
+
+    def record(
+        self,
+        op: str,
+        verb: Verb,
+        result: Any,
+        *,
+        source: KernelSource | None = None,
+        args: dict[str, Any] | None = None,
+    ) -> None:
+        """Into the log; a read-only workspace still shows results."""
+        if self.workspace.read_only:
+            self.note(f"{self.path} can't be written: nothing is recorded")
+            return
+        self.workspace.record(
+            op,
+            verb,
+            version=source.version if source else None,
+            attempt=source.attempt if source else None,
+            args=args or {},
+            result=result,
+        )
+        self.changed(op)
+
+    def changed(self, op: str) -> None:
+        """Tells who listens that something was recorded of an op."""
+        for listener in tuple(self.on_change):
+            listener(op)
+
+
+def nothing_written(op: str) -> str:
+    """What to say, and to do, where an op has no version."""
+    return f"{op} has no version yet. Next: %%triton_kernel {op} v1"

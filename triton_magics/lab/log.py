@@ -1,0 +1,95 @@
+"""Gathers an op's history from the workspace, and writes its log into it."""
+
+from __future__ import annotations
+
+from triton_magics import knowledge, report
+from triton_magics.errors import ExportError, UnknownVersion, WorkspaceError
+from triton_magics.lab.defaults import ranked
+from triton_magics.model import (
+    Benchmark,
+    Best,
+    Compilation,
+    Environment,
+    Event,
+    Export,
+    OpFacts,
+    OpState,
+    Validation,
+)
+from triton_magics.workspace import Workspace
+
+
+def gather(workspace: Workspace, facts: OpFacts, state: OpState) -> report.LogInput:
+    """Everything that the log of an op is made from."""
+    op = facts.name
+    events = tuple(workspace.events(op))
+    versions = tuple(_version(workspace, op, v.version, events) for v in state.versions)
+    return report.LogInput(
+        facts=facts,
+        state=state,
+        techniques=knowledge.techniques_for(facts),
+        versions=versions,
+        best=_best(workspace, op, state),
+        environment=_environment(events),
+        notes=tuple(_note(e) for e in events if e.verb in ("forced", "reset")),
+        export_command=f"%triton_log {op}",
+        reference=workspace.reference_path(op).read_text() if facts.own else None,
+    )
+
+
+def _version(
+    workspace: Workspace, op: str, version: str, events: tuple[Event, ...]
+) -> report.VersionLog:
+    own = [e for e in events if e.version == version]
+    validations = [e.result for e in own if isinstance(e.result, Validation)]
+    compilations = [e.result for e in own if isinstance(e.result, Compilation)]
+    benchmarks = [
+        e.result
+        for e in events
+        if isinstance(e.result, Benchmark) and version in e.result.versions and e.result.timings
+    ]
+    techniques = [e.args["technique"] for e in own if e.args.get("technique")]
+    return report.VersionLog(
+        version=version,
+        attempts=workspace.attempts(op, version),
+        validations=tuple(validations),
+        compilations=tuple(compilations),
+        benchmark=benchmarks[-1] if benchmarks else None,
+        technique=str(techniques[-1]) if techniques else None,
+    )
+
+
+def _best(workspace: Workspace, op: str, state: OpState) -> Best | None:
+    try:
+        chosen = ranked(op, state.versions, workspace.ranking(op))
+    except UnknownVersion:
+        return None
+    return Best(source=workspace.source(op, chosen.version), **chosen.figures)
+
+
+def _environment(events: tuple[Event, ...]) -> Environment | None:
+    found = (getattr(e.result, "environment", None) for e in reversed(events))
+    return next((e for e in found if e is not None), None)
+
+
+def _note(event: Event) -> str:
+    reason = event.args.get("reason")
+    return f"{event.verb}: {reason}" if reason else event.verb
+
+
+def write(workspace: Workspace, op: str, gathered: report.LogInput) -> Export:
+    """Writes logs/<op>_log.{md,ipynb,html}; returns where they are.
+
+    Raises:
+        ExportError: a file could not be written.
+    """
+    made = {
+        "markdown": (".md", report.markdown_log(gathered)),
+        "notebook": (".ipynb", report.write_notebook(report.log_notebook(gathered))),
+        "html": (".html", report.html_log(gathered)),
+    }
+    try:
+        paths = {kind: workspace.save_log(op, end, text) for kind, (end, text) in made.items()}
+    except WorkspaceError as error:
+        raise ExportError(f"the log of {op} could not be written: {error}") from error
+    return Export(op=op, workspace=str(workspace.path), jsonl=f"logs/{op}_log.jsonl", **paths)

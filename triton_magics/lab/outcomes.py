@@ -1,0 +1,189 @@
+"""What the engine says of a job becomes the value that everyone passes on."""
+
+from __future__ import annotations
+
+from triton_magics.engine import Outcome
+from triton_magics.engine.protocol import (
+    BenchJob,
+    CompileJob,
+    OpDescription,
+    RunJob,
+    ValidateJob,
+    WorkerFault,
+)
+from triton_magics.errors import UserError, WorkerError
+from triton_magics.model import (
+    Benchmark,
+    CaseResult,
+    CaseStatus,
+    Compilation,
+    RunResult,
+    Status,
+    Validation,
+)
+
+_STATUS = {
+    "timeout": Status.TIMEOUT,
+    "crashed": Status.CRASHED,
+    "protocol": Status.CRASHED,
+    "interrupted": Status.INTERRUPTED,
+}
+_CASE_STATUS = {
+    Status.TIMEOUT: CaseStatus.TIMEOUT,
+    Status.CRASHED: CaseStatus.CRASHED,
+    Status.INTERRUPTED: CaseStatus.INTERRUPTED,
+}
+LIKELY_OUT_OF_MEMORY = "SIGKILL"
+
+
+def _raise_fault(outcome: Outcome) -> None:
+    """Raises what is not the version's fault.
+
+    Raises:
+        UserError: the user can mend it.
+        WorkerError: our own process failed.
+    """
+    fault = outcome.answer
+    if isinstance(fault, WorkerFault):
+        if fault.user:
+            raise UserError(fault.message)
+        raise WorkerError(f"{fault.message}\n{fault.traceback}".rstrip())
+
+
+def _message(outcome: Outcome) -> str:
+    hint = " (out of memory?)" if outcome.exit == LIKELY_OUT_OF_MEMORY else ""
+    return outcome.detail + hint
+
+
+def validation(outcome: Outcome, job: ValidateJob) -> Validation:
+    """The validation, or what is known of it where its process was lost.
+
+    Raises:
+        UserError, WorkerError: the job could not be done, through no fault of the version.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, Validation):
+        return outcome.answer.model_copy(update={"output": outcome.output})
+    status = _STATUS[outcome.status]
+    return Validation(
+        op=job.op.name,
+        version=job.version.version,
+        attempt=job.version.attempt,
+        sha256=job.version.sha256,
+        status=status,
+        plan=job.plan,
+        seed=job.seed,
+        dtypes=job.dtypes or tuple(dict.fromkeys(c.case.dtype for c in outcome.planned)),
+        cases=_cases(outcome, status),
+        environment=outcome.environment,
+        message=_message(outcome),
+        output=outcome.output,
+        duration_s=outcome.wall_s,
+    )
+
+
+def _cases(outcome: Outcome, status: Status) -> tuple[CaseResult, ...]:
+    """Every planned case: those that ended, the one it was in, and the rest as not run."""
+    done = {c.case: c for c in outcome.cases}
+    results, found = [], False
+    for planned in outcome.planned:
+        if planned.case in done:
+            results.append(done[planned.case])
+        elif not found and planned.case.label == outcome.stage:
+            found = True
+            results.append(
+                CaseResult(case=planned.case, status=_CASE_STATUS[status], reason=outcome.detail)
+            )
+        else:
+            reason = f"not reached: {outcome.status} at {outcome.stage}"
+            results.append(CaseResult(case=planned.case, status=CaseStatus.NOT_RUN, reason=reason))
+    return tuple(results)
+
+
+def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
+    """The benchmark, or the timings that were made before its process was lost.
+
+    Raises:
+        UserError, WorkerError: the job could not be done, through no fault of a version.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, Benchmark):
+        return outcome.answer.model_copy(update={"output": outcome.output})
+    kind = outcome.environment.device_kind if outcome.environment else None
+    versions = tuple(v.version for v in job.versions)
+    return Benchmark(
+        op=job.op.name,
+        status=_STATUS[outcome.status],
+        versions=versions,
+        sha256s=tuple(v.sha256 for v in job.versions),
+        providers=versions if kind == "interpreter" else ("torch", *versions, *job.against),
+        sizes=job.sizes,
+        runs=job.runs,
+        dtype=job.dtype,
+        cold=job.cold,
+        clock=kind,
+        timings=tuple(
+            t for t in outcome.timings if t.provider in ("torch", *versions, *job.against)
+        ),
+        environment=outcome.environment,
+        seed=job.seed,
+        message=_message(outcome),
+        output=outcome.output,
+        duration_s=outcome.wall_s,
+    )
+
+
+def run_result(outcome: Outcome, job: RunJob, inputs: str) -> RunResult:
+    """The run, or how it ended.
+
+    Raises:
+        UserError, WorkerError: the job could not be done, through no fault of the version.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, RunResult):
+        return outcome.answer.model_copy(update={"output": outcome.output})
+    return RunResult(
+        op=job.op.name,
+        version=job.version.version,
+        attempt=job.version.attempt,
+        sha256=job.version.sha256,
+        status=_STATUS[outcome.status],
+        inputs=inputs,
+        environment=outcome.environment,
+        message=_message(outcome),
+        output=outcome.output,
+    )
+
+
+def compilation(outcome: Outcome, job: CompileJob) -> Compilation:
+    """The compilation, or how it ended.
+
+    Raises:
+        UserError, WorkerError: the job could not be done, through no fault of the version.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, Compilation):
+        return outcome.answer
+    return Compilation(
+        op=job.op.name,
+        version=job.version.version,
+        attempt=job.version.attempt,
+        sha256=job.version.sha256,
+        status=_STATUS[outcome.status],
+        target=f"sm_{job.target}",
+        duration_s=outcome.wall_s,
+        note=_message(outcome),
+    )
+
+
+def description(outcome: Outcome, op: str) -> OpDescription:
+    """What the user's own op declares.
+
+    Raises:
+        UserError: its reference can't be used, crashed or did not end.
+        WorkerError: our own process failed.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, OpDescription):
+        return outcome.answer
+    raise UserError(f"{op}: its reference could not be tried out: {_message(outcome)}")

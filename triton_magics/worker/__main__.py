@@ -1,0 +1,188 @@
+"""The worker: `python -m triton_magics.worker --mode gpu --fd 3`. Warms up, then does jobs.
+
+All that it says goes over its data socket as frames; what code under test prints goes to stdout and
+stderr. Only an answer that carries the job's nonce counts. The nonce is kept in closures, out of
+reach of a kernel's globals: that protects from faults (a kernel that ends the process, scribbles
+over descriptors or prints something that looks like a verdict), not from malice. Code in this
+process that wants to forge an answer can.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import faulthandler
+import fcntl
+import importlib
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+
+from triton_magics.engine.protocol import (
+    CODE_CONNECTION_CLOSED,
+    Answer,
+    FrameReader,
+    Mode,
+    Order,
+    Progress,
+    Ready,
+    Reply,
+    WorkerFault,
+    encode,
+)
+from triton_magics.errors import UserError
+from triton_magics.model import Environment
+from triton_magics.worker import watch
+from triton_magics.worker.report import Reporter
+
+CHUNK_BYTES = 2**16
+MESSAGE_CHARS = 2_000
+TRACEBACK_CHARS = 50_000
+
+Send = Callable[[Ready | Progress | Reply], None]
+Handler = Callable[..., tuple[Answer, bool]]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Warms up, says so, and does jobs until the engine hangs up."""
+    options = _parse(argv)
+    started = time.monotonic()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    nanny = os.environ.get("TRITON_MAGICS_NANNY")
+    watch.die_with(int(nanny) if nanny else None)
+    watch.be_expendable()
+    data = socket.socket(fileno=_out_of_reach(options.fd))
+    watch.watch(data.fileno())
+    environment = _warm_up(options.mode)
+    # Last, so that a module of the user's can't shadow one of torch's.
+    sys.path.append(os.getcwd())
+    send = _sender(data)
+    send(Ready(environment=environment, pid=os.getpid(), warm_s=time.monotonic() - started))
+    serve(_orders(data), send)
+    _leave()
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="triton_magics.worker")
+    parser.add_argument("--mode", choices=("gpu", "interpreter", "compiler"), required=True)
+    parser.add_argument("--fd", type=int, required=True)
+    return parser.parse_args(argv)
+
+
+def _out_of_reach(fd: int) -> int:
+    """The same descriptor under a high number, where a stray `os.close(3)` does not find it."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = 1024 if soft == resource.RLIM_INFINITY else min(soft, 1024)
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(3, limit - 24))
+    os.close(fd)
+    return moved
+
+
+def _warm_up(mode: Mode) -> Environment:
+    resources = importlib.import_module("triton_magics.worker.resources")
+    environment: Environment = resources.warm_up(mode)
+    return environment
+
+
+def _sender(data: socket.socket) -> Send:
+    """What sends a whole frame at a time, from whichever thread; ends the process at hang-up."""
+    lock = threading.Lock()
+
+    def send(frame: Ready | Progress | Reply) -> None:
+        message = encode(frame)
+        with lock:
+            try:
+                data.sendall(message)
+            except OSError:
+                os._exit(CODE_CONNECTION_CLOSED)
+
+    return send
+
+
+def _orders(data: socket.socket) -> Iterator[Order]:
+    """The jobs as they come; ends with the connection."""
+    reader = FrameReader()
+    while chunk := data.recv(CHUNK_BYTES):
+        for frame in reader.feed(chunk):
+            if isinstance(frame, Order):
+                yield frame
+
+
+def serve(orders: Iterator[Order], send: Send) -> None:
+    """Does each job and sends its answer."""
+    for order in orders:
+        reporter = Reporter(send, order.nonce)
+        reply = _answer(order, reporter)
+        reporter.close()
+        _flush()
+        _send_reply(reply, send)
+
+
+def _answer(order: Order, reporter: Reporter) -> Reply:
+    try:
+        answer, retire = _handler(order.job.kind)(order.job, reporter)
+        return Reply(nonce=order.nonce, answer=answer, retire=retire)
+    except BaseException as error:  # noqa: BLE001 (the loop's; SystemExit must not end it silently)
+        return Reply(nonce=order.nonce, answer=_fault(error), retire=True)
+
+
+def _handler(kind: str) -> Handler:
+    """`run(job, reporter) -> (answer, retire)` of the module named like the job."""
+    handler: Handler = importlib.import_module(f"triton_magics.worker.{kind}").run
+    return handler
+
+
+def _fault(error: BaseException) -> WorkerFault:
+    """The error as a value: text that can be sent, whatever is in it."""
+    from triton_magics.worker.load import (
+        UserFault,  # late: it imports torch, as handlers have by now
+    )
+
+    user = isinstance(error, UserFault | UserError)
+    message = str(error) if user else traceback.format_exception_only(error)[-1].strip()
+    trace = "".join(traceback.format_exception(error))
+    return WorkerFault(
+        user=user,
+        message=_sendable(message)[:MESSAGE_CHARS],
+        traceback=_sendable(trace)[-TRACEBACK_CHARS:],
+    )
+
+
+def _sendable(text: str) -> str:
+    """The text with lone surrogates written out, which no JSON can carry."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _send_reply(reply: Reply, send: Send) -> None:
+    """Sends it, or says why it can't be sent (too large, text that is no Unicode)."""
+    try:
+        send(reply)
+    except Exception as error:  # noqa: BLE001 (the loop's: no job goes unanswered)
+        send(Reply(nonce=reply.nonce, answer=_fault(error), retire=True))
+
+
+def _flush() -> None:
+    """Lets what was printed, from Python or from C (a kernel's prints), go before the answer."""
+    for stream in (sys.stdout, sys.stderr):
+        # Code under test may have closed or replaced it.
+        with contextlib.suppress(ValueError, OSError, AttributeError):
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+def _leave() -> None:
+    """Ends here and now: no atexit hook or thread of code under test keeps it alive."""
+    _flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What an op's file declares, after its reference ran once: is it an op at all?"""
+
+from __future__ import annotations
+
+import inspect
+
+import torch
+
+from triton_magics import ops
+from triton_magics.engine.protocol import Answer, DescribeJob, OpDescription
+from triton_magics.model import Case
+from triton_magics.worker.cases import DTYPES, make_pristine, same_bits
+from triton_magics.worker.load import UserFault, load_op
+from triton_magics.worker.oracle import outputs_of, upcast
+from triton_magics.worker.report import Reporter
+from triton_magics.worker.resources import this_device
+
+
+def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
+    """Loads the op and calls its reference, in its first dtype and in float64."""
+    report.stage("loading the reference")
+    op = load_op(job.op)
+    unknown = [d for d in op.dtypes if d not in DTYPES]
+    if unknown:
+        raise UserFault(f"DTYPES names {unknown[0]!r}; known: {', '.join(DTYPES)}")
+    shape = min(op.shapes, key=lambda s: torch.Size(s).numel(), default=op.sizes["small"])
+    case = Case(shape=shape, dtype=op.dtypes[0], seed=1)
+    try:
+        outputs, flops = _try_out(op, case)
+    except UserFault:
+        raise
+    except Exception as error:
+        raise UserFault(
+            f"{op.name}: the reference failed on {case.label}: {type(error).__name__}: {error}"
+        ) from error
+    return OpDescription(
+        name=op.name,
+        sizes=dict(op.sizes),
+        shapes=op.shapes,
+        dtypes=op.dtypes,
+        signature=str(inspect.signature(op.reference)),
+        doc=op.doc,
+        outputs=outputs,
+        flops=flops,
+    ), True
+
+
+def _try_out(op: ops.Op, case: Case) -> tuple[tuple[str, ...], int | None]:
+    """Forms of the outputs, and the operations of one call."""
+    inputs = make_pristine(op, case, this_device())
+    value = op.reference(*inputs)
+    first = outputs_of(value)
+    for output in first:
+        if not isinstance(output, torch.Tensor):
+            kind = "nothing" if output is None else f"a {type(output).__name__}"
+            raise UserFault(f"{op.name}: the reference returns {kind}; it must return tensors")
+    _check_float64(op, inputs)
+    again = outputs_of(op.reference(*inputs))
+    if op.check is None and not all(map(same_bits, first, again)):
+        raise UserFault(
+            f"{op.name}: the reference gave two answers for the same inputs; "
+            "define check(inputs, output) for an op whose output is random"
+        )
+    forms = tuple(f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in first)
+    return forms, int(op.flops(*inputs)) if op.flops else None
+
+
+def _check_float64(op: ops.Op, inputs: tuple[object, ...]) -> None:
+    try:
+        op.reference(*upcast(inputs))
+    except Exception as error:
+        raise UserFault(
+            f"{op.name}: the reference must also work in float64, where the right answer is "
+            f"computed; it raised {type(error).__name__}: {error}"
+        ) from error

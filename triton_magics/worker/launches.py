@@ -1,0 +1,66 @@
+"""Seeing every Triton launch, and suppressing it when asked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import JITFunction
+
+
+@dataclass
+class Launches:
+    """What was launched while this was watching: kernel names and grids, in order."""
+
+    names: list[str] = field(default_factory=list)
+    grids: list[tuple[int, ...]] = field(default_factory=list)
+
+    @property
+    def programs(self) -> int:
+        """Program instances of all launches together, where grids were told."""
+        return sum(_volume(grid) for grid in self.grids)
+
+
+def _volume(grid: tuple[int, ...]) -> int:
+    product = 1
+    for n in grid:
+        product *= n
+    return product
+
+
+def _resolve(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The grid as numbers; a callable one is given what the kernel is given."""
+    if callable(grid):
+        named = dict(zip(function.arg_names, args, strict=False))
+        grid = grid({**named, **kwargs})
+    return tuple(int(n) for n in grid)
+
+
+@contextlib.contextmanager
+def watching(*, suppress: bool = False) -> Iterator[Launches]:
+    """Counts the Triton launches of a call; with `suppress`, none of them happens."""
+    seen = Launches()
+    originals = {cls: cls.run for cls in (JITFunction, InterpretedFunction)}
+
+    def watched(original: Any) -> Any:
+        def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            if warmup:
+                return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+            seen.names.append(str(self.__name__))
+            if suppress:
+                seen.grids.append(_resolve(self, grid, args, kwargs))
+                return None
+            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+        return run
+
+    for cls, original in originals.items():
+        cls.run = watched(original)
+    try:
+        yield seen
+    finally:
+        for cls, original in originals.items():
+            cls.run = original

@@ -1,0 +1,264 @@
+"""A version's file becomes a function; an exception out of it becomes a `KernelError`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+import triton
+
+from triton_magics import ops
+from triton_magics.config import cache_dir
+from triton_magics.engine.protocol import OpRef, VersionRef
+from triton_magics.model import KernelError
+from triton_magics.worker.hints import hint_for
+
+
+class UserFault(Exception):
+    """Something that the user can mend and that is not a kernel's verdict."""
+
+
+class LoadError(Exception):
+    """The version's own file could not be imported; `__cause__` is what it raised."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A version, ready to be called with an op's inputs."""
+
+    ref: VersionRef
+    module: ModuleType
+    call: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        """`v2_tiling`."""
+        return self.ref.version
+
+
+def load_op(ref: OpRef) -> ops.Op:
+    """The op, built in or the user's own.
+
+    Raises:
+        UserFault: an own op's file is no op; the message says what is missing.
+    """
+    if ref.path is None:
+        return ops.load(ref.name)
+    try:
+        return ops.load_file(Path(ref.path), ref.name)
+    except Exception as error:
+        raise UserFault(f"{ref.name}/reference.py: {type(error).__name__}: {error}") from error
+
+
+def load_version(ref: VersionRef) -> Loaded:
+    """Import a version by its path under a name of its own, and find its entry.
+
+    Raises:
+        LoadError: whatever the file raised, as `__cause__`.
+        UserFault: the file is not the source that was asked for.
+    """
+    path = Path(ref.path)
+    text = path.read_bytes().decode()
+    body = "".join(text.splitlines(keepends=True)[ref.header_lines :])
+    if hashlib.sha256(body.encode()).hexdigest() != ref.sha256:
+        raise UserFault(f"{ref.shown_path} changed while it was being checked; run the cell again")
+    name = f"triton_magics_kernel_{ref.version}_{ref.sha256[:12]}"
+    module = sys.modules.get(name) or _import(name, path)
+    return Loaded(ref, module, getattr(module, ref.entry))
+
+
+def _import(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserFault(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, Exception | SystemExit):
+            raise LoadError(str(error)) from error
+        raise
+    return module
+
+
+# ------------------------------------------------------------------------------------ errors
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and what caused it, outermost first."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or (
+            None if current.__suppress_context__ else current.__context__
+        )
+
+
+def raised_in(error: BaseException, path: str) -> bool:
+    """Whether the exception itself was raised by a line of that file, not by what it called."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename == path
+
+
+def _compile_place(error: BaseException, module: ModuleType | None) -> tuple[int, int] | None:
+    """File line and 1-based column of a Triton CompilationError, which counts from the `def`."""
+    source, node = getattr(error, "src", None), getattr(error, "node", None)
+    if module is None or source is None or not hasattr(node, "lineno"):
+        return None
+    for value in vars(module).values():
+        function = getattr(value, "fn", value)
+        while hasattr(function, "fn") and not isinstance(function, triton.runtime.JITFunction):
+            function = function.fn
+        jit = value if isinstance(value, triton.runtime.JITFunction) else function
+        if isinstance(jit, triton.runtime.JITFunction) and jit.src == source:
+            return _first_line(jit) + node.lineno - 1, node.col_offset + 1
+    return None
+
+
+def _first_line(jit: Any) -> int:
+    """File line of the `def` of a kernel; `src` starts there, decorators left out."""
+    start = int(jit.starting_line_number)
+    for offset, line in enumerate(jit.raw_src):
+        if line.lstrip().startswith("def "):
+            return start + offset
+    return start
+
+
+def _frame_place(error: BaseException, path: str) -> tuple[int, int | None] | None:
+    """File line and column of the innermost frame in that file."""
+    if isinstance(error, SyntaxError) and error.filename == path and error.lineno:
+        return error.lineno, error.offset
+    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+    if not own or own[-1].lineno is None:
+        return None
+    column = own[-1].colno
+    return own[-1].lineno, None if column is None else column + 1
+
+
+def explain(error: BaseException, ref: VersionRef, module: ModuleType | None = None) -> KernelError:
+    """What an exception out of a version's code says, and at which of its lines.
+
+    The deepest exception of the chain that points into the file wins: Triton and its interpreter
+    wrap what was raised.
+    """
+    chain = list(_chain(error))
+    if isinstance(error, LoadError):
+        chain = chain[1:]
+    module = module or sys.modules.get(f"triton_magics_kernel_{ref.version}_{ref.sha256[:12]}")
+    place: tuple[int, int | None] | None = None
+    told = chain[0]
+    for link in chain:
+        here = _compile_place(link, module) or _frame_place(link, ref.path)
+        if here:
+            place, told = here, link
+    message = str(getattr(told, "error_message", None) or _first_words(told))
+    # A compile error in a function that the kernel calls has its reason deeper.
+    deepest = chain[-1]
+    if (
+        deepest is not told
+        and getattr(told, "src", None) is not None
+        and not getattr(told, "error_message", None)
+    ):
+        message = str(getattr(deepest, "error_message", None) or _first_words(deepest))
+    return _error(type(told).__name__, message, place, ref, chain[0])
+
+
+def _first_words(error: BaseException) -> str:
+    return str(error).strip() or type(error).__name__
+
+
+def _error(
+    kind: str,
+    message: str,
+    place: tuple[int, int | None] | None,
+    ref: VersionRef,
+    whole: BaseException,
+) -> KernelError:
+    text = "".join(traceback.format_exception(whole))
+    if place is None:
+        return KernelError(
+            kind=kind, message=message, hint=hint_for(message), traceback=text[-8000:]
+        )
+    file_line, column = place
+    line = file_line - ref.header_lines
+    lines = Path(ref.path).read_text().splitlines()
+    code = lines[file_line - 1] if 0 < file_line <= len(lines) else None
+    return KernelError(
+        kind=kind,
+        message=message,
+        line=line if line > 0 else None,
+        column=column,
+        cell_line=line + ref.cell_offset if line > 0 else None,
+        file=ref.shown_path,
+        file_line=file_line,
+        code=code,
+        hint=hint_for(message),
+        traceback=text[-8000:],
+    )
+
+
+# ------------------------------------------------------------------------------ compile cache
+
+
+def _shared(ref: VersionRef) -> Path:
+    made_by = f"{torch.__version__}-{triton.__version__}".replace("+", "_")
+    return cache_dir() / "compiled" / made_by / ref.sha256[:24]
+
+
+@contextmanager
+def compile_cache(refs: tuple[VersionRef, ...]) -> Iterator[None]:
+    """Seeds this child's Triton cache with what earlier children compiled of the same source.
+
+    What this job compiles is published afterwards, by rename, so that no child ever sees half an
+    entry. Triton names an entry by the hash of all that went into it.
+    """
+    own = os.environ.get("TRITON_CACHE_DIR")
+    if not own:
+        yield
+        return
+    private = Path(own)
+    private.mkdir(parents=True, exist_ok=True)
+    for ref in refs:
+        _seed(_shared(ref), private)
+    before = {p.name for p in private.iterdir()}
+    try:
+        yield
+    finally:
+        if len(refs) == 1:
+            _publish(private, before, _shared(refs[0]))
+
+
+def _seed(shared: Path, private: Path) -> None:
+    """Copies the entries that are not there yet; one that is may be mapped into this process."""
+    if not shared.is_dir():
+        return
+    for entry in shared.iterdir():
+        if not entry.name.startswith(".") and not (private / entry.name).exists():
+            shutil.copytree(entry, private / entry.name)
+
+
+def _publish(private: Path, before: set[str], shared: Path) -> None:
+    fresh = [p for p in private.iterdir() if p.is_dir() and p.name not in before]
+    if not fresh:
+        return
+    shared.mkdir(parents=True, exist_ok=True)
+    for entry in fresh:
+        half = shared / f".{entry.name}.{os.getpid()}"
+        shutil.copytree(entry, half)
+        try:
+            half.rename(shared / entry.name)
+        except OSError:  # another child published the same entry first
+            shutil.rmtree(half)

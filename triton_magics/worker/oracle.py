@@ -1,0 +1,221 @@
+"""The right answer in float64, and how far from it an output may be.
+
+`allowed` is the largest of three: what the spec states for the dtype and the op's class, at the
+output's own scale; a small multiple of torch's own error on the same case; a small multiple of how
+far the answer itself moves when the inputs move by one unit in the last place. The same reference
+computed one precision step lower must fail under it, or the case can't carry a verdict alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from triton_magics import ops
+from triton_magics.model import Case, Tolerance
+
+STATED = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}
+TORCH_ERRORS = 3.0
+CONDITIONINGS = 4.0
+_EPS32 = torch.finfo(torch.float32).eps
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an op's outputs must be: float64 values, native dtypes, allowed errors."""
+
+    values: tuple[torch.Tensor, ...]
+    allowed: tuple[torch.Tensor, ...]
+    native: tuple[torch.Tensor, ...]
+    single: bool
+    tolerance: Tolerance
+    calibrated: bool
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An output against its expected value, element by element."""
+
+    error_share: float
+    max_abs_error: float
+    wrong: torch.Tensor | None
+
+    @property
+    def right(self) -> bool:
+        """Whether every element is within what is allowed."""
+        return self.wrong is None
+
+
+def outputs_of(value: Any) -> tuple[Any, ...]:
+    """An op's outputs as a tuple."""
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def upcast(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Floating tensors in float64; the rest as it is."""
+    return tuple(x.double() if _floating(x) else x for x in inputs)
+
+
+def _floating(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.dtype.is_floating_point
+
+
+def expect(
+    op: ops.Op, inputs: tuple[Any, ...], case: Case, rtol: float | None, atol: float | None
+) -> Expected:
+    """The oracle for pristine inputs, with its tolerance.
+
+    Args:
+        op: the op.
+        inputs: as `make_pristine` gives them.
+        case: for its dtype.
+        rtol: the user's, in place of the calibrated one.
+        atol: likewise, absolute.
+
+    Raises:
+        Whatever the reference raises: the op's fault, not the version's.
+    """
+    with torch.no_grad():
+        given = op.reference(*inputs)
+        native = outputs_of(given)
+        values = tuple(v.double() for v in outputs_of(op.reference(*upcast(inputs))))
+        stated = STATED.get(case.dtype, 0.0)
+        if rtol is not None or atol is not None:
+            r, a = stated if rtol is None else rtol, 0.0 if atol is None else atol
+            allowed = tuple(v.abs() * r + a for v in values)
+            typical = max((float(_typical(v)) for v in values), default=1.0)
+            loosened = r > stated or a > stated * typical
+            tolerance = Tolerance(rtol=r, atol=a, origin="yours", loosened=loosened)
+        else:
+            allowed, tolerance = _calibrated(op, inputs, case, values, native)
+        step_lower = tuple(
+            v.double() for v in outputs_of(op.reference(*_lowered(inputs, case.dtype)))
+        )
+    passes_lower = all(
+        judge(low, v, a).right for low, v, a in zip(step_lower, values, allowed, strict=True)
+    )
+    return Expected(
+        values, allowed, native, not isinstance(given, tuple | list), tolerance, not passes_lower
+    )
+
+
+def _calibrated(
+    op: ops.Op,
+    inputs: tuple[Any, ...],
+    case: Case,
+    values: tuple[torch.Tensor, ...],
+    native: tuple[torch.Tensor, ...],
+) -> tuple[tuple[torch.Tensor, ...], Tolerance]:
+    moved = [outputs_of(op.reference(*_nudged(upcast(inputs), k))) for k in range(2)]
+    stated = STATED.get(case.dtype, 0.0)
+    by_row = op.op_class != "elementwise"
+    allowed, shares = [], {"spec": 0.0, "torch's own error": 0.0, "conditioning": 0.0}
+    for i, value in enumerate(values):
+        scale = _typical(value, by_row=by_row)
+        from_spec = stated * (value.abs() + scale)
+        from_torch = TORCH_ERRORS * _worst(native[i].double() - value, by_row=True)
+        steps = [_finite(m[i].double() - value).abs() for m in moved]
+        step = torch.maximum(steps[0], steps[1])
+        from_inputs = CONDITIONINGS * (_worst(step, by_row=True) if by_row else step)
+        allowed.append(torch.maximum(torch.maximum(from_spec, from_torch), from_inputs))
+        for name, part in zip(shares, (from_spec, from_torch, from_inputs), strict=True):
+            shares[name] = max(
+                shares[name], float(_finite(part.expand_as(value)).mean()) if value.numel() else 0.0
+            )
+    origin = max(shares, key=shares.__getitem__)
+    atol = max((float(_typical(v)) for v in values), default=0.0) * stated
+    named = {"spec": f"{stated:g}, from the spec, at the output's own scale"}
+    return tuple(allowed), Tolerance(rtol=stated, atol=atol, origin=named.get(origin, origin))
+
+
+def _finite(x: torch.Tensor) -> torch.Tensor:
+    return torch.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _typical(value: torch.Tensor, *, by_row: bool = False) -> torch.Tensor:
+    """Root mean square of the finite elements, of the whole or per row (kept as a dimension)."""
+    squares = _finite(value).square()
+    if by_row and value.dim() >= 2:
+        return squares.mean(-1, keepdim=True).sqrt()
+    return squares.mean().sqrt() if value.numel() else value.new_zeros(())
+
+
+def _worst(error: torch.Tensor, *, by_row: bool) -> torch.Tensor:
+    """Largest finite error, of the whole or per row (kept as a dimension)."""
+    size = _finite(error).abs()
+    if not size.numel():
+        return size
+    return size.amax(-1, keepdim=True) if by_row and size.dim() >= 2 else size.amax()
+
+
+def _nudged(inputs: tuple[Any, ...], which: int) -> tuple[Any, ...]:
+    """The inputs one float32 unit in the last place away: all up, or alternating."""
+
+    def nudge(x: Any) -> Any:
+        if not _floating(x):
+            return x
+        sign = torch.ones_like(x)
+        if which and x.numel():
+            sign.view(-1)[::2] = -1.0
+        return x * (1 + sign * _EPS32)
+
+    return tuple(nudge(x) for x in inputs)
+
+
+def _lowered(inputs: tuple[Any, ...], dtype: str) -> tuple[Any, ...]:
+    """The inputs one precision step lower: TF32 for float32, float8 for the half types."""
+
+    def lower(x: Any) -> Any:
+        if not _floating(x):
+            return x
+        if dtype == "float32":
+            bits = (x.view(torch.int32) + 0x1000) & ~0x1FFF
+            return torch.where(x.isfinite(), bits.view(torch.float32), x)
+        if dtype in ("float16", "bfloat16"):
+            return x.float().clamp(-448, 448).to(torch.float8_e4m3fn).to(x.dtype)
+        return x.float().to(x.dtype)
+
+    return tuple(lower(x.contiguous() if isinstance(x, torch.Tensor) else x) for x in inputs)
+
+
+def judge(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> Judgement:
+    """An output of any float dtype against the oracle.
+
+    NaN must be where the oracle has it and nowhere else, infinities likewise with their sign; a
+    value that the output's dtype can't hold may be infinite.
+    """
+    if got.numel() == 0:
+        return Judgement(0.0, 0.0, None)
+    largest = torch.finfo(got.dtype).max if got.dtype.is_floating_point else float("inf")
+    have = got.double()
+    overflows = have.isinf() & (value.abs() >= 0.999 * largest) & (have.sign() == value.sign())
+    same = (have == value) | (have.isnan() & value.isnan()) | overflows
+    error = torch.where(same, 0.0, (have - value).abs())
+    share = torch.where(same, 0.0, error / allowed)
+    wrong = ~(share <= 1.0)
+    finite_error = float(_finite(error).amax())
+    if not bool(wrong.any()):
+        return Judgement(float(share.amax()), finite_error, None)
+    worst = float(share.amax())
+    return Judgement(float("inf") if math.isnan(worst) else worst, finite_error, wrong)
+
+
+def relax(
+    expected: Expected, values: tuple[torch.Tensor, ...], op: ops.Op
+) -> tuple[torch.Tensor, ...]:
+    """What other answers of the same case may be off by, from what its first answer may.
+
+    The spec's part is computed anew; how much torch's own error and the conditioning widened it is
+    taken over, as the largest factor by which they did.
+    """
+    by_row = op.op_class != "elementwise"
+    rtol = expected.tolerance.rtol or 1e-12
+    made = []
+    for first, allowed, value in zip(expected.values, expected.allowed, values, strict=True):
+        stated = rtol * (first.abs() + _typical(first, by_row=by_row))
+        widened = float((_finite(allowed / stated)).amax()) if first.numel() else 1.0
+        made.append(max(widened, 1.0) * rtol * (value.abs() + _typical(value, by_row=by_row)))
+    return tuple(made)

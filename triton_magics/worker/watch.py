@@ -1,0 +1,76 @@
+"""A worker does not outlive those it works for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import threading
+
+from triton_magics.engine.protocol import CODE_CONNECTION_CLOSED
+
+CODE_ORPHANED = 75
+CHECK_MS = 500
+OOM_SCORE = "500"
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with(nanny_pid: int | None) -> None:
+    """Has the kernel kill this process when the nanny dies.
+
+    Args:
+        nanny_pid: who should be the parent; None where nobody watches (a worker run by hand).
+    """
+    if nanny_pid is None:
+        return
+    prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+    if prctl:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != nanny_pid:  # it died before we could ask
+        os._exit(CODE_ORPHANED)
+
+
+def be_expendable() -> None:
+    """Offers this process first to the out-of-memory killer, and leaves no core file."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as score:
+            score.write(OOM_SCORE)
+    except OSError:  # no /proc, or not ours to write: the kernel's own choice stands
+        pass
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
+def watch(data_fd: int) -> threading.Thread:
+    """Starts the thread that ends this process when the engine's end of the data socket is gone.
+
+    It reads nothing: every byte is the job loop's.
+    """
+    thread = threading.Thread(target=_until_gone, args=(data_fd,), name="watch", daemon=True)
+    thread.start()
+    return thread
+
+
+def _until_gone(data_fd: int) -> None:
+    gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+    poller = select.poll()
+    poller.register(data_fd, getattr(select, "POLLRDHUP", 0))
+    while True:
+        # A descriptor that code under test closes stays open while poll waits on it: look again.
+        events = dict(poller.poll(CHECK_MS)).get(data_fd, 0)
+        if events & select.POLLNVAL:
+            os._exit(CODE_CONNECTION_CLOSED)
+        if events & gone:
+            _end_all()
+
+
+def _end_all() -> None:
+    """Ends this process and, where it leads a session of its own, its whole group."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(CODE_ORPHANED)
+
+
+__all__ = ["be_expendable", "die_with", "watch"]
