@@ -1,13 +1,14 @@
 """What the engine and a worker say to each other: framed JSON, checked at both ends.
 
-A frame is four bytes of length (big-endian) and that many bytes of UTF-8 JSON. The engine sends jobs;
-a worker sends `ready`, `progress` and one `reply` for each job, each with the job's nonce. Nothing is
-unpickled, ever.
+A frame is four bytes of length (big-endian) and that many bytes of UTF-8 JSON. The engine sends
+jobs; a worker sends `ready`, `progress` and one `reply` for each job, each with the job's nonce.
+Nothing is unpickled, ever.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -26,6 +27,9 @@ from triton_magics.model import (
 
 MAX_FRAME_BYTES = 16 * 2**20
 HEADER = struct.Struct(">I")
+# With this code a worker ends that finds its own connection closed under it (EX_PROTOCOL,
+# sysexits.h).
+CODE_CONNECTION_CLOSED = 76
 Mode = Literal["gpu", "interpreter", "compiler"]
 
 
@@ -164,10 +168,11 @@ class Order(Value):
 
 
 class Progress(Value):
-    """A step of a job. `patience_s` is how long the next step may stay silent.
+    """A step of a job.
 
-    `planned` comes once, before the first case; `case` and `timing` carry what is already known, so
-    that a deadline or an interrupt loses nothing.
+    `patience_s` is how long the next step may stay silent, where that is longer than the user's own
+    limit. `planned` comes once, before the first case; `case` and `timing` carry what is already
+    known, so that a deadline or an interrupt loses nothing.
     """
 
     type: Literal["progress"] = "progress"
@@ -175,7 +180,7 @@ class Progress(Value):
     stage: str
     done: int = 0
     total: int = 0
-    patience_s: float = 20.0
+    patience_s: float = 0.0
     environment: Environment | None = None
     planned: tuple[CaseResult, ...] | None = None
     case: CaseResult | None = None
@@ -217,14 +222,15 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[Ready | Order | Progress | Reply]:
-        """The frames that are complete after these bytes.
+    def feed(self, data: bytes) -> Iterator[Ready | Order | Progress | Reply]:
+        """The frames that are complete after these bytes, as they are iterated over.
+
+        What came before a bad frame is given before the error, so that it is not lost with it.
 
         Raises:
             ProtocolError: a length over the cap, or a body that is no frame.
         """
         self._buffer += data
-        frames: list[Ready | Order | Progress | Reply] = []
         while len(self._buffer) >= HEADER.size:
             (length,) = HEADER.unpack_from(self._buffer)
             if length > MAX_FRAME_BYTES:
@@ -233,8 +239,7 @@ class FrameReader:
                 break
             body = bytes(self._buffer[HEADER.size : HEADER.size + length])
             del self._buffer[: HEADER.size + length]
-            frames.append(_decode(body))
-        return frames
+            yield _decode(body)
 
 
 def _decode(body: bytes) -> Ready | Order | Progress | Reply:

@@ -1,0 +1,345 @@
+"""The nanny: a small process that starts workers and sees to it that nothing of them is left.
+
+Run by its path, `python -I -S nanny.py CONTROL_FD NOTEBOOK_PIDFD HOME`; the standard library only.
+It is the subreaper of all that its workers start, so a daemon that left its parent, session and
+process group becomes the nanny's own child, where it is found and killed. (The notebook must not be
+that subreaper: it would adopt, and kill, the user's own background processes.)
+
+One thread, and it stays so: PR_SET_PDEATHSIG, on which the workers rely, fires when the *thread*
+that started them ends (prctl(2)). Every 5 ms while something is to die, else asleep.
+
+Commands, one JSON object a line:
+    {"do": "spawn", "id": 1, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/..."}
+        with two descriptors (SCM_RIGHTS): the worker's data socket and the end of its output pipe
+    {"do": "kill", "id": 1}
+Answers:
+    {"started": 1, "pid": 4711}
+    {"gone": 1, "code": 0, "signal": null, "error": null}     when nothing of worker 1 is left
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+WORKER_DATA_FD = 3
+TICK_S = 0.005
+LEAVE_S = 10.0
+STALE_S = 60.0
+_PR_SET_CHILD_SUBREAPER = 36
+# Where the worker finds its data socket: above any number that one of its first three gets moved
+# to.
+_LOWEST_FD = 10
+
+
+def become_subreaper() -> None:
+    """Makes orphans of this process's descendants its children; nothing where there is no prctl."""
+    prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+    if prctl:
+        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children() -> set[int]:
+    """The pids of this process's children, zombies too.
+
+    Only this process reaps them, so no entry vanishes while the kernel writes the list: it is
+    exact.
+    """
+    me = os.getpid()
+    try:
+        with open(f"/proc/self/task/{me}/children") as listing:
+            return {int(pid) for pid in listing.read().split()}
+    except FileNotFoundError:
+        return _children_by_parent(me)
+
+
+def _children_by_parent(parent: int) -> set[int]:
+    """The same from /proc/*/stat, for kernels without CONFIG_PROC_CHILDREN; empty without /proc."""
+    pids = (int(name) for name in _listing("/proc") if name.isdigit())
+    return {pid for pid in pids if _parent(pid) == parent}
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def _listing(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+class Worker:
+    """A worker's process, which is kept as a zombie until it is swept: its pid stays its own."""
+
+    def __init__(self, pid: int, scratch: str) -> None:
+        self.pid = pid
+        self.scratch = scratch
+        self.doomed = False
+        self.reaped = False
+        self.code: int | None = None
+        self.signal: int | None = None
+
+    def look(self) -> None:
+        """Notes how it ended, if it did; it is doomed then, for its children must go too."""
+        if self.doomed and (self.code is not None or self.signal is not None):
+            return
+        seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if seen is None:
+            return
+        self.doomed = True
+        if seen.si_code == os.CLD_EXITED:
+            self.code = seen.si_status
+        else:
+            self.signal = seen.si_status
+
+    def strike(self) -> None:
+        """Kills its process group; reaps it once it has ended."""
+        if self.reaped:
+            return
+        _kill(self.pid, group=True)
+        self.look()
+        if self.code is not None or self.signal is not None:
+            os.waitpid(self.pid, 0)
+            self.reaped = True
+
+
+def _kill(pid: int, *, group: bool = False) -> bool:
+    """Whether the signal could be sent (to a process that runs as another user it can't)."""
+    try:
+        (os.killpg if group else os.kill)(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        return False
+    return True
+
+
+class Nanny:
+    """The loop: commands, the notebook's end, ended children."""
+
+    def __init__(self, control: socket.socket, notebook_pidfd: int, home: str) -> None:
+        self._control = control
+        self._home = home
+        self._workers: dict[int, Worker] = {}
+        self._descriptors: list[int] = []
+        self._buffer = b""
+        self._leaving = False
+        self._out_of_reach: set[int] = set()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ, self._read_commands)
+        self._selector.register(_wakeups(), selectors.EVENT_READ, None)
+        if notebook_pidfd >= 0:
+            self._selector.register(notebook_pidfd, selectors.EVENT_READ, self.leave)
+
+    def leave(self) -> None:
+        """Ends the loop, and with it every worker."""
+        self._leaving = True
+
+    def serve(self) -> None:
+        """Works until the notebook is gone or hangs up, then kills all that is left."""
+        while not self._leaving:
+            self._turn()
+        deadline = time.monotonic() + LEAVE_S
+        for worker in self._workers.values():
+            worker.doomed = True
+        while (self._workers or children() - self._out_of_reach) and time.monotonic() < deadline:
+            self._sweep(everything=True)
+            time.sleep(TICK_S)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _turn(self) -> None:
+        busy = any(worker.doomed for worker in self._workers.values())
+        for key, _ in self._selector.select(TICK_S if busy else None):
+            if key.data is None:
+                _drain(key.fd)
+            else:
+                key.data()
+        self._sweep()
+
+    # ---------------------------------------------------------------------------- commands
+
+    def _read_commands(self) -> None:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._control, 65536, 16)
+        except OSError:
+            data, descriptors = b"", []
+        self._descriptors += [_out_of_the_way(fd) for fd in descriptors]
+        if not data:
+            self.leave()
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            self._obey(json.loads(line))
+
+    def _obey(self, command: dict[str, Any]) -> None:
+        if command["do"] == "spawn":
+            self._spawn(command)
+        elif command["id"] in self._workers:
+            self._workers[command["id"]].doomed = True
+        else:
+            self._tell(gone=command["id"], code=None, signal=None, error="it was gone already")
+
+    def _spawn(self, command: dict[str, Any]) -> None:
+        data, output = self._descriptors.pop(0), self._descriptors.pop(0)
+        try:
+            pid = _start(command, data, output)
+        except OSError as error:
+            self._tell(gone=command["id"], code=None, signal=None, error=str(error))
+        else:
+            self._workers[command["id"]] = Worker(pid, command["scratch"])
+            self._tell(started=command["id"], pid=pid)
+        finally:
+            os.close(data)
+            os.close(output)
+
+    def _tell(self, **answer: object) -> None:
+        try:
+            self._control.sendall(json.dumps(answer).encode() + b"\n")
+        except OSError:
+            self.leave()
+
+    # ------------------------------------------------------------------------------- sweep
+
+    def _sweep(self, *, everything: bool = False) -> None:
+        """One round: notes who ended, kills and reaps what must go, reports who is gone."""
+        for worker in self._workers.values():
+            worker.look()
+        doomed = {i: worker for i, worker in self._workers.items() if worker.doomed}
+        for worker in doomed.values():
+            worker.strike()
+        orphans = self._orphans()
+        if doomed or everything:
+            self._out_of_reach |= {pid for pid in orphans if not _kill(pid)}
+        for pid in orphans:
+            os.waitpid(pid, os.WNOHANG)
+        if doomed and not self._orphans() - self._out_of_reach:
+            self._report(doomed)
+
+    def _orphans(self) -> set[int]:
+        """Children that are no workers: what ended workers, or ended children of workers, left."""
+        return children() - {worker.pid for worker in self._workers.values() if not worker.reaped}
+
+    def _report(self, doomed: dict[int, Worker]) -> None:
+        for number, worker in doomed.items():
+            if worker.reaped:
+                del self._workers[number]
+                self._tell(gone=number, code=worker.code, signal=worker.signal, error=None)
+                shutil.rmtree(worker.scratch, ignore_errors=True)
+
+
+def _start(command: dict[str, Any], data: int, output: int) -> int:
+    """Starts a worker in its own session, with nothing open but 0 to 3; its pid."""
+    os.makedirs(command["scratch"], mode=0o700, exist_ok=True)
+    os.chdir(command["cwd"])
+    try:
+        return os.posix_spawnp(
+            command["argv"][0],
+            command["argv"],
+            {**command["env"], "TRITON_MAGICS_NANNY": str(os.getpid())},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, output, 1),
+                (os.POSIX_SPAWN_DUP2, output, 2),
+                (os.POSIX_SPAWN_DUP2, data, WORKER_DATA_FD),
+            ],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=(signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP),
+        )
+    finally:
+        os.chdir("/")
+
+
+def _out_of_the_way(fd: int) -> int:
+    """The same descriptor under a number that no worker's own descriptors need; close-on-exec."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
+    os.close(fd)
+    return moved
+
+
+def _wakeups() -> int:
+    """A descriptor that is readable after SIGCHLD, so that the loop needs no polling."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return read_end
+
+
+def _drain(fd: int) -> None:
+    try:
+        while os.read(fd, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def claim(home: str) -> int:
+    """Holds the lock that says this folder is in use; the descriptor to keep open."""
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    lock = os.open(os.path.join(home, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def sweep_stale(home: str) -> None:
+    """Removes what nannies that were themselves killed left beside `home`."""
+    folder = os.path.dirname(home)
+    for name in _listing(folder):
+        path = os.path.join(folder, name)
+        if path != home and _abandoned(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _abandoned(path: str) -> bool:
+    """Whether nobody holds its lock; a folder of the last minute may be about to be claimed."""
+    try:
+        if time.time() - os.stat(path).st_mtime < STALE_S:
+            return False
+        lock = os.open(os.path.join(path, "lock"), os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True
+
+
+def main(control_fd: int, notebook_pidfd: int, home: str) -> None:
+    """Serves until the notebook is gone."""
+    become_subreaper()
+    for fd in (control_fd, notebook_pidfd):
+        if fd >= 0:  # a worker that had a copy would hide this process's end from the notebook
+            os.set_inheritable(fd, False)
+    nanny = Nanny(socket.socket(fileno=control_fd), notebook_pidfd, home)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: nanny.leave())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lock = claim(home)
+    sweep_stale(home)
+    nanny.serve()
+    os.close(lock)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,279 @@
+"""The engine: values in, values out, and nothing that a kernel does reaches the notebook."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from triton_magics.config import Settings
+from triton_magics.engine import gpu
+from triton_magics.engine.crew import Crew
+from triton_magics.engine.environment import worker_command
+from triton_magics.engine.exchange import (
+    TURN_S,
+    Exchange,
+    Limits,
+    OutputListener,
+    ProgressListener,
+    Verdict,
+)
+from triton_magics.engine.interrupts import Interrupts
+from triton_magics.engine.outcome import AnyJob, Outcome, label
+from triton_magics.engine.process import Worker
+from triton_magics.engine.protocol import BenchJob, CompileJob, DeviceKind, Job, Mode, Progress
+from triton_magics.errors import BadValue, Unavailable, WorkerError
+from triton_magics.model import EngineState, Environment
+
+DEVICES: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
+WARM_S = 120.0
+CLOSE_S = 5.0
+WARMING = "starting a worker"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call of `run`: what is wanted, and who wants to hear of it."""
+
+    job: AnyJob
+    mode: Mode
+    key: str
+    interrupts: Interrupts
+    on_progress: ProgressListener | None
+
+    def tell(self, stage: str) -> None:
+        """A step of the engine's own, before the worker has the job."""
+        if self.on_progress:
+            self.on_progress(Progress(nonce="", stage=stage))
+
+
+class Engine:
+    """Runs jobs in processes of their own: warm ones where it can, killed where they don't end.
+
+    Thread-safe: one job at a time, a second caller waits. Nothing starts before the first `warm` or
+    `run`. It protects the notebook from faults, not from malice: code that is run has the user's
+    rights.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        command: Callable[[Mode], list[str]] | None = None,
+    ) -> None:
+        """Makes an engine that has started nothing yet.
+
+        Args:
+            settings: deadlines and device; read anew for each job.
+            command: argv of a worker for a mode, to which `--fd N` is added; the real one if None.
+        """
+        self._settings = settings or Settings()
+        self._real = command is None
+        self._crew = Crew(command or worker_command)
+        self._lock = threading.Lock()
+        self._runner: int | None = None
+        self._busy: str | None = None
+        self._environment: Environment | None = None
+        self._detected: DeviceKind | None = None
+
+    # ------------------------------------------------------------------------------- what is there
+
+    @property
+    def device_kind(self) -> DeviceKind:
+        """`gpu` or `interpreter`, as set or found out; torch is not asked.
+
+        Raises:
+            BadValue: the setting is neither of those nor `auto`.
+        """
+        setting = self._settings.device
+        if setting == "auto":
+            self._detected = self._detected or gpu.detect()
+            return self._detected
+        if setting not in DEVICES:
+            raise BadValue(f"device = {setting!r}: it is 'auto', 'gpu' or 'interpreter'")
+        return DEVICES[setting]
+
+    @property
+    def missing(self) -> str | None:
+        """What must be installed before a kernel can run; None where nothing is missing."""
+        return gpu.missing()
+
+    def state(self) -> EngineState:
+        """What there is to run kernels with, and what it is doing; never waits."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._crew.turn(0)
+            finally:
+                self._lock.release()
+        kind = self.device_kind
+        return EngineState(
+            device_kind=kind,
+            device=self._device_name(kind),
+            standby_ready=self._crew.standby_ready(kind),
+            busy=self._busy,
+            missing=self.missing,
+        )
+
+    def _device_name(self, kind: DeviceKind) -> str:
+        if self._environment is not None and self._environment.device_kind == kind:
+            return self._environment.device
+        if kind == "interpreter":
+            return "CPU (Triton's interpreter)"
+        found = gpu.first_gpu()
+        return found.name if found else "GPU"
+
+    # ------------------------------------------------------------------------------- life
+
+    def warm(self, mode: Mode | None = None) -> None:
+        """Starts a standby if there is none, and does not wait for it.
+
+        Nothing happens while a job runs (which starts its own) or where packages are missing.
+
+        Raises:
+            WorkerError: no process can be started.
+        """
+        if (self._real and self.missing) or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._crew.prepare(mode or self.device_kind)
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """Ends every process of this engine. Again: nothing. The next job starts anew."""
+        self._crew.hang_up()
+        if self._runner == threading.get_ident():
+            return  # called back by the job that runs: it ends, and finds nothing left
+        if self._lock.acquire(timeout=CLOSE_S):
+            try:
+                self._crew.close()
+            finally:
+                self._lock.release()
+
+    # ------------------------------------------------------------------------------- run
+
+    def run(
+        self,
+        job: Job,
+        *,
+        key: str = "",
+        on_progress: ProgressListener | None = None,
+        on_output: OutputListener | None = None,
+        timeout_s: float | None = None,
+    ) -> Outcome:
+        """Does a job in a worker, and says how it ended; the next job works, whatever it did.
+
+        Args:
+            job: what to do.
+            key: whose code this is (sha256s). A worker that has run one key's code serves no other;
+                "" gets a worker of its own.
+            on_progress: is told each step, in the caller's thread.
+            on_output: is told what is printed, as text, at most ten times a second.
+            timeout_s: one limit in place of both the silence and the job's, seconds.
+
+        Raises:
+            Unavailable: torch or triton is not installed.
+            WorkerError: no worker can be started or gets ready; no kernel is to blame.
+            RuntimeError: called by a listener of a job of this engine.
+        """
+        if self._runner == threading.get_ident():
+            raise RuntimeError("a listener can't run a job of the engine that it listens to")
+        if self._real and (missing := self.missing):
+            raise Unavailable(missing)
+        limits = Limits.of(self._settings, timeout_s)
+        with self._lock, Interrupts() as interrupts:
+            call = _Call(job, self._mode(job), key, interrupts, on_progress)
+            self._busy, self._runner = label(job), threading.get_ident()
+            try:
+                worker = self._worker(call)
+                if worker is None:
+                    return Outcome(status="interrupted", detail="interrupted before it began")
+                self._hush(call)
+                exchange = Exchange(worker, limits, on_progress=on_progress, on_output=on_output)
+                return self._do(call, exchange)
+            except KeyboardInterrupt:
+                return Outcome(status="interrupted", detail="interrupted before it began")
+            finally:
+                self._busy = self._runner = None
+                self._crew.prune({self.device_kind, "compiler"})
+
+    def _mode(self, job: AnyJob) -> Mode:
+        return "compiler" if isinstance(job, CompileJob) else self.device_kind
+
+    # -- before the job
+
+    def _worker(self, call: _Call) -> Worker | None:
+        """A worker that is ready; None if interrupted meanwhile."""
+        worker = self._crew.take(call.mode, call.key)
+        if worker.ready is None:
+            call.tell(WARMING)
+        deadline = worker.started_at + WARM_S
+        if not self._wait(call, lambda: worker.ready is not None or not worker.usable, deadline):
+            if time.monotonic() < deadline:
+                self._crew.put_back(worker)
+                return None
+            self._crew.retire(worker)
+            raise WorkerError(f"the worker was not ready in {WARM_S:g} s{_last_words(worker)}")
+        if worker.ready is None:
+            self._crew.retire(worker)
+            why = worker.broken or worker.exit
+            raise WorkerError(f"the worker died before it was ready ({why}){_last_words(worker)}")
+        self._environment = worker.ready.environment
+        return worker
+
+    def _wait(self, call: _Call, done: Callable[[], bool], deadline: float) -> bool:
+        """Whether it came to be before the deadline (time.monotonic) and any interrupt."""
+        while not done():
+            if call.interrupts.seen or time.monotonic() >= deadline:
+                return False
+            self._crew.turn(TURN_S, call.interrupts.fd)
+        return True
+
+    def _hush(self, call: _Call) -> None:
+        """Before a timing on a GPU: a standby that makes its context meanwhile would be heard."""
+        if call.mode == "gpu" and isinstance(call.job, BenchJob):
+            self._wait(call, lambda: not self._crew.warming(), time.monotonic() + WARM_S)
+
+    # -- the job
+
+    def _do(self, call: _Call, exchange: Exchange) -> Outcome:
+        verdict = self._converse(call, exchange)
+        gone = self._settle(call, exchange)
+        self._prepare_next(call)
+        return exchange.outcome(verdict, killed=gone)
+
+    def _converse(self, call: _Call, exchange: Exchange) -> Verdict:
+        try:
+            exchange.start(call.job)
+            if not isinstance(call.job, BenchJob):
+                self._prepare_next(call)
+            while (verdict := exchange.verdict(interrupted=call.interrupts.seen)) is None:
+                self._crew.turn(exchange.wait_s(), call.interrupts.fd)
+                exchange.hear()
+        except KeyboardInterrupt:  # from the user's own handler, a callback or another thread
+            return Verdict("interrupted", "interrupted")
+        return verdict
+
+    def _settle(self, call: _Call, exchange: Exchange) -> bool:
+        """Keeps a worker that may serve its key again, else kills it; False: it can't be killed."""
+        worker, reply = exchange.worker, exchange.reply
+        fit = worker.usable and not worker.frames
+        if reply is not None and not reply.retire and call.key and fit:
+            self._crew.keep(worker, call.key)
+            return True
+        return self._crew.retire(worker)
+
+    def _prepare_next(self, call: _Call) -> None:
+        """A standby for the next job, unless the engine was closed meanwhile."""
+        if self._crew.up:
+            self._crew.prepare(call.mode)
+
+
+def _last_words(worker: Worker) -> str:
+    """The end of what it printed, for an error message."""
+    text = worker.output.text.strip()
+    return f"; its last words:\n{text[-2000:]}" if text else ""
+
+
+__all__ = ["Engine"]

@@ -1,0 +1,186 @@
+"""The notebook's side of one worker process: its socket, its output, its end.
+
+Nothing here decides anything: what comes in is noted, what it means is the caller's business.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from triton_magics.engine.output import Output
+from triton_magics.engine.protocol import (
+    FrameReader,
+    Mode,
+    Order,
+    Progress,
+    ProtocolError,
+    Ready,
+    Reply,
+    encode,
+)
+
+CHUNK_BYTES = 2**18
+DRAIN_CHUNKS = 256  # more than a socket or a pipe holds; a bound in case a writer survived its kill
+SEND_S = 10.0
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended: by itself with a code, by a signal, or without having started."""
+
+    code: int | None = None
+    signal: int | None = None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return _signal_name(self.signal)
+        return self.error or f"exit code {self.code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class Worker:
+    """One worker process, and what is known of it.
+
+    Attributes:
+        ready: its first frame; None while it warms up.
+        frames: what it has sent since, not yet looked at.
+        broken: why what it sends can't be understood; nothing is read from then on.
+        eof_at: when its data socket was found closed (time.monotonic), seconds.
+        exit: how it ended; set once nothing of its tree is left.
+        key: whose code it has run.
+    """
+
+    def __init__(self, number: int, mode: Mode, data: socket.socket, output_fd: int) -> None:
+        self.number = number
+        self.mode = mode
+        self.started_at = time.monotonic()
+        self.pid: int | None = None
+        self.ready: Ready | None = None
+        self.frames: deque[Progress | Reply | Ready | Order] = deque()
+        self.output = Output()
+        self.broken: str | None = None
+        self.eof_at: float | None = None
+        self.exit: Exit | None = None
+        self.key = ""
+        self._listening = True
+        self._reader = FrameReader()
+        self._data = data
+        self._output_fd: int | None = output_fd
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may still be given a job, now or once it is ready."""
+        return self.exit is None and self.broken is None and self.eof_at is None
+
+    def sources(self) -> dict[int, Callable[[], object]]:
+        """Descriptors worth waiting for, each with what reads it.
+
+        An idle worker is not read, so that one that talks unasked fills its own socket, not our
+        memory.
+        """
+        sources: dict[int, Callable[[], object]] = {}
+        if self._listening and self.usable:
+            sources[self._data.fileno()] = self._read_data
+        if self._listening and self._output_fd is not None:
+            sources[self._output_fd] = self._read_output
+        return sources
+
+    def send(self, order: Order) -> None:
+        """Gives it a job, and forgets what it printed before.
+
+        A worker that is dead or deaf shows as that soon enough; here it is no error.
+        """
+        self.output = Output()
+        self._listening = True
+        self._data.settimeout(SEND_S)
+        try:
+            self._data.sendall(encode(order))
+        except OSError:
+            self.broken = "it took no orders"
+        self._data.setblocking(False)
+
+    def rest(self) -> None:
+        """Reads what it printed before its reply; from here on it is idle."""
+        self._read_output()  # a pipe holds less than one chunk
+        self._listening = False
+
+    def end(self, how: Exit) -> None:
+        """Notes its end, after reading what it had still said."""
+        self._drain(self._read_data)
+        self._drain(self._read_output)
+        self.exit = how
+
+    def close(self) -> None:
+        """Closes this side's descriptors."""
+        self._listening = False
+        self._data.close()
+        if self._output_fd is not None:
+            os.close(self._output_fd)
+            self._output_fd = None
+
+    def _drain(self, read: Callable[[], bool]) -> None:
+        for _ in range(DRAIN_CHUNKS):
+            if not read():
+                break
+
+    def _read_data(self) -> bool:
+        """Whether there may be more."""
+        if not self.usable:
+            return False
+        try:
+            data = self._data.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:  # reset by the peer's death: its end
+            data = b""
+        if not data:
+            self.eof_at = time.monotonic()
+            return False
+        return self._understand(data)
+
+    def _understand(self, data: bytes) -> bool:
+        try:
+            for frame in self._reader.feed(data):
+                self._accept(frame)
+        except ProtocolError as error:
+            self.broken = str(error)
+        return self.broken is None
+
+    def _accept(self, frame: Progress | Reply | Ready | Order) -> None:
+        if self.ready is not None:
+            self.frames.append(frame)
+        elif isinstance(frame, Ready):
+            self.ready = frame
+            self._listening = False
+        else:
+            raise ProtocolError(f"its first frame was {frame.type}, not ready")
+
+    def _read_output(self) -> bool:
+        if self._output_fd is None:
+            return False
+        try:
+            data = os.read(self._output_fd, CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        if data:
+            self.output.feed(data)
+        else:
+            os.close(self._output_fd)
+            self._output_fd = None
+        return bool(data)
+
+
+__all__ = ["Exit", "Worker"]
