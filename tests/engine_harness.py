@@ -1,0 +1,94 @@
+"""What the engine's tests share: scripted workers, waiting, and a look at what is left behind."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from triton_magics.config import Settings
+from triton_magics.engine import Engine, Outcome
+from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef
+
+WORKERS = Path(__file__).with_name("engine_workers")
+MARK = "TRITON_MAGICS_TEST_MARK"
+
+
+@pytest.fixture(autouse=True)
+def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """Every process that a test starts carries this; none may outlive the test."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    yield mark
+    wait_until(lambda: not marked(mark))
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = scripted()
+    yield engine
+    engine.close()
+
+
+def scripted(script: str = "obeys.py", **settings: object) -> Engine:
+    """An engine whose workers run a script of `engine_workers/`."""
+    defaults = {"device": "interpreter", "silence_s": 5.0, "job_s": 30.0}
+    return Engine(Settings(**(defaults | settings)), command=lambda mode: command(script, mode))
+
+
+def command(script: str, mode: str) -> list[str]:
+    # Without the site packages a script starts in milliseconds; the real loop needs them.
+    quick = [] if script == "real_loop.py" else ["-S"]
+    return [sys.executable, *quick, str(WORKERS / script), "--mode", mode]
+
+
+def order(deed: str) -> DescribeJob:
+    """A job that makes `obeys.py` do one of its deeds."""
+    return DescribeJob(op=OpRef(name=deed))
+
+
+def told(outcome: Outcome) -> dict:
+    """The facts that `obeys.py` answered."""
+    assert outcome.status == "finished", outcome
+    assert isinstance(outcome.answer, OpDescription)
+    return json.loads(outcome.answer.doc)
+
+
+def wait_until(condition: Callable[[], object], within_s: float = 5.0) -> None:
+    """Looks again and again until it holds; fails after `within_s`."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within_s} s"
+        time.sleep(0.002)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in (b"Z", b"X")
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that were started with this mark in their environment."""
+    needle = f"{MARK}={mark}".encode()
+    return [pid for pid in _pids() if needle in _environ(pid) and alive(pid)]
+
+
+def _pids() -> list[int]:
+    return [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
+
+
+def _environ(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

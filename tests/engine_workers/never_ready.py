@@ -1,0 +1,5 @@
+"""Warms up for ever."""
+
+import signal
+
+signal.pause()

@@ -1,0 +1,258 @@
+"""A worker that does what the name of the job's op says: one fault, or none, per function."""
+
+import json
+import os
+import signal
+import struct
+import sys
+import time
+
+from speak import CASE, ENVIRONMENT, Peer
+
+READY_AT = time.monotonic()
+
+
+def answers(peer):
+    """What it is, as JSON: process, parent, environment, arguments, folder."""
+    facts = {
+        "pid": os.getpid(),
+        "nanny": os.getppid(),
+        "session": os.getsid(0),
+        "ready_at": READY_AT,
+        "now": time.monotonic(),
+        "env": dict(os.environ),
+        "argv": sys.argv,
+        "cwd": os.getcwd(),
+        "fds": sorted(int(fd) for fd in os.listdir("/proc/self/fd")),
+    }
+    peer.reply(json.dumps(facts))
+
+
+def takes_a_while(peer):
+    peer.stage("taking a while")
+    end = time.monotonic() + 0.15
+    while time.monotonic() < end:
+        pass
+    answers(peer)
+
+
+def answers_and_retires(peer):
+    peer.reply(json.dumps({"pid": os.getpid()}), retire=True)
+
+
+def hangs(peer):
+    peer.stage("hanging")
+    signal.pause()
+
+
+def hangs_silently(peer):
+    signal.pause()
+
+
+def hangs_deaf(peer):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    peer.stage("hanging, deaf to signals")
+    while True:
+        pass
+
+
+def stops(peer):
+    peer.stage("stopped")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def reports_then_hangs(peer):
+    peer.send(
+        type="progress",
+        nonce=peer.nonce,
+        stage="planning",
+        environment={**ENVIRONMENT, "device": "a better script"},
+        planned=[{"case": CASE, "status": "not_run", "reason": "planned"}] * 3,
+    )
+    done = {"case": CASE, "status": "passed", "error_share": 0.25}
+    peer.stage("validating 2x3 float32", case=done)
+    timing = {"provider": "v1", "size": "small", "shape": [2, 3], "clock": "interpreter"}
+    peer.stage("timing 2x3 float32", timing={**timing, "samples_us": [1.5, 2.5]})
+    signal.pause()
+
+
+def asks_for_patience(peer):
+    peer.stage("compiling", patience_s=30.0)
+    end = time.monotonic() + 0.6
+    while time.monotonic() < end:
+        pass
+    answers(peer)
+
+
+def asks_for_too_much_patience(peer):
+    peer.stage("compiling", patience_s=1e9)
+    signal.pause()
+
+
+def reports_for_ever(peer):
+    while True:
+        peer.stage("going round in circles")
+
+
+def reports_cases_for_ever(peer):
+    while True:
+        peer.stage("x", case={"case": CASE, "status": "passed", "error_share": 0.0})
+
+
+def exits_with_zero(peer):
+    peer.stage("leaving")
+    os._exit(0)
+
+
+def exits_with_three(peer):
+    print("three, alas", flush=True)
+    sys.exit(3)
+
+
+def segfaults(peer):
+    peer.stage("crashing")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def is_killed(peer):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def answers_then_dies(peer):
+    answers(peer)
+    os._exit(1)
+
+
+def sends_garbage(peer):
+    peer.socket.sendall(b"\x00\x00\x00\x05hello")
+    signal.pause()
+
+
+def scribbles(peer):
+    peer.socket.sendall(b"softmax: PASSED\n" * 10)
+    signal.pause()
+
+
+def sends_a_bare_number(peer):
+    peer.socket.sendall(struct.pack(">I", 3) + b"NaN")
+    signal.pause()
+
+
+def sends_wrong_nonce(peer):
+    peer.reply("forged", nonce="0" * 32)
+    signal.pause()
+
+
+def sends_ready_again(peer):
+    peer.ready()
+    signal.pause()
+
+
+def sends_oversize_frame(peer):
+    peer.socket.sendall(struct.pack(">I", 2**31))
+    signal.pause()
+
+
+def reports_then_sends_garbage(peer):
+    done = {"case": CASE, "status": "passed", "error_share": 0.25}
+    frame = {"type": "progress", "nonce": peer.nonce, "stage": "validating", "case": done}
+    body = json.dumps(frame).encode()
+    peer.socket.sendall(struct.pack(">I", len(body)) + body + b"\x00\x00\x00\x01{")
+    signal.pause()
+
+
+def closes_its_connection(peer):
+    peer.socket.close()
+    signal.pause()
+
+
+def closes_everything(peer):
+    os.closerange(0, 256)
+    signal.pause()
+
+
+def floods(peer):
+    print("the beginning")
+    sys.stdout.flush()
+    for _ in range(50):
+        os.write(1, b"x" * 2**20)
+    print("the end", flush=True)
+    answers(peer)
+
+
+def floods_for_ever(peer):
+    peer.stage("printing")
+    while True:
+        os.write(1, b"still at it\n" * 1000)
+
+
+def prints_bytes(peer):
+    os.write(1, b"caf\xc3\xa9 \xff\xfe\n")
+    os.write(2, b"on stderr\n")
+    answers(peer)
+
+
+def prints_in_steps(peer):
+    for step in range(3):
+        print("step", step, flush=True)
+        end = time.monotonic() + 0.12
+        while time.monotonic() < end:
+            pass
+    answers(peer)
+
+
+def _daemonise():
+    """A process that left parent, session and group; the grandchild's side returns True."""
+    if os.fork():
+        return False
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    return True
+
+
+def leaves_daemons(peer):
+    """A double-forked daemon in its own session and a child that ignores SIGTERM; both hold fds."""
+    if _daemonise():
+        os.setsid()
+        signal.pause()
+    if not os.fork():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pause()
+    answers_and_retires(peer)
+
+
+def leaves_a_child_and_dies(peer):
+    """The child keeps the data socket open, so that no end-of-file tells of the death."""
+    if not os.fork():
+        signal.pause()
+    os._exit(0)
+
+
+def multiplies(peer):
+    """A bounded fork bomb: 20 hoppers, each of which goes on as a new daemon 200 times."""
+    for _ in range(20):
+        if not os.fork():
+            for _ in range(200):
+                if os.fork():
+                    os._exit(0)
+                os.setsid()
+            signal.pause()
+    peer.stage("multiplied")
+    signal.pause()
+
+
+def kills_its_parent(peer):
+    os.kill(os.getppid(), signal.SIGKILL)
+    peer.order()
+
+
+def main():
+    peer = Peer()
+    peer.ready()
+    while True:
+        globals()[peer.order()["op"]["name"]](peer)
+
+
+main()

@@ -1,0 +1,300 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
+"""How a job ends, whatever its process does: one fault each, and after each the next job works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from engine_harness import (  # noqa: F401 (mark, engine: fixtures)
+    engine,
+    mark,
+    marked,
+    order,
+    scripted,
+    told,
+)
+
+from triton_magics.engine import Engine
+from triton_magics.engine.protocol import Progress
+from triton_magics.errors import WorkerError
+
+
+def impatient() -> Engine:
+    return scripted(silence_s=0.2, job_s=1.0)
+
+
+def works(engine: Engine) -> bool:
+    """Whether the next job, of other code, is answered."""
+    return engine.run(order("answers"), key="next").status == "finished"
+
+
+def test_a_job_is_answered(engine: Engine) -> None:
+    outcome = engine.run(order("answers"))
+    assert told(outcome)["pid"] != os.getpid()
+    assert (outcome.exit, outcome.output, outcome.detail) == (None, "", "")
+    assert outcome.environment is not None
+    assert outcome.environment.device == "a script"
+    assert 0 < outcome.wall_s < 5
+
+
+@pytest.mark.parametrize("deed", ["hangs", "hangs_deaf", "stops"])
+def test_a_job_that_never_ends_times_out(deed: str) -> None:
+    engine = impatient()
+    started = time.monotonic()
+    outcome = engine.run(order(deed), key="a")
+    assert outcome.status == "timeout"
+    assert time.monotonic() - started < 3
+    assert outcome.detail == f"no answer in 0.2 s while {outcome.stage}"
+    assert outcome.answer is None
+    assert works(engine)
+    engine.close()
+
+
+def test_a_job_that_says_nothing_at_all_times_out() -> None:
+    engine = impatient()
+    outcome = engine.run(order("hangs_silently"))
+    assert (outcome.status, outcome.stage, outcome.detail) == ("timeout", "", "no answer in 0.2 s")
+    engine.close()
+
+
+def test_printing_is_not_progress() -> None:
+    engine = impatient()
+    outcome = engine.run(order("floods_for_ever"))
+    assert outcome.status == "timeout"
+    assert outcome.output.startswith("still at it\n")
+    assert works(engine)
+    engine.close()
+
+
+def test_progress_without_end_is_stopped_by_the_limit_of_the_whole_job() -> None:
+    engine = scripted(silence_s=5.0, job_s=0.3)
+    outcome = engine.run(order("reports_for_ever"))
+    assert outcome.status == "timeout"
+    assert outcome.detail == "not done in 0.3 s while going round in circles"
+    engine.close()
+
+
+def test_a_step_may_ask_for_patience() -> None:
+    engine = scripted(silence_s=0.2)
+    assert engine.run(order("asks_for_patience")).status == "finished"
+    engine.close()
+
+
+def test_patience_ends_with_the_limit_of_the_whole_job() -> None:
+    engine = impatient()
+    outcome = engine.run(order("asks_for_too_much_patience"))
+    assert (outcome.status, outcome.detail) == ("timeout", "not done in 1 s while compiling")
+    engine.close()
+
+
+def test_timeout_s_replaces_both_limits() -> None:
+    engine = impatient()
+    shorter = engine.run(order("asks_for_too_much_patience"), timeout_s=0.1)
+    assert shorter.detail == "not done in 0.1 s while compiling"
+    longer = engine.run(order("hangs"), timeout_s=0.4)
+    assert longer.wall_s >= 0.4
+    engine.close()
+
+
+def test_a_timeout_keeps_what_was_reported() -> None:
+    engine = impatient()
+    outcome = engine.run(order("reports_then_hangs"))
+    assert outcome.status == "timeout"
+    assert [case.status for case in outcome.planned] == ["not_run"] * 3
+    assert [case.error_share for case in outcome.cases] == [0.25]
+    assert [timing.mean_us for timing in outcome.timings] == [2.0]
+    assert outcome.environment is not None
+    assert outcome.environment.device == "a better script"
+    assert outcome.stage == "timing 2x3 float32"
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("deed", "how"),
+    [
+        ("exits_with_zero", "exit code 0"),
+        ("exits_with_three", "exit code 3"),
+        ("segfaults", "SIGSEGV"),
+        ("is_killed", "SIGKILL"),
+        ("leaves_a_child_and_dies", "exit code 0"),
+    ],
+)
+def test_a_process_that_ends_without_an_answer_has_crashed(
+    engine: Engine, deed: str, how: str
+) -> None:
+    outcome = engine.run(order(deed), key="a")
+    assert (outcome.status, outcome.exit, outcome.answer) == ("crashed", how, None)
+    assert how in outcome.detail
+    assert works(engine)
+
+
+def test_a_crash_shows_what_was_printed(engine: Engine) -> None:
+    assert engine.run(order("exits_with_three")).output == "three, alas\n"
+
+
+def test_an_answer_stands_even_if_its_process_dies_right_after(engine: Engine) -> None:
+    outcome = engine.run(order("answers_then_dies"), key="a")
+    assert outcome.status == "finished"
+    assert works(engine)
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "sends_garbage",
+        "scribbles",
+        "sends_a_bare_number",
+        "sends_wrong_nonce",
+        "sends_ready_again",
+        "sends_oversize_frame",
+        "closes_its_connection",
+        "closes_everything",
+        "reports_cases_for_ever",
+    ],
+)
+def test_a_process_that_breaks_the_protocol_is_killed(engine: Engine, deed: str) -> None:
+    outcome = engine.run(order(deed), key="a")
+    assert (outcome.status, outcome.answer, outcome.exit) == ("protocol", None, None)
+    assert outcome.detail
+    assert works(engine)
+
+
+def test_what_came_before_garbage_is_kept(engine: Engine) -> None:
+    outcome = engine.run(order("reports_then_sends_garbage"))
+    assert outcome.status == "protocol"
+    assert [case.error_share for case in outcome.cases] == [0.25]
+
+
+def test_output_is_capped_and_the_answer_stands(engine: Engine) -> None:
+    heard: list[str] = []
+    outcome = engine.run(order("floods"), on_output=heard.append)
+    assert outcome.status == "finished"
+    assert outcome.output.startswith("the beginning\nxxx")
+    assert outcome.output.endswith("xxxthe end\n")
+    assert "bytes dropped" in outcome.output
+    assert len(outcome.output) < 70_000
+    assert "".join(heard) == outcome.output
+
+
+def test_output_that_is_no_utf8_is_shown_all_the_same(engine: Engine) -> None:
+    outcome = engine.run(order("prints_bytes"))
+    assert outcome.status == "finished"
+    assert outcome.output == "café \\xff\\xfe\non stderr\n"
+
+
+def test_output_is_told_while_the_job_runs(engine: Engine) -> None:
+    heard: list[str] = []
+    outcome = engine.run(order("prints_in_steps"), on_output=heard.append)
+    assert "".join(heard) == outcome.output == "step 0\nstep 1\nstep 2\n"
+    assert len(heard) > 1
+
+
+def test_steps_are_told_in_order(engine: Engine) -> None:
+    stages: list[str] = []
+    engine.run(order("takes_a_while"), on_progress=lambda p: stages.append(p.stage))
+    assert stages == ["starting a worker", "taking a while"]
+
+
+class Interrupter:
+    """Sends this process a SIGINT from another thread once a stage is reported."""
+
+    def __init__(self, stage: str) -> None:
+        self.sent_at = float("inf")
+        self._stage = stage
+        self._reached = threading.Event()
+        self._thread = threading.Thread(target=self._send)
+        self._thread.start()
+
+    def note(self, progress: Progress) -> None:
+        if progress.stage == self._stage:
+            self._reached.set()
+
+    def _send(self) -> None:
+        if self._reached.wait(10):
+            self.sent_at = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def since_s(self) -> float:
+        self._thread.join()
+        return time.monotonic() - self.sent_at
+
+
+def test_an_interrupt_ends_the_job_at_once_and_keeps_what_was_reported(
+    engine: Engine, mark: str
+) -> None:
+    interrupter = Interrupter("timing 2x3 float32")
+    outcome = engine.run(order("reports_then_hangs"), on_progress=interrupter.note)
+    assert interrupter.since_s() < 1
+    assert (outcome.status, len(outcome.cases), len(outcome.timings)) == ("interrupted", 1, 1)
+    assert outcome.detail == "interrupted while timing 2x3 float32"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert works(engine)
+
+
+def test_an_interrupt_by_the_users_own_handler_ends_the_job_too(engine: Engine) -> None:
+    def raise_interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, raise_interrupt)
+    try:
+        interrupter = Interrupter("timing 2x3 float32")
+        outcome = engine.run(order("reports_then_hangs"), on_progress=interrupter.note)
+        assert interrupter.since_s() < 1
+    finally:
+        assert signal.signal(signal.SIGINT, before) is raise_interrupt
+    assert (outcome.status, len(outcome.cases)) == ("interrupted", 1)
+    assert works(engine)
+
+
+def test_an_interrupt_while_a_worker_warms_up_leaves_it_to_warm_up() -> None:
+    engine = scripted("never_ready.py")
+    interrupter = Interrupter("starting a worker")
+    outcome = engine.run(order("answers"), on_progress=interrupter.note)
+    assert interrupter.since_s() < 1
+    assert outcome.status == "interrupted"
+    engine.close()
+
+
+def test_an_error_in_a_listener_is_raised_and_the_job_killed(engine: Engine, mark: str) -> None:
+    def fail(_: Progress) -> None:
+        raise ZeroDivisionError
+
+    engine.run(order("answers"))
+    before = set(marked(mark))
+    with pytest.raises(ZeroDivisionError):
+        engine.run(order("hangs"), on_progress=fail)
+    assert len(marked(mark)) <= len(before)
+    assert works(engine)
+
+
+def test_a_worker_that_dies_while_warming_up_is_no_verdict_on_a_kernel() -> None:
+    engine = scripted("dies_while_warming.py")
+    with pytest.raises(WorkerError, match=r"exit code 1.*\n.*libcuda\.so\.1"):
+        engine.run(order("answers"))
+    engine.close()
+
+
+def test_a_worker_that_speaks_before_it_is_ready_is_refused() -> None:
+    engine = scripted("speaks_too_soon.py")
+    with pytest.raises(WorkerError, match="first frame was reply"):
+        engine.run(order("answers"))
+    engine.close()
+
+
+def test_a_worker_that_is_never_ready_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("triton_magics.engine.pool.WARM_S", 0.2)
+    engine = scripted("never_ready.py")
+    with pytest.raises(WorkerError, match=r"not ready in 0\.2 s"):
+        engine.run(order("answers"))
+    engine.close()
+
+
+def test_a_program_that_is_not_there_is_no_verdict_on_a_kernel() -> None:
+    engine = Engine(scripted()._settings, command=lambda _: ["/nowhere/python"])
+    with pytest.raises(WorkerError, match="No such file"):
+        engine.run(order("answers"))
+    engine.close()

@@ -1,0 +1,376 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
+"""Which worker gets a job, what it may see, and what stays behind (nothing)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from engine_harness import (  # noqa: F401 (mark, engine: fixtures)
+    alive,
+    command,
+    engine,
+    mark,
+    marked,
+    order,
+    scripted,
+    told,
+    wait_until,
+)
+
+from triton_magics.config import Settings
+from triton_magics.engine import Engine, Outcome
+from triton_magics.engine.environment import allowed
+from triton_magics.engine.protocol import (
+    BenchJob,
+    CompileJob,
+    OpRef,
+    RunJob,
+    ValidateJob,
+    VersionRef,
+)
+from triton_magics.errors import BadValue, Unavailable
+
+VERSION = VersionRef(
+    version="v1_baseline",
+    attempt=1,
+    path="/v1.py",
+    sha256="0" * 64,
+    entry="solve",
+    header_lines=0,
+    cell_offset=1,
+    shown_path="v1.py",
+)
+
+
+def pid(outcome: Outcome) -> int:
+    return told(outcome)["pid"]
+
+
+def children(parent: int) -> set[int]:
+    listing = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    return {int(child) for child in listing.split()}
+
+
+def test_nothing_starts_before_it_is_asked_for(mark: str) -> None:
+    engine = scripted()
+    assert engine.device_kind == "interpreter"
+    assert engine.state().standby_ready is False
+    assert marked(mark) == []
+    engine.close()
+
+
+def test_one_keys_code_shares_a_worker(engine: Engine) -> None:
+    assert pid(engine.run(order("answers"), key="a")) == pid(engine.run(order("answers"), key="a"))
+
+
+def test_another_keys_code_gets_another_worker_and_retires_the_first(engine: Engine) -> None:
+    first = pid(engine.run(order("answers"), key="a"))
+    second = pid(engine.run(order("answers"), key="b"))
+    assert first != second
+    assert not alive(first)
+    assert pid(engine.run(order("answers"), key="a")) not in (first, second)
+
+
+def test_without_a_key_a_worker_serves_once(engine: Engine) -> None:
+    first = pid(engine.run(order("answers")))
+    assert not alive(first)
+    assert pid(engine.run(order("answers"))) != first
+
+
+def test_a_worker_that_asks_to_retire_is_gone(engine: Engine) -> None:
+    first = pid(engine.run(order("answers_and_retires"), key="a"))
+    assert not alive(first)
+    assert pid(engine.run(order("answers"), key="a")) != first
+
+
+def test_a_standby_is_warm_before_the_job_comes(engine: Engine) -> None:
+    engine.warm()
+    wait_until(lambda: engine.state().standby_ready)
+    before = time.monotonic()
+    assert told(engine.run(order("answers")))["ready_at"] < before
+
+
+def test_a_standby_that_is_taken_is_replaced_at_once(engine: Engine) -> None:
+    nanny = told(engine.run(order("answers"), key="a"))["nanny"]
+    wait_until(lambda: engine.state().standby_ready)
+    engine.run(order("answers"), key="b")
+    wait_until(lambda: engine.state().standby_ready)
+    assert len(children(nanny)) == 2
+
+
+def test_a_standby_that_died_meanwhile_is_not_used(engine: Engine) -> None:
+    facts = told(engine.run(order("answers"), key="a"))
+    wait_until(lambda: engine.state().standby_ready)
+    (standby,) = children(facts["nanny"]) - {facts["pid"]}
+    os.kill(standby, 9)
+    wait_until(lambda: not engine.state().standby_ready)
+    assert pid(engine.run(order("answers"), key="b")) != standby
+
+
+def test_warming_twice_starts_one_standby(engine: Engine) -> None:
+    engine.warm()
+    engine.warm()
+    facts = told(engine.run(order("answers"), key="a"))
+    assert len(children(facts["nanny"])) <= 2
+
+
+def test_state_says_what_runs_without_waiting(engine: Engine) -> None:
+    seen: list[str | None] = []
+    engine.run(order("takes_a_while"), on_progress=lambda _: seen.append(engine.state().busy))
+    assert seen == ["describe takes_a_while"] * 2
+    assert engine.state().busy is None
+    assert engine.state().device == "a script"
+
+
+def test_a_second_caller_waits_for_the_first(engine: Engine) -> None:
+    spans: list[tuple[float, float]] = []
+
+    def ask() -> None:
+        facts = told(engine.run(order("takes_a_while"), key="a"))
+        spans.append((facts["now"] - 0.15, facts["now"]))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    spans.sort()
+    assert len(spans) == 3
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def test_a_listener_cannot_run_a_job(engine: Engine) -> None:
+    with pytest.raises(RuntimeError, match="listener"):
+        engine.run(order("hangs"), on_progress=lambda _: engine.run(order("answers")))
+    assert engine.run(order("answers")).status == "finished"
+
+
+# ---------------------------------------------------------------------------------- modes
+
+
+def test_a_compile_job_has_a_worker_of_its_own() -> None:
+    modes: list[str] = []
+
+    def start(mode: str) -> list[str]:
+        modes.append(mode)
+        return command("obeys.py", mode)
+
+    engine = Engine(Settings(device="interpreter"), command=start)
+    described = told(engine.run(order("answers"), key="a"))
+    compiled = told(engine.run(CompileJob(op=OpRef(name="answers"), version=VERSION), key="a"))
+    assert compiled["pid"] != described["pid"]
+    assert set(modes) == {"interpreter", "compiler"}
+    assert described["env"]["TRITON_INTERPRET"] == "1"
+    assert "TRITON_INTERPRET" not in compiled["env"]
+    assert pid(engine.run(order("answers"), key="a")) == described["pid"]
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        ValidateJob(op=OpRef(name="answers"), version=VERSION, seed=1),
+        RunJob(op=OpRef(name="answers"), version=VERSION),
+        BenchJob(
+            op=OpRef(name="answers"),
+            versions=(VERSION,),
+            sizes=("small",),
+            runs=1,
+            dtype="float32",
+            seed=1,
+            budget_s=1.0,
+        ),
+    ],
+)
+def test_every_other_job_runs_on_the_device(job: ValidateJob | RunJob | BenchJob) -> None:
+    engine = scripted(device="gpu")
+    facts = told(engine.run(job))
+    assert facts["argv"][facts["argv"].index("--mode") + 1] == "gpu"
+    engine.close()
+
+
+def test_no_standby_warms_up_beside_a_timing_on_a_gpu() -> None:
+    engine = scripted(device="gpu")
+    job = BenchJob(
+        op=OpRef(name="takes_a_while"),
+        versions=(VERSION,),
+        sizes=("small",),
+        runs=1,
+        dtype="float32",
+        seed=1,
+        budget_s=1.0,
+    )
+    nanny = told(engine.run(order("answers"), key="a"))["nanny"]
+    counts: list[int] = []
+    facts = told(
+        engine.run(job, key="b", on_progress=lambda _: counts.append(len(children(nanny))))
+    )
+    assert set(counts) == {1}
+    wait_until(lambda: engine.state().standby_ready)
+    assert alive(facts["pid"])
+    engine.close()
+
+
+def test_a_change_of_device_ends_the_workers_of_the_other() -> None:
+    settings = Settings(device="gpu")
+    engine = Engine(settings, command=lambda mode: command("obeys.py", mode))
+    first = pid(engine.run(order("answers"), key="a"))
+    settings.device = "interpreter"
+    facts = told(engine.run(order("answers"), key="a"))
+    assert not alive(first)
+    assert len(children(facts["nanny"])) == 2
+    engine.close()
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(BadValue, match="'gpu' or 'interpreter'"):
+        _ = Engine(Settings(device="cuda")).device_kind
+
+
+def test_without_torch_a_job_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Engine, "missing", "torch is not installed: pip install ...")
+    engine = Engine(Settings(device="interpreter"))
+    engine.warm()
+    with pytest.raises(Unavailable, match="torch is not installed"):
+        engine.run(order("answers"))
+
+
+# ---------------------------------------------------------------------------- environment
+
+
+def test_a_secret_does_not_reach_the_worker(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_in_confidence")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "in_confidence")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setenv("TORCH_LOGS", "recompiles")
+    facts = told(engine.run(order("answers")))
+    assert not {"HF_TOKEN", "AWS_SECRET_ACCESS_KEY"} & set(facts["env"])
+    assert facts["env"]["CUDA_VISIBLE_DEVICES"] == "3"
+    assert facts["env"]["TORCH_LOGS"] == "recompiles"
+    nanny = Path(f"/proc/{facts['nanny']}/environ").read_bytes()
+    assert b"in_confidence" not in nanny
+
+
+def test_interpreting_is_the_engines_decision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    engine = scripted(device="gpu")
+    assert "TRITON_INTERPRET" not in told(engine.run(order("answers")))["env"]
+    engine.close()
+
+
+def test_only_named_variables_pass() -> None:
+    env = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "1", "PATHX": "1", "GITHUB_TOKEN": "x"}
+    assert allowed(env) == {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "1"}
+
+
+def test_a_worker_finds_the_package_and_runs_where_the_notebook_is(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    facts = told(engine.run(order("answers")))
+    assert facts["cwd"] == str(tmp_path)
+    root = str(Path(__file__).parents[1])
+    assert facts["env"]["PYTHONPATH"].split(os.pathsep)[0] == root
+
+
+def test_a_worker_has_a_session_and_no_descriptor_but_its_own(engine: Engine) -> None:
+    engine.run(order("answers"), key="a")
+    facts = told(engine.run(order("answers"), key="b"))
+    assert facts["session"] == facts["pid"]
+    assert facts["fds"] == [0, 1, 2, 3, 4]  # 4 is the listing of the folder itself
+
+
+def test_each_worker_has_a_triton_cache_that_goes_with_it(engine: Engine, tmp_path: Path) -> None:
+    first = Path(told(engine.run(order("answers"), key="a"))["env"]["TRITON_CACHE_DIR"])
+    assert first.is_dir()
+    assert first.is_relative_to(tmp_path / "triton_magics" / "children")
+    second = Path(told(engine.run(order("answers"), key="b"))["env"]["TRITON_CACHE_DIR"])
+    assert second != first
+    wait_until(lambda: not first.exists())
+    assert second.is_dir()
+    engine.close()
+    assert list((tmp_path / "triton_magics" / "children").iterdir()) == []
+
+
+def test_without_a_cache_folder_a_worker_has_its_cache_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
+    engine = scripted()
+    cache = told(engine.run(order("answers")))["env"]["TRITON_CACHE_DIR"]
+    assert Path(cache).is_relative_to(tmp_path / "elsewhere")
+    engine.close()
+
+
+# -------------------------------------------------------------------------------- the end
+
+
+def test_closing_ends_every_process_and_again_is_nothing(mark: str) -> None:
+    engine = scripted()
+    engine.run(order("answers"), key="a")
+    assert len(marked(mark)) >= 2
+    engine.close()
+    assert marked(mark) == []
+    engine.close()
+
+
+def test_after_closing_a_job_starts_anew(engine: Engine) -> None:
+    engine.run(order("answers"))
+    engine.close()
+    assert engine.run(order("answers")).status == "finished"
+
+
+def test_closing_from_another_thread_ends_the_job_that_runs(engine: Engine) -> None:
+    hanging = threading.Event()
+    closer = threading.Thread(target=lambda: (hanging.wait(10), engine.close()))
+    closer.start()
+
+    def note(progress: object) -> None:
+        if getattr(progress, "stage", "") == "hanging":
+            hanging.set()
+
+    outcome = engine.run(order("hangs"), on_progress=note)
+    closer.join()
+    assert outcome.status == "crashed"
+    assert outcome.wall_s < 2
+
+
+def test_a_listener_may_close_the_engine(engine: Engine) -> None:
+    engine.warm()
+    wait_until(lambda: engine.state().standby_ready)
+    outcome = engine.run(order("hangs"), on_progress=lambda _: engine.close())
+    assert outcome.status == "crashed"
+    assert outcome.wall_s < 2
+
+
+def test_an_engine_that_is_dropped_leaves_nothing(mark: str) -> None:
+    scripted().run(order("answers"), key="a")
+    wait_until(lambda: not marked(mark))
+
+
+def test_no_descriptor_is_leaked_over_many_jobs(engine: Engine) -> None:
+    deeds = ["answers", "exits_with_zero", "sends_garbage", "answers_and_retires", "segfaults"]
+
+    def settle() -> int:
+        wait_until(lambda: engine.state().standby_ready)
+        return len(os.listdir("/proc/self/fd"))
+
+    engine.run(order("answers"), key="warm")
+    before = settle()
+    for turn in range(20):
+        engine.run(order(deeds[turn % 5]), key=str(turn))
+    engine.run(order("answers"), key="last")
+    assert settle() == before

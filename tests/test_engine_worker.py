@@ -1,0 +1,269 @@
+"""The worker's own side: its loop answers whatever a handler does, and it dies when it should."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from engine_harness import (  # noqa: F401 (mark: a fixture)
+    WORKERS,
+    alive,
+    mark,
+    order,
+    scripted,
+    wait_until,
+)
+
+from triton_magics.engine import Engine, Outcome
+from triton_magics.engine.protocol import OpDescription, Progress, WorkerFault
+from triton_magics.model import Environment
+from triton_magics.worker.report import Reporter
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = scripted("real_loop.py")
+    yield engine
+    engine.close()
+
+
+def description(outcome: Outcome) -> OpDescription:
+    assert outcome.status == "finished", outcome
+    assert isinstance(outcome.answer, OpDescription), outcome
+    return outcome.answer
+
+
+def fault(outcome: Outcome) -> WorkerFault:
+    assert outcome.status == "finished", outcome
+    assert isinstance(outcome.answer, WorkerFault), outcome
+    return outcome.answer
+
+
+def test_a_job_is_handed_to_its_handler_and_answered(engine: Engine) -> None:
+    outcome = engine.run(order("fine"))
+    assert "--mode interpreter" in description(outcome).doc
+    assert outcome.output == "on stdout\n"
+    assert outcome.environment is not None
+    assert outcome.environment.device == "a interpreter"
+
+
+def test_one_worker_does_job_after_job(engine: Engine) -> None:
+    engine.run(order("fine"), key="a")
+    standby_at = time.monotonic()
+    outcome = engine.run(order("fine"), key="a")
+    assert description(outcome)
+    assert outcome.wall_s < time.monotonic() - standby_at + 1
+
+
+def test_what_c_code_printed_comes_before_the_answer(engine: Engine) -> None:
+    assert engine.run(order("prints_from_c"), key="a").output == "from C\n"
+
+
+def test_reports_arrive(engine: Engine) -> None:
+    steps: list[Progress] = []
+    outcome = engine.run(order("reports"), on_progress=steps.append)
+    assert len(outcome.planned) == 1
+    assert [case.error_share for case in outcome.cases] == [0.5]
+    assert [timing.mean_us for timing in outcome.timings] == [1.0]
+    assert outcome.environment is not None
+    assert outcome.environment.device == "a better one"
+    assert (outcome.stage, steps[-1].patience_s) == ("timing", 77.0)
+    assert len(steps) < 100  # of a thousand counts
+
+
+def test_a_report_after_the_end_is_not_heard(engine: Engine) -> None:
+    engine.run(order("reports_after_its_end"), key="a")
+    assert description(engine.run(order("reports_for_the_last_job"), key="a"))
+
+
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        ("raises", "ZeroDivisionError: one by none"),
+        ("raises_surrogates", "ValueError: caf\\udce9"),
+        ("raises_the_unspeakable", "Unspeakable: <exception str() failed>"),
+        ("calls_sys_exit", "SystemExit: 0"),
+        ("raises_keyboard_interrupt", "KeyboardInterrupt"),
+        ("returns_nonsense", "too many values to unpack"),
+        ("returns_surrogates", "surrogates not allowed"),
+        ("returns_too_much", "over the cap"),
+    ],
+)
+def test_a_handler_that_fails_is_answered_with_a_fault_and_retired(
+    engine: Engine, deed: str, message: str
+) -> None:
+    failed = fault(engine.run(order(deed), key="a"))
+    assert message in failed.message
+    assert not failed.user
+    assert "Traceback" in failed.traceback
+    assert description(engine.run(order("fine"), key="a"))
+
+
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        ("raises_the_users_fault", "softmax has no dtype 'int3'"),
+        ("raises_an_unknown_name", "unknown op 'sofmax'"),
+    ],
+)
+def test_what_the_user_can_mend_is_said_in_one_line(
+    engine: Engine, deed: str, message: str
+) -> None:
+    failed = fault(engine.run(order(deed)))
+    assert (failed.user, failed.message) == (True, message)
+
+
+@pytest.mark.parametrize(
+    "deed",
+    ["is_interrupted", "closes_the_usual_descriptors", "closes_stdout", "ends_with_stragglers"],
+)
+def test_what_a_worker_survives(engine: Engine, deed: str) -> None:
+    assert description(engine.run(order(deed), key="a"))
+
+
+@pytest.mark.parametrize("deed", ["closes_every_descriptor", "closes_every_descriptor_and_waits"])
+def test_a_worker_whose_connection_is_closed_under_it_ends(engine: Engine, deed: str) -> None:
+    outcome = engine.run(order(deed), key="a")
+    assert outcome.status == "protocol"
+    assert outcome.detail == "its process closed the connection that it should answer on"
+    assert outcome.wall_s < 3
+
+
+def test_an_exit_in_a_handler_is_no_answer(engine: Engine) -> None:
+    outcome = engine.run(order("exits"), key="a")
+    assert (outcome.status, outcome.exit) == ("crashed", "exit code 0")
+
+
+def test_a_segfault_says_where(engine: Engine) -> None:
+    outcome = engine.run(order("segfaults"), key="a")
+    assert (outcome.status, outcome.exit) == ("crashed", "SIGSEGV")
+    assert outcome.detail == "its process died (SIGSEGV) while reading address 0"
+    assert "Segmentation fault" in outcome.output
+    assert "in segfaults" in outcome.output
+
+
+def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
+    engine = scripted("real_loop.py", silence_s=0.2)
+    outcome = engine.run(order("holds_the_interpreter"), key="a")
+    assert (outcome.status, outcome.stage) == ("timeout", "in C, for ever")
+    engine.close()
+
+
+def test_the_nonce_is_in_no_module_and_no_attribute(engine: Engine) -> None:
+    assert description(engine.run(order("has_no_nonce_in_reach"))).doc == "[]"
+
+
+# ------------------------------------------------------------------------------ its end
+
+
+def by_hand() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """A worker that is nobody's but ours, ready for orders."""
+    ours, theirs = socket.socketpair()
+    argv = [sys.executable, str(WORKERS / "real_loop.py"), "--mode", "compiler"]
+    environment = os.environ | {"PYTHONPATH": str(WORKERS.parents[1])}
+    process = subprocess.Popen(
+        [*argv, "--fd", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+        env=environment,
+    )
+    theirs.close()
+    ours.settimeout(10)
+    assert b"ready" in ours.recv(2**16)
+    return process, ours
+
+
+def test_a_worker_ends_when_the_engine_hangs_up() -> None:
+    process, engine_end = by_hand()
+    engine_end.close()
+    assert process.wait(1) in (0, -signal.SIGKILL, 75)
+
+
+def test_a_worker_dies_with_its_nanny(engine: Engine) -> None:
+    engine.run(order("fine"), key="a")
+    nanny, *workers = engine._crew.pids
+    assert workers
+    os.kill(nanny, signal.SIGKILL)
+    wait_until(lambda: not any(map(alive, workers)), within_s=1)
+
+
+def test_a_worker_is_the_first_to_go_when_memory_is_short(engine: Engine) -> None:
+    engine.run(order("fine"), key="a")
+    _, worker, *_ = engine._crew.pids
+    with open(f"/proc/{worker}/oom_score_adj") as score:
+        assert int(score.read()) == 500
+
+
+# ---------------------------------------------------------------------------- Reporter
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def sent() -> list[Progress]:
+    return []
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def report(sent: list[Progress], clock: Clock) -> Reporter:
+    return Reporter(sent.append, "the nonce", clock=clock)
+
+
+def test_a_step_that_only_counts_on_is_sent_twenty_times_a_second(
+    report: Reporter, sent: list[Progress], clock: Clock
+) -> None:
+    for done in range(1000):
+        report.stage("validating", done, 1000)
+        clock.now += 0.001
+    assert 19 <= len(sent) <= 21
+    assert {(p.nonce, p.stage, p.total) for p in sent} == {("the nonce", "validating", 1000)}
+
+
+def test_a_new_step_or_another_patience_is_always_sent(
+    report: Reporter, sent: list[Progress]
+) -> None:
+    report.stage("validating 7x13")
+    report.stage("validating 1x1")
+    report.stage("validating 1x1", patience_s=120.0)
+    assert [(p.stage, p.patience_s) for p in sent] == [
+        ("validating 7x13", 0.0),
+        ("validating 1x1", 0.0),
+        ("validating 1x1", 120.0),
+    ]
+
+
+def test_data_is_always_sent_with_the_step_it_belongs_to(
+    report: Reporter, sent: list[Progress]
+) -> None:
+    here = Environment(device_kind="gpu", device="H200", python="3", torch="2", triton="3")
+    report.stage("warming", 1, 3)
+    report.stage("warming", 2, 3)
+    report.environment(here)
+    report.planned([])
+    assert [(p.done, p.environment, p.planned) for p in sent] == [
+        (1, None, None),
+        (2, here, None),
+        (2, None, ()),
+    ]
+
+
+def test_a_closed_reporter_is_silent(report: Reporter, sent: list[Progress]) -> None:
+    report.close()
+    report.stage("too late")
+    assert sent == []
