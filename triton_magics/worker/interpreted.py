@@ -38,7 +38,7 @@ def run(
         left = deadline - time.monotonic()
         share = left / (len(job.sizes) - i) / max(len(versions), 1)
         for version in versions:
-            made = _one(op, version, size, job, costs, share)
+            made = _one(op, version, size, job, costs=costs, share_s=share)
             if isinstance(made, str):
                 return base.model_copy(update={"message": made, "timings": tuple(timings)})
             if isinstance(made, Timing):
@@ -66,6 +66,7 @@ def _one(
     version: Loaded,
     size: str,
     job: BenchJob,
+    *,
     costs: dict[str, float],
     share_s: float,
 ) -> Timing | NotTimed | str:

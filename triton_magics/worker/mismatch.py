@@ -37,7 +37,7 @@ def describe(
     flat = int(_badness(got, value, allowed, wrong).flatten().argmax())
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), wrong.shape))
     where, kind = _where(wrong)
-    cause, advice = _cause(got, value, wrong, kind, case, source)
+    cause, advice = _cause(got, value, wrong, kind=kind, case=case, source=source)
     return Mismatch(
         output=output,
         index=index,
@@ -121,7 +121,13 @@ def _picture(wrong: torch.Tensor) -> tuple[tuple[float, ...], ...]:
 
 
 def _cause(
-    got: torch.Tensor, value: torch.Tensor, wrong: torch.Tensor, kind: str, case: Case, source: str
+    got: torch.Tensor,
+    value: torch.Tensor,
+    wrong: torch.Tensor,
+    *,
+    kind: str,
+    case: Case,
+    source: str,
 ) -> tuple[str | None, str | None]:
     """The likeliest cause and what to write instead."""
     have, want = got.double()[wrong], value[wrong]
@@ -133,15 +139,12 @@ def _cause(
     if ragged and unfilled and "mask=" in unfilled[1] and re.search(r"tl\.(max|sum|dot)\(", source):
         return (
             f"`other=` is missing on line {unfilled[0]}: the lanes past the end take part",
-            unfilled[1][:-1] + ', other=-float("inf"))  # 0.0 for a sum',
+            _with_other(unfilled[1]),
         )
     ratio = have / want
     ratio = ratio[ratio.isfinite() & (ratio != 0)]
-    if kind == "all" and ratio.numel() > 1 and float(ratio.std()) < 1e-3 * abs(float(ratio.mean())):
-        return (
-            f"everything is {float(ratio.mean()):.4g} times what it should be: a factor is wrong",
-            None,
-        )
+    if kind == "all" and (factor := _common_factor(ratio)):
+        return f"everything is {factor:.4g} times what it should be: a factor is wrong", None
     if bool((have == 0).all()):
         return (
             "these elements were left at zero: part of the output is never computed or stored",
@@ -176,6 +179,14 @@ def _cause(
     return None, None
 
 
+def _common_factor(ratio: torch.Tensor) -> float | None:
+    """The one factor that explains every element, if there is one and it is not about 1."""
+    if ratio.numel() < 2:
+        return None
+    mean, spread = float(ratio.mean()), float(ratio.std())
+    return mean if spread < 1e-3 * abs(mean) and abs(mean - 1) > 0.01 else None
+
+
 def _scale(value: torch.Tensor) -> float:
     finite = torch.nan_to_num(value, nan=0.0, posinf=0.0, neginf=0.0)
     return max(float(finite.square().mean().sqrt()), 1e-30)
@@ -194,9 +205,20 @@ def _nonfinite_cause(kind: str, case: Case, source: str) -> tuple[str | None, st
     if unfilled:
         return (
             f"`other=` is missing on line {unfilled[0]}, so the lanes past the end are undefined",
-            unfilled[1][:-1] + ', other=-float("inf"))  # 0.0 for a sum',
+            _with_other(unfilled[1]),
         )
     return "memory that was never written, or lies outside the tensor, reached the output", None
+
+
+def _with_other(line: str) -> str:
+    """The line with `other=` as the last argument of its `tl.load`."""
+    start = line.index("tl.load(") + len("tl.load(")
+    depth = 1
+    for i in range(start, len(line)):
+        depth += (line[i] == "(") - (line[i] == ")")
+        if depth == 0:
+            return f'{line[:i]}, other=-float("inf"){line[i:]}  # 0.0 for a sum'
+    return line
 
 
 def _load_without(source: str, word: str) -> tuple[int, str] | None:

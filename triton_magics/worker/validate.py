@@ -22,7 +22,13 @@ from triton_magics.model import (
     Validation,
 )
 from triton_magics.worker import mismatch, oracle
-from triton_magics.worker.cases import Inputs, make_inputs, plan, same_bits
+from triton_magics.worker.cases import (
+    Inputs,
+    make_inputs,
+    make_pristine,
+    plan,
+    same_bits,
+)
 from triton_magics.worker.guard import GuardNewMemory, broken, guarding
 from triton_magics.worker.launches import Launches, watching
 from triton_magics.worker.load import (
@@ -277,7 +283,7 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
         )
     except torch.OutOfMemoryError:
         return _not_run(case, "its float64 oracle does not fit the GPU's free memory")
-    failed = _wrong_form(case, inputs, call.value, expected)
+    failed = _wrong_form(case, inputs.given, call.value, expected)
     if failed:
         return failed
     result = _compared(subject, case, inputs, call.value, expected)
@@ -285,7 +291,7 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
         return result
     if not call.launches.names:
         return _fail(case, CaseStatus.NOT_TRITON, "no Triton kernel ran: torch made the output")
-    return _called_again(subject, case, inputs, call, expected, result)
+    return _called_again(subject, case, inputs, call=call, expected=expected, result=result)
 
 
 def _fail(case: Case, status: CaseStatus, reason: str) -> CaseResult:
@@ -305,7 +311,7 @@ def _outside(case: Case, inputs: Inputs, call: Call) -> CaseResult | None:
 
 
 def _wrong_form(
-    case: Case, inputs: Inputs, value: Any, expected: oracle.Expected
+    case: Case, given: tuple[Any, ...], value: Any, expected: oracle.Expected
 ) -> CaseResult | None:
     """Type, count, shape, dtype, device and aliasing of the outputs."""
     got = oracle.outputs_of(value)
@@ -333,7 +339,7 @@ def _wrong_form(
                 CaseStatus.WRONG_DEVICE,
                 f"returned a tensor on {tensor.device}, should be {native.device}",
             )
-        if _aliases(tensor, inputs.given):
+        if _aliases(tensor, given):
             return _fail(case, CaseStatus.ALIASED, "the output shares memory with an input")
     return None
 
@@ -406,6 +412,7 @@ def _called_again(
     subject: Subject,
     case: Case,
     inputs: Inputs,
+    *,
     call: Call,
     expected: oracle.Expected,
     result: CaseResult,
@@ -415,41 +422,45 @@ def _called_again(
     if case.regime != "normal" or elements > THOROUGH_ELEMENTS:
         return result
     if subject.interpreted and call.duration_s > CHEAP_S:
-        return _noop(subject, case, inputs, expected) or result
+        return _noop(subject, case) or result
     first = oracle.outputs_of(call.value)
     again = [oracle.outputs_of(_plain(subject, inputs.given)) for _ in range(2)]
     same = all(same_bits(a, b) for more in again for a, b in zip(first, more, strict=True))
-    failed = _noop(subject, case, inputs, expected) or _stale(subject, case, inputs)
+    failed = _stale(subject, case, inputs) or _noop(subject, case)
     return failed or result.model_copy(update={"deterministic": same})
 
 
-def _noop(
-    subject: Subject, case: Case, inputs: Inputs, expected: oracle.Expected
-) -> CaseResult | None:
-    """With no Triton launch the output must be wrong, or the kernels did not make it."""
-    if not any(v.numel() for v in expected.values):
-        return None
+def _noop(subject: Subject, case: Case) -> CaseResult | None:
+    """With no Triton launch the output must be wrong, or the kernels did not make it.
+
+    On inputs of their own, so that an answer kept from an earlier call is not taken for torch's.
+    """
+    other = case.model_copy(update={"seed": case.seed ^ 0xA0})
+    inputs = make_inputs(subject.op, other, subject.device)
     try:
         with torch.no_grad(), guarding(), pretending(subject.device), watching(suppress=True):
             value = subject.version.call(*inputs.given)
-    except Exception:  # noqa: BLE001 (the call needs what its kernels would have made: as it should be)
+    except Exception:  # noqa: BLE001 (it needs what its kernels would have made: as it should be)
         return None
-    if _wrong_form(case, inputs, value, expected):
-        return None
-    if subject.op.check is not None:
-        right = subject.op.check(inputs.pristine, value, None) is None
-        identity = same_values(value, inputs.pristine)
-        right = right and not identity
-    else:
-        pairs = zip(oracle.outputs_of(value), expected.values, expected.allowed, strict=True)
-        right = all(oracle.judge(g, v, a).right for g, v, a in pairs)
-    if not right:
+    if not _right(subject, other, inputs.pristine, value):
         return None
     return _fail(
         case,
         CaseStatus.NOT_TRITON,
         "with every Triton launch taken out the output is still right: torch makes it",
     )
+
+
+def _right(subject: Subject, case: Case, pristine: tuple[Any, ...], value: Any) -> bool:
+    """Whether an output is right for its inputs; an empty one, or a copy of them, is not."""
+    if subject.op.check is not None:
+        return not same_values(value, pristine) and subject.op.check(pristine, value, None) is None
+    expected = oracle.expect(subject.op, pristine, case, subject.job.rtol, subject.job.atol)
+    got = oracle.outputs_of(value)
+    if not sum(v.numel() for v in expected.values) or _wrong_form(case, (), value, expected):
+        return False
+    pairs = zip(got, expected.values, expected.allowed, strict=True)
+    return all(oracle.judge(g, v, a).right for g, v, a in pairs)
 
 
 def same_values(value: Any, pristine: tuple[Any, ...]) -> bool:
@@ -463,26 +474,19 @@ def same_values(value: Any, pristine: tuple[Any, ...]) -> bool:
 def _stale(subject: Subject, case: Case, inputs: Inputs) -> CaseResult | None:
     """The same tensors with new contents must give a new answer."""
     other = case.model_copy(update={"seed": case.seed ^ 0x5EED})
-    fresh = make_inputs(subject.op, other, subject.device)
-    if len(fresh.given) != len(inputs.given):
-        return None
-    mixed, pristine = [], []
-    for held, new in zip(inputs.given, fresh.pristine, strict=True):
+    fresh = make_pristine(subject.op, other, subject.device)
+    mixed = []
+    for held, new in zip(inputs.given, fresh, strict=True):
         if isinstance(held, torch.Tensor) and held.shape == new.shape:
             held.data.copy_(new)  # .data: the version counter does not see it
             mixed.append(held)
         else:
             mixed.append(new)
-        pristine.append(new)
     value = _plain(subject, tuple(mixed))
     if subject.op.check is not None:
-        message = subject.op.check(tuple(pristine), value, None)
+        message = subject.op.check(fresh, value, None)
         return _fail(case, CaseStatus.STALE, message) if message else None
-    expected = oracle.expect(subject.op, tuple(pristine), other, subject.job.rtol, subject.job.atol)
-    if _wrong_form(case, inputs, value, expected):
-        return _fail(case, CaseStatus.STALE, "a second call with other values had another form")
-    pairs = zip(oracle.outputs_of(value), expected.values, expected.allowed, strict=True)
-    if all(oracle.judge(g, v, a).right for g, v, a in pairs):
+    if _right(subject, other, fresh, value):
         return None
     return _fail(
         case,

@@ -24,14 +24,17 @@ def compare(
     control = []
     noise = 0.0
     if AGAIN in by_name and "torch" in by_name:
-        made = _comparison(AGAIN, "torch", by_name, size, _tick(by_name, tick_us), seed)
+        tick = _tick(by_name, tick_us)
+        made = _comparison(AGAIN, "torch", by_name, size=size, threshold=tick, seed=seed)
         noise = abs(made.ratio - 1)
         control = [made]
     threshold = max(noise, _tick(by_name, tick_us))
     names = [n for n in by_name if n not in ("torch", AGAIN)]
     pairs = [(n, "torch") for n in names if "torch" in by_name]
     pairs += list(zip(names[1:], names, strict=False))
-    made_pairs = [_comparison(a, b, by_name, size, threshold, seed) for a, b in pairs]
+    made_pairs = [
+        _comparison(a, b, by_name, size=size, threshold=threshold, seed=seed) for a, b in pairs
+    ]
     return made_pairs, control
 
 
@@ -49,6 +52,7 @@ def _comparison(
     candidate: str,
     baseline: str,
     by_name: dict[str, tuple[float, ...]],
+    *,
     size: str,
     threshold: float,
     seed: int,

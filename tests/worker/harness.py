@@ -1,0 +1,89 @@
+"""Versions from files, and single cases run on them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from triton_magics import ops
+from triton_magics.engine.protocol import OpRef, ValidateJob, VersionRef
+from triton_magics.model import Case, CaseResult, Validation
+from triton_magics.worker import validate
+from triton_magics.worker.load import load_version
+
+KERNELS = Path(__file__).parent.parent / "faults" / "kernels"
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Recorder:
+    """Takes what a worker reports."""
+
+    stages: list[str] = field(default_factory=list)
+    cases: list[CaseResult] = field(default_factory=list)
+    plans: list[tuple[CaseResult, ...]] = field(default_factory=list)
+    timings: list[object] = field(default_factory=list)
+
+    def stage(self, text: str, done: int = 0, total: int = 0, patience_s: float = 20.0) -> None:
+        self.stages.append(text)
+
+    def planned(self, cases: tuple[CaseResult, ...]) -> None:
+        self.plans.append(cases)
+
+    def case(self, result: CaseResult) -> None:
+        self.cases.append(result)
+
+    def timing(self, timing: object) -> None:
+        self.timings.append(timing)
+
+    def environment(self, environment: object) -> None:
+        pass
+
+
+def told(path: Path, word: str) -> str:
+    """What a kernel's docstring says of `op` or `status`."""
+    found = re.search(rf"^{word}: (\w+)$", path.read_text(), re.M)
+    assert found, f"{path.name} does not say its {word}"
+    return found[1]
+
+
+def version_of(path: Path, op: str) -> VersionRef:
+    """A kernel's file as a version; its header is empty."""
+    text = path.read_text()
+    return VersionRef(
+        version="v1_baseline",
+        attempt=1,
+        path=str(path),
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        entry=f"triton_{op}",
+        header_lines=0,
+        cell_offset=1,
+        shown_path=f"kernels/{op}/v1_baseline.py",
+    )
+
+
+def job_for(path: Path, **changes: object) -> ValidateJob:
+    """A validation of a kernel's file."""
+    op = told(path, "op")
+    given = {"op": OpRef(name=op), "version": version_of(path, op), "seed": 7, **changes}
+    return ValidateJob(**given)
+
+
+def run_cases(path: Path, *cases: Case, **changes: object) -> list[CaseResult]:
+    """The given cases of a kernel's file, one after the other."""
+    job = job_for(path, **changes)
+    subject = validate.Subject(
+        ops.load(job.op.name), load_version(job.version), job, CPU, path.read_text()
+    )
+    return [validate.run_case(subject, case)[0] for case in cases]
+
+
+def validated(path: Path, **changes: object) -> Validation:
+    """The whole validation of a kernel's file."""
+    answer, _ = validate.run(job_for(path, **changes), Recorder())
+    assert isinstance(answer, Validation), answer
+    return answer

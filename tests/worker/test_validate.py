@@ -1,0 +1,287 @@
+"""Plans, tolerances, verdicts and words of a validation."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.worker.harness import CPU, KERNELS, Recorder, job_for, run_cases, validated
+from triton_magics import ops
+from triton_magics.model import Case, CaseStatus, Status
+from triton_magics.worker import mismatch, oracle, validate
+from triton_magics.worker.cases import LAYOUTS, REGIMES, make_inputs, make_pristine, plan
+from triton_magics.worker.guard import broken, guarding, place
+from triton_magics.worker.load import UserFault
+
+RIGHT = KERNELS / "softmax_right.py"
+
+
+def test_the_plan_of_a_seed_is_always_the_same_and_of_another_seed_another() -> None:
+    op = ops.load("softmax")
+    first, again = (plan(op, job_for(RIGHT), op.dtypes) for _ in range(2))
+    other = plan(op, job_for(RIGHT, seed=8), op.dtypes)
+    assert first == again
+    assert [c.seed for c in first] != [c.seed for c in other]
+
+
+def test_the_full_plan_has_every_size_shape_regime_and_layout() -> None:
+    op = ops.load("softmax")
+    cases = plan(op, job_for(RIGHT), op.dtypes)
+    of_first = [c for c in cases if c.dtype == "float32"]
+    assert {c.size for c in of_first} == {None, "small", "medium", "large"}
+    assert {c.regime for c in of_first} == {"normal", *REGIMES}
+    assert {c.layout for c in of_first} == {"contiguous", *LAYOUTS}
+    assert set(op.shapes) <= {c.shape for c in of_first}
+    assert {c.dtype for c in cases if c.size == "large"} == set(op.dtypes)
+
+
+def test_a_quick_plan_is_a_third_and_still_has_the_sizes_and_something_awkward() -> None:
+    op = ops.load("softmax")
+    quick = plan(op, job_for(RIGHT, plan="quick"), op.dtypes)
+    full = plan(op, job_for(RIGHT), op.dtypes)
+    assert len(quick) <= len(full) / 3
+    assert {c.size for c in quick} >= {"small", "medium", "large"}
+    assert any(c.layout == "transposed" for c in quick)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "strided"])
+def test_a_layout_changes_strides_and_not_values(layout: str) -> None:
+    case = Case(shape=(7, 13), dtype="float32", layout=layout, seed=3)
+    inputs = make_inputs(ops.load("softmax"), case, CPU)
+    given, pristine = inputs.given[0], inputs.pristine[0]
+    assert torch.equal(given, pristine)
+    strides = {"contiguous": (13, 1), "transposed": (1, 7), "strided": (32, 2)}
+    assert given.stride() == strides[layout]
+    assert inputs.changed() is None
+    given[0, 0] += 1
+    assert inputs.changed() == "input 0 was changed by the call"
+
+
+@pytest.mark.parametrize(
+    ("regime", "low", "high"),
+    [("zeros", 0, 0), ("shifted", -10, -1), ("mean_heavy", 990, 1010), ("x0.1", -0.6, 0.6)],
+)
+def test_a_regime_moves_the_values_to_where_it_says(regime: str, low: float, high: float) -> None:
+    case = Case(shape=(50, 50), dtype="float32", regime=regime, seed=3)
+    x = make_pristine(ops.load("softmax"), case, CPU)[0]
+    assert low <= float(x.min()) <= float(x.max()) <= high
+
+
+def test_the_regime_nonfinite_has_both_infinities_and_nan_and_mostly_numbers() -> None:
+    case = Case(shape=(100, 100), dtype="float32", regime="nonfinite", seed=3)
+    x = make_pristine(ops.load("softmax"), case, CPU)[0]
+    assert x.isnan().any()
+    assert (x == math.inf).any()
+    assert (x == -math.inf).any()
+    assert x.isfinite().float().mean() > 0.99
+
+
+# ------------------------------------------------------------------------------------- oracle
+
+
+def expected_of(op: str, case: Case) -> oracle.Expected:
+    made = make_pristine(ops.load(op), case, CPU)
+    return oracle.expect(ops.load(op), made, case, None, None)
+
+
+@pytest.mark.parametrize("op", ["softmax", "layer_norm", "matmul", "vector_add", "gelu", "sum"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_torch_itself_is_right_and_one_step_less_precision_is_wrong(op: str, dtype: str) -> None:
+    shape = (65, 33, 47) if op == "matmul" else (65, 129)
+    expected = expected_of(op, Case(shape=shape, dtype=dtype, seed=5))
+    for native, value, allowed in zip(
+        expected.native, expected.values, expected.allowed, strict=True
+    ):
+        assert oracle.judge(native, value, allowed).error_share <= 1
+    assert expected.calibrated
+
+
+def test_an_error_just_inside_the_tolerance_passes_and_one_just_outside_fails() -> None:
+    expected = expected_of("softmax", Case(shape=(9, 33), dtype="float32", seed=5))
+    value, allowed = expected.values[0], expected.allowed[0]
+    inside, outside = value.clone(), value.clone()
+    inside[4, 7] += 0.99 * allowed[4, 7]
+    outside[4, 7] += 1.01 * allowed[4, 7]
+    assert oracle.judge(inside, value, allowed).right
+    judged = oracle.judge(outside, value, allowed)
+    assert judged.wrong is not None
+    assert judged.wrong.nonzero().tolist() == [[4, 7]]
+    assert judged.error_share == pytest.approx(1.01)
+
+
+def test_zeros_do_not_pass_because_everything_is_small() -> None:
+    case = Case(shape=(2, 4097), dtype="float32", seed=5)  # outputs of about 2e-4
+    expected = expected_of("softmax", case)
+    zeros = torch.zeros_like(expected.values[0])
+    assert oracle.judge(zeros, expected.values[0], expected.allowed[0]).error_share > 1000
+
+
+def test_nan_and_infinities_must_be_where_the_oracle_has_them() -> None:
+    value = torch.tensor([1.0, math.nan, math.inf, -math.inf], dtype=torch.float64)
+    allowed = torch.full((4,), 1e-5, dtype=torch.float64)
+    assert oracle.judge(value.clone(), value, allowed).right
+    for i, wrong in enumerate([math.nan, 1.0, -math.inf, math.nan]):
+        got = value.clone()
+        got[i] = wrong
+        judged = oracle.judge(got, value, allowed)
+        assert judged.wrong is not None
+        assert judged.wrong.nonzero().flatten().tolist() == [i]
+
+
+def test_a_value_too_large_for_the_dtype_may_be_infinite() -> None:
+    value = torch.tensor([1e6, -1e6], dtype=torch.float64)
+    got = torch.tensor([math.inf, -math.inf], dtype=torch.float16)
+    allowed = torch.full((2,), 1.0, dtype=torch.float64)
+    assert oracle.judge(got, value, allowed).right
+    assert not oracle.judge(-got, value, allowed).right
+
+
+def test_a_tolerance_of_ones_own_is_used_and_said_to_be_loosened() -> None:
+    result = run_cases(
+        KERNELS / "rounds_to_tf32.py", Case(shape=(7, 13), dtype="float32", seed=1), rtol=0.1
+    )[0]
+    assert result.status is CaseStatus.PASSED
+    assert result.tolerance is not None
+    assert result.tolerance.loosened
+    assert result.calibrated is False
+    strict = run_cases(
+        KERNELS / "rounds_to_tf32.py", Case(shape=(7, 13), dtype="float32", seed=1), rtol=1e-5
+    )[0]
+    assert strict.status is CaseStatus.WRONG_VALUES
+
+
+# --------------------------------------------------------------------------------- guard bands
+
+
+def test_a_write_one_element_outside_breaks_the_band_and_says_the_side() -> None:
+    tensor, guarded = place((4, 4), (4, 1), torch.empty(0), "input 0")
+    assert broken([guarded]) == []
+    beyond = tensor.as_strided((17,), (1,), tensor.storage_offset())
+    beyond[16] = 1.0
+    assert broken([guarded]) == ["input 0: 4 bytes after it were overwritten"]
+
+
+def test_memory_that_was_never_set_is_nan_and_cleared_memory_is_not() -> None:
+    with guarding() as memory:
+        unset, cleared = torch.empty(5), torch.zeros(5)
+        copied = torch.ones(5).clone()
+    assert unset.isnan().all()
+    assert cleared.eq(0).all()
+    assert copied.eq(1).all()
+    assert len(memory.guarded) == 4
+
+
+# ------------------------------------------------------------------------------------ verdicts
+
+
+def test_the_interpreter_says_what_it_did_not_run_and_why() -> None:
+    verdict = validated(RIGHT, plan="quick", dtypes=("float32", "bfloat16"), budget_s=30)
+    assert verdict.status is Status.PASSED
+    assert verdict.triton_kernels == ("softmax_kernel",)
+    reasons = {c.case.label: c.reason for c in verdict.not_run}
+    assert "bfloat16 wrongly" in str(reasons["small 256x256 bfloat16"])
+    assert "too large for the interpreter" in str(reasons["large 4096x4096 float32"])
+    assert all(c.case.dtype == "float32" for c in verdict.run_cases)
+
+
+def test_a_used_up_budget_leaves_cases_not_run_and_says_so() -> None:
+    verdict = validated(RIGHT, plan="full", dtypes=("float32",), budget_s=0.2)
+    assert any("budget of 0.2 s" in str(c.reason) for c in verdict.not_run)
+    assert verdict.run_cases
+
+
+def test_a_version_that_refuses_every_input_is_rejected_not_passed() -> None:
+    verdict = validated(KERNELS / "refuses_everything.py", shapes=((7, 13),))
+    assert verdict.status is Status.REJECTED
+    assert "only 17 dimensions" in str(verdict.message)
+
+
+def test_cases_that_could_not_tell_a_lower_precision_apart_carry_no_verdict_alone() -> None:
+    job = job_for(RIGHT, shapes=((1, 1),), dtypes=("float32",))  # softmax of one element is 1
+    verdict, _ = validate.run(job, Recorder())
+    assert verdict.status is Status.FAILED
+    assert "no calibrated case passed" in str(verdict.message)
+
+
+def test_an_undeclared_dtype_is_the_callers_to_mend() -> None:
+    with pytest.raises(UserFault, match="softmax has no dtype 'int8'; it declares float32"):
+        validated(RIGHT, dtypes=("int8",))
+
+
+def test_an_error_in_the_wrapper_names_its_line_in_the_cell_and_in_the_file() -> None:
+    path = KERNELS / "divides_by_zero.py"
+    result = run_cases(path, Case(shape=(7, 13), dtype="float32", seed=1))[0]
+    line = next(i for i, t in enumerate(path.read_text().splitlines(), 1) if "1 // 0" in t)
+    assert result.error is not None
+    assert result.error.kind == "ZeroDivisionError"
+    assert (result.error.file_line, result.error.cell_line) == (line, line + 1)
+    assert "1 // 0" in str(result.error.code)
+
+
+# --------------------------------------------------------------------------------- explanations
+
+
+def explained(
+    got: torch.Tensor, value: torch.Tensor, source: str = "", **case: object
+) -> mismatch.Mismatch:
+    allowed = torch.full_like(value, 1e-6)
+    wrong = ~((got.double() - value).abs() <= allowed)
+    given = {"shape": tuple(value.shape), "dtype": "float32", "seed": 0, **case}
+    return mismatch.describe(got, value, allowed, wrong, case=Case(**given), source=source)
+
+
+VALUE = torch.linspace(1, 2, 12 * 20, dtype=torch.float64).reshape(12, 20)
+
+
+def test_a_wrong_tail_is_said_to_be_in_the_last_columns() -> None:
+    got = VALUE.clone()
+    got[:, -3:] += 1
+    found = explained(got, VALUE)
+    assert found.where == "all in the last 3 of 20 columns"
+    assert found.n_wrong == 36
+    assert "mask" in str(found.cause)
+    assert found.picture[0][-1] == 1.0
+    assert found.picture[0][0] == 0.0
+
+
+def test_a_factor_is_said_to_be_one() -> None:
+    found = explained(VALUE * 2.5, VALUE)
+    assert found.where == "every element"
+    assert "2.5 times" in str(found.cause)
+
+
+def test_every_kth_column_is_recognised() -> None:
+    got = VALUE.clone()
+    got[:, 1::4] += 1
+    assert explained(got, VALUE).where == "every 4th column, from column 1"
+
+
+def test_a_transposed_input_points_at_strides() -> None:
+    got = VALUE + torch.rand(VALUE.shape, dtype=torch.float64) + 0.1
+    assert "stride" in str(explained(got, VALUE, layout="transposed").cause)
+
+
+def test_an_error_of_ten_bits_in_a_product_points_at_tf32() -> None:
+    noise = torch.linspace(-1, 1, VALUE.numel(), dtype=torch.float64).reshape(VALUE.shape)
+    found = explained(VALUE * (1 + 5e-4 * noise), VALUE, source="acc += tl.dot(a, b)")
+    assert "TF32" in str(found.cause)
+    assert "tf32x3" in str(found.advice)
+
+
+def test_a_load_without_other_is_named_with_its_line_and_mended() -> None:
+    source = "import triton\nx = tl.load(p + cols, mask=mask).to(tl.float32)\ny = tl.sum(x, axis=0)"
+    got = VALUE * 0.9 + torch.rand(VALUE.shape, dtype=torch.float64) * 0.01
+    found = explained(got, VALUE, source=source)
+    assert "line 2" in str(found.cause)
+    assert found.advice == (
+        'x = tl.load(p + cols, mask=mask, other=-float("inf")).to(tl.float32)  # 0.0 for a sum'
+    )
+
+
+def test_the_picture_is_at_most_16_by_48(tmp_path: Path) -> None:
+    value = torch.ones(300, 1000, dtype=torch.float64)
+    picture = explained(value + 1, value).picture
+    assert (len(picture), len(picture[0])) == (16, 48)
