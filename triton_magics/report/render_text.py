@@ -1,0 +1,176 @@
+"""A document as text for a terminal: aligned tables, wrapped sentences, no markup."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton_magics.report import blocks
+from triton_magics.report.prose import parse
+
+_GAP = 2
+_NARROWEST = 14
+
+
+def to_text(document: blocks.Document, width: int = 100, *, details: bool = True) -> str:
+    """The document as plain text, without a newline at its end.
+
+    Args:
+        document: what to say.
+        width: columns to wrap sentences and wide tables at; code is never wrapped.
+        details: unfold the details; else their titles stand in one line, for a small screen.
+    """
+    pieces: list[str] = []
+    before: blocks.Block | None = None
+    for block in document if details else _folded(document):
+        text = _RENDERERS[type(block)](block, width)
+        if pieces and not _close(before, block):
+            pieces.append("")
+        pieces.append(text)
+        before = block
+    return "\n".join(pieces)
+
+
+def _folded(document: blocks.Document) -> blocks.Document:
+    titles = [b.title for b in document if isinstance(b, blocks.Details)]
+    line = blocks.Line(f"folded: {', '.join(titles)}", "info")
+    at = next((i for i, b in enumerate(document) if isinstance(b, blocks.Details)), None)
+    shown = [line if i == at else b for i, b in enumerate(document)]
+    return tuple(b for b in shown if not isinstance(b, blocks.Details))
+
+
+def _close(before: blocks.Block | None, block: blocks.Block) -> bool:
+    """Whether two blocks belong together, without an empty line between them."""
+    together = (blocks.Line, blocks.Code, blocks.Details)
+    return isinstance(before, together) and isinstance(block, together)
+
+
+def columns(text: str) -> int:
+    """The cells that a text takes in a terminal: wide characters two, combining ones none."""
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def _line(block: blocks.Line, width: int) -> str:
+    head = " ".join(part for part in (block.sign, block.lead) if part)
+    gap = "  " if block.lead else " "
+    text = gap.join(part for part in (head, blocks.plain(block.text)) if part)
+    return wrap(text, width, "  ")
+
+
+def wrap(text: str, width: int, indent: str = "") -> str:
+    """The text wrapped at spaces; later lines are indented; long words stay whole."""
+    lines = text.splitlines() or [""]
+    wrapped = [_wrap_one(line, width, indent) for line in lines]
+    return f"\n{indent}".join(wrapped)
+
+
+def _wrap_one(line: str, width: int, indent: str) -> str:
+    if columns(line) <= width:
+        return line
+    return "\n".join(
+        textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def _heading(block: blocks.Heading, width: int) -> str:
+    text = wrap(blocks.plain(block.text), width)
+    rule = {1: "═", 2: "─"}.get(block.level)
+    return f"{text}\n{rule * min(columns(text), width)}" if rule else text
+
+
+def _text(block: blocks.Text, width: int) -> str:
+    return wrap(blocks.plain(block.text), width)
+
+
+def _items(block: blocks.Items, width: int) -> str:
+    marks = [f"{i}." if block.ordered else "-" for i in range(1, len(block.items) + 1)]
+    return "\n".join(
+        wrap(f"{mark} {blocks.plain(item)}", width, " " * (len(mark) + 1))
+        for mark, item in zip(marks, block.items, strict=True)
+    )
+
+
+def _code(block: blocks.Code, width: int) -> str:
+    del width
+    return textwrap.indent(blocks.clean(block.text).strip("\n"), "    ")
+
+
+def _figure(block: blocks.Figure, width: int) -> str:
+    return wrap(f"[picture: {blocks.plain(block.alt)}]", width, "  ")
+
+
+def _details(block: blocks.Details, width: int) -> str:
+    title, body = block.title, block.blocks
+    if isinstance(body[0], blocks.Table) and body[0].caption:
+        title = f"{title} ({body[0].caption})"
+        body = (dataclasses.replace(body[0], caption=""), *body[1:])
+    shown = textwrap.indent(to_text(body, width - 2), "  ")
+    return f"{wrap(blocks.plain(title), width - 1, '  ')}:\n{shown}"
+
+
+def _markdown(block: blocks.Markdown, width: int) -> str:
+    return to_text(parse(block.text), width)
+
+
+def _table(block: blocks.Table, width: int) -> str:
+    cells = [[_cell(c) for c in row] for row in (block.header, *block.rows)]
+    widths = _fit([max(columns(row[i]) for row in cells) for i in range(len(cells[0]))], width)
+    lines = [_row(row, widths, block.aligns) for row in cells]
+    rule = "─" * (sum(widths) + _GAP * (len(widths) - 1))
+    caption = [wrap(blocks.plain(block.caption), width)] if block.caption else []
+    return "\n".join([*caption, lines[0], rule, *lines[1:]])
+
+
+def _cell(text: str) -> str:
+    return " ".join(blocks.plain(text).split())
+
+
+def _fit(widths: list[int], width: int) -> list[int]:
+    """The widest columns narrowed until the table fits, none below a readable minimum."""
+    fitted = list(widths)
+    excess = sum(fitted) + _GAP * (len(fitted) - 1) - width
+    while excess > 0 and max(fitted) > _NARROWEST:
+        fitted[fitted.index(max(fitted))] -= 1
+        excess -= 1
+    return fitted
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], aligns: Sequence[blocks.Align]) -> str:
+    split = [wrap(c, w).splitlines() or [""] for c, w in zip(cells, widths, strict=True)]
+    height = max(len(lines) for lines in split)
+    rows = []
+    for i in range(height):
+        parts = [lines[i] if i < len(lines) else "" for lines in split]
+        padded = [_pad(p, w, a) for p, w, a in zip(parts, widths, aligns, strict=True)]
+        rows.append((" " * _GAP).join(padded).rstrip())
+    return "\n".join(rows)
+
+
+def _pad(text: str, width: int, align: blocks.Align) -> str:
+    space = " " * max(0, width - columns(text))
+    return text + space if align == "left" else space + text
+
+
+_RENDERERS: dict[type, Callable[[Any, int], str]] = {
+    blocks.Line: _line,
+    blocks.Heading: _heading,
+    blocks.Text: _text,
+    blocks.Items: _items,
+    blocks.Table: _table,
+    blocks.Code: _code,
+    blocks.Figure: _figure,
+    blocks.Details: _details,
+    blocks.Markdown: _markdown,
+}
