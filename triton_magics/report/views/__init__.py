@@ -1,0 +1,103 @@
+"""What a person, a terminal and a program see of each value.
+
+Each view says the verdict first, then the one number that matters, details folded, and last what
+to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from triton_magics.model import (
+    Benchmark,
+    Best,
+    Compilation,
+    Export,
+    LabState,
+    OpPage,
+    OpState,
+    Reference,
+    RunResult,
+    Template,
+    Validation,
+    Validations,
+    Written,
+)
+from triton_magics.report.blocks import Block, Code, Document, Line
+from triton_magics.report.render import to_html, to_markdown, to_text
+from triton_magics.report.views.benchmark import benchmark_view, finding
+from triton_magics.report.views.kernels import best_view, compilation_view, run_view, written_view
+from triton_magics.report.views.knowledge import reference_view, template_view
+from triton_magics.report.views.pictures import is_picture
+from triton_magics.report.views.state import (
+    export_view,
+    lab_state_view,
+    op_page_view,
+    op_state_view,
+)
+from triton_magics.report.views.validation import validation_view, validations_view
+
+VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
+    {
+        Benchmark: benchmark_view,
+        Best: best_view,
+        Compilation: compilation_view,
+        Export: export_view,
+        LabState: lab_state_view,
+        OpPage: op_page_view,
+        OpState: op_state_view,
+        Reference: reference_view,
+        RunResult: run_view,
+        Template: template_view,
+        Validation: validation_view,
+        Validations: validations_view,
+        Written: written_view,
+    }
+)
+
+
+def view(value: object) -> Document:
+    """The document that shows a value.
+
+    Raises:
+        TypeError: a value that is not in `VIEWS`.
+    """
+    if type(value) not in VIEWS:
+        raise TypeError(f"there is no view of {type(value).__name__}")
+    return VIEWS[type(value)](value)
+
+
+def headline(value: object) -> str:
+    """The first line of a value's view, as plain text: sign, verdict, what matters most."""
+    return to_text(view(value)[:1], width=10_000)
+
+
+def bundle(value: object) -> dict[str, str]:
+    """The value's three faces by MIME type, each complete by itself."""
+    document = view(value)
+    return {
+        "text/plain": to_text(document),
+        "text/markdown": to_markdown(document),
+        "text/html": to_html(document),
+    }
+
+
+def failure_lines(value: object) -> list[str]:
+    """A failure as the lines of a traceback: verdict, place, caret, cause, what to do.
+
+    Tables, details and the picture stand in the value's own view.
+
+    Args:
+        value: the value that an exception carries.
+    """
+    spoken = tuple(b for b in view(value) if isinstance(b, Line) or _is_code(b))
+    return to_text(spoken).splitlines()
+
+
+def _is_code(block: Block) -> bool:
+    return isinstance(block, Code) and not is_picture(block.text)
+
+
+__all__ = ["VIEWS", "bundle", "failure_lines", "finding", "headline", "view"]

@@ -1,0 +1,197 @@
+"""A version as code: what was written, how it compiled, what it gave when it was called."""
+
+from __future__ import annotations
+
+from triton_magics.model import Best, Compilation, RunResult, Status, TensorSummary, Written
+from triton_magics.model import shape_text as shape
+from triton_magics.report.blocks import Code, Details, Document, Line, Table, code
+from triton_magics.report.numbers import (
+    MISSING,
+    duration_text,
+    number_text,
+    ratio_text,
+    time_text,
+)
+from triton_magics.report.views.faults import (
+    error_view,
+    message_view,
+    reason_text,
+    traceback_view,
+)
+from triton_magics.report.views.words import (
+    REMEDIES,
+    VERDICTS,
+    compiled_text,
+    entry_text,
+    following,
+    joined,
+    printed,
+    resources_table,
+    subject,
+)
+
+
+def written_view(value: Written) -> Document:
+    """Where it was saved, how it compiled, which technique comes next."""
+    error = value.compilation.error if value.compilation else None
+    return (
+        _written_line(value),
+        *(error_view(error) if error else ()),
+        *_hints(value),
+        *_compiled(value.compilation),
+        following(_after(value)),
+    )
+
+
+def _written_line(value: Written) -> Line:
+    source = value.source
+    saved = "unchanged" if value.unchanged else "saved"
+    attempt = f"attempt {source.attempt}" if source.attempt > 1 else None
+    failed = value.compilation and value.compilation.error
+    text = joined(
+        (
+            f"{source.op} {source.version} {saved}",
+            code(source.path),
+            f"entry {entry_text(source)}",
+            attempt,
+            _compile_words(value.compilation) if not failed else None,
+        )
+    )
+    if value.status is Status.PASSED:
+        return Line(text, "good")
+    status, lead = VERDICTS[value.status]
+    return Line(text, status, lead)
+
+
+def _compile_words(compilation: Compilation | None) -> str | None:
+    if not compilation or compilation.status is not Status.PASSED:
+        return compilation.note if compilation else None
+    took = "" if compilation.duration_s is None else f" in {duration_text(compilation.duration_s)}"
+    target, _, figures = compiled_text(compilation).partition(": ")
+    return f"compiled for {target}{took}" + (f": {figures}" if figures else "")
+
+
+def _compiled(compilation: Compilation | None) -> Document:
+    if not compilation:
+        return ()
+    table = len(compilation.kernels) > 1
+    details = (Details("compiled kernels", (resources_table(compilation),)),) if table else ()
+    return (*details, *traceback_view(compilation.error))
+
+
+def _hints(value: Written) -> Document:
+    after = joined((value.next_version, value.next_technique))
+    notes = tuple(Line(note, "warn") for note in value.notes)
+    if value.status is not Status.PASSED:
+        return notes
+    lines = (
+        Line(f"block size: {value.block_hint}", "info") if value.block_hint else None,
+        Line(f"after that: {after}", "info") if after else None,
+    )
+    return (*notes, *(line for line in lines if line))
+
+
+def _after(value: Written) -> str:
+    name = subject(value.source.op, value.source.version)
+    if value.status is Status.PASSED:
+        return f"`%triton_validate {name}`"
+    return REMEDIES.get(value.status, f"mend the cell and run it again: {name}")
+
+
+def compilation_view(value: Compilation) -> Document:
+    """Registers, spills, shared memory and occupancy, or the compiler's error."""
+    name = subject(value.op, value.version)
+    status, word = VERDICTS[value.status]
+    if value.status is Status.PASSED:
+        took = None if value.duration_s is None else duration_text(value.duration_s)
+        head = Line(joined((f"{name} for {compiled_text(value)}", took)), "good", "COMPILES")
+    else:
+        reason = reason_text(value.status, None, value.error)
+        head = Line(f"{name} for {value.target}: {reason}", status, word)
+    error = error_view(value.error, said=head.text) if value.error else ()
+    table = (resources_table(value),) if value.kernels else ()
+    note = (Line(value.note, "info"),) if value.note else ()
+    passed = value.status is Status.PASSED
+    after = f"`%triton_validate {name}`" if passed else "mend the cell and run it again"
+    return (head, *error, *note, *table, *traceback_view(value.error), following(after))
+
+
+def run_view(value: RunResult) -> Document:
+    """What came out of one call, and how long the host waited."""
+    head = _run_line(value)
+    error = error_view(value.error, said=head.text) if value.error else ()
+    table = (_outputs_table(value),) if value.outputs else ()
+    return (
+        head,
+        *message_view(value.message, said=head.text),
+        *error,
+        *table,
+        *_waited(value),
+        *traceback_view(value.error),
+        *printed(value.output),
+        following(_after_run(value)),
+    )
+
+
+def _run_line(value: RunResult) -> Line:
+    name = subject(value.op, value.version)
+    status, word = VERDICTS[value.status]
+    if value.status is not Status.PASSED:
+        return Line(
+            f"{name}: {reason_text(value.status, value.message, value.error)}", status, word
+        )
+    interpreted = value.environment and value.environment.device_kind == "interpreter"
+    outputs = ", ".join(f"{shape(o.shape)} {o.dtype}" for o in value.outputs)
+    lead = "RAN (interpreter)" if interpreted else "RAN"
+    return Line(f"{name} on {value.inputs} gave {outputs or 'nothing'}", "good", lead)
+
+
+def _outputs_table(value: RunResult) -> Table:
+    header = ("output", "shape", "dtype", "device", "min", "max", "mean", "NaN")
+    rows = tuple(_output_row(i, o) for i, o in enumerate(value.outputs, 1))
+    aligns = "llllrrrr"
+    return Table(f"{subject(value.op, value.version)} on {value.inputs}", header, rows, aligns)
+
+
+def _output_row(i: int, o: TensorSummary) -> tuple[str, ...]:
+    figures = (MISSING if f is None else number_text(f) for f in (o.min, o.max, o.mean))
+    return (str(i), shape(o.shape), o.dtype, o.device, *figures, f"{o.n_nan:,}")
+
+
+def _waited(value: RunResult) -> Document:
+    calls = (("first call", value.first_call_ms), ("second", value.second_call_ms))
+    waits = [f"{name} {time_text(ms * 1e3)}" for name, ms in calls if ms is not None]
+    if not waits:
+        return ()
+    return (Line(f"{', '.join(waits)}, as the host waited: not a benchmark", "info"),)
+
+
+def _after_run(value: RunResult) -> str:
+    if value.status is Status.PASSED:
+        return f"`%triton_validate {subject(value.op, value.version)}`"
+    return REMEDIES.get(value.status, "mend the cell and run it again")
+
+
+def best_view(value: Best) -> Document:
+    """The version to ship, its figures, why, and its code."""
+    source = value.source
+    figures = joined(
+        (
+            None if value.final_us is None else f"final {time_text(value.final_us)}",
+            None if value.speedup is None else f"{ratio_text(value.speedup)} as fast as torch",
+            None
+            if value.geomean_speedup is None
+            else f"geometric mean of the sizes {ratio_text(value.geomean_speedup)}",
+        )
+    )
+    name = f"{source.op} {source.version}"
+    head = f"{name}: {figures}" if figures else name
+    provisional = (Line(f"provisional: {value.provisional}", "warn"),) if value.provisional else ()
+    return (
+        Line(head, "warn" if value.provisional else "good", "BEST"),
+        *provisional,
+        Line(value.reason),
+        Line(f"{code(source.path)} · entry {entry_text(source)}"),
+        Code(source.source),
+        following(f"`%triton_log {source.op}` writes the development log for review"),
+    )

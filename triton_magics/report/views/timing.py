@@ -1,0 +1,217 @@
+"""What a benchmark's numbers are worth: verdicts, floor, ceilings, control, statistics."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator
+
+from triton_magics import roofline
+from triton_magics.model import Benchmark, Comparison, NotTimed, Timing, short
+from triton_magics.report.blocks import Document, Line, Table
+from triton_magics.report.numbers import (
+    MISSING,
+    anded,
+    duration_text,
+    fixed_text,
+    flops_text,
+    listed,
+    percent_text,
+    rate_text,
+    ratio_text,
+    time_text,
+)
+from triton_magics.report.views.words import badge_text, joined
+
+_ORDER = ("faster", "same", "slower", "undecided")
+_COMPUTE_HEAVY = 10  # flops per byte from which the arithmetic rate says more than the traffic
+
+
+def verdict_words(value: Benchmark, candidate: str, baseline: str) -> str:
+    """`faster` at every size, `faster: medium large, same: small`; `—` if nothing was compared."""
+    groups = _groups(value, candidate, baseline)
+    if not groups:
+        return MISSING
+    if len(groups) == 1:
+        (verdict, found), *_ = groups
+        return verdict if len(found) == len(value.sizes) else f"{verdict} at {_sizes(found)}"
+    return ", ".join(f"{verdict}: {' '.join(c.size for c in found)}" for verdict, found in groups)
+
+
+def verdict_text(value: Benchmark, candidate: str, baseline: str) -> str:
+    """The same as a sentence, with the speedups where they are not `same`."""
+    pieces = []
+    for verdict, found in _groups(value, candidate, baseline):
+        plain = verdict in ("same", "undecided")
+        sizes = [c.size if plain else f"{c.size} ({ratio_text(c.ratio)})" for c in found]
+        every = plain and len(found) == len(value.sizes) > 1
+        pieces.append(f"{verdict} at {'every size' if every else anded(sizes)}")
+    return ", ".join(pieces)
+
+
+def _sizes(found: list[Comparison]) -> str:
+    return anded([c.size for c in found])
+
+
+def _groups(value: Benchmark, candidate: str, baseline: str) -> list[tuple[str, list[Comparison]]]:
+    found = [c for s in value.sizes if (c := value.comparison(candidate, s, baseline))]
+    groups = [(verdict, [c for c in found if c.verdict == verdict]) for verdict in _ORDER]
+    return [(verdict, members) for verdict, members in groups if members]
+
+
+# ------------------------------------------------------------------------------------- notes
+
+
+def notes(value: Benchmark) -> Document:
+    """What a reader must know beside the table, a line each."""
+    lines = [*_not_timed_lines(value.not_timed)]
+    if value.clock == "gpu" and value.timings:
+        lines += [
+            *_floor_line(value),
+            *_rate_line(value),
+            *_neighbour_lines(value),
+            *_quality_line(value),
+        ]
+    return tuple(lines)
+
+
+def _not_timed_lines(missing: tuple[NotTimed, ...]) -> Iterator[Line]:
+    for size, group in itertools.groupby(missing, key=lambda m: (m.size, m.reason)):
+        members = list(group)
+        who = [short(m.provider) for m in members if m.provider]
+        estimate = max((m.estimate_s for m in members if m.estimate_s is not None), default=None)
+        about = f", about {duration_text(estimate)}" if estimate is not None else ""
+        yield Line(f"{MISSING} {joined((size[0], listed(who)))}: {size[1]}{about}", "info")
+
+
+def _floor_line(value: Benchmark) -> Iterator[Line]:
+    if value.floor_us is None:
+        return
+    own = f", {time_text(value.empty_kernel_us)} of it the kernel" if value.empty_kernel_us else ""
+    bound = [s for s in value.sizes if _launch_bound(value, s)]
+    verdict = f"{anded(bound)}: launch-bound, little is left to win" if bound else None
+    yield Line(joined((f"floor {time_text(value.floor_us)} (an empty kernel{own})", verdict)))
+
+
+def _launch_bound(value: Benchmark, size: str) -> bool:
+    means = [t.mean_us for v in value.versions if (t := value.timing(v, size))]
+    return bool(means) and roofline.launch_bound(min(means), value.floor_us)
+
+
+def _rate_line(value: Benchmark) -> Iterator[Line]:
+    timed = [t for v in value.versions for s in value.sizes[-1:] if (t := value.timing(v, s))]
+    best = min(timed, key=lambda t: t.mean_us, default=None)
+    if best is None or _launch_bound(value, best.size):
+        return
+    text = joined((_traffic_text(best, value.copy_gbps), _arithmetic_text(best)))
+    if text:
+        yield Line(f"{best.size}, {short(best.provider)}: {text}")
+
+
+def _traffic_text(timing: Timing, copy_gbps: float | None) -> str | None:
+    if timing.gbps is None:
+        return None
+    share = roofline.share_pct(timing.gbps, copy_gbps)
+    of = "" if share is None else f", {percent_text(share)} of what this card copies"
+    return f"{rate_text(timing.gbps)}{of}"
+
+
+def _arithmetic_text(timing: Timing) -> str | None:
+    if timing.tflops is None or not timing.bytes or not timing.flops:
+        return None
+    return flops_text(timing.tflops) if timing.flops / timing.bytes > _COMPUTE_HEAVY else None
+
+
+def _neighbour_lines(value: Benchmark) -> Iterator[Line]:
+    for older, newer in itertools.pairwise(value.versions):
+        text = verdict_text(value, newer, older)
+        if text:
+            yield Line(f"{short(newer)} against {short(older)}: {text}")
+
+
+def _quality_line(value: Benchmark) -> Iterator[Line]:
+    off = [c for c in value.controls if c.verdict != "same"]
+    if off:
+        named = listed([f"{c.size} {_interval(c)}" for c in off])
+        yield Line(
+            f"the A/A control differs from itself: {named}; differences of this size mean nothing",
+            "warn",
+        )
+    control = f"A/A control {_controls_text(value)}" if value.controls and not off else None
+    yield Line(joined((control, _discards_text(value))), "info")
+
+
+def _controls_text(value: Benchmark) -> str:
+    middle = statistics.median(c.ratio for c in value.controls)
+    low, high = min(c.low for c in value.controls), max(c.high for c in value.controls)
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _interval(comparison: Comparison) -> str:
+    return f"{comparison.ratio:.2f} ({comparison.low:.2f} to {comparison.high:.2f})"
+
+
+def _discards_text(value: Benchmark) -> str:
+    reasons: dict[str, int] = {}
+    for discard in (d for t in value.timings for d in t.discards):
+        reasons[discard.reason] = reasons.get(discard.reason, 0) + discard.count
+    lost = sum(reasons.values())
+    kept = sum(len(t.samples_us) + len(t.extra_us) for t in value.timings)
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    return f"{lost} of {kept + lost} runs discarded" + (f" ({why})" if why else "")
+
+
+# ------------------------------------------------------------------------------------ tables
+
+
+def comparison_table(value: Benchmark) -> Table:
+    """Every verdict with its interval, rounds and threshold."""
+    header = (
+        "who",
+        "against",
+        "size",
+        "speedup",
+        "95 % interval",
+        "rounds",
+        "threshold",
+        "verdict",
+    )
+    rows = tuple(_comparison_row(c) for c in (*value.comparisons, *value.controls))
+    aligns = "lllrrrrl"
+    return Table(
+        "from paired rounds, median of the ratios; above 1 is faster", header, rows, aligns
+    )
+
+
+def _comparison_row(c: Comparison) -> tuple[str, ...]:
+    return (
+        c.candidate, c.baseline, c.size, f"{c.ratio:.3f}", f"{c.low:.3f} to {c.high:.3f}",
+        str(c.rounds), percent_text(100 * c.threshold), c.verdict,
+    )  # fmt: skip
+
+
+def statistics_table(value: Benchmark) -> Table:
+    """Mean, median, spread, extremes and percentiles of every provider's official runs."""
+    unit, scale = _scale(value)
+    header = ("Kernel", "size", "mean", "median", "std", "min", "max", "p95", "p99", "raw", "runs")
+    shown = [t for t in value.timings if value.clock == "gpu" or t.provider in value.versions]
+    how = ", interpreter" if value.clock == "interpreter" else ", net GPU time"
+    label = how + badge_text(value.badges)
+    rows = tuple(_statistics_row(t, scale) for t in shown)
+    aligns = "ll" + "r" * 9
+    return Table(f"{value.op}, {unit}{label}", header, rows, aligns)
+
+
+def _scale(value: Benchmark) -> tuple[str, float]:
+    slowest = max(t.mean_us for t in value.timings)
+    return ("milliseconds", 1e3) if slowest > 1e5 else ("microseconds", 1.0)
+
+
+def _statistics_row(t: Timing, scale: float) -> tuple[str, ...]:
+    raw = statistics.fmean(t.raw_us) if t.raw_us else None
+    figures = (
+        t.mean_us, t.median_us, t.std_us, t.min_us, t.max_us, t.percentile_us(95),
+        t.percentile_us(99), raw,
+    )  # fmt: skip
+    cells = (MISSING if f is None else fixed_text(f / scale) for f in figures)
+    return (t.provider, t.size, *cells, str(len(t.samples_us)))

@@ -1,0 +1,383 @@
+"""Was it right? The verdict, the worst figure, the first failure explained, what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from triton_magics.model import CaseResult, CaseStatus, Status, Validation, Validations, short
+from triton_magics.report.blocks import Details, Document, Items, Line, Table
+from triton_magics.report.numbers import (
+    MISSING,
+    allowed_text,
+    anded,
+    count_text,
+    duration_text,
+    listed,
+    number_text,
+    percent_text,
+    share_text,
+)
+from triton_magics.report.views.failure import case_view, case_words
+from triton_magics.report.views.faults import (
+    error_view,
+    message_view,
+    reason_text,
+    traceback_view,
+)
+from triton_magics.report.views.words import (
+    INTERPRETER_LIMIT,
+    REMEDIES,
+    VERDICTS,
+    badge_lines,
+    badge_text,
+    compiled_text,
+    following,
+    joined,
+    printed,
+    subject,
+)
+
+_MOST_ROWS = 12
+
+
+def validation_view(value: Validation) -> Document:
+    """The verdict first, then what it rests on, details folded, the next step last."""
+    return (*body(value), following(next_step(value)))
+
+
+def body(value: Validation) -> Document:
+    """The view without its next step."""
+    found = _evidence(value) if value.passed else _failure(value)
+    return (
+        verdict_line(value),
+        *found,
+        *badge_lines(badges(value)),
+        *_footer(value),
+        *_details(value),
+    )
+
+
+def verdict_line(value: Validation) -> Line:
+    """`✓ RIGHT  softmax v2: 46 of 46 cases, float32 · worst error 0.4 of what is allowed`."""
+    status, word = VERDICTS[value.status]
+    lead = f"{word} (interpreter)" if value.device_kind == "interpreter" else word
+    return Line(f"{subject(value.op, value.version)}: {summary(value)}", status, lead)
+
+
+def summary(value: Validation) -> str:
+    """The verdict's figures, in words."""
+    if value.passed:
+        return joined((_passed_text(value), worst_text(value), _not_run_text(value)))
+    if not value.failed_cases:
+        return reason_text(value.status, value.message, value.error)
+    first = value.failed_cases[0]
+    if value.status is Status.FAILED:
+        counts = f"{len(value.failed_cases)} of {count_text(len(value.run_cases), 'case')}"
+        return f"{counts} · first: {first.case.label}"
+    reason = reason_text(value.status, value.message, value.error or first.error)
+    return reason if first.case.label in reason else f"{reason} · at {first.case.label}"
+
+
+def badges(value: Validation) -> tuple[str, ...]:
+    """The reservations, a loosened tolerance among them even where nobody said so."""
+    loosened = any(c.tolerance.loosened for c in value.cases if c.tolerance)
+    said = any("loosened" in badge for badge in value.badges)
+    return (*value.badges, "loosened tolerance") if loosened and not said else value.badges
+
+
+def cases_text(value: Validation) -> str:
+    """`46 of 46`: the cases that are right, of those that were run."""
+    right = sum(c.status is CaseStatus.PASSED for c in value.cases)
+    return f"{right} of {len(value.run_cases)}"
+
+
+def _passed_text(value: Validation) -> str:
+    able = " the CPU can run" if value.device_kind == "interpreter" else ""
+    return f"{cases_text(value)} cases{able}, {' '.join(value.dtypes)}"
+
+
+def worst_text(value: Validation) -> str | None:
+    """`worst error 0.4 of what is allowed`."""
+    share = value.worst_error_share
+    return None if share is None else f"worst error {allowed_text(share)}"
+
+
+def _not_run_text(value: Validation) -> str | None:
+    return f"{len(value.not_run)} not run" if value.not_run else None
+
+
+# ------------------------------------------------------------------------------------ right
+
+
+def _evidence(value: Validation) -> Document:
+    lines = (
+        _tolerance_line(value),
+        _also_line(value),
+        _refused_line(value),
+        _uncalibrated_line(value),
+        _compiled_line(value),
+        Line(INTERPRETER_LIMIT, "warn") if value.device_kind == "interpreter" else None,
+    )
+    return tuple(line for line in lines if line)
+
+
+def _tolerance_line(value: Validation) -> Line | None:
+    measured = [c for c in value.cases if c.error_share is not None and c.tolerance]
+    if not measured:
+        return None
+    worst = max(measured, key=lambda c: c.error_share or 0.0)
+    assert worst.tolerance
+    rtol, atol = number_text(worst.tolerance.rtol), number_text(worst.tolerance.atol)
+    return Line(
+        f"against the reference in float64 · worst at {worst.case.label}: tolerance rtol {rtol}, "
+        f"atol {atol} ({worst.tolerance.origin})"
+    )
+
+
+def _also_line(value: Validation) -> Line:
+    shaky = [c.case.label for c in value.cases if c.deterministic is False]
+    known = any(c.deterministic for c in value.cases)
+    return Line(
+        "also: "
+        + joined(
+            (
+                f"not deterministic: {listed(shaky, most=3)}" if shaky else None,
+                "deterministic" if known and not shaky else None,
+                "inputs unchanged",
+                "nothing outside its tensors reached the output or was overwritten",
+                _triton_text(value),
+            )
+        ),
+        "warn" if shaky else "plain",
+    )
+
+
+def _triton_text(value: Validation) -> str | None:
+    kernels = f" ({listed(value.triton_kernels, most=4)})" if value.triton_kernels else ""
+    if value.triton_share is not None:
+        return f"{percent_text(100 * value.triton_share)} of GPU time in Triton{kernels}"
+    return f"made by Triton{kernels}" if kernels else None
+
+
+def _refused_line(value: Validation) -> Line | None:
+    refused = value.rejected_cases
+    if not refused:
+        return None
+    reason = f": {refused[0].reason}" if refused[0].reason else ""
+    return Line(
+        f"refuses {count_text(len(refused), 'case')} with a clear error, a stated limit{reason}",
+        "warn",
+    )
+
+
+def _uncalibrated_line(value: Validation) -> Line | None:
+    blunt = [c for c in value.cases if c.status is CaseStatus.PASSED and c.calibrated is False]
+    if not blunt:
+        return None
+    return Line(
+        f"{count_text(len(blunt), 'case')} could not tell a lower precision apart; the verdict "
+        "rests on the others",
+        "info",
+    )
+
+
+def _compiled_line(value: Validation) -> Line | None:
+    if not value.compilation:
+        return None
+    if value.compilation.status is Status.PASSED:
+        return Line(f"compiles for {compiled_text(value.compilation)}")
+    reason = reason_text(value.compilation.status, value.compilation.note, value.compilation.error)
+    return Line(f"does not compile for {value.compilation.target}: {reason}", "warn")
+
+
+# ------------------------------------------------------------------------------------ wrong
+
+
+def _failure(value: Validation) -> Document:
+    said = summary(value)
+    own = value.error and value.error not in [c.error for c in value.failed_cases[:1]]
+    error = error_view(value.error, said=said) if value.error and own else ()
+    more = message_view(value.message, said=said)
+    if not value.failed_cases:
+        return (*more, *error, *_aftermath(value))
+    first = value.failed_cases[0]
+    return (
+        *more,
+        *case_view(value, first, said=said),
+        *error,
+        *_passed_line(value),
+        *_aftermath(value),
+    )
+
+
+def _passed_line(value: Validation) -> Document:
+    right = [c for c in value.cases if c.status is CaseStatus.PASSED]
+    if not right:
+        return ()
+    by_sizes: dict[str, list[str]] = {}
+    for dtype in dict.fromkeys(c.case.dtype for c in right):
+        sizes = " ".join(c.case.size for c in right if c.case.size and c.case.dtype == dtype)
+        by_sizes.setdefault(sizes, []).append(dtype)
+    named = [f"{sizes} in {anded(dtypes)}" for sizes, dtypes in by_sizes.items() if sizes]
+    among = f", among them {'; '.join(named)}" if named else ""
+    return (Line(f"right: {count_text(len(right), 'case')}{among}"),)
+
+
+def _aftermath(value: Validation) -> Document:
+    if value.status not in (Status.TIMEOUT, Status.CRASHED):
+        return ()
+    gpu = "the GPU is free, " if value.device_kind == "gpu" else ""
+    return (Line(f"its process is gone, {gpu}the next job starts in a fresh one", "info"),)
+
+
+def next_step(value: Validation) -> str:
+    """What to do after this verdict."""
+    name = subject(value.op, value.version)
+    if value.passed and value.plan == "full":
+        return f"`%triton_bench {name}`"
+    if value.passed:
+        return (
+            f"`%triton_bench {name}`; `%triton_validate {name}` runs the full plan, needed to end"
+        )
+    if value.status in REMEDIES:
+        return REMEDIES[value.status]
+    return f"mend the cell and run it again; it becomes attempt {value.attempt + 1}"
+
+
+# ---------------------------------------------------------------------------------- details
+
+
+def _footer(value: Validation) -> Document:
+    failed = value.attempts_failed
+    attempt = f"attempt {value.attempt}"
+    parts = (
+        attempt,
+        f"{count_text(failed, 'attempt')} failed so far" if failed and not value.passed else None,
+        f"{value.plan} plan",
+        f"seed {value.seed}",
+        None if value.duration_s is None else duration_text(value.duration_s),
+    )
+    return (Line(joined(parts), "info"),)
+
+
+def _details(value: Validation) -> Document:
+    found: list[Details] = []
+    if value.run_cases:
+        found.append(Details("cases by dtype", (dtype_table(value),)))
+    if len(value.failed_cases) > 1:
+        found.append(Details("failed cases", (_failed_table(value.failed_cases),)))
+    for title, cases in (("not run", value.not_run), ("refused", value.rejected_cases)):
+        if cases:
+            found.append(Details(f"{title}: {len(cases)}", (_by_reason(cases),)))
+    first = value.failed_cases[0].error if value.failed_cases else None
+    return (*found, *traceback_view(value.error or first), *printed(value.output))
+
+
+def dtype_table(value: Validation) -> Table:
+    """Per dtype: cases, worst error, tolerance, how many cases were calibrated, the plain rule."""
+    dtypes = list(dict.fromkeys(c.case.dtype for c in value.run_cases))
+    header = (
+        "dtype", "right", "error / allowed", "largest error", "rtol", "atol at most",
+        "calibrated", "torch allclose",
+    )  # fmt: skip
+    rows = tuple(_dtype_row(d, [c for c in value.run_cases if c.case.dtype == d]) for d in dtypes)
+    return Table(f"{subject(value.op, value.version)}{badge_text(badges(value))}", header, rows)
+
+
+def _dtype_row(dtype: str, cases: Sequence[CaseResult]) -> tuple[str, ...]:
+    shares = [c.error_share for c in cases if c.error_share is not None]
+    errors = [c.max_abs_error for c in cases if c.max_abs_error is not None]
+    tolerances = [c.tolerance for c in cases if c.tolerance]
+    right = sum(c.status is CaseStatus.PASSED for c in cases)
+    return (
+        dtype,
+        f"{right} of {len(cases)}",
+        share_text(largest(shares)) if shares else MISSING,
+        number_text(largest(errors)) if errors else MISSING,
+        number_text(max(t.rtol for t in tolerances)) if tolerances else MISSING,
+        number_text(max(t.atol for t in tolerances)) if tolerances else MISSING,
+        _tally(cases, lambda c: c.calibrated),
+        _tally(cases, lambda c: c.seeds_rule),
+    )
+
+
+def largest(values: Sequence[float]) -> float:
+    """The largest value; NaN if there is one, because nothing is worse."""
+    return next((v for v in values if math.isnan(v)), max(values))
+
+
+def _tally(cases: Sequence[CaseResult], claim: Callable[[CaseResult], bool | None]) -> str:
+    known = [c for c in cases if claim(c) is not None]
+    return f"{sum(bool(claim(c)) for c in known)} of {len(known)}" if known else MISSING
+
+
+def _failed_table(cases: Sequence[CaseResult]) -> Table:
+    rows = tuple(_failed_row(c) for c in cases[:_MOST_ROWS])
+    cut = f", the first {_MOST_ROWS} of them" if len(cases) > _MOST_ROWS else ""
+    header = ("case", "how", "error / allowed", "where")
+    return Table(f"{len(cases)} cases{cut}", header, rows, "llrl")
+
+
+def _failed_row(result: CaseResult) -> tuple[str, ...]:
+    share = MISSING if result.error_share is None else share_text(result.error_share)
+    where = result.mismatch.where if result.mismatch else result.reason or MISSING
+    return result.case.label, case_words(result), share, where
+
+
+def _by_reason(cases: Sequence[CaseResult]) -> Items:
+    reasons: dict[str, list[str]] = {}
+    for c in cases:
+        reasons.setdefault(c.reason or "no reason given", []).append(c.case.label)
+    return Items(tuple(f"{why}: {'; '.join(labels)}" for why, labels in reasons.items()))
+
+
+# ---------------------------------------------------------------------------------- several
+
+
+def validations_view(value: Validations) -> Document:
+    """A table of verdicts, then every version that is not right, explained."""
+    wrong = [v for v in value.validations if not v.passed]
+    explained = tuple(block for v in wrong for block in body(v))
+    right = tuple(
+        Details(f"{subject(v.op, v.version)}", body(v)) for v in value.validations if v.passed
+    )
+    return (_verdicts_line(value), _verdicts_table(value), *explained, *right, _next_line(value))
+
+
+def _verdicts_line(value: Validations) -> Line:
+    n, wrong = len(value.validations), [v for v in value.validations if not v.passed]
+    op = value.validations[0].op if value.validations else "nothing"
+    versions = count_text(n, "version")
+    if not wrong:
+        return Line(f"{op}: {n} of {versions}", "good", "RIGHT")
+    status, word = VERDICTS[value.status]
+    named = listed([short(v.version) for v in wrong])
+    return Line(f"{op}: {n - len(wrong)} of {versions} right, not {named}", status, word)
+
+
+def _verdicts_table(value: Validations) -> Table:
+    header = ("version", "verdict", "cases", "error / allowed", "dtypes", "badges")
+    rows = tuple(_verdict_row(v) for v in value.validations)
+    align = "llrrll"
+    return Table("verdicts", header, rows, align)
+
+
+def _verdict_row(value: Validation) -> tuple[str, ...]:
+    line = verdict_line(value)
+    shares = [c.error_share for c in value.cases if c.error_share is not None]
+    return (
+        value.version,
+        f"{line.sign} {line.lead.lower()}",
+        cases_text(value) if value.run_cases else MISSING,
+        share_text(largest(shares)) if shares else MISSING,
+        " ".join(value.dtypes),
+        ", ".join(badges(value)) or MISSING,
+    )
+
+
+def _next_line(value: Validations) -> Line:
+    wrong = next((v for v in value.validations if not v.passed), None)
+    if wrong:
+        return following(f"{subject(wrong.op, wrong.version)}: {next_step(wrong)}")
+    return following(f"`%triton_bench {value.validations[0].op}`" if value.validations else "write")
