@@ -1,0 +1,35 @@
+"""Values in, something to read out: plain text, Markdown, HTML, figures, the development log.
+
+Pure: nothing here runs a kernel, reads a file or keeps state. A view is written once, as a neutral
+document (`blocks`), and rendered three ways (`render`). matplotlib and nbformat are imported when a
+figure or a notebook is made, not before.
+"""
+
+from triton_magics.report.log import LogInput, VersionLog, log_document, log_figures, markdown_log
+from triton_magics.report.notebook import log_notebook, write_notebook
+from triton_magics.report.page import html_log
+from triton_magics.report.plots import finding, mismatch_plot, png, speedup_plot
+from triton_magics.report.render import to_html, to_markdown, to_text
+from triton_magics.report.views import bundle, failure_lines, headline, view
+
+__all__ = [
+    "LogInput",
+    "VersionLog",
+    "bundle",
+    "failure_lines",
+    "finding",
+    "headline",
+    "html_log",
+    "log_document",
+    "log_figures",
+    "log_notebook",
+    "markdown_log",
+    "mismatch_plot",
+    "png",
+    "speedup_plot",
+    "to_html",
+    "to_markdown",
+    "to_text",
+    "view",
+    "write_notebook",
+]

@@ -1,0 +1,71 @@
+"""The development log of an op as one document and as Markdown."""
+
+from __future__ import annotations
+
+from triton_magics.report import log_phases as phases
+from triton_magics.report.blocks import Document, Figure, Text
+from triton_magics.report.checklist import checklist_part
+from triton_magics.report.log_input import LogInput, VersionLog, cleaned
+from triton_magics.report.plots import finding, png, speedup_plot
+from triton_magics.report.render import to_markdown
+from triton_magics.report.views.benchmark import void
+
+
+def log_document(given: LogInput, *, pictures: bool = True) -> Document:
+    """The log in four phases, with environment and checklist.
+
+    Args:
+        given: what happened.
+        pictures: with the plots; without them their findings stand there in words alone.
+    """
+    given = cleaned(given)
+    return (
+        *phases.summary(given),
+        *phases.research(given),
+        *phases.kernels(given),
+        *phases.correctness(given),
+        *phases.speed(given),
+        *_plots(given, pictures),
+        *phases.selection(given),
+        *phases.environment(given),
+        *checklist_part(given),
+    )
+
+
+def _plots(given: LogInput, pictures: bool) -> Document:
+    if not pictures:
+        return tuple(Text(finding(value)) for value in given.benchmarks if not void(value))
+    found: list[Text | Figure] = []
+    for figure in _figures(given):
+        found += [Text(figure.alt), figure]
+    return tuple(found)
+
+
+def log_figures(given: LogInput) -> tuple[Figure, ...]:
+    """The plot of each benchmark, with its finding in words and the name of its file."""
+    return _figures(cleaned(given))
+
+
+def _figures(given: LogInput) -> tuple[Figure, ...]:
+    figures: list[Figure] = []
+    for value in given.benchmarks:
+        plot = speedup_plot(value)
+        if plot is None:
+            continue
+        number = f"_{len(figures) + 1}" if figures else ""
+        alt = finding(value)
+        figures.append(Figure(png(plot, alt), alt, f"{given.op}_speedup{number}.png"))
+    return tuple(figures)
+
+
+def markdown_log(given: LogInput, *, pictures: bool = False) -> str:
+    """The log as a Markdown file.
+
+    Args:
+        given: what happened.
+        pictures: link the files of `log_figures`, which the caller writes beside the text.
+    """
+    return to_markdown(log_document(given, pictures=pictures), pictures=pictures) + "\n"
+
+
+__all__ = ["LogInput", "VersionLog", "log_document", "log_figures", "markdown_log"]

@@ -1,0 +1,216 @@
+"""The development log as a notebook that a reviewer reads and a colleague runs.
+
+The same input gives the same bytes. Cell ids say op, version and role, so that another version only
+inserts cells; what has to change then is tagged `summary` or `measurement`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from triton_magics.errors import ExportError
+from triton_magics.model import (
+    Benchmark,
+    KernelSource,
+    Status,
+    Validation,
+    Written,
+    short,
+    version_name,
+)
+from triton_magics.report import log_phases as phases
+from triton_magics.report.blocks import Document
+from triton_magics.report.checklist import checklist_part
+from triton_magics.report.log import LogInput, VersionLog
+from triton_magics.report.log_input import cleaned
+from triton_magics.report.plots import finding, png, speedup_plot
+from triton_magics.report.render import to_markdown
+from triton_magics.report.views import bundle
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+SCHEMA = 1
+_LONGEST_ID = 64
+
+
+def log_notebook(given: LogInput) -> NotebookNode:
+    """The log as a notebook (nbformat 4.5) with its outputs in place.
+
+    Raises:
+        ExportError: two cells would have the same id, or the notebook is not valid.
+    """
+    from nbformat import v4
+
+    cells = list(_cells(cleaned(given)))
+    _check_ids([cell.id for cell in cells])
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "triton_magics": {
+            "schema": SCHEMA,
+            "op": given.op,
+            "versions": [v.version for v in given.versions],
+        },
+    }
+    notebook = v4.new_notebook(cells=cells, metadata=metadata)
+    notebook.nbformat_minor = 5
+    _check(notebook)
+    return notebook
+
+
+def write_notebook(notebook: NotebookNode) -> str:
+    """The notebook as the text of its file, with a newline at its end."""
+    import nbformat
+
+    return f"{nbformat.writes(notebook, version=4)}\n"
+
+
+def _check_ids(ids: list[str]) -> None:
+    twice = sorted({i for i in ids if ids.count(i) > 1})
+    if twice:  # nbformat would put a random id in its place, and no two logs would be the same
+        raise ExportError(f"cells with the same id: {', '.join(twice)}")
+
+
+def _check(notebook: NotebookNode) -> None:
+    import nbformat
+
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError as error:
+        raise ExportError(f"the log's notebook is not valid: {error}") from error
+
+
+# ------------------------------------------------------------------------------------- cells
+
+
+def _cells(given: LogInput) -> Iterator[NotebookNode]:
+    op = given.op
+    yield _markdown(op, "summary", phases.summary(given), tag="summary")
+    yield _code(op, "setup", f"%load_ext triton_magics\n%triton_op {op} -q")
+    if given.reference:
+        yield _code(op, "reference", f"%%triton_reference {op}\n{given.reference}")
+    yield _markdown(op, "research", phases.research(given))
+    yield _markdown(op, "kernels", (phases.KERNELS,))
+    for version in given.versions:
+        yield from _version_cells(given, version)
+    yield _markdown(op, "correctness", phases.correctness(given), tag="summary")
+    yield _markdown(op, "speed", (phases.SPEED, *phases.stale_lines(given)), tag="summary")
+    yield from _benchmark_cells(given)
+    yield _markdown(op, "choice", phases.selection(given), tag="summary")
+    yield _markdown(op, "environment", phases.environment(given), tag="summary")
+    yield _markdown(op, "checklist", checklist_part(given), tag="summary")
+
+
+def _version_cells(given: LogInput, version: VersionLog) -> Iterator[NotebookNode]:
+    op, name = given.op, short(version.version)
+    yield _markdown(op, f"{name}-about", phases.version_intro(given, version))
+    for source in version.earlier:
+        role = f"{name}-attempt-{source.attempt}"
+        yield _markdown(op, f"{role}-why", phases.attempt_intro(version, source))
+        yield _code(
+            op, f"{role}-code", kernel_cell(source, no_raise=True), _written(version, source)
+        )
+    verdict = version.validation(version.source)
+    failed = verdict is not None and not verdict.passed
+    cell = kernel_cell(version.source, no_raise=_refused(version, version.source))
+    yield _code(op, f"{name}-code", cell, _written(version, version.source))
+    flag = " --no-raise" if failed else ""
+    command = f"%triton_validate {op} {name}{flag}"
+    yield _code(op, f"{name}-validate", command, [_shown(verdict)] if verdict else [])
+
+
+def _benchmark_cells(given: LogInput) -> Iterator[NotebookNode]:
+    for i, value in enumerate(given.benchmarks):
+        names = " ".join(short(v) for v in value.versions)
+        every = len(value.versions) == len(given.versions)
+        command = f"%triton_bench {given.op}" + ("" if every else f" {names}")
+        flag = "" if value.passed else " --no-raise"
+        outputs = [_shown(value), *_plot(value)]
+        role = f"bench-{i + 1}" if i else "bench"
+        yield _code(given.op, role, command + flag, outputs, tag="measurement")
+
+
+def kernel_cell(source: KernelSource, *, no_raise: bool = False) -> str:
+    """The cell that writes this version again: its magic, then the code byte for byte."""
+    usual = version_name(source.number) == source.version
+    name = short(source.version) if usual else source.version
+    entry = "" if source.entry == f"triton_{source.op}" else f" --entry {source.entry}"
+    flag = " --no-raise" if no_raise else ""
+    return f"%%triton_kernel {source.op} {name}{entry}{flag}\n{source.source}"
+
+
+def _refused(version: VersionLog, source: KernelSource) -> bool:
+    compiled = version.compilation(source)
+    return compiled is not None and compiled.status is not Status.PASSED
+
+
+def _written(version: VersionLog, source: KernelSource) -> list[NotebookNode]:
+    return [_shown(Written(source=source, compilation=version.compilation(source)))]
+
+
+# ----------------------------------------------------------------------------- cells, outputs
+
+
+def _markdown(op: str, role: str, document: Document, *, tag: str | None = None) -> NotebookNode:
+    from nbformat import v4
+
+    return v4.new_markdown_cell(to_markdown(document), id=cell_id(op, role), metadata=_tagged(tag))
+
+
+def _code(
+    op: str,
+    role: str,
+    source: str,
+    outputs: list[NotebookNode] | None = None,
+    *,
+    tag: str | None = None,
+) -> NotebookNode:
+    from nbformat import v4
+
+    return v4.new_code_cell(
+        source,
+        id=cell_id(op, role),
+        metadata=_tagged(tag),
+        outputs=outputs or [],
+        execution_count=None,
+    )
+
+
+def _tagged(tag: str | None) -> dict[str, list[str]]:
+    return {"tags": [tag]} if tag else {}
+
+
+def cell_id(op: str, role: str) -> str:
+    """`softmax-v2-code`; a name that is too long for an id keeps its start and a hash."""
+    whole = f"{op}-{role}"
+    if len(whole) <= _LONGEST_ID:
+        return whole
+    digest = hashlib.sha256(op.encode()).hexdigest()[:8]
+    return f"{op[: _LONGEST_ID - len(role) - 10]}-{digest}-{role}"
+
+
+def _shown(value: Validation | Benchmark | Written) -> NotebookNode:
+    """The value as it was shown; text and Markdown are shown even in an untrusted notebook."""
+    from nbformat import v4
+
+    faces = bundle(value)
+    data = {kind: faces[kind] for kind in ("text/plain", "text/markdown")}
+    return v4.new_output("display_data", data=data)
+
+
+def _plot(value: Benchmark) -> Iterator[NotebookNode]:
+    from nbformat import v4
+
+    plot = speedup_plot(value)
+    if plot is None:
+        return
+    said = finding(value)
+    picture = base64.b64encode(png(plot, said)).decode()
+    yield v4.new_output("display_data", data={"image/png": picture, "text/plain": said})
+
+
+__all__ = ["cell_id", "kernel_cell", "log_notebook", "write_notebook"]

@@ -1,0 +1,302 @@
+"""Figures: how fast each version is, and where an output is wrong.
+
+Built with matplotlib's objects, not pyplot: no global state, no window. Every face is opaque, so
+that a figure reads the same in a light and a dark notebook; colours are Okabe and Ito's, and each
+verdict has its marker and its word besides.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from triton_magics.model import Benchmark, Mismatch, shape_text
+from triton_magics.report.numbers import short_ratio, time_text
+from triton_magics.report.views.benchmark import finding, void
+from triton_magics.report.views.words import badge_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+DPI = 110
+_COLUMN = 0.56  # where the words begin, as a share of a panel's width
+_LEFT, _RIGHT = 0.16, 1.3  # margins of a panel, as shares of the range of its marks
+_INK, _GREY, _FAINT = "#222222", "#6b6b6b", "#e4e4e4"
+_STYLE = {
+    "faster": ("#0072B2", "^"),
+    "slower": ("#D55E00", "v"),
+    "same": ("#6b6b6b", "o"),
+    "undecided": ("#6b6b6b", "D"),
+    "": ("#6b6b6b", "o"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """One version at one size: where it stands on the axis, and what is written beside it."""
+
+    row: int
+    middle: float
+    low: float
+    high: float
+    verdict: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """One size: its title, its marks, and the rows that have none."""
+
+    title: str
+    marks: tuple[_Mark, ...]
+    missing: tuple[int, ...]
+
+
+def speedup_plot(value: Benchmark) -> Figure | None:
+    """How many times as fast as torch each version is, a panel per size.
+
+    None where nothing was timed, or where the benchmark is void.
+
+    In the interpreter: the times themselves, labelled so, never beside torch.
+
+    Args:
+        value: the benchmark; any number of versions and sizes.
+    """
+    if not value.timings or not value.versions or void(value):
+        return None
+    compared = value.clock == "gpu" and "torch" in value.providers
+    panels = [_panel(value, size, compared) for size in value.sizes]
+    with _defaults():
+        figure, rows = _canvas(value, len(panels))
+        _limits(rows, panels, compared)
+        for axes, panel in zip(rows, panels, strict=True):
+            _draw(axes, panel, compared)
+            _ticks(axes, compared)
+        _name_rows(rows[0], value.versions)
+        _say(figure, value, compared)
+    return figure
+
+
+def _panel(value: Benchmark, size: str, compared: bool) -> _Panel:
+    shapes = [t.shape for t in value.timings if t.size == size]
+    title = f"{size}\n{shape_text(shapes[0])}" if shapes else f"{size}\n"
+    found = [_mark(value, row, size, compared) for row in range(len(value.versions))]
+    marks = tuple(mark for mark in found if mark)
+    return _Panel(title, marks, tuple(row for row, mark in enumerate(found) if not mark))
+
+
+def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None:
+    version = value.versions[row]
+    if not compared:
+        timing = value.timing(version, size)
+        if not timing:
+            return None
+        label = time_text(timing.mean_us)
+        return _Mark(row, timing.mean_us, timing.min_us, timing.max_us, "", label)
+    ratio, paired = value.size_speedup(version, size), value.comparison(version, size)
+    if paired:
+        label = f"{short_ratio(ratio or paired.ratio)}, {paired.verdict}"
+        return _Mark(row, paired.ratio, paired.low, paired.high, paired.verdict, label)
+    return _Mark(row, ratio, ratio, ratio, "", short_ratio(ratio)) if ratio else None
+
+
+# ----------------------------------------------------------------------------------- drawing
+
+
+@contextmanager
+def _defaults() -> Iterator[None]:
+    """Matplotlib as it ships: the reader's own settings don't change a log."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({k: v for k, v in mpl.rcParamsDefault.items() if k != "backend"}):
+        yield
+
+
+def _canvas(value: Benchmark, n_panels: int) -> tuple[Figure, Sequence[Axes]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    names = max(len(v) for v in value.versions)
+    width = max(5.6, 0.6 + 0.085 * names + 2.6 * n_panels)
+    height = 1.75 + 0.36 * len(value.versions)
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, n_panels, sharey=True, squeeze=False)
+    return figure, list(axes[0])
+
+
+def _limits(rows: Sequence[Axes], panels: Sequence[_Panel], compared: bool) -> None:
+    """One logarithmic scale for all panels; the words have their own column at the right."""
+    import math
+
+    ends = [end for p in panels for m in p.marks for end in (m.low, m.high)]
+    low, high = min([*ends, *([1.0] if compared else [])]), max([*ends, 1.0 if compared else 0.0])
+    spread = max(math.log(high / low), math.log(1.5))
+    for axes in rows:
+        axes.set_xscale("log")
+        axes.set_xlim(low * math.exp(-_LEFT * spread), high * math.exp(_RIGHT * spread))
+
+
+def _draw(axes: Axes, panel: _Panel, compared: bool) -> None:
+    _frame(axes, panel)
+    if compared:
+        axes.axvline(1.0, color=_INK, linewidth=1.1, zorder=1)
+    for mark in panel.marks:
+        colour, marker = _STYLE[mark.verdict]
+        axes.plot([mark.low, mark.high], [mark.row] * 2, color=colour, linewidth=2.2, zorder=2)
+        axes.plot(mark.middle, mark.row, marker, color=colour, markersize=7.5, zorder=3)
+        _write(axes, mark.row, mark.label)
+    for row in panel.missing:
+        axes.text(
+            _COLUMN, row, "not timed", transform=axes.get_yaxis_transform(), ha="left",
+            va="center", color=_GREY, fontsize=8.5, style="italic", backgroundcolor="white",
+        )  # fmt: skip
+
+
+def _write(axes: Axes, row: int, text: str) -> None:
+    axes.text(
+        _COLUMN, row, text, transform=axes.get_yaxis_transform(), ha="left", va="center",
+        color=_INK, fontsize=9, backgroundcolor="white",
+    )  # fmt: skip
+
+
+def _frame(axes: Axes, panel: _Panel) -> None:
+    axes.set_facecolor("white")
+    axes.set_title(panel.title, fontsize=9.5, color=_INK)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", colors=_GREY, labelsize=8.5)
+    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(_GREY)
+
+
+def _name_rows(axes: Axes, versions: Sequence[str]) -> None:
+    axes.set_yticks(range(len(versions)), labels=list(versions), fontsize=9.5, color=_INK)
+    axes.set_ylim(len(versions) - 0.5, -0.5)
+
+
+def _places(axes: Axes) -> list[float]:
+    """Round numbers under the marks, four at most."""
+    low, right = axes.get_xlim()
+    high = low * (right / low) ** (_COLUMN - 0.03)
+    found: list[float] = []
+    for steps, every in (
+        ((1, 1.5, 2, 3, 5, 7), 1),
+        ((1, 2, 5), 1),
+        ((1, 3), 1),
+        ((1,), 1),
+        ((1,), 3),
+    ):
+        places = [s * 10.0**power for power in range(-3, 12, every) for s in steps]
+        found = [p for p in places if low <= p <= high]
+        if len(found) <= 4:
+            break
+    return found
+
+
+def _ticks(axes: Axes, compared: bool) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.xaxis.set_major_locator(FixedLocator(_places(axes)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    say = (lambda x, _: f"{x:g}x") if compared else (lambda x, _: time_text(x))
+    axes.xaxis.set_major_formatter(FuncFormatter(say))
+
+
+def _say(figure: Figure, value: Benchmark, compared: bool) -> None:
+    """What is shown, above; how to read it, below."""
+    device = value.environment.device if value.environment else ""
+    cache = "cold L2" if value.cold else "hot L2"
+    if compared:
+        title = f"{value.op}: speedup over torch"
+        where = ", ".join(part for part in (device, value.dtype, cache, "net GPU time") if part)
+        how = "median of paired rounds with its 95 % interval; right of the line is faster"
+    else:
+        label = "interpreter times" if value.clock == "interpreter" else "times"
+        title, where = f"{value.op}: {label}", ", ".join(p for p in (device, value.dtype) if p)
+        ranks = ", not comparable with a GPU" if value.clock == "interpreter" else ""
+        how = f"mean, with the range of the runs{ranks}; left is faster"
+    text = f"{title} · {where}{badge_text(value.badges)}"
+    whole = textwrap.fill(text, int(figure.get_figwidth() * 12.5))
+    figure.suptitle(whole, x=0.01, ha="left", fontsize=11, color=_INK)
+    figure.supxlabel(how, x=0.01, ha="left", fontsize=8.5, color=_GREY)
+
+
+# ---------------------------------------------------------------------------------- mismatch
+
+
+def mismatch_plot(mismatch: Mismatch, title: str) -> Figure | None:
+    """The output's rows and columns on a coarse grid, darker where more elements are wrong.
+
+    Args:
+        mismatch: its picture has the shape (rows, columns), shares from 0 to 1.
+        title: whose output, on which case.
+    """
+    if not mismatch.picture or not mismatch.picture[0]:
+        return None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n_rows, n_columns = len(mismatch.picture), len(mismatch.picture[0])
+    with _defaults():
+        size = (1.4 + 0.105 * max(n_columns, 34), 1.2 + 0.105 * n_rows)
+        figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        axes.pcolormesh(
+            [[_visible(share) for share in row] for row in mismatch.picture],
+            cmap=_error_colours(), vmin=0, vmax=1, edgecolors=_FAINT, linewidth=0.4,
+        )  # fmt: skip
+        axes.set_aspect("equal")
+        axes.invert_yaxis()
+        _label_grid(axes, mismatch, title)
+    return figure
+
+
+def _visible(share: float) -> float:
+    """Even one wrong element in a cell of thousands is seen."""
+    return 0.3 + 0.7 * share if share > 0 else 0.0
+
+
+def _error_colours() -> LinearSegmentedColormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("errors", ["white", "#D55E00", "#7a2f00"])
+
+
+def _label_grid(axes: Axes, mismatch: Mismatch, title: str) -> None:
+    wrong = f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} wrong"
+    where = f", {mismatch.where}" if mismatch.where else ""
+    axes.set_title(f"{title}\n{wrong}{where}", fontsize=9.5, color=_INK, loc="left")
+    axes.set_xlabel("columns of the output", fontsize=8.5, color=_GREY)
+    axes.set_ylabel("rows", fontsize=8.5, color=_GREY)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+# --------------------------------------------------------------------------------------- png
+
+
+def png(figure: Figure, alt: str) -> bytes:
+    """The figure as PNG; the same figure gives the same bytes.
+
+    Args:
+        figure: from `speedup_plot` or `mismatch_plot`.
+        alt: what it shows, in words; kept in the file as its description.
+    """
+    stream = io.BytesIO()
+    metadata = {"Software": None, "Description": alt}
+    with _defaults():
+        figure.savefig(stream, format="png", dpi=DPI, metadata=metadata)
+    return stream.getvalue()
+
+
+__all__ = ["finding", "mismatch_plot", "png", "speedup_plot"]
