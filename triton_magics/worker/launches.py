@@ -20,7 +20,7 @@ class Launches:
 
     @property
     def programs(self) -> int:
-        """Program instances of all launches together, where grids were told."""
+        """Program instances of all launches together."""
         return sum(_volume(grid) for grid in self.grids)
 
 
@@ -50,8 +50,8 @@ def watching(*, suppress: bool = False) -> Iterator[Launches]:
             if warmup:
                 return original(self, *args, grid=grid, warmup=warmup, **kwargs)
             seen.names.append(str(self.__name__))
+            seen.grids.append(_resolve(self, grid, args, kwargs))
             if suppress:
-                seen.grids.append(_resolve(self, grid, args, kwargs))
                 return None
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 

@@ -50,7 +50,7 @@ _NO_BFLOAT16 = "Triton's interpreter computes bfloat16 wrongly without a word; a
 _ONE_MEDIUM = "the interpreter runs medium once, in the first dtype"
 _NO_LARGE = "too large for the interpreter: about 4 s a launch and more"
 THOROUGH_ELEMENTS = 300_000
-CHEAP_S = 0.06
+FEW_PROGRAMS = 64  # about a millisecond each in the interpreter
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,6 @@ class Call:
     launches: Launches
     memory: GuardNewMemory
     late: str | None
-    duration_s: float
 
 
 def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
@@ -228,15 +227,13 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, tuple[str, ...]]
 def guarded_call(subject: Subject, inputs: Inputs, launches: Launches) -> Call:
     """The version's output, with new memory guarded and poisoned, and what went on after it."""
     threads = set(threading.enumerate())
-    begun = time.monotonic()
     with torch.no_grad(), guarding() as memory, pretending(subject.device):
         value = subject.version.call(*inputs.given)
-    duration_s = time.monotonic() - begun
     late = _late_work(subject, value)
     left = [t.name for t in threading.enumerate() if t not in threads and not t.daemon]
     if left:
         late = f"the call left a thread running: {left[0]}"
-    return Call(value, launches, memory, late, duration_s)
+    return Call(value, launches, memory, late)
 
 
 def _late_work(subject: Subject, value: Any) -> str | None:
@@ -421,7 +418,7 @@ def _called_again(
     elements = sum(v.numel() for v in expected.values)
     if case.regime != "normal" or elements > THOROUGH_ELEMENTS:
         return result
-    if subject.interpreted and call.duration_s > CHEAP_S:
+    if subject.interpreted and call.launches.programs > FEW_PROGRAMS:
         return _noop(subject, case) or result
     first = oracle.outputs_of(call.value)
     again = [oracle.outputs_of(_plain(subject, inputs.given)) for _ in range(2)]
