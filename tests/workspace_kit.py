@@ -121,6 +121,17 @@ def own_facts(name: str = "my_op", **known: object) -> OpFacts:
     return OpFacts(name=name, sizes={}, dtypes=("float32",), own=True, **{**text, **known})
 
 
+def past_session(path: Path) -> Path:
+    """A closed workspace: two attempts at softmax v1, the first validated and timed; an own op."""
+    with opened(path) as workspace:
+        source = write(workspace, "v1", 1)
+        validate(workspace, source)
+        bench(workspace, {source: 4.0})
+        write(workspace, "v1", 2)
+        workspace.define("my_op", "A = 1\n", own_facts())
+    return path
+
+
 def shown(workspace: Workspace) -> dict[str, tuple]:
     """All that a front end can see of every op."""
     return {op: _shown_op(workspace, op) for op in sorted(workspace.open_ops())}
@@ -154,17 +165,16 @@ def tables(path: Path) -> dict[str, list[tuple]]:
         }
 
 
-def child(code: str, *args: object, **options: object) -> subprocess.Popen:
-    """A Python process that may import this package and this module."""
+def child(code: str, *args: object, prefix: list[str] | None = None) -> subprocess.Popen:
+    """A Python process that may import this package and this module; `prefix` runs it."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
+        [*(prefix or []), sys.executable, "-c", code, *map(str, args)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
-        **options,
     )
 
 

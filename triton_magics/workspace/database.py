@@ -205,8 +205,12 @@ def open_copy(path: Path) -> tuple[sqlite3.Connection, str | None]:
     """
     _refuse_links(path)
     memory = _connect(":memory:")
-    note = _copy(path, memory) if path.exists() else None
-    migrate(memory)
+    try:
+        note = _copy(path, memory) if path.exists() else None
+        migrate(memory)
+    except BaseException:
+        memory.close()
+        raise
     return memory, note
 
 

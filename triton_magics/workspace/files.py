@@ -55,11 +55,6 @@ class Folder:
         except FileNotFoundError:
             return ()
 
-    def make(self, relative: str) -> None:
-        """Make a folder, and those above it."""
-        with self._folder(relative.split("/"), create=True):
-            pass
-
     def replace(self, relative: str, data: bytes) -> None:
         """Write a file whole: after any crash it holds either the old bytes or the new ones.
 
@@ -83,14 +78,15 @@ class Folder:
                 raise
             os.fsync(there)
 
-    def append(self, relative: str, data: bytes) -> int:
-        """Append in one write, all or nothing; the file's size after it, in bytes.
+    def append(self, relative: str, data: bytes) -> None:
+        """Append in one write, all or nothing.
 
         Raises:
             OSError: there was no room; the file is as it was.
         """
         *folders, _ = relative.split("/")
-        self.make("/".join(folders))
+        with self._folder(folders, create=True):
+            pass
         with self._opened(relative, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as fd:
             before = os.fstat(fd).st_size
             try:
@@ -101,7 +97,6 @@ class Folder:
             if written < len(data):
                 os.ftruncate(fd, before)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), relative)
-            return before + written
 
     def truncate(self, relative: str, size: int) -> None:
         """Cut a file to its first `size` bytes."""

@@ -28,11 +28,12 @@ class Settled(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """The lines of a file that are events of its op, those that are not, and a torn last line."""
+    """What is in a file: lines that are events, others, a torn last one, its end of line."""
 
     events: list[tuple[str, str]]  # uuid, line
-    junk: list[int]
+    n_junk: int
     torn: bytes
+    missing_end: bytes
     size: int
 
 
@@ -47,10 +48,11 @@ def logged_ops(files: Folder) -> tuple[str, ...]:
     return tuple(name for name in names if is_op(name))
 
 
-def differs(conn: sqlite3.Connection, files: Folder, op: str) -> bool:
-    """Whether the file is not what the store last saw, or lacks events."""
+def differs(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) -> bool:
+    """Whether the file is not what the store last saw or, if it is to be written, lacks events."""
     waiting = conn.execute("SELECT 1 FROM unlogged WHERE op = ? LIMIT 1", (op,)).fetchone()
-    return waiting is not None or files.size(log_path(op)) != _seen_size(conn, op)
+    lacks = export and waiting is not None
+    return lacks or files.size(log_path(op)) != _seen_size(conn, op)
 
 
 def settle(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) -> Settled:
@@ -67,18 +69,34 @@ def settle(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) ->
     """
     path = log_path(op)
     size = files.size(path)
-    result = Settled(0)
-    prefix = b""
+    result, missing_end = Settled(0), b""
     if size != _seen_size(conn, op):
         contents = _contents(files.read(path) or b"")
-        result = _merge(conn, op, contents)
-        size = contents.size
-        prefix = _mended_end(conn, files, op, contents) if export else b""
-    if export and (lines := b"".join(_waiting_lines(conn, op))):
-        size = files.append(path, prefix + lines)
-        conn.execute("DELETE FROM unlogged WHERE op = ?", (op,))
+        merged, refused = _merge(conn, op, contents)
+        size, missing_end = contents.size, contents.missing_end
+        is_ours = contents.torn and _is_waiting(conn, op, contents.torn)
+        if is_ours and export:
+            size, missing_end = size - len(contents.torn), b""
+            files.truncate(path, size)
+        refused += bool(contents.torn and not is_ours)
+        result = Settled(merged, _refusal(op, refused))
+    if export:
+        size += _append_waiting(conn, files, op, missing_end)
     conn.execute("INSERT OR REPLACE INTO logs VALUES (?, ?)", (op, size))
     return result
+
+
+def _append_waiting(conn: sqlite3.Connection, files: Folder, op: str, missing_end: bytes) -> int:
+    """Append the events that the file lacks; how many bytes they are."""
+    if data := missing_end + b"".join(_waiting_lines(conn, op)):
+        files.append(log_path(op), data)
+        conn.execute("DELETE FROM unlogged WHERE op = ?", (op,))
+    return len(data)
+
+
+def _is_waiting(conn: sqlite3.Connection, op: str, torn: bytes) -> bool:
+    """Whether a torn line is the start of one that is about to be written again."""
+    return any(line.startswith(torn) for line in _waiting_lines(conn, op))
 
 
 def _seen_size(conn: sqlite3.Connection, op: str) -> int:
@@ -99,15 +117,16 @@ def _waiting_lines(conn: sqlite3.Connection, op: str) -> Iterator[bytes]:
 
 def _contents(data: bytes) -> _Contents:
     *lines, torn = data.split(b"\n")
-    if _uuid(torn):  # only its newline was torn off
-        lines, torn = [*lines, torn], b"\n"
-    events, junk = [], []
-    for number, line in enumerate(lines, start=1):
+    missing_end = b"\n" if torn else b""
+    if _uuid(torn):  # only its end of line is missing
+        lines, torn = [*lines, torn], b""
+    events, n_junk = [], 0
+    for line in lines:
         if uuid := _uuid(line):
             events.append((uuid, line.decode()))
-        elif line.strip():
-            junk.append(number)
-    return _Contents(events, junk, torn, len(data))
+        else:
+            n_junk += bool(line.strip())
+    return _Contents(events, n_junk, torn, missing_end, len(data))
 
 
 def _uuid(line: bytes) -> str | None:
@@ -119,23 +138,27 @@ def _uuid(line: bytes) -> str | None:
     return uuid if isinstance(uuid, str) else None
 
 
-def _merge(conn: sqlite3.Connection, op: str, contents: _Contents) -> Settled:
-    """Take in the events that the store lacks, and note those that the file lacks."""
+def _merge(conn: sqlite3.Connection, op: str, contents: _Contents) -> tuple[int, int]:
+    """Take in the events that the store lacks, and note those that the file lacks.
+
+    Returns:
+        how many lines were taken in, and how many could not be.
+    """
     known = dict(conn.execute("SELECT uuid, seq FROM events WHERE op = ?", (op,)).fetchall())
-    refused, merged = list(contents.junk), 0
-    for number, (uuid, line) in enumerate(contents.events, start=1):
+    merged, refused = 0, contents.n_junk
+    for uuid, line in contents.events:
         if uuid in known:
             continue
         event = _event(line, op)
         if event is None or _uuid_is_taken(conn, uuid):
-            refused.append(number)
+            refused += 1
             continue
         known[uuid] = tables.next_seq(conn)
         tables.apply(conn, known[uuid], event)
         tables.insert(conn, known[uuid], event)
         merged += 1
     _note_waiting(conn, op, {uuid for uuid, _ in contents.events}, known)
-    return Settled(merged, _refusal(op, len(refused)))
+    return merged, refused
 
 
 def _uuid_is_taken(conn: sqlite3.Connection, uuid: str) -> bool:
@@ -195,17 +218,3 @@ def is_op(name: str) -> bool:
     except BadName:
         return False
     return True
-
-
-def _mended_end(conn: sqlite3.Connection, files: Folder, op: str, contents: _Contents) -> bytes:
-    """What to write before the next line, after a last line that was torn off.
-
-    The start of a line that the store is about to write again is cut; anything else is left.
-    """
-    torn = contents.torn
-    if torn in (b"", b"\n"):
-        return torn
-    if any(line.startswith(torn) for line in _waiting_lines(conn, op)):
-        files.truncate(log_path(op), contents.size - len(torn))
-        return b""
-    return b"\n"

@@ -104,9 +104,15 @@ class Kernels:
         return source
 
     def adopt(self, conn: sqlite3.Connection, op: str) -> None:
-        """Take in the modules that a lost store, or a clone, left in the op's folder."""
+        """Take in the modules that a lost store, or a clone, left in the op's folder.
+
+        A folder may be called kernels/ and be none of ours: a version that no log knows is taken
+        in only if it has our header.
+        """
         for version in modules.modules_of(self.files, op):
-            if self.name_of(conn, op, parse_version(version)[0]) == version:
+            known = reading.known_version(conn, op, parse_version(version)[0])
+            found = modules.read_module(self.files, op, version)
+            if known == version or (known is None and found and found[1]):
                 self.absorb(conn, op, version)
 
     def put_back(self, conn: sqlite3.Connection, op: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_magics.errors import WorkspaceError
+from triton_magics.errors import UserError, WorkspaceError
 from triton_magics.workspace import database, journal
 from triton_magics.workspace.files import STORE, Folder
 from triton_magics.workspace.kernels import Kernels
@@ -115,36 +115,49 @@ class Store:
     def _catch_up(self, conn: sqlite3.Connection) -> None:
         """Take in what the logs have and, into an empty store, what kernels/ has."""
         known = {str(row[0]) for row in conn.execute("SELECT op FROM ops")}
-        for op in sorted(known | set(journal.logged_ops(self._files))):
-            if journal.differs(conn, self._files, op):
+        with self._noting("logs/ was not read"):
+            logged = set(journal.logged_ops(self._files))
+            for op in sorted(known | logged):
                 self._settle(conn, op)
         if not known:
-            self._adopt(conn)
+            with self._noting("kernels/ was not read"):
+                self._adopt(conn)
 
     def _adopt(self, conn: sqlite3.Connection) -> None:
         for op in filter(journal.is_op, self._files.names("kernels")):
-            with database.transaction(conn):
+            with self._noting(f"kernels/{op} was not read"), database.transaction(conn):
                 self._kernels.adopt(conn, op)
-                if not self.read_only:
-                    self._kernels.put_back(conn, op)
             self._settle(conn, op)
+            self._put_back(conn, op)
         n_ops, n_events = conn.execute("SELECT COUNT(*), SUM(n_events) FROM ops").fetchone()
         if n_ops:
             self.note(f"The store was rebuilt from logs/ and kernels/: {n_events} events.")
 
     def _settle(self, conn: sqlite3.Connection, op: str) -> None:
-        """Bring store and log file together. What was recorded stays, whatever becomes of this."""
-        try:
+        """Bring store and log file together, if they are not."""
+        with self._noting(f"{journal.log_path(op)} lags behind the store"):
+            if not journal.differs(conn, self._files, op, export=self._export):
+                return
             with database.transaction(conn):
                 settled = journal.settle(conn, self._files, op, export=self._export)
-                if settled.merged and not self.read_only:
-                    self._kernels.put_back(conn, op)
-        except (OSError, sqlite3.OperationalError, WorkspaceError) as error:
-            why = database.words(error, self.path)
-            self.note(f"{journal.log_path(op)} lags behind the store: {why}.")
+            for sentence in settled.notes:
+                self.note(sentence)
+            if settled.merged:
+                self._put_back(conn, op)
+
+    def _put_back(self, conn: sqlite3.Connection, op: str) -> None:
+        if self.read_only:
             return
-        for sentence in settled.notes:
-            self.note(sentence)
+        with self._noting(f"kernels/{op} was not written"), database.transaction(conn):
+            self._kernels.put_back(conn, op)
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        """Tell what went wrong beside the store; what was recorded stays."""
+        try:
+            yield
+        except (OSError, sqlite3.OperationalError, UserError, WorkspaceError) as error:
+            self.note(f"{what}: {database.words(error, self.path)}.")
 
 
 def _writable(path: Path) -> bool:

@@ -279,7 +279,12 @@ class Workspace:
 
         Returns:
             the event, with the state before and after it.
+
+        Raises:
+            ValueError: a verb that comes with a file.
         """
+        if verb in ("written", "defined"):
+            raise ValueError(f"{verb!r} comes with a file: use write() or define()")
         check_op_name(op)
         with self._store.writing(f"recording that {op} was {verb}", op) as conn:
             return self._recorder.append(conn, op, verb, **details)

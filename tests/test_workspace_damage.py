@@ -1,0 +1,169 @@
+"""Damaged, older, newer and very long stores."""
+
+import json
+import os
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+from workspace_kit import (
+    child,
+    database,
+    finished,
+    opened,
+    past_session,
+    shown,
+    tables,
+    write,
+)
+
+from triton_magics.errors import WorkspaceError
+from triton_magics.workspace.database import MIGRATIONS
+
+LOG = "logs/softmax_log.jsonl"
+
+
+def log_lines(path):
+    return [json.loads(line) for line in (path / LOG).read_text().splitlines()]
+
+
+# ------------------------------------------------------------------------------------- damage
+
+
+@pytest.fixture
+def session(tmp_path):
+    return past_session(tmp_path / "session")
+
+
+def seen(path):
+    with opened(path) as ws:
+        return shown(ws), ws.notes
+
+
+def overwrite(path, at, data):
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+DAMAGES = {
+    "no database": lambda path: path.write_bytes(b"this is not a database, not at all" * 100),
+    "a scribbled header": lambda path: overwrite(path, 0, b"\0" * 64),
+    "a scribbled schema": lambda path: overwrite(path, 100, b"\xff" * 3000),
+    "a scribbled page": lambda path: overwrite(path, 4096 * 3, b"\x5a" * 4096),
+    "a lost end": lambda path: os.truncate(path, path.stat().st_size // 2),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_store_is_moved_aside_and_rebuilt(session, name):
+    before, _ = seen(session)
+    DAMAGES[name](database(session))
+    damaged = database(session).read_bytes()
+    after, notes = seen(session)
+    assert after == before
+    assert database(session).with_name("lab.db.corrupt-1").read_bytes() == damaged
+    assert "The store was damaged" in notes[0]
+    assert "moved to .triton_magics/lab.db.corrupt-1" in notes[0]
+    assert seen(session) == (before, ())
+
+
+def test_a_second_damaged_store_gets_the_next_number(session):
+    for number in (1, 2):
+        DAMAGES["no database"](database(session))
+        assert f"corrupt-{number}." in seen(session)[1][0]
+
+
+def test_an_emptied_store_is_rebuilt(session):
+    before, _ = seen(session)
+    database(session).write_bytes(b"")
+    assert seen(session)[0] == before
+
+
+def test_damage_deep_in_a_large_store_is_found_when_it_is_read(tmp_path):
+    with opened(tmp_path) as ws:
+        for number in range(1, 5):
+            write(ws, f"v{number}", "x" * 3_000_000)
+        before = [s.sha256 for s in ws.attempts("softmax", "v2")]
+    size = database(tmp_path).stat().st_size
+    assert size > 12_000_000
+    for at in range(4096 * 100, size - 4096 * 100, 4096):
+        overwrite(database(tmp_path), at, b"\xff" * 8)
+    with opened(tmp_path) as ws:
+        with pytest.raises(WorkspaceError, match=r"has been rebuilt .* Do it again"):
+            ws.attempts("softmax", "v2")
+        assert [s.sha256 for s in ws.attempts("softmax", "v2")] == before
+        assert database(tmp_path).with_name("lab.db.corrupt-1").stat().st_size == size
+
+
+def test_processes_that_find_the_damage_together_rebuild_once(session):
+    before, _ = seen(session)
+    DAMAGES["no database"](database(session))
+    code = (
+        "import sys; from pathlib import Path; from workspace_kit import opened\n"
+        "with opened(Path(sys.argv[1])) as ws: print(ws.count('softmax'))\n"
+    )
+    crowd = [child(code, session) for _ in range(3)]
+    assert [finished(p) for p in crowd] == ["4\n"] * 3
+    assert seen(session)[0] == before
+    assert len(list((session / ".triton_magics").glob("*corrupt*"))) == 1
+
+
+# ------------------------------------------------------------------------------------ schemas
+
+
+def test_an_older_store_is_migrated(session):
+    """One of schema 1 had the events and nothing else."""
+    before, _ = seen(session)
+    old = session.with_name("old")
+    (old / ".triton_magics").mkdir(parents=True)
+    with closing(sqlite3.connect(database(old), isolation_level=None)) as conn:
+        MIGRATIONS[0][1](conn)
+        conn.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT)")
+        conn.execute("INSERT INTO migrations VALUES (1, 'create_events')")
+        conn.execute("PRAGMA user_version = 1")
+        conn.execute("ATTACH ? AS now", (str(database(session)),))
+        conn.execute("INSERT INTO events SELECT * FROM now.events")
+    assert seen(old)[0] == before
+    assert tables(old) == tables(session)
+    assert (old / LOG).read_bytes() == (session / LOG).read_bytes()
+    with closing(sqlite3.connect(database(old))) as conn:
+        names = [row[0] for row in conn.execute("SELECT name FROM migrations ORDER BY number")]
+    assert names == [name for name, _ in MIGRATIONS]
+
+
+def test_a_newer_store_is_refused_and_left(session):
+    with closing(sqlite3.connect(database(session))) as conn:
+        conn.execute("PRAGMA user_version = 99")
+    with pytest.raises(
+        WorkspaceError, match=r"newer triton_magics \(schema 99, this one knows 2\)"
+    ):
+        opened(session)
+    assert not list((session / ".triton_magics").glob("*corrupt*"))
+
+
+# ----------------------------------------------------------------------- long histories
+
+
+@pytest.mark.parametrize("n_events", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_long_history_opens_at_once(tmp_path, n_events):
+    with opened(tmp_path) as ws:
+        event = ws.record("softmax", "shown")
+    with closing(sqlite3.connect(database(tmp_path))) as conn, conn:
+        line = event.model_dump_json(exclude_none=True)
+        conn.executemany(
+            "INSERT INTO events VALUES (?, ?, 'softmax', 'shown', NULL, NULL, '', ?)",
+            ((i, f"{i}", line.replace(event.uuid, f"{i}")) for i in range(2, n_events + 1)),
+        )
+        conn.execute("INSERT INTO unlogged SELECT op, seq FROM events WHERE seq > 1")
+        conn.execute("UPDATE ops SET n_events = ?", (n_events,))
+    with opened(tmp_path):
+        assert len(log_lines(tmp_path)) == n_events  # the log has caught up
+    durations_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        with opened(tmp_path) as ws:
+            durations_s.append(time.perf_counter() - start)
+            assert ws.count("softmax") == n_events
+    assert min(durations_s) < 0.1

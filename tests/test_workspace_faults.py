@@ -1,0 +1,229 @@
+"""What the workspace must survive: crowds, kills, full disks, damage, links, locked folders."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from workspace_kit import (
+    cell,
+    child,
+    database,
+    finished,
+    opened,
+    shown,
+    write,
+)
+
+from triton_magics.workspace.modules import render
+
+LOG = "logs/softmax_log.jsonl"
+
+
+def log_lines(path):
+    return [json.loads(line) for line in (path / LOG).read_text().splitlines()]
+
+
+# ------------------------------------------------------------------------------------- crowds
+
+CROWD = """
+import sys
+from pathlib import Path
+from workspace_kit import opened, write
+name, n = sys.argv[2], int(sys.argv[3])
+with opened(Path(sys.argv[1])) as ws:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for i in range(n):
+        write(ws, "v1", f"{name} {i}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("n_processes", "n_writes"), [(4, 25), pytest.param(8, 100, marks=pytest.mark.slow)]
+)
+def test_no_attempt_of_a_crowd_is_lost(tmp_path, n_processes, n_writes):
+    crowd = [child(CROWD, tmp_path, name, n_writes) for name in range(n_processes)]
+    for process in crowd:
+        assert process.stdout.readline() == "ready\n"
+    for process in crowd:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in crowd:
+        finished(process)
+    expected = {cell(f"{name} {i}") for name in range(n_processes) for i in range(n_writes)}
+    with opened(tmp_path) as ws:
+        attempts = ws.attempts("softmax", "v1")
+        assert [s.attempt for s in attempts] == list(range(1, n_processes * n_writes + 1))
+        assert {s.source for s in attempts} == expected
+        assert (tmp_path / attempts[-1].path).read_bytes() == render(attempts[-1])
+    assert [e["attempt"] for e in log_lines(tmp_path)] == [s.attempt for s in attempts]
+
+
+# -------------------------------------------------------------------------------------- kills
+
+LOOP = """
+import itertools, sys
+from pathlib import Path
+from workspace_kit import opened, write
+with opened(Path(sys.argv[1])) as ws:
+    for i in itertools.count(int(sys.argv[2])):
+        print(write(ws, "v1", i).attempt, i, flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_kills", [5, pytest.param(25, marks=pytest.mark.slow)])
+def test_a_kill_in_the_middle_of_a_write_loses_nothing_acknowledged(tmp_path, n_kills):
+    chance = random.Random(n_kills)
+    acknowledged = {}
+    for kill in range(n_kills):
+        process = child(LOOP, tmp_path, 1000 * kill)
+        for _ in range(chance.randint(1, 12)):
+            attempt, mark = process.stdout.readline().split()
+            acknowledged[int(attempt)] = int(mark)
+        spin_until = time.perf_counter() + chance.uniform(0, 0.004)
+        while time.perf_counter() < spin_until:
+            pass
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate(timeout=60)
+        for line in rest.splitlines():
+            if line.count(" ") == 1:
+                attempt, mark = line.split()
+                acknowledged[int(attempt)] = int(mark)
+        assert_whole(tmp_path, acknowledged)
+
+
+def assert_whole(path, acknowledged):
+    """Every acknowledged attempt is there; file, store and log say the same."""
+    with opened(path) as ws:
+        ws.sync("softmax", "v1")  # the kill may have come between the file and the store
+        by_number = {s.attempt: s for s in ws.attempts("softmax", "v1")}
+        newest = by_number[max(by_number)]
+        assert {n: by_number[n].source for n in acknowledged} == {
+            n: cell(mark) for n, mark in acknowledged.items()
+        }
+        assert (path / newest.path).read_bytes() == render(newest)
+        before = shown(ws)
+    assert {e["attempt"] for e in log_lines(path)} == set(by_number)
+    with closing(sqlite3.connect(database(path))) as conn:
+        assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with opened(path) as ws:
+        assert shown(ws) == before
+
+
+def test_drafts_that_a_kill_left_are_swept_after_an_hour(tmp_path):
+    with opened(tmp_path):
+        pass
+    temporary = tmp_path / ".triton_magics" / "tmp"
+    for name, age_s in (("old.tmp", 3700), ("new.tmp", 60)):
+        (temporary / name).write_text("half")
+        os.utime(temporary / name, (time.time() - age_s,) * 2)
+    with opened(tmp_path):
+        assert [p.name for p in temporary.iterdir()] == ["new.tmp"]
+
+
+# --------------------------------------------------------------------------------- full disks
+
+UNTIL_FULL = """
+import sys
+from pathlib import Path
+from triton_magics.errors import WorkspaceError
+from workspace_kit import opened, write
+{limit}
+with opened(Path(sys.argv[1])) as ws:
+    for i in range(10_000):
+        try:
+            print(write(ws, "v1", "x" * 2000 + str(i)).attempt)
+        except WorkspaceError as error:
+            words = str(error)
+            break
+    {unlimit}
+    assert "is full" in words, words
+    assert "saving softmax v1 was not done" in words, words
+    held = ws.source("softmax", "v1")
+    print("held", held.attempt, len(ws.attempts("softmax", "v1")))
+"""
+SOFT = "import resource; hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+SET = "resource.setrlimit(resource.RLIMIT_FSIZE, ({}, hard))"
+
+
+def assert_intact_after_full(path, out):
+    *acknowledged, held = out.splitlines()
+    last = int(acknowledged[-1])
+    assert last >= 3
+    assert held == f"held {last} {last}"
+    with opened(path) as ws:
+        kept = ws.sync("softmax", "v1")  # the new code may have reached the file, not the store
+        assert kept is None or kept.attempt == last + 1
+        assert len(ws.attempts("softmax", "v1")) >= last
+        before = ws.source("softmax", "v1").attempt
+        assert write(ws, "v1", "there is room again").attempt == before + 1
+        assert len(log_lines(path)) == before + 1
+    assert list((path / ".triton_magics" / "tmp").iterdir()) == []
+
+
+def test_a_file_that_may_not_grow_loses_nothing(tmp_path):
+    limit, unlimit = SOFT + SET.format(1_000_000), SET.format("hard")
+    out = finished(child(UNTIL_FULL.format(limit=limit, unlimit=unlimit), tmp_path))
+    assert_intact_after_full(tmp_path, out)
+
+
+def small_disk():
+    """The command that runs a program beside a 1 MiB disk; None where that is not allowed."""
+    command = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m none "$0" && exec "$@"']
+    probe = Path(tempfile.gettempdir())
+    if not shutil.which("unshare"):
+        return None
+    allowed = subprocess.run([*command, str(probe), "true"], capture_output=True, check=False)
+    return command if allowed.returncode == 0 else None
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    command = small_disk()
+    if command is None:
+        pytest.skip("may not mount a small disk here")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    # Within the small disk; what is left of it is copied out before it goes.
+    code = UNTIL_FULL.format(limit="", unlimit="") + (
+        "import shutil; shutil.copytree(sys.argv[1], sys.argv[2])\n"
+    )
+    copy = tmp_path / "copy"
+    process = child(code, disk / "ws", copy, prefix=[*command, str(disk)])
+    assert_intact_after_full(copy, finished(process))
+
+
+def test_a_log_that_cant_be_written_is_told_and_caught_up(tmp_path):
+    with opened(tmp_path) as ws:
+        write(ws, "v1", 1)
+        whole = (tmp_path / LOG).read_bytes()
+        (tmp_path / LOG).unlink()
+        (tmp_path / LOG).mkdir()
+        write(ws, "v1", 2)
+        assert len(ws.notes) == 1
+        assert f"{LOG} lags behind the store" in ws.notes[0]
+        (tmp_path / LOG).rmdir()
+        write(ws, "v1", 3)
+    assert (tmp_path / LOG).read_bytes().startswith(whole)
+    assert [e["attempt"] for e in log_lines(tmp_path)] == [1, 2, 3]
+
+
+def test_append_is_all_or_nothing(tmp_path):
+    code = SOFT + (
+        "import sys, errno\nfrom pathlib import Path\n"
+        "from triton_magics.workspace.files import Folder\n"
+        "folder = Folder(Path(sys.argv[1]))\n"
+        "folder.append('log', b'a' * 900)\n" + SET.format(1000) + "\n"
+        "try: folder.append('log', b'b' * 900)\n"
+        "except OSError as error: print(errno.errorcode[error.errno], folder.size('log'))\n"
+    )
+    assert finished(child(code, tmp_path)) == f"{errno.errorcode[errno.ENOSPC]} 900\n"
