@@ -1,0 +1,142 @@
+"""An engine with scripted answers, for tests of what is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from triton_magics.engine import Outcome
+from triton_magics.engine.protocol import BenchJob, CompileJob, RunJob, ValidateJob
+from triton_magics.model import (
+    Benchmark,
+    Case,
+    CaseResult,
+    CaseStatus,
+    Compilation,
+    DeviceKind,
+    EngineState,
+    Environment,
+    RunResult,
+    Status,
+    Timing,
+    Tolerance,
+    Validation,
+)
+
+SHAPES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
+TORCH_US = {"small": 2.0, "medium": 6.0, "large": 54.0}
+
+
+def environment(kind: DeviceKind) -> Environment:
+    """An environment of that kind."""
+    name = "NVIDIA H200" if kind == "gpu" else "CPU (Triton's interpreter)"
+    return Environment(device_kind=kind, device=name, python="3.11", torch="2.13", triton="3.7")
+
+
+class FakeEngine:
+    """Answers every job at once: passed, compiled, and as fast as `times_us` says.
+
+    Attributes:
+        verdicts: source -> status of its validation; `passed` where it is not named.
+        times_us: version -> microseconds at small, medium, large.
+        answer: replaces the next answer.
+        jobs: what was asked, in order.
+    """
+
+    def __init__(self, kind: DeviceKind = "gpu", missing: str | None = None) -> None:
+        self.device_kind: DeviceKind = kind
+        self.missing = missing
+        self.verdicts: dict[str, Status] = {}
+        self.times_us: dict[str, tuple[float, float, float]] = {}
+        self.answer: Callable[[Any], Outcome] | None = None
+        self.jobs: list[Any] = []
+        self.keys: list[str] = []
+        self.warmed = 0
+        self.closed = 0
+
+    def warm(self, mode: str | None = None) -> None:
+        self.warmed += 1
+
+    def state(self) -> EngineState:
+        return EngineState(device_kind=self.device_kind, device="a fake", missing=self.missing)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def run(self, job: Any, *, key: str = "", **_: object) -> Outcome:
+        self.jobs.append(job)
+        self.keys.append(key)
+        if self.answer is not None and not isinstance(job, CompileJob):
+            answer, self.answer = self.answer, None
+            return answer(job)
+        makers: dict[type, Callable[[Any], Any]] = {
+            ValidateJob: self._validation,
+            BenchJob: self._benchmark,
+            CompileJob: self._compilation,
+            RunJob: self._run,
+        }
+        return Outcome(status="finished", answer=makers[type(job)](job))
+
+    def _named(self, job: Any) -> dict[str, Any]:
+        version = job.version
+        return {
+            "op": job.op.name,
+            "version": version.version,
+            "attempt": version.attempt,
+            "sha256": version.sha256,
+        }
+
+    def _validation(self, job: ValidateJob) -> Validation:
+        status = self.verdicts.get(job.version.sha256, Status.PASSED)
+        dtypes = job.dtypes or ("float32", "float16", "bfloat16")
+        passed = status is Status.PASSED
+        cases = tuple(
+            CaseResult(
+                case=Case(shape=SHAPES[s], dtype=d, size=s, seed=1),
+                status=CaseStatus.PASSED if passed else CaseStatus.WRONG_VALUES,
+                error_share=0.4 if passed else 12.0,
+                calibrated=True,
+                tolerance=Tolerance(rtol=1e-5, atol=1e-5, origin="spec"),
+            )
+            for d in dtypes
+            for s in SHAPES
+        )
+        return Validation(
+            **self._named(job), status=status, plan=job.plan, seed=job.seed, dtypes=dtypes,
+            cases=cases, environment=environment(self.device_kind), triton_kernels=("k",),
+            badges=("quick",) if job.plan == "quick" else (),
+        )  # fmt: skip
+
+    def _benchmark(self, job: BenchJob) -> Benchmark:
+        versions = tuple(v.version for v in job.versions)
+        on_gpu = self.device_kind == "gpu"
+        providers = ("torch", *versions) if on_gpu else versions
+        timings = tuple(
+            Timing(
+                provider=p, size=s, shape=SHAPES[s], clock=self.device_kind,
+                samples_us=(self._us(p, s),) * job.runs,
+            )
+            for p in providers
+            for s in job.sizes
+        )  # fmt: skip
+        return Benchmark(
+            op=job.op.name, status=Status.PASSED, versions=versions,
+            sha256s=tuple(v.sha256 for v in job.versions), providers=providers, sizes=job.sizes,
+            runs=job.runs, dtype=job.dtype, clock=self.device_kind, timings=timings,
+            environment=environment(self.device_kind), seed=job.seed,
+        )  # fmt: skip
+
+    def _us(self, provider: str, size: str) -> float:
+        if provider == "torch":
+            return TORCH_US[size]
+        known = self.times_us.get(provider.split("_", maxsplit=1)[0], (1.0, 4.0, 40.0))
+        return dict(zip(SHAPES, known, strict=True))[size]
+
+    def _compilation(self, job: CompileJob) -> Compilation:
+        return Compilation(**self._named(job), status=Status.PASSED, target=f"sm_{job.target}")
+
+    def _run(self, job: RunJob) -> RunResult:
+        return RunResult(
+            **self._named(job), status=Status.PASSED, inputs="small",
+            environment=environment(self.device_kind),
+        )  # fmt: skip

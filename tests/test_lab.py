@@ -1,0 +1,393 @@
+"""The lab: what each verb does with what the engine says, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fake_engine import FakeEngine, environment
+from triton_magics.config import Settings
+from triton_magics.engine import Outcome
+from triton_magics.engine.protocol import WorkerFault
+from triton_magics.errors import (
+    AmbiguousEntry,
+    BadKernelSource,
+    BadName,
+    BadValue,
+    IllegalStep,
+    Unavailable,
+    UnknownName,
+    UnknownOp,
+    UnknownVersion,
+    UserError,
+    WorkerError,
+    WorkspaceError,
+)
+from triton_magics.lab import Lab
+from triton_magics.model import (
+    Case,
+    CaseResult,
+    CaseStatus,
+    LabState,
+    Status,
+    Validation,
+    Validations,
+)
+
+SOURCE = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def lab(tmp_path: Path, engine: FakeEngine) -> Iterator[Lab]:
+    with Lab(tmp_path, engine=engine, settings=Settings()) as made:
+        made.op("softmax")
+        yield made
+
+
+def write(lab: Lab, version: str, text: str = "as it is") -> str:
+    return lab.write("softmax", version, SOURCE.format(version + text), cell_offset=1).source.sha256
+
+
+# -------------------------------------------------------------------------------- the main job
+
+
+def test_three_versions_validated_and_timed_lead_to_the_end_and_the_fastest_is_best(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    engine.times_us = {"v1": (2, 6, 60), "v2": (2, 5, 30), "v3": (1, 5, 50)}
+    states = []
+    for version in ("v1", "v2", "v3"):
+        write(lab, version)
+        lab.validate("softmax", version)
+        lab.bench("softmax")
+        states.append(lab.status("softmax").state)
+    assert states == ["write", "write", "end"]
+    best = lab.best("softmax")
+    assert best.source.version == "v2_tiling"
+    assert best.final_us == pytest.approx((2 + 5 + 30) / 3)
+    assert best.speedup == pytest.approx((2 + 6 + 54) / (2 + 5 + 30))
+    assert best.provisional is None
+
+
+def test_a_benchmark_says_means_finals_and_both_speedups(lab: Lab, engine: FakeEngine) -> None:
+    engine.times_us = {"v1": (1, 3, 54)}
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    made = lab.bench("softmax", "v1", runs=3)
+    timing = made.timing("v1", "medium")
+    assert timing is not None
+    assert (timing.mean_us, timing.median_us, timing.std_us) == (3, 3, 0)
+    assert (timing.min_us, timing.max_us, timing.samples_us) == (3, 3, (3, 3, 3))
+    assert made.final_us("torch") == pytest.approx(62 / 3)
+    assert made.speedup("v1") == pytest.approx(62 / 58)
+    assert made.geomean_speedup("v1") == pytest.approx((2 * 2 * 1) ** (1 / 3))
+
+
+def test_without_a_gpu_there_is_no_speedup_and_best_is_provisional(tmp_path: Path) -> None:
+    with Lab(tmp_path, engine=FakeEngine("interpreter")) as lab:
+        lab.op("softmax")
+        for version in ("v1", "v2"):
+            write(lab, version)
+            lab.validate("softmax", version)
+        made = lab.bench("softmax")
+        assert made.speedup("v2") is None
+        assert "torch" not in made.providers
+        best = lab.best("softmax", now=True)
+        assert best.source.version == "v2_tiling"
+        assert best.provisional == "not ranked: no times on a GPU"
+
+
+def test_all_validates_every_version(lab: Lab, engine: FakeEngine) -> None:
+    first, _ = write(lab, "v1"), write(lab, "v2")
+    engine.verdicts[first] = Status.FAILED
+    made = lab.validate("softmax", "all")
+    assert isinstance(made, Validations)
+    assert [v.status for v in made.validations] == [Status.FAILED, Status.PASSED]
+    assert made.status is Status.FAILED
+
+
+def test_bench_without_names_times_every_version_that_passed(lab: Lab, engine: FakeEngine) -> None:
+    bad = write(lab, "v1")
+    write(lab, "v2")
+    engine.verdicts[bad] = Status.FAILED
+    lab.validate("softmax", "all")
+    assert lab.bench("softmax").versions == ("v2_tiling",)
+
+
+def test_a_version_keeps_its_child_from_validation_to_benchmark(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lab.bench("softmax", "v1")
+    validated, timed = engine.keys[-2:]
+    assert validated == timed != ""
+
+
+def test_state_survives_a_new_lab_on_the_same_folder(
+    lab: Lab, engine: FakeEngine, tmp_path: Path
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lab.bench("softmax")
+    before = lab.status("softmax")
+    with Lab(tmp_path, engine=engine) as again:
+        assert again.status("softmax") == before
+
+
+def test_running_a_cell_again_with_other_code_is_a_new_attempt_and_the_old_one_can_come_back(
+    lab: Lab,
+) -> None:
+    first = write(lab, "v1")
+    second = write(lab, "v1", "changed")
+    assert first != second
+    assert [s.attempt for s in lab.attempts("softmax", "v1")] == [1, 2]
+    restored = lab.restore("softmax", "v1", 1)
+    assert (restored.source.sha256, restored.source.attempt) == (first, 3)
+
+
+def test_a_file_that_a_person_edited_is_validated_as_a_new_attempt(
+    lab: Lab, tmp_path: Path
+) -> None:
+    write(lab, "v1")
+    path = tmp_path / "kernels" / "softmax" / "v1_baseline.py"
+    path.write_text(path.read_text().replace("return x", "return x + 0"))
+    made = lab.validate("softmax", "v1")
+    assert isinstance(made, Validation)
+    assert made.attempt == 2
+    assert "return x + 0" in lab.source("softmax", "v1").source
+    assert any("edited" in note for note in lab.notes())
+
+
+def test_an_alias_is_the_op_and_its_folder(lab: Lab, tmp_path: Path) -> None:
+    made = lab.write("add", "v1", "def triton_add(x, y, alpha=1.0):\n    return x\n")
+    assert (made.source.op, made.source.entry) == ("vector_add", "triton_add")
+    assert (tmp_path / "kernels" / "vector_add" / "v1_baseline.py").is_file()
+
+
+def test_written_says_what_to_try_next(lab: Lab) -> None:
+    made = lab.write("softmax", "v1", SOURCE)
+    assert made.next_version == "v2_tiling"
+    assert made.next_technique
+    assert "BLOCK" in str(made.block_hint)
+
+
+def test_export_writes_the_log_in_four_forms(lab: Lab, tmp_path: Path) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lab.bench("softmax")
+    made = lab.export("softmax")
+    assert [Path(p).name for p in made.paths] == [
+        "softmax_log.md", "softmax_log.ipynb", "softmax_log.html", "softmax_log.jsonl",
+    ]  # fmt: skip
+    assert all(Path(p).stat().st_size > 500 for p in made.paths)
+
+
+# ------------------------------------------------------------------------- what is not finished
+
+
+def lost(status: str, **more: object) -> Outcome:
+    cases = [Case(shape=(n, n), dtype="float32", seed=n) for n in (1, 2, 3)]
+    planned = tuple(CaseResult(case=c, status=CaseStatus.NOT_RUN, reason="-") for c in cases)
+    done = CaseResult(case=cases[0], status=CaseStatus.PASSED, error_share=0.1)
+    given = {
+        "status": status, "planned": planned, "cases": (done,), "stage": cases[1].label,
+        "environment": environment("gpu"), "detail": "no answer in 20 s", **more,
+    }  # fmt: skip
+    return Outcome(**given)
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "case_status"),
+    [
+        ("timeout", Status.TIMEOUT, CaseStatus.TIMEOUT),
+        ("crashed", Status.CRASHED, CaseStatus.CRASHED),
+        ("protocol", Status.CRASHED, CaseStatus.CRASHED),
+    ],
+)
+def test_a_lost_process_is_a_status_with_the_cases_that_were_done(
+    lab: Lab, engine: FakeEngine, ending: str, status: Status, case_status: CaseStatus
+) -> None:
+    write(lab, "v1")
+    engine.answer = lambda job: lost(ending)
+    made = lab.validate("softmax", "v1")
+    assert isinstance(made, Validation)
+    assert made.status is status
+    assert [c.status for c in made.cases] == [CaseStatus.PASSED, case_status, CaseStatus.NOT_RUN]
+    assert "no answer in 20 s" in str(made.message)
+    assert lab.validation("softmax", "v1") == made
+
+
+def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    engine.answer = lambda job: lost("interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        lab.validate("softmax", "v1")
+    assert isinstance(lab.last, Validation)
+    assert lab.last.status is Status.INTERRUPTED
+    assert len(lab.last.run_cases) == 2
+    assert lab.status("softmax").version("v1").attempts_failed == 0
+
+
+def test_a_fault_of_ours_is_not_the_kernels(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    fault = WorkerFault(user=False, message="our bug", traceback="there")
+    engine.answer = lambda job: Outcome(status="finished", answer=fault)
+    with pytest.raises(WorkerError, match="our bug"):
+        lab.validate("softmax", "v1")
+    mend = WorkerFault(user=True, message="no dtype 'int3'")
+    engine.answer = lambda job: Outcome(status="finished", answer=mend)
+    with pytest.raises(UserError, match="int3"):
+        lab.validate("softmax", "v1")
+
+
+def test_three_failed_attempts_exhaust_a_version(lab: Lab, engine: FakeEngine) -> None:
+    for i in range(3):
+        engine.verdicts[write(lab, "v1", str(i))] = Status.FAILED
+        made = lab.validate("softmax", "v1")
+        assert isinstance(made, Validation)
+        assert made.attempts_failed == i + 1
+        assert lab.status("softmax").version("v1").exhausted is (i == 2)
+
+
+# ------------------------------------------------------------------------------------ bad input
+
+
+def test_unknown_names_are_told_with_the_nearest_one(lab: Lab) -> None:
+    with pytest.raises(UnknownOp, match="sofmax.*Did you mean 'softmax'"):
+        lab.op("sofmax")
+    with pytest.raises(UnknownVersion, match="no version"):
+        lab.validate("softmax", "v1")
+    write(lab, "v1")
+    with pytest.raises(UnknownVersion, match="v1_baseline"):
+        lab.validate("softmax", "v2")
+    with pytest.raises(UnknownName, match="smal.*small"):
+        lab.run("softmax", "v1", size="smal")
+    with pytest.raises(UnknownName, match="float33.*float32"):
+        lab.validate("softmax", "v1", dtypes=["float33"])
+
+
+@pytest.mark.parametrize("version", ["1", "v0", "v1/../..", "v1_Ä", "v1_", "V1", "v1 2", ""])
+def test_a_version_that_is_none_is_refused_and_nothing_is_written(
+    lab: Lab, tmp_path: Path, version: str
+) -> None:
+    with pytest.raises(BadName, match="v1"):
+        lab.write("softmax", version, SOURCE)
+    assert not (tmp_path / "kernels").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("def triton_softmax(x):\n    return (\n", BadKernelSource, "line 2"),
+        ("x = 1\n", BadKernelSource, "triton_softmax"),
+        ("", BadKernelSource, "empty"),
+        ("def f(x): return x\ndef g(x): return x\n", AmbiguousEntry, "f, g"),
+    ],
+)
+def test_a_cell_that_is_no_module_with_an_entry_is_refused_and_nothing_is_lost(
+    lab: Lab, tmp_path: Path, source: str, error: type[Exception], words: str
+) -> None:
+    kept = write(lab, "v1")
+    with pytest.raises(error, match=words):
+        lab.write("softmax", "v1", source)
+    assert lab.source("softmax", "v1").sha256 == kept
+
+
+def test_a_version_that_has_not_passed_is_not_timed(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    with pytest.raises(IllegalStep, match="v1 has not passed a validation in float32 on this GPU"):
+        lab.bench("softmax", "v1")
+    lab.validate("softmax", "v1", dtypes=["float32"])
+    assert lab.bench("softmax", "v1").passed
+    with pytest.raises(IllegalStep, match="in float16"):
+        lab.bench("softmax", "v1", dtype="float16")
+    write(lab, "v1", "changed")
+    with pytest.raises(IllegalStep, match="has not passed"):
+        lab.bench("softmax", "v1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [({"runs": 0}, "runs=0"), ({"runs": 5000}, "1 to 1000")],
+)
+def test_runs_out_of_range_are_refused(lab: Lab, arguments: dict[str, int], words: str) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    with pytest.raises(BadValue, match=words):
+        lab.bench("softmax", "v1", **arguments)
+
+
+def test_a_tolerance_that_is_none_is_refused(lab: Lab) -> None:
+    write(lab, "v1")
+    with pytest.raises(BadValue, match="rtol=2 is no tolerance"):
+        lab.validate("softmax", "v1", rtol=2)
+
+
+def test_a_step_out_of_order_is_a_note_for_a_person_and_an_error_if_strict(
+    tmp_path: Path, engine: FakeEngine
+) -> None:
+    with Lab(tmp_path / "loose", engine=engine) as loose:
+        write(loose, "v1")
+        write(loose, "v2")
+        assert any("waits for its verdict" in note for note in loose.notes())
+    with Lab(tmp_path / "strict", engine=engine, strict=True) as strict:
+        strict.op("softmax")
+        write(strict, "v1")
+        with pytest.raises(IllegalStep, match=r"allowed now: validate"):
+            write(strict, "v2")
+        strict.status("softmax", force_write="another idea")
+        write(strict, "v2")
+
+
+def test_best_waits_for_the_end_and_for_something_that_passed(lab: Lab) -> None:
+    write(lab, "v1")
+    with pytest.raises(IllegalStep, match="1 of 3 versions written"):
+        lab.best("softmax")
+    with pytest.raises(UnknownVersion, match="passed"):
+        lab.best("softmax", now=True)
+
+
+def test_without_triton_writing_references_and_logs_work_and_the_rest_says_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    missing = "Triton is not installed: pip install 'triton-magics[kernels]'"
+    with Lab(tmp_path, engine=FakeEngine(missing=missing)) as lab:
+        assert lab.op("softmax").engine.missing == missing
+        assert lab.write("softmax", "v1", SOURCE).compilation is None
+        assert "softmax" in lab.ref("online", "softmax").markdown
+        with pytest.raises(Unavailable, match="pip install"):
+            lab.validate("softmax", "v1")
+        assert Path(lab.export("softmax").paths[0]).is_file()
+
+
+def test_a_workspace_whose_parent_is_missing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="not"):
+        Lab(tmp_path / "no" / "where", engine=FakeEngine())
+
+
+def test_an_own_op_may_not_take_a_shipped_name(lab: Lab) -> None:
+    with pytest.raises(UserError, match="ships"):
+        lab.reference("softmax", "def reference(x): return x")
+
+
+def test_the_state_of_the_whole_lab_names_every_op(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.op("gelu")
+    state = lab.status()
+    assert isinstance(state, LabState)
+    assert {o.op: o.state for o in state.ops} == {"softmax": "evaluation", "gelu": "write"}
+
+
+def test_close_twice_is_fine(tmp_path: Path, engine: FakeEngine) -> None:
+    lab = Lab(tmp_path, engine=engine)
+    lab.close()
+    lab.close()
+    assert engine.closed == 2
