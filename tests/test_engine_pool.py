@@ -51,6 +51,18 @@ def pid(outcome: Outcome) -> int:
     return told(outcome)["pid"]
 
 
+def timing(deed: str) -> BenchJob:
+    return BenchJob(
+        op=OpRef(name=deed),
+        versions=(VERSION,),
+        sizes=("small",),
+        runs=1,
+        dtype="float32",
+        seed=1,
+        budget_s=1.0,
+    )
+
+
 def children(parent: int) -> set[int]:
     listing = Path(f"/proc/{parent}/task/{parent}/children").read_text()
     return {int(child) for child in listing.split()}
@@ -176,15 +188,7 @@ def test_a_compile_job_has_a_worker_of_its_own() -> None:
     [
         ValidateJob(op=OpRef(name="answers"), version=VERSION, seed=1),
         RunJob(op=OpRef(name="answers"), version=VERSION),
-        BenchJob(
-            op=OpRef(name="answers"),
-            versions=(VERSION,),
-            sizes=("small",),
-            runs=1,
-            dtype="float32",
-            seed=1,
-            budget_s=1.0,
-        ),
+        timing("answers"),
     ],
 )
 def test_every_other_job_runs_on_the_device(job: ValidateJob | RunJob | BenchJob) -> None:
@@ -194,26 +198,48 @@ def test_every_other_job_runs_on_the_device(job: ValidateJob | RunJob | BenchJob
     engine.close()
 
 
-def test_no_standby_warms_up_beside_a_timing_on_a_gpu() -> None:
-    engine = scripted(device="gpu")
-    job = BenchJob(
-        op=OpRef(name="takes_a_while"),
-        versions=(VERSION,),
-        sizes=("small",),
-        runs=1,
-        dtype="float32",
-        seed=1,
-        budget_s=1.0,
-    )
+def process_state(pid: int) -> bytes:
+    """`R` running, `S` sleeping, `T` stopped, ..."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+
+
+def test_no_standby_is_started_beside_a_timing(engine: Engine) -> None:
     nanny = told(engine.run(order("answers"), key="a"))["nanny"]
-    counts: list[int] = []
-    facts = told(
-        engine.run(job, key="b", on_progress=lambda _: counts.append(len(children(nanny))))
-    )
-    assert set(counts) == {1}
     wait_until(lambda: engine.state().standby_ready)
-    assert alive(facts["pid"])
+    counts: list[int] = []
+    engine.run(
+        timing("takes_a_while"), key="b", on_progress=lambda _: counts.append(len(children(nanny)))
+    )
+    assert counts == [1]
+    wait_until(lambda: engine.state().standby_ready)
+
+
+def test_a_standby_that_warms_up_is_held_during_a_timing_on_a_gpu() -> None:
+    engine = scripted("slow_to_warm.py", device="gpu")
+    facts = told(engine.run(order("answers"), key="a"))
+    wait_until(lambda: len(children(facts["nanny"])) == 2)
+    (standby,) = children(facts["nanny"]) - {facts["pid"]}
+    held: list[bytes] = []
+
+    def look(_: object) -> None:
+        wait_until(lambda: process_state(standby) == b"T")
+        held.append(process_state(standby))
+
+    assert told(engine.run(timing("takes_a_while"), key="a", on_progress=look))
+    assert held == [b"T"]
+    wait_until(lambda: engine.state().standby_ready)
+    assert told(engine.run(order("answers"), key="b"))["pid"] == standby
     engine.close()
+
+
+def test_a_held_standby_goes_with_the_engine(mark: str) -> None:
+    engine = scripted("slow_to_warm.py", device="gpu")
+    nanny = told(engine.run(order("answers"), key="a"))["nanny"]
+    wait_until(lambda: len(children(nanny)) == 2)
+    outcome = engine.run(timing("hangs"), key="a", on_progress=lambda _: engine.close())
+    assert outcome.status == "crashed"
+    engine.close()
+    assert marked(mark) == []
 
 
 def test_a_change_of_device_ends_the_workers_of_the_other() -> None:

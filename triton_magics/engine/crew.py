@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from triton_magics.engine.environment import (
     allowed,
@@ -54,11 +56,6 @@ class Crew:
         """Whether a job of this mode would find a warm worker."""
         standby = self._standby.get(mode)
         return standby is not None and standby.ready is not None and standby.usable
-
-    def warming(self) -> bool:
-        """Whether a worker is still getting ready."""
-        workers = self._nursery.workers.values() if self._nursery else ()
-        return any(worker.ready is None and worker.usable for worker in workers)
 
     def turn(self, timeout_s: float, wake_fd: int | None = None) -> None:
         """Lets in whatever the workers have said, waiting for at most that many seconds."""
@@ -116,6 +113,21 @@ class Crew:
             if shelf.get(worker.mode) is worker:
                 del shelf[worker.mode]
         return self._nursery is None or self._nursery.kill(worker)
+
+    @contextmanager
+    def hushed(self) -> Iterator[None]:
+        """Holds the workers that are warming up: on a GPU a timing would hear them."""
+        nursery, since = self._nursery, time.monotonic()
+        assert nursery is not None
+        warming = [w for w in nursery.workers.values() if w.ready is None and w.usable]
+        for worker in warming:
+            nursery.pause(worker)
+        try:
+            yield
+        finally:
+            for worker in warming:
+                nursery.resume(worker)
+                worker.started_at += time.monotonic() - since
 
     def prune(self, modes: set[Mode]) -> None:
         """Kills whoever is neither standby nor current, or of a mode that is no longer wanted."""

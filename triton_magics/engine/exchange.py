@@ -75,11 +75,16 @@ class Exchange:
         self._live = LiveOutput(self.worker.output, self._on_output)
         self._started_at = self._heard_at = time.monotonic()
 
-    def hear(self) -> None:
-        """Takes in what the worker has said since the last time, and passes it on."""
+    def hear(self, *, interrupted: bool) -> Verdict | None:
+        """Takes in what the worker has said since the last time, and passes it on.
+
+        Returns:
+            How it ended; None while it goes on.
+        """
         while self.worker.frames and self.reply is None and self._breach is None:
             self._note(self.worker.frames.popleft())
         self._live.tell()
+        return self._verdict(interrupted)
 
     def _note(self, frame: Progress | Reply | Ready | Order) -> None:
         if not isinstance(frame, Progress | Reply):
@@ -106,8 +111,8 @@ class Exchange:
         """How long nothing need be looked at, seconds."""
         return max(0.0, min(self._deadline() - time.monotonic(), TURN_S))
 
-    def verdict(self, *, interrupted: bool) -> Verdict | None:
-        """How it ended; None while it goes on. A true answer stands, whatever came after it."""
+    def _verdict(self, interrupted: bool) -> Verdict | None:
+        """A true answer stands, whatever came after it."""
         if self.reply is not None:
             return Verdict("finished")
         if breach := self._breach or self.worker.broken:

@@ -11,6 +11,8 @@ that started them ends (prctl(2)). Every 5 ms while something is to die, else as
 Commands, one JSON object a line:
     {"do": "spawn", "id": 1, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/..."}
         with two descriptors (SCM_RIGHTS): the worker's data socket and the end of its output pipe
+    {"do": "stop", "id": 1}         its process group, until
+    {"do": "continue", "id": 1}
     {"do": "kill", "id": 1}
 Answers:
     {"started": 1, "pid": 4711}
@@ -34,6 +36,7 @@ from typing import Any
 WORKER_DATA_FD = 3
 TICK_S = 0.005
 LEAVE_S = 10.0
+JOB_CONTROL = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT}
 STALE_S = 60.0
 _PR_SET_CHILD_SUBREAPER = 36
 # Where the worker finds its data socket: above any number that one of its first three gets moved
@@ -111,17 +114,17 @@ class Worker:
         """Kills its process group; reaps it once it has ended."""
         if self.reaped:
             return
-        _kill(self.pid, group=True)
+        _signal(self.pid, signal.SIGKILL, group=True)
         self.look()
         if self.code is not None or self.signal is not None:
             os.waitpid(self.pid, 0)
             self.reaped = True
 
 
-def _kill(pid: int, *, group: bool = False) -> bool:
+def _signal(pid: int, number: int, *, group: bool = False) -> bool:
     """Whether the signal could be sent (to a process that runs as another user it can't)."""
     try:
-        (os.killpg if group else os.kill)(pid, signal.SIGKILL)
+        (os.killpg if group else os.kill)(pid, number)
     except ProcessLookupError:
         pass
     except PermissionError:
@@ -186,12 +189,16 @@ class Nanny:
             self._obey(json.loads(line))
 
     def _obey(self, command: dict[str, Any]) -> None:
+        worker = self._workers.get(command["id"])
         if command["do"] == "spawn":
             self._spawn(command)
-        elif command["id"] in self._workers:
-            self._workers[command["id"]].doomed = True
+        elif worker is None:
+            if command["do"] == "kill":
+                self._tell(gone=command["id"], code=None, signal=None, error="it was gone already")
+        elif command["do"] == "kill":
+            worker.doomed = True
         else:
-            self._tell(gone=command["id"], code=None, signal=None, error="it was gone already")
+            _signal(worker.pid, JOB_CONTROL[command["do"]], group=True)
 
     def _spawn(self, command: dict[str, Any]) -> None:
         data, output = self._descriptors.pop(0), self._descriptors.pop(0)
@@ -223,7 +230,7 @@ class Nanny:
             worker.strike()
         orphans = self._orphans()
         if doomed or everything:
-            self._out_of_reach |= {pid for pid in orphans if not _kill(pid)}
+            self._out_of_reach |= {pid for pid in orphans if not _signal(pid, signal.SIGKILL)}
         for pid in orphans:
             os.waitpid(pid, os.WNOHANG)
         if doomed and not self._orphans() - self._out_of_reach:

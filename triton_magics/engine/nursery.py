@@ -87,6 +87,14 @@ class Nursery:
         os.close(their_output)
         return worker
 
+    def pause(self, worker: Worker) -> None:
+        """Stops a worker where it is, until `resume`."""
+        self._command({"do": "stop", "id": worker.number})
+
+    def resume(self, worker: Worker) -> None:
+        """Lets a paused worker go on."""
+        self._command({"do": "continue", "id": worker.number})
+
     def kill(self, worker: Worker) -> bool:
         """Kills a worker and all that it started; whether all of it was gone in time.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from triton_magics.config import Settings
@@ -189,7 +190,6 @@ class Engine:
                 worker = self._worker(call)
                 if worker is None:
                     return Outcome(status="interrupted", detail="interrupted before it began")
-                self._hush(call)
                 exchange = Exchange(worker, limits, on_progress=on_progress, on_output=on_output)
                 return self._do(call, exchange)
             except KeyboardInterrupt:
@@ -230,15 +230,12 @@ class Engine:
             self._crew.turn(TURN_S, call.interrupts.fd)
         return True
 
-    def _hush(self, call: _Call) -> None:
-        """Before a timing on a GPU: a standby that makes its context meanwhile would be heard."""
-        if call.mode == "gpu" and isinstance(call.job, BenchJob):
-            self._wait(call, lambda: not self._crew.warming(), time.monotonic() + WARM_S)
-
     # -- the job
 
     def _do(self, call: _Call, exchange: Exchange) -> Outcome:
-        verdict = self._converse(call, exchange)
+        timing = isinstance(call.job, BenchJob)
+        with self._crew.hushed() if timing and call.mode == "gpu" else nullcontext():
+            verdict = self._converse(call, exchange)
         gone = self._settle(call, exchange)
         self._prepare_next(call)
         return exchange.outcome(verdict, killed=gone)
@@ -248,9 +245,8 @@ class Engine:
             exchange.start(call.job)
             if not isinstance(call.job, BenchJob):
                 self._prepare_next(call)
-            while (verdict := exchange.verdict(interrupted=call.interrupts.seen)) is None:
+            while (verdict := exchange.hear(interrupted=call.interrupts.seen)) is None:
                 self._crew.turn(exchange.wait_s(), call.interrupts.fd)
-                exchange.hear()
         except KeyboardInterrupt:  # from the user's own handler, a callback or another thread
             return Verdict("interrupted", "interrupted")
         return verdict

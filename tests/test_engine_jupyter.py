@@ -1,0 +1,102 @@
+"""The engine in a real Jupyter kernel: interrupt, restart, and a kernel that is killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from engine_harness import mark, marked, wait_until  # noqa: F401 (mark: a fixture)
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+HERE = Path(__file__).parent
+START = f"""
+import sys
+sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent)!r}]
+from engine_harness import order, scripted, told
+engine = scripted()
+print(told(engine.run(order("answers"), key="a"))["pid"] > 0)
+"""
+HANG = """
+outcome = engine.run(order("hangs"), key="a", on_progress=lambda p: print(p.stage))
+print(outcome.status)
+"""
+
+
+class Notebook:
+    """A kernel and what its cells print."""
+
+    def __init__(self) -> None:
+        self.manager = KernelManager()
+        self.manager.start_kernel()
+        self.connect()
+
+    def connect(self) -> None:
+        self.client: BlockingKernelClient = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+
+    def start(self, code: str) -> None:
+        self.client.execute(code)
+
+    def wait_for(self, text: str) -> None:
+        while True:
+            message = self.client.get_iopub_msg(timeout=20)
+            assert message["msg_type"] != "error", message["content"]
+            if message["msg_type"] == "stream" and text in message["content"]["text"]:
+                return
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
+
+@pytest.fixture
+def notebook(mark: str) -> Iterator[Notebook]:  # noqa: F811 (the imported fixture)
+    notebook = Notebook()
+    notebook.start(START)
+    notebook.wait_for("True")
+    notebook.start(HANG)
+    notebook.wait_for("hanging")
+    assert len(engine_processes(mark)) >= 2
+    yield notebook
+    notebook.close()
+
+
+def engine_processes(mark: str) -> list[int]:  # noqa: F811 (its value)
+    """The nanny and the workers: what a kernel started that is no kernel itself."""
+    return [pid for pid in marked(mark) if b"ipykernel" not in _command(pid)]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return b"ipykernel"  # gone meanwhile: nobody's
+
+
+def test_kernel_interrupt_ends_the_job_and_the_next_cell_works(notebook: Notebook) -> None:
+    sent_at = time.monotonic()
+    notebook.manager.interrupt_kernel()
+    notebook.wait_for("interrupted")
+    assert time.monotonic() - sent_at < 1
+    notebook.start('print(engine.run(order("answers"), key="a").status)')
+    notebook.wait_for("finished")
+
+
+def test_kernel_restart_leaves_no_worker(notebook: Notebook, mark: str) -> None:  # noqa: F811
+    before = engine_processes(mark)
+    assert len(before) >= 2
+    notebook.manager.restart_kernel(now=True)
+    wait_until(lambda: not set(before) & set(engine_processes(mark)), within_s=1)
+
+
+def test_a_killed_kernel_leaves_no_worker(notebook: Notebook, mark: str) -> None:  # noqa: F811
+    provisioner = notebook.manager.provisioner
+    assert provisioner is not None
+    os.kill(provisioner.pid, 9)
+    wait_until(lambda: not engine_processes(mark), within_s=1)
