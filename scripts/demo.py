@@ -1,0 +1,98 @@
+"""Runs the quickstart notebook headless, says how far it is, and shows what it made.
+
+    python scripts/demo.py --into demo
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
+
+
+class Narrator:
+    """Tells every cell as it runs, with its first line and how long it took."""
+
+    def __init__(self, n_cells: int) -> None:
+        self.n_cells = n_cells
+        self.begun = time.monotonic()
+        self._cell_begun = self.begun
+
+    def starts(self, cell: nbformat.NotebookNode, cell_index: int) -> None:
+        """A cell starts; text cells are passed over."""
+        self._cell_begun = time.monotonic()
+        if cell.cell_type == "code":
+            first = cell.source.splitlines()[0]
+            print(f"[{cell_index + 1:2}/{self.n_cells}] {first:<52}", end="", flush=True)
+
+    def ends(self, cell: nbformat.NotebookNode, cell_index: int, **_: object) -> None:
+        """A cell has ended."""
+        print(f"{time.monotonic() - self._cell_begun:6.1f} s", flush=True)
+
+
+def execute(folder: Path) -> Path:
+    """Runs the notebook in a fresh folder; returns where the executed one is.
+
+    Raises:
+        CellExecutionError: a cell failed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    narrator = Narrator(len(notebook.cells))
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        store_widget_state=False,
+        on_cell_start=narrator.starts,
+        on_cell_executed=narrator.ends,
+    )
+    target = folder / "quickstart.ipynb"
+    try:
+        client.execute()
+    finally:
+        nbformat.write(notebook, target)
+    print(f"\nexecuted in {time.monotonic() - narrator.begun:.0f} s")
+    return target
+
+
+def output_of(path: Path, magic: str) -> str:
+    """The plain text that the first cell with a magic shows."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source.startswith(magic):
+            texts = [o.data["text/plain"] for o in cell.outputs if "text/plain" in o.get("data", {})]
+            return texts[0] if texts else ""
+    return ""
+
+
+def main() -> int:
+    """Exit code 0 if every cell ran."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", type=Path, default=Path("demo"), help="folder to work in")
+    folder = parser.parse_args().into.resolve()
+    try:
+        path = execute(folder)
+    except CellExecutionError as error:
+        print(f"\n\na cell failed:\n{error}", file=sys.stderr)
+        return 1
+    print(f"\n{output_of(path, '%triton_bench')}\n")
+    print("what it wrote:")
+    for name in ("quickstart.ipynb", *(f"logs/softmax_log.{e}" for e in ("ipynb", "md", "html"))):
+        print(f"  {folder / name}")
+    print("\nopen it:  make lab")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
