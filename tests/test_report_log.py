@@ -146,6 +146,14 @@ def test_interpreter_times_have_no_speedup_in_the_log() -> None:
     assert "| Kernel | Small | Medium | Large | Final |\n" in text
     assert "interpreter times" in text
     assert "Speedup" not in text
+    assert "| v1_baseline | ✓ right (interpreter) | 8 of 8 | 1 | 0.4 |" in text
+    assert "an interpreter can't" in text
+
+
+def test_a_provisional_choice_comes_with_its_reason() -> None:
+    text = markdown_log(rv.log_input(2, best=rv.best(provisional="no times on a GPU")))
+    assert text.splitlines()[2].startswith("**! PROVISIONAL** softmax v2_tiling: 1.63x")
+    assert "no times on a GPU" in text.splitlines()[2]
 
 
 # -------------------------------------------------------------------------------- checklist

@@ -122,9 +122,10 @@ def test_text_wraps_sentences_and_wide_cells_but_never_code() -> None:
     assert "    " + "x" * 150 in lines
 
 
-def test_text_can_fold_its_details() -> None:
+def test_text_folds_details_that_are_too_long() -> None:
     document = (Line("said"), Details("cases", (TABLE,)), Details("tips", (Text("x"),)))
-    assert to_text(document, details=False) == "said\n· folded: cases, tips"
+    assert to_text(document, fold_over=0) == "said\n· folded: cases (4 lines), tips (2 lines)"
+    assert to_text(document, fold_over=3) == "said\n· folded: cases (4 lines)\ntips:\n  x"
     assert "cases (times):\n  Kernel" in to_text(document)
 
 

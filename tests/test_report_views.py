@@ -185,6 +185,34 @@ def test_cases_that_were_not_run_are_grouped_by_their_reason() -> None:
     assert "12 of 12 cases the CPU can run" in text
 
 
+def test_a_crash_tells_what_was_wrong_by_then() -> None:
+    value = rv.wrong_validation(status=Status.CRASHED, message="its process died (SIGSEGV)")
+    lines = failure_lines(value)
+    assert lines[0] == "✗ CRASHED  softmax v1: its process died (SIGSEGV)"
+    assert lines[1] == "by then: 2 of 14 cases wrong · first: 257x1023 float32"
+    assert "· its process is gone, the GPU is free, the next job starts in a fresh one" in lines
+
+
+def test_plain_text_names_long_details_and_the_other_faces_hold_them() -> None:
+    faces = bundle(rv.benchmark(4))
+    assert "· folded: verdicts and intervals (27 lines), statistics" in faces["text/plain"]
+    assert len(faces["text/plain"].splitlines()) <= 25
+    assert "1.420 | 1.377 to 1.463" in faces["text/markdown"]
+    assert "1.420  1.377 to 1.463" in to_text(view(rv.benchmark(4)))
+
+
+def test_a_dtype_that_was_never_run_is_not_part_of_the_verdict() -> None:
+    missing = CaseResult(
+        case=rv.case(dtype="bfloat16"), status=CaseStatus.NOT_RUN, reason="needs a GPU"
+    )
+    cases = (*rv.passed_cases(("float32",)), missing)
+    value = rv.interpreter_validation(dtypes=("float32", "bfloat16"), cases=cases)
+    assert headline(value) == (
+        "✓ RIGHT (interpreter)  softmax v2: 4 of 4 cases the CPU can run, float32 · "
+        "worst error 0.4 of what is allowed · 1 not run, nothing at all in bfloat16"
+    )
+
+
 def test_a_refused_case_is_a_stated_limit_and_not_a_failure() -> None:
     refused = CaseResult(
         case=rv.case((0,)), status=CaseStatus.REJECTED, reason="needs 2 dimensions"
@@ -341,6 +369,14 @@ def test_a_benchmark_without_torch_ranks_by_time() -> None:
     own = value.model_copy(update={"providers": value.versions, "timings": kept})
     assert headline(own).startswith("✓ TIMED  softmax v2 takes 13.0 us (final)")
     assert "speedup" not in bundle(own)["text/plain"].split("verdicts and intervals")[0]
+
+
+def test_the_caption_says_how_many_runs_there_really_were() -> None:
+    value = rv.benchmark(1)
+    fewer = value.timings[0].model_copy(update={"samples_us": value.timings[0].samples_us[:2]})
+    short = value.model_copy(update={"timings": (fewer, *value.timings[1:])})
+    assert "mean of 10 runs per size" in bundle(value)["text/plain"]
+    assert "mean of 2 to 10 runs per size" in " ".join(bundle(short)["text/plain"].split())
 
 
 def test_badges_stand_in_the_caption() -> None:

@@ -9,7 +9,7 @@ from triton_magics.model import SIZES, Benchmark, Validation, short
 from triton_magics.report.blocks import Document, Heading, Line
 from triton_magics.report.log_input import LogInput, VersionLog
 from triton_magics.report.numbers import anded
-from triton_magics.report.views.validation import badges
+from triton_magics.report.views.case_tables import badges
 
 OFFICIAL_RUNS = 10
 Claim: TypeAlias = Callable[[VersionLog], bool]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from triton_magics.report import log_phases as phases
 from triton_magics.report.blocks import Document, Figure, Text
 from triton_magics.report.checklist import checklist_part
+from triton_magics.report.log_correctness import correctness
 from triton_magics.report.log_input import LogInput, VersionLog, cleaned
 from triton_magics.report.plots import finding, png, speedup_plot
 from triton_magics.report.render import to_markdown
@@ -23,7 +24,7 @@ def log_document(given: LogInput, *, pictures: bool = True) -> Document:
         *phases.summary(given),
         *phases.research(given),
         *phases.kernels(given),
-        *phases.correctness(given),
+        *correctness(given),
         *phases.speed(given),
         *_plots(given, pictures),
         *phases.selection(given),

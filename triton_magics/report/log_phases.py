@@ -27,22 +27,15 @@ from triton_magics.report.blocks import (
     Text,
     code,
 )
+from triton_magics.report.log_correctness import verdict_cell
 from triton_magics.report.log_input import LogInput, VersionLog
-from triton_magics.report.numbers import MISSING, count_text, ratio_text, share_text, time_text
+from triton_magics.report.numbers import MISSING, count_text, ratio_text, time_text
 from triton_magics.report.views import headline
 from triton_magics.report.views.benchmark import finding, table_caption, void
 from triton_magics.report.views.benchmark import summary as benchmark_summary
 from triton_magics.report.views.failure import mismatch_text
 from triton_magics.report.views.state import techniques_table
 from triton_magics.report.views.timing import comparison_table, notes, statistics_table
-from triton_magics.report.views.validation import (
-    badges,
-    body,
-    cases_text,
-    dtype_table,
-    largest,
-    verdict_line,
-)
 from triton_magics.report.views.words import (
     badge_lines,
     compiled_text,
@@ -91,7 +84,7 @@ def choice(given: LogInput) -> Document:
     name = f"{given.op} {best.source.version}"
     text = f"{name}: {figures}" if figures else name
     if best.provisional:
-        return Line(text, "warn", "CHOSEN"), Line(f"provisional: {best.provisional}", "warn")
+        return (Line(joined((text, best.provisional)), "warn", "PROVISIONAL"),)
     return (Line(text, "good", "CHOSEN"),)
 
 
@@ -113,15 +106,6 @@ def _glance_row(given: LogInput, version: VersionLog) -> tuple[str, ...]:
         ratio_text(timed.speedup(version.version)) if timed else MISSING,
         str(len(version.attempts)),
     )
-
-
-def verdict_cell(version: VersionLog) -> str:
-    """`✓ right`, `✗ wrong`, `not validated`: of the code that stands in the file."""
-    verdict = version.validation(version.source)
-    if not verdict:
-        return "not validated"
-    line = verdict_line(verdict)
-    return f"{line.sign} {line.lead.lower()}"
 
 
 # ----------------------------------------------------------------------------------- phase 1
@@ -235,52 +219,6 @@ def _compiled(version: VersionLog) -> Iterator[Line]:
 
 
 # ----------------------------------------------------------------------------------- phase 3
-
-
-def correctness(given: LogInput) -> Document:
-    """Phase 3: verdicts, cases, tolerances, reservations."""
-    head = (Heading("Phase 3: correctness check", 2),)
-    if not given.versions:
-        return (*head, Line("nothing was validated yet", "warn"))
-    found: list[Block] = [_verdicts_table(given)]
-    for version in given.versions:
-        verdict = version.validation(version.source)
-        if not verdict:
-            continue
-        if verdict.passed and verdict.run_cases:
-            found.append(Details(f"{version.version}: cases by dtype", (dtype_table(verdict),)))
-        elif not verdict.passed:
-            found += body(verdict)
-    return (*head, *found)
-
-
-def _verdicts_table(given: LogInput) -> Table:
-    header = (
-        "Version", "verdict", "cases", "error / allowed", "tolerance", "dtypes", "retries",
-        "badges",
-    )  # fmt: skip
-    rows = tuple(_verdict_row(v) for v in given.versions)
-    caption = "verdicts against the reference in float64"
-    return Table(caption, header, rows, "llrrllrl")
-
-
-def _verdict_row(version: VersionLog) -> tuple[str, ...]:
-    retries = str(len(version.earlier))
-    verdict = version.validation(version.source)
-    if not verdict:
-        return (version.version, "not validated", *(MISSING,) * 4, retries, MISSING)
-    shares = [c.error_share for c in verdict.cases if c.error_share is not None]
-    origins = dict.fromkeys(c.tolerance.origin for c in verdict.cases if c.tolerance)
-    return (
-        version.version,
-        verdict_cell(version),
-        cases_text(verdict) if verdict.run_cases else MISSING,
-        share_text(largest(shares)) if shares else MISSING,
-        "; ".join(origins) or MISSING,
-        " ".join(verdict.dtypes),
-        retries,
-        ", ".join(badges(verdict)) or MISSING,
-    )
 
 
 def speed(given: LogInput) -> Document:

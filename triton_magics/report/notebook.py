@@ -25,6 +25,7 @@ from triton_magics.report import log_phases as phases
 from triton_magics.report.blocks import Document
 from triton_magics.report.checklist import checklist_part
 from triton_magics.report.log import LogInput, VersionLog
+from triton_magics.report.log_correctness import correctness
 from triton_magics.report.log_input import cleaned
 from triton_magics.report.plots import finding, png, speedup_plot
 from triton_magics.report.render import to_markdown
@@ -97,7 +98,7 @@ def _cells(given: LogInput) -> Iterator[NotebookNode]:
     yield _markdown(op, "kernels", (phases.KERNELS,))
     for version in given.versions:
         yield from _version_cells(given, version)
-    yield _markdown(op, "correctness", phases.correctness(given), tag="summary")
+    yield _markdown(op, "correctness", correctness(given), tag="summary")
     yield _markdown(op, "speed", (phases.SPEED, *phases.stale_lines(given)), tag="summary")
     yield from _benchmark_cells(given)
     yield _markdown(op, "choice", phases.selection(given), tag="summary")

@@ -15,17 +15,18 @@ _GAP = 2
 _NARROWEST = 14
 
 
-def to_text(document: blocks.Document, width: int = 100, *, details: bool = True) -> str:
+def to_text(document: blocks.Document, width: int = 100, *, fold_over: int | None = None) -> str:
     """The document as plain text, without a newline at its end.
 
     Args:
         document: what to say.
         width: columns to wrap sentences and wide tables at; code is never wrapped.
-        details: unfold the details; else their titles stand in one line, for a small screen.
+        fold_over: details of more lines than this are named and not shown, so that a verdict does
+            not scroll away; None shows them all.
     """
     pieces: list[str] = []
     before: blocks.Block | None = None
-    for block in document if details else _folded(document):
+    for block in document if fold_over is None else _folded(document, width, fold_over):
         text = _RENDERERS[type(block)](block, width)
         if pieces and not _close(before, block):
             pieces.append("")
@@ -34,12 +35,19 @@ def to_text(document: blocks.Document, width: int = 100, *, details: bool = True
     return "\n".join(pieces)
 
 
-def _folded(document: blocks.Document) -> blocks.Document:
-    titles = [b.title for b in document if isinstance(b, blocks.Details)]
-    line = blocks.Line(f"folded: {', '.join(titles)}", "info")
-    at = next((i for i, b in enumerate(document) if isinstance(b, blocks.Details)), None)
+def _folded(document: blocks.Document, width: int, most: int) -> blocks.Document:
+    long = [b for b in document if isinstance(b, blocks.Details) and _height(b, width) > most]
+    if not long:
+        return document
+    named = ", ".join(f"{b.title} ({_height(b, width)} lines)" for b in long)
+    line = blocks.Line(f"folded: {named}", "info")
+    at = document.index(long[-1])
     shown = [line if i == at else b for i, b in enumerate(document)]
-    return tuple(b for b in shown if not isinstance(b, blocks.Details))
+    return tuple(b for b in shown if b not in long)
+
+
+def _height(block: blocks.Details, width: int) -> int:
+    return len(_details(block, width).splitlines())
 
 
 def _close(before: blocks.Block | None, block: blocks.Block) -> bool:

@@ -39,6 +39,7 @@ from triton_magics.report.views.state import (
 )
 from triton_magics.report.views.validation import validation_view, validations_view
 
+FOLD_OVER = 12
 VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
     {
         Benchmark: benchmark_view,
@@ -75,10 +76,14 @@ def headline(value: object) -> str:
 
 
 def bundle(value: object) -> dict[str, str]:
-    """The value's three faces by MIME type, each complete by itself."""
+    """The value's three faces by MIME type; each says all that matters by itself.
+
+    HTML and Markdown hold every detail, folded. In plain text a detail of more than `FOLD_OVER`
+    lines is named only: `to_text(view(value))` has them all.
+    """
     document = view(value)
     return {
-        "text/plain": to_text(document),
+        "text/plain": to_text(document, fold_over=FOLD_OVER),
         "text/markdown": to_markdown(document),
         "text/html": to_html(document),
     }
@@ -100,4 +105,4 @@ def _is_code(block: Block) -> bool:
     return isinstance(block, Code) and not is_picture(block.text)
 
 
-__all__ = ["VIEWS", "bundle", "failure_lines", "finding", "headline", "view"]
+__all__ = ["FOLD_OVER", "VIEWS", "bundle", "failure_lines", "finding", "headline", "view"]

@@ -167,9 +167,17 @@ def shown_providers(value: Benchmark) -> tuple[str, ...]:
 def table_caption(value: Benchmark) -> str:
     """Whose times, under what conditions, and how a final is made."""
     how = "interpreter times" if value.clock == "interpreter" else _conditions(value)
-    runs = "one run" if value.runs == 1 else f"{value.runs} runs"
     badges = badge_text(value.badges)
+    runs = _runs_text(value)
     return f"{value.op}, {how}: mean of {runs} per size; final = mean of the three means{badges}"
+
+
+def _runs_text(value: Benchmark) -> str:
+    """`10 runs`; `2 to 10 runs` where not every size could have as many as asked for."""
+    counts = sorted({len(t.samples_us) for t in value.timings}) or [value.runs]
+    return " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))) + (
+        " run" if counts[-1] == 1 else " runs"
+    )
 
 
 def _size_header(value: Benchmark, size: str) -> str:

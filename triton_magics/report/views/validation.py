@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-
-from triton_magics.model import CaseResult, CaseStatus, Status, Validation, Validations, short
-from triton_magics.report.blocks import Details, Document, Items, Line, Table
+from triton_magics.model import CaseStatus, Status, Validation, Validations, short
+from triton_magics.report.blocks import Details, Document, Line, Table
 from triton_magics.report.numbers import (
     MISSING,
     allowed_text,
@@ -18,7 +15,16 @@ from triton_magics.report.numbers import (
     percent_text,
     share_text,
 )
-from triton_magics.report.views.failure import case_view, case_words
+from triton_magics.report.views.case_tables import (
+    badges,
+    by_reason,
+    cases_text,
+    dtype_table,
+    failed_table,
+    largest,
+    tried_dtypes,
+)
+from triton_magics.report.views.failure import case_view
 from triton_magics.report.views.faults import (
     error_view,
     message_view,
@@ -30,15 +36,12 @@ from triton_magics.report.views.words import (
     REMEDIES,
     VERDICTS,
     badge_lines,
-    badge_text,
     compiled_text,
     following,
     joined,
     printed,
     subject,
 )
-
-_MOST_ROWS = 12
 
 
 def validation_view(value: Validation) -> Document:
@@ -75,26 +78,14 @@ def summary(value: Validation) -> str:
     if value.status is Status.FAILED:
         counts = f"{len(value.failed_cases)} of {count_text(len(value.run_cases), 'case')}"
         return f"{counts} · first: {first.case.label}"
-    reason = reason_text(value.status, value.message, value.error or first.error)
-    return reason if first.case.label in reason else f"{reason} · at {first.case.label}"
-
-
-def badges(value: Validation) -> tuple[str, ...]:
-    """The reservations, a loosened tolerance among them even where nobody said so."""
-    loosened = any(c.tolerance.loosened for c in value.cases if c.tolerance)
-    said = any("loosened" in badge for badge in value.badges)
-    return (*value.badges, "loosened tolerance") if loosened and not said else value.badges
-
-
-def cases_text(value: Validation) -> str:
-    """`46 of 46`: the cases that are right, of those that were run."""
-    right = sum(c.status is CaseStatus.PASSED for c in value.cases)
-    return f"{right} of {len(value.run_cases)}"
+    if value.message or value.error:
+        return reason_text(value.status, value.message, value.error)
+    return f"{reason_text(value.status, None, first.error)} · at {first.case.label}"
 
 
 def _passed_text(value: Validation) -> str:
     able = " the CPU can run" if value.device_kind == "interpreter" else ""
-    return f"{cases_text(value)} cases{able}, {' '.join(value.dtypes)}"
+    return f"{cases_text(value)} cases{able}, {' '.join(tried_dtypes(value))}"
 
 
 def worst_text(value: Validation) -> str | None:
@@ -104,7 +95,11 @@ def worst_text(value: Validation) -> str | None:
 
 
 def _not_run_text(value: Validation) -> str | None:
-    return f"{len(value.not_run)} not run" if value.not_run else None
+    if not value.not_run:
+        return None
+    untried = [d for d in value.dtypes if d not in tried_dtypes(value)]
+    among = f", nothing at all in {anded(untried)}" if untried else ""
+    return f"{len(value.not_run)} not run{among}"
 
 
 # ------------------------------------------------------------------------------------ right
@@ -204,11 +199,20 @@ def _failure(value: Validation) -> Document:
     first = value.failed_cases[0]
     return (
         *more,
+        *_counts_line(value),
         *case_view(value, first, said=said),
         *error,
         *_passed_line(value),
         *_aftermath(value),
     )
+
+
+def _counts_line(value: Validation) -> Document:
+    """How many cases are wrong, where the headline had something worse to say."""
+    if value.status is Status.FAILED or not value.message:
+        return ()
+    counts = f"{len(value.failed_cases)} of {count_text(len(value.run_cases), 'case')}"
+    return (Line(f"by then: {counts} wrong · first: {value.failed_cases[0].case.label}"),)
 
 
 def _passed_line(value: Validation) -> Document:
@@ -266,70 +270,12 @@ def _details(value: Validation) -> Document:
     if value.run_cases:
         found.append(Details("cases by dtype", (dtype_table(value),)))
     if len(value.failed_cases) > 1:
-        found.append(Details("failed cases", (_failed_table(value.failed_cases),)))
+        found.append(Details("failed cases", (failed_table(value.failed_cases),)))
     for title, cases in (("not run", value.not_run), ("refused", value.rejected_cases)):
         if cases:
-            found.append(Details(f"{title}: {len(cases)}", (_by_reason(cases),)))
+            found.append(Details(f"{title}: {len(cases)}", (by_reason(cases),)))
     first = value.failed_cases[0].error if value.failed_cases else None
     return (*found, *traceback_view(value.error or first), *printed(value.output))
-
-
-def dtype_table(value: Validation) -> Table:
-    """Per dtype: cases, worst error, tolerance, how many cases were calibrated, the plain rule."""
-    dtypes = list(dict.fromkeys(c.case.dtype for c in value.run_cases))
-    header = (
-        "dtype", "right", "error / allowed", "largest error", "rtol", "atol at most",
-        "calibrated", "torch allclose",
-    )  # fmt: skip
-    rows = tuple(_dtype_row(d, [c for c in value.run_cases if c.case.dtype == d]) for d in dtypes)
-    return Table(f"{subject(value.op, value.version)}{badge_text(badges(value))}", header, rows)
-
-
-def _dtype_row(dtype: str, cases: Sequence[CaseResult]) -> tuple[str, ...]:
-    shares = [c.error_share for c in cases if c.error_share is not None]
-    errors = [c.max_abs_error for c in cases if c.max_abs_error is not None]
-    tolerances = [c.tolerance for c in cases if c.tolerance]
-    right = sum(c.status is CaseStatus.PASSED for c in cases)
-    return (
-        dtype,
-        f"{right} of {len(cases)}",
-        share_text(largest(shares)) if shares else MISSING,
-        number_text(largest(errors)) if errors else MISSING,
-        number_text(max(t.rtol for t in tolerances)) if tolerances else MISSING,
-        number_text(max(t.atol for t in tolerances)) if tolerances else MISSING,
-        _tally(cases, lambda c: c.calibrated),
-        _tally(cases, lambda c: c.seeds_rule),
-    )
-
-
-def largest(values: Sequence[float]) -> float:
-    """The largest value; NaN if there is one, because nothing is worse."""
-    return next((v for v in values if math.isnan(v)), max(values))
-
-
-def _tally(cases: Sequence[CaseResult], claim: Callable[[CaseResult], bool | None]) -> str:
-    known = [c for c in cases if claim(c) is not None]
-    return f"{sum(bool(claim(c)) for c in known)} of {len(known)}" if known else MISSING
-
-
-def _failed_table(cases: Sequence[CaseResult]) -> Table:
-    rows = tuple(_failed_row(c) for c in cases[:_MOST_ROWS])
-    cut = f", the first {_MOST_ROWS} of them" if len(cases) > _MOST_ROWS else ""
-    header = ("case", "how", "error / allowed", "where")
-    return Table(f"{len(cases)} cases{cut}", header, rows, "llrl")
-
-
-def _failed_row(result: CaseResult) -> tuple[str, ...]:
-    share = MISSING if result.error_share is None else share_text(result.error_share)
-    where = result.mismatch.where if result.mismatch else result.reason or MISSING
-    return result.case.label, case_words(result), share, where
-
-
-def _by_reason(cases: Sequence[CaseResult]) -> Items:
-    reasons: dict[str, list[str]] = {}
-    for c in cases:
-        reasons.setdefault(c.reason or "no reason given", []).append(c.case.label)
-    return Items(tuple(f"{why}: {'; '.join(labels)}" for why, labels in reasons.items()))
 
 
 # ---------------------------------------------------------------------------------- several
@@ -371,7 +317,7 @@ def _verdict_row(value: Validation) -> tuple[str, ...]:
         f"{line.sign} {line.lead.lower()}",
         cases_text(value) if value.run_cases else MISSING,
         share_text(largest(shares)) if shares else MISSING,
-        " ".join(value.dtypes),
+        " ".join(tried_dtypes(value)) or MISSING,
         ", ".join(badges(value)) or MISSING,
     )
 
