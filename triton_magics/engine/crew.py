@@ -15,7 +15,7 @@ from triton_magics.engine.environment import (
     working_folder,
 )
 from triton_magics.engine.nanny import WORKER_DATA_FD
-from triton_magics.engine.nursery import Nursery
+from triton_magics.engine.nursery import KILL_S, Nursery
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import Mode
 
@@ -107,12 +107,12 @@ class Crew:
         worker.rest()
         self._current[worker.mode] = worker
 
-    def retire(self, worker: Worker) -> bool:
-        """Kills a worker and all that it started; whether nothing of it is left."""
+    def retire(self, worker: Worker, within_s: float = KILL_S) -> bool:
+        """Kills a worker and all that it started; whether nothing of it is left, that soon."""
         for shelf in (self._standby, self._current):
             if shelf.get(worker.mode) is worker:
                 del shelf[worker.mode]
-        return self._nursery is None or self._nursery.kill(worker)
+        return self._nursery is None or self._nursery.kill(worker, within_s)
 
     @contextmanager
     def hushed(self) -> Iterator[None]:

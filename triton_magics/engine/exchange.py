@@ -128,8 +128,7 @@ class Exchange:
         assert how is not None
         if how.code == CODE_CONNECTION_CLOSED:
             return Verdict("protocol", "its process closed the connection that it should answer on")
-        oom = ", perhaps by the system for want of memory" if str(how) == "SIGKILL" else ""
-        return Verdict("crashed", f"its process died ({how}{oom}){self._while()}")
+        return Verdict("crashed", f"its process died ({how}){self._while()}")
 
     def _hung_up(self) -> Verdict | None:
         eof_at = self.worker.eof_at
@@ -154,7 +153,11 @@ class Exchange:
         return max(self._limits.silence_s, self._patience_s)
 
     def _while(self) -> str:
-        return f" while {self._ledger.stage}" if self._ledger.stage else ""
+        """` while compiling for sm_90`, ` at small 256x256 float32`."""
+        stage = self._ledger.stage
+        if not stage:
+            return ""
+        return f" while {stage}" if stage.split()[0].strip(",:").endswith("ing") else f" at {stage}"
 
     # ---------------------------------------------------------------------------- outcome
 
@@ -167,7 +170,9 @@ class Exchange:
         """
         self._live.finish()
         ledger, ready = self._ledger, self.worker.ready
-        stuck = "" if killed else "; its process hangs in the system and could not be killed"
+        stuck = (
+            "" if killed else "; its process is not gone yet: it hangs in the driver or the system"
+        )
         return Outcome(
             status=verdict.status,
             answer=self.reply.answer if self.reply else None,

@@ -95,12 +95,13 @@ class Nursery:
         """Lets a paused worker go on."""
         self._command({"do": "continue", "id": worker.number})
 
-    def kill(self, worker: Worker) -> bool:
+    def kill(self, worker: Worker, within_s: float = KILL_S) -> bool:
         """Kills a worker and all that it started; whether all of it was gone in time.
 
-        A process that hangs in a driver can't be killed until the driver lets go of it.
+        A process that hangs in a driver can't be killed until the driver lets go of it; the nanny
+        goes on with that.
         """
-        deadline = time.monotonic() + KILL_S
+        deadline = time.monotonic() + within_s
         if worker.exit is None:
             self._command({"do": "kill", "id": worker.number})
         while worker.exit is None and (left := deadline - time.monotonic()) > 0:

@@ -21,6 +21,7 @@ from triton_magics.engine.exchange import (
     Verdict,
 )
 from triton_magics.engine.interrupts import Interrupts
+from triton_magics.engine.nursery import KILL_S
 from triton_magics.engine.outcome import AnyJob, Outcome, label
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import BenchJob, CompileJob, DeviceKind, Job, Mode, Progress
@@ -29,6 +30,8 @@ from triton_magics.model import EngineState, Environment
 
 DEVICES: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
 WARM_S = 120.0
+# How long to wait for a killed worker to be gone: a driver may take its time, a user won't.
+INTERRUPTED_S = 0.8
 CLOSE_S = 5.0
 WARMING = "starting a worker"
 
@@ -219,7 +222,8 @@ class Engine:
             self._crew.retire(worker)
             why = worker.broken or worker.exit
             raise WorkerError(f"the worker died before it was ready ({why}){_last_words(worker)}")
-        self._environment = worker.ready.environment
+        if call.mode != "compiler":
+            self._environment = worker.ready.environment
         return worker
 
     def _wait(self, call: _Call, done: Callable[[], bool], deadline: float) -> bool:
@@ -252,13 +256,13 @@ class Engine:
         return verdict
 
     def _settle(self, call: _Call, exchange: Exchange) -> bool:
-        """Keeps a worker that may serve its key again, else kills it; False: it can't be killed."""
+        """Keeps a worker that may serve its key again, else kills it; False: it is not gone yet."""
         worker, reply = exchange.worker, exchange.reply
         fit = worker.usable and not worker.frames
         if reply is not None and not reply.retire and call.key and fit:
             self._crew.keep(worker, call.key)
             return True
-        return self._crew.retire(worker)
+        return self._crew.retire(worker, INTERRUPTED_S if call.interrupts.seen else KILL_S)
 
     def _prepare_next(self, call: _Call) -> None:
         """A standby for the next job, unless the engine was closed meanwhile."""
