@@ -198,7 +198,7 @@ def lost(status: str, **more: object) -> Outcome:
     planned = tuple(CaseResult(case=c, status=CaseStatus.NOT_RUN, reason="-") for c in cases)
     done = CaseResult(case=cases[0], status=CaseStatus.PASSED, error_share=0.1)
     given = {
-        "status": status, "planned": planned, "cases": (done,), "stage": cases[1].label,
+        "status": status, "planned": planned, "cases": (done,), "stage": f"validating {cases[1].label}",
         "environment": environment("gpu"), "detail": "no answer in 20 s", **more,
     }  # fmt: skip
     return Outcome(**given)

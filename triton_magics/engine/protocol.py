@@ -67,6 +67,7 @@ class ValidateJob(Value):
     rtol: float | None = None
     atol: float | None = None
     budget_s: float | None = None
+    compile_s: float = 120.0
 
 
 class BenchJob(Value):
@@ -82,6 +83,7 @@ class BenchJob(Value):
     cold: bool = True
     seed: int
     budget_s: float
+    compile_s: float = 120.0
 
 
 class RunJob(Value):
@@ -95,6 +97,7 @@ class RunJob(Value):
     dtype: str = "float32"
     seed: int = 0
     inputs: str | None = None
+    compile_s: float = 120.0
 
 
 class CompileJob(Value):
@@ -106,6 +109,7 @@ class CompileJob(Value):
     target: int = 90
     sizes: tuple[str, ...] = ("small", "large")
     dtype: str = "float32"
+    compile_s: float = 120.0
 
 
 class DescribeJob(Value):

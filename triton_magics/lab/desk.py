@@ -254,6 +254,7 @@ class Desk:
             version=self.version_ref(source),
             target=target,
             dtype=self.facts_of(source.op).dtypes[0],
+            compile_s=self.settings.compile_s,
         )
         outcome = self.do(job, source.sha256, None)
         made = outcomes.compilation(outcome, job)

@@ -295,6 +295,7 @@ class Lab:
             dtype=dtype,
             seed=seed,
             inputs=inputs,
+            compile_s=self.settings.compile_s,
         )
         said = inputs or (f"{shape_text(shape)} {dtype}" if shape else f"{size} {dtype}")
         outcome = self._desk.do(job, source.sha256, timeout)
@@ -359,6 +360,7 @@ class Lab:
             rtol=rtol,
             atol=atol,
             budget_s=self.settings.validate_budget_s if interpreted else None,
+            compile_s=self.settings.compile_s,
         )
         outcome = self._desk.do(job, source.sha256, timeout)
         made_one = self._desk.with_context(outcomes.validation(outcome, job), source)
@@ -412,6 +414,7 @@ class Lab:
             cold=not hot,
             seed=secrets.randbits(24) if seed is None else seed,
             budget_s=self.settings.bench_budget_s if budget is None else budget,
+            compile_s=self.settings.compile_s,
         )
         longest = max(self.settings.job_s, 2 * job.budget_s) if timeout is None else timeout
         outcome = self._desk.do(job, "+".join(sorted(s.sha256 for s in sources)), longest)
@@ -495,7 +498,9 @@ class Lab:
     def export(self, op: str) -> Export:
         """Writes the op's log as a notebook, Markdown and HTML; returns their paths."""
         name = self._desk.canonical(op)
-        gathered = log.gather(self._desk.workspace, self._desk.facts_of(name), self._desk.state(name))
+        gathered = log.gather(
+            self._desk.workspace, self._desk.facts_of(name), self._desk.state(name)
+        )
         made = log.write(self._desk.workspace, name, gathered)
         self._desk.changed(name)
         return self._remember(made)

@@ -89,7 +89,7 @@ def _cases(outcome: Outcome, status: Status) -> tuple[CaseResult, ...]:
     for planned in outcome.planned:
         if planned.case in done:
             results.append(done[planned.case])
-        elif not found and planned.case.label == outcome.stage:
+        elif not found and outcome.stage == f"validating {planned.case.label}":
             found = True
             results.append(
                 CaseResult(case=planned.case, status=_CASE_STATUS[status], reason=outcome.detail)

@@ -97,7 +97,10 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     what = f"timing {job.op.name}"
     uuid = environment().gpu_uuid
     with gpu_lock(uuid, alone=True, what=what, waiting=wait), compile_cache(job.versions):
-        filled = _on_gpu(job, op, versions, base, report)
+        report.stage("measuring this GPU (once per machine)", patience_s=120)
+        filled = base.model_copy(
+            update=measure(job, op, versions, report, known=ceilings(environment()))
+        )
     return _ended(filled, started), filled.status is not Status.PASSED
 
 
@@ -152,11 +155,15 @@ def _against(name: str, op: ops.Op) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------ on a GPU
 
 
-def _on_gpu(
-    job: BenchJob, op: ops.Op, versions: tuple[Loaded, ...], base: Benchmark, report: Reporter
-) -> Benchmark:
-    report.stage("measuring this GPU (once per machine)", patience_s=120)
-    known = ceilings(environment())
+def measure(
+    job: BenchJob,
+    op: ops.Op,
+    versions: tuple[Loaded, ...],
+    report: Reporter,
+    *,
+    known: Ceilings | None,
+) -> dict[str, Any]:
+    """Everything that a benchmark says after its GPU was asked; `known`: that GPU's ceilings."""
     timer = GatedTimer(environment().l2_bytes or 64 * 2**20, cold=job.cold)
     floor_us, tick_us = timer.floor()
     session = Session(
@@ -177,7 +184,7 @@ def _on_gpu(
         "badges": () if known and known.empty_kernel_us else ("raw times: the floor is not known",),
     }
     with torch.no_grad(), no_garbage_collection():
-        return base.model_copy(update={**update, **_all_sizes(session)})
+        return {**update, **_all_sizes(session)}
 
 
 def _correction(floor_us: float, known: Ceilings | None) -> float:
@@ -229,7 +236,7 @@ def _one_size(session: Session, size: str) -> tuple[dict[str, Series], list[NotT
     rounds = job.runs
     done = 0
     while done < rounds:
-        report.stage(f"{size}: round {done + 1} of {rounds}", done, rounds)
+        report.stage(f"timing {size}", done, rounds)
         slots.refill(draw.getrandbits(31))
         for provider in draw.sample(alive, len(alive)):
             _one_run(session, provider, series, slots, expected)
@@ -244,7 +251,7 @@ def _warm(session: Session, size: str, slots: Slots) -> tuple[list[Provider], li
     """Compiles, autotunes and calls everyone; who fails here is not timed at this size."""
     alive, gaps = [], []
     for provider in session.providers:
-        session.report.stage(f"{size}: warming {provider.name}", patience_s=120)
+        session.report.stage(f"warming {provider.name} at {size}", patience_s=session.job.compile_s)
         try:
             for i in range(WARM_CALLS):
                 provider.call(*slots.given(i))

@@ -112,7 +112,7 @@ def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
             with pretending(META, job.target):
                 version = load_version(job.version)
             for size in job.sizes:
-                report.stage(f"compiling for sm_{job.target}, {size}", patience_s=120)
+                report.stage(f"compiling for sm_{job.target}, {size}", patience_s=job.compile_s)
                 seen.size = size
                 _call(version.call, op, job, size)
         except LoadError as raised:

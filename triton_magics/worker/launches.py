@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
+from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
@@ -37,6 +39,29 @@ def _resolve(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, 
         named = dict(zip(function.arg_names, args, strict=False))
         grid = grid({**named, **kwargs})
     return tuple(int(n) for n in grid)
+
+
+def tunes_itself(module: ModuleType) -> bool:
+    """Whether a module has a kernel that times its configurations when it is first called."""
+    return any(isinstance(value, Autotuner) for value in vars(module).values())
+
+
+@contextlib.contextmanager
+def only_compiling() -> Iterator[None]:
+    """While this lasts a launch compiles its kernel and does no more; an autotuner, all of its."""
+    run, tune = JITFunction.run, Autotuner.run
+
+    def compiles(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        return run(self, *args, grid=grid, warmup=True, **kwargs)
+
+    def compiles_all(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        return self.warmup(*args, grid=grid, **kwargs)
+
+    JITFunction.run, Autotuner.run = compiles, compiles_all
+    try:
+        yield
+    finally:
+        JITFunction.run, Autotuner.run = run, tune
 
 
 @contextlib.contextmanager

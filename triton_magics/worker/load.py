@@ -213,9 +213,18 @@ def _error(
 # ------------------------------------------------------------------------------ compile cache
 
 
-def _shared(ref: VersionRef) -> Path:
+def _made_by() -> Path:
     made_by = f"{torch.__version__}-{triton.__version__}".replace("+", "_")
-    return cache_dir() / "compiled" / made_by / ref.sha256[:24]
+    return cache_dir() / "compiled" / made_by
+
+
+def _shared(ref: VersionRef) -> Path:
+    return _made_by() / ref.sha256[:24]
+
+
+def _common() -> Path:
+    """Launchers: one per signature, whatever the kernel, and a second of gcc each."""
+    return _made_by() / "launchers"
 
 
 @contextmanager
@@ -231,14 +240,17 @@ def compile_cache(refs: tuple[VersionRef, ...]) -> Iterator[None]:
         return
     private = Path(own)
     private.mkdir(parents=True, exist_ok=True)
-    for ref in refs:
-        _seed(_shared(ref), private)
+    for folder in (_common(), *map(_shared, refs)):
+        _seed(folder, private)
     before = {p.name for p in private.iterdir()}
     try:
         yield
     finally:
+        fresh = [p for p in private.iterdir() if p.is_dir() and p.name not in before]
+        launchers = [p for p in fresh if any(p.glob("*.so"))]
+        _publish(launchers, _common())
         if len(refs) == 1:
-            _publish(private, before, _shared(refs[0]))
+            _publish([p for p in fresh if p not in launchers], _shared(refs[0]))
 
 
 def _seed(shared: Path, private: Path) -> None:
@@ -250,8 +262,7 @@ def _seed(shared: Path, private: Path) -> None:
             shutil.copytree(entry, private / entry.name)
 
 
-def _publish(private: Path, before: set[str], shared: Path) -> None:
-    fresh = [p for p in private.iterdir() if p.is_dir() and p.name not in before]
+def _publish(fresh: list[Path], shared: Path) -> None:
     if not fresh:
         return
     shared.mkdir(parents=True, exist_ok=True)

@@ -6,23 +6,26 @@ uses the GPU, so it is free the moment that process is gone.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 POLL_S = 0.02
+FOLDER = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on purpose)
 
 
 def lock_path(gpu_uuid: str) -> Path:
     """The lock file of a GPU: one for all users of this machine."""
-    folder = Path(tempfile.gettempdir()) / "triton_magics-locks"
-    folder.mkdir(mode=0o1777, exist_ok=True)
-    return folder / f"{re.sub(r'[^A-Za-z0-9-]', '_', gpu_uuid)}.lock"
+    if not FOLDER.is_dir():
+        with contextlib.suppress(FileExistsError):
+            FOLDER.mkdir()
+            FOLDER.chmod(0o1777)  # not subject to the umask, as mkdir's mode is
+    return FOLDER / f"{re.sub(r'[^A-Za-z0-9-]', '_', gpu_uuid)}.lock"
 
 
 @contextmanager
@@ -40,8 +43,7 @@ def gpu_lock(
     if gpu_uuid is None:
         yield
         return
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    fd = os.open(lock_path(gpu_uuid), flags, 0o666)
+    fd = _open(lock_path(gpu_uuid))
     try:
         _acquire(fd, alone, waiting)
         if alone:
@@ -50,6 +52,18 @@ def gpu_lock(
         yield
     finally:
         os.close(fd)
+
+
+def _open(path: Path) -> int:
+    """The file, whoever made it: Linux refuses O_CREAT on another user's file in such a folder."""
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    with contextlib.suppress(FileNotFoundError):
+        return os.open(path, flags)
+    with contextlib.suppress(FileExistsError):
+        fd = os.open(path, flags | os.O_CREAT | os.O_EXCL)
+        os.fchmod(fd, 0o666)
+        return fd
+    return os.open(path, flags)
 
 
 def _acquire(fd: int, alone: bool, waiting: Callable[[str], None]) -> None:

@@ -10,18 +10,10 @@ from importlib import metadata
 
 import torch
 import triton
-import triton.language as tl
 
 from triton_magics.engine.protocol import Mode
 from triton_magics.model import Environment
 from triton_magics.worker.pretend import StubDriver
-
-
-@triton.jit
-def _add_one(x_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
-    tl.store(x_ptr + offsets, x + 1, mask=offsets < n)
 
 
 def interpreting() -> bool:
@@ -39,45 +31,22 @@ def _on_gpu() -> bool:
 
 
 def warm_up(mode: Mode) -> Environment:
-    """Makes the context, compiles and runs a trivial kernel, calls what every job calls.
+    """Makes the context and rehearses a job, so that the first real one finds all loaded.
 
     Raises:
-        RuntimeError: `gpu` was asked for and torch sees none.
+        RuntimeError: `gpu` was asked for and torch sees none, or the rehearsal went wrong.
     """
-    if mode == "gpu":
-        if not torch.cuda.is_available():
-            raise RuntimeError("torch sees no GPU here: torch.cuda.is_available() is False")
-        _rehearse(torch.device("cuda", 0))
-    elif mode == "interpreter":
+    from triton_magics.worker.rehearsal import rehearse
+
+    if mode == "gpu" and not torch.cuda.is_available():
+        raise RuntimeError("torch sees no GPU here: torch.cuda.is_available() is False")
+    if mode != "gpu":
+        triton.runtime.driver.set_active(StubDriver())
+    if mode == "interpreter":
         # NaN and infinities are inputs here, not news.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="triton")
-        triton.runtime.driver.set_active(StubDriver())
-        _rehearse(torch.device("cpu"))
-    else:
-        triton.runtime.driver.set_active(StubDriver())
-        _add_one.warmup(torch.float32, 4, BLOCK=16, grid=(1,))
+    rehearse(mode)
     return environment()
-
-
-def _rehearse(device: torch.device) -> None:
-    """A small validation, so that what loads on first use is loaded now (3.8 s, H200)."""
-    from triton_magics import ops
-    from triton_magics.model import Case
-    from triton_magics.worker import cases, guard, oracle
-
-    op = ops.load("softmax")
-    for dtype in ("float32", "float16"):
-        case = Case(shape=(8, 8), dtype=dtype, seed=0)
-        inputs = cases.make_inputs(op, case, device)
-        with torch.no_grad(), guard.guarding() as memory:
-            x = torch.empty_like(inputs.given[0]).copy_(inputs.given[0])
-            _add_one[(1,)](x, 64, BLOCK=64)
-        guard.broken([*inputs.guards, *memory.guarded])
-        expected = oracle.expect(op, inputs.pristine, case, None, None)
-        oracle.judge(x, expected.values[0], expected.allowed[0])
-        inputs.changed()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 @functools.lru_cache(maxsize=1)

@@ -40,12 +40,12 @@ def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
         inputs=said,
         environment=environment(),
     )
-    report.stage(f"first call, {said}", patience_s=120)
+    report.stage(f"calling it on {said}", patience_s=job.compile_s)
     try:
         with compile_cache((job.version,)), torch.no_grad(), pretending(device):
             version = load_version(job.version)
             value, first_ms = _timed(version, given, device)
-            report.stage(f"second call, {said}")
+            report.stage(f"calling it again on {said}")
             value, second_ms = _timed(version, given, device)
     except LoadError as error:
         return _failed(base, explain(error, job.version)), True

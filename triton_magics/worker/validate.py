@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from triton_magics.worker.cases import (
     same_bits,
 )
 from triton_magics.worker.guard import GuardNewMemory, broken, guarding
-from triton_magics.worker.launches import Launches, watching
+from triton_magics.worker.launches import Launches, tunes_itself, watching
 from triton_magics.worker.load import (
     Loaded,
     LoadError,
@@ -41,6 +42,8 @@ from triton_magics.worker.load import (
     load_version,
     raised_in,
 )
+from triton_magics.worker.lock import gpu_lock
+from triton_magics.worker.precompile import precompile
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
@@ -89,7 +92,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     _check_dtypes(op, dtypes)
     cases = plan(op, job, dtypes)
     report.planned(tuple(_not_run(c, "not reached") for c in cases))
-    report.stage("loading", patience_s=20)
+    report.stage("loading")
     base = Validation(
         op=job.op.name,
         version=job.version.version,
@@ -112,7 +115,15 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         Path(job.version.path).read_text().splitlines(keepends=True)[job.version.header_lines :]
     )
     subject = Subject(op, version, job, device, body)
-    with compile_cache((job.version,)):
+    uuid = environment().gpu_uuid
+    what = f"validating {job.op.name} {job.version.version}"
+    wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
+    with (
+        gpu_lock(uuid, alone=False, what=what, waiting=wait),
+        compile_cache((job.version,)),
+    ):
+        report.stage("compiling", patience_s=job.compile_s)
+        precompile(subject.op, version, cases, device)
         results, evidence, retire = _run_cases(subject, cases, report, started)
     verdict = _done(base, results, started, evidence=evidence)
     return verdict, retire
@@ -145,12 +156,13 @@ def _run_cases(
     results: list[CaseResult] = []
     kernels: dict[str, None] = {}
     stop: str | None = None
+    patience_s = subject.job.compile_s if tunes_itself(subject.version.module) else 0.0
     for i, case in enumerate(cases):
         reason = stop or _why_not(subject, case, results, started)
         if reason:
             results.append(_not_run(case, reason))
             continue
-        report.stage(case.label, i, len(cases), patience_s=120.0 if i == 0 else 20.0)
+        report.stage(f"validating {case.label}", i, len(cases), patience_s=patience_s)
         result, seen = run_case(subject, case)
         kernels.update(dict.fromkeys(seen))
         results.append(result)
@@ -182,12 +194,9 @@ def _why_not(subject: Subject, case: Case, results: list[CaseResult], started: f
 
 
 def _grown(subject: Subject, small_s: float) -> float:
-    """A guess of medium's seconds from small's: programs grow with the rows."""
+    """A guess of medium's seconds from small's, on the safe side: all of it grows."""
     small, medium = subject.op.sizes["small"], subject.op.sizes["medium"]
-    growth = 1.0
-    for a, b in zip(small, medium, strict=False):
-        growth = max(growth, b / max(a, 1))
-    return small_s * growth
+    return small_s * math.prod(b / max(a, 1) for a, b in zip(small, medium, strict=False))
 
 
 def _not_run(case: Case, reason: str) -> CaseResult:

@@ -1,0 +1,42 @@
+"""Compiles what a validation will launch, in parallel, before its first case.
+
+The wrapper runs on tensors without memory and each launch only compiles: Triton specialises on
+dtypes, divisibility and constants, all of which such tensors have. A prefetch: what can't be
+foreseen this way is compiled when it is launched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from triton_magics import ops
+from triton_magics.model import Case
+from triton_magics.worker.launches import only_compiling
+from triton_magics.worker.load import Loaded
+from triton_magics.worker.pretend import PretendCuda
+
+MAX_THREADS = 8
+META = torch.device("meta")
+
+
+def precompile(op: ops.Op, version: Loaded, cases: Sequence[Case], device: torch.device) -> None:
+    """Compiles the kernels of every case on a GPU; nothing to do in the interpreter."""
+    if device.type != "cuda":
+        return
+    forms = list(dict.fromkeys((c.shape, c.dtype) for c in cases))
+    threads = min(MAX_THREADS, os.cpu_count() or 1)
+    with only_compiling(), ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda form: _dry_run(op, version, *form), forms))
+
+
+def _dry_run(op: ops.Op, version: Loaded, shape: tuple[int, ...], dtype: str) -> None:
+    try:
+        made = op.make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
+        with torch.no_grad(), PretendCuda(META):
+            version.call(*made)
+    except Exception:  # noqa: BLE001 (a prefetch: the real call will say what is wrong)
+        return
