@@ -36,6 +36,7 @@ class Crew:
         self._nursery: Nursery | None = None
         self._standby: dict[Mode, Worker] = {}
         self._current: dict[Mode, Worker] = {}
+        self._leaving: list[Worker] = []
 
     # ------------------------------------------------------------------------------- ask
 
@@ -71,6 +72,7 @@ class Crew:
             WorkerError: the nanny could not be started.
         """
         self._start()
+        self.dismiss()
         self.turn(0)
         standby = self._standby.get(mode)
         if standby is not None and not standby.usable:
@@ -92,9 +94,18 @@ class Crew:
         if current is not None:
             if key and current.key == key and current.usable:
                 return current
-            self.retire(current)
-        self.prepare(mode)
+            self._leaving.append(current)
+        if not self.standby_ready(mode):
+            self.prepare(mode)
         return self._standby.pop(mode)
+
+    def dismiss(self) -> None:
+        """Kills who has run another key's code. A GPU's context takes 0.08 s to go (H200).
+
+        Not done in `take`, so that the job which follows need not wait for it.
+        """
+        while self._leaving:
+            self.retire(self._leaving.pop())
 
     def put_back(self, worker: Worker) -> None:
         """Returns a worker that was taken and given nothing to do."""
@@ -145,6 +156,7 @@ class Crew:
         """Ends every process and waits for that; the next `take` starts anew."""
         self._standby.clear()
         self._current.clear()
+        self._leaving.clear()
         if self._nursery is not None:
             self._finalizer()
             self._nursery = None

@@ -238,6 +238,8 @@ class Engine:
 
     def _do(self, call: _Call, exchange: Exchange) -> Outcome:
         timing = isinstance(call.job, BenchJob)
+        if timing:
+            self._crew.dismiss()
         with self._crew.hushed() if timing and call.mode == "gpu" else nullcontext():
             verdict = self._converse(call, exchange)
         gone = self._settle(call, exchange)
