@@ -1,0 +1,109 @@
+"""The plain Python face: light to import, one lab behind every function."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import triton_magics as tm
+from tests.fake_engine import FakeEngine
+from triton_magics.config import Settings
+from triton_magics.lab import Lab
+
+ROOT = Path(tm.__file__).parent.parent
+SOURCE = "def triton_softmax(x):\n    return x\n"
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+    tm.configure(None)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> FakeEngine:
+    """The engine of the default lab."""
+    made = FakeEngine()
+    tm.use(Lab(tmp_path, engine=made))
+    return made
+
+
+def test_importing_it_imports_nothing_else() -> None:
+    code = (
+        "import sys, __future__; before = set(sys.modules); import triton_magics\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout == "['triton_magics']\n"
+
+
+def test_the_version_is_the_projects() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert tm.__version__ == project["version"]
+
+
+def test_every_verb_of_a_lab_is_a_function_with_its_signature(tmp_path: Path) -> None:
+    for name in ("op", "write", "run", "validate", "bench", "best", "status", "ref", "template",
+                 "reference", "inspect", "source", "attempts", "restore", "export"):  # fmt: skip
+        function, method = getattr(tm, name), getattr(Lab, name)
+        expected = list(inspect.signature(method).parameters.values())[1:]
+        assert list(inspect.signature(function).parameters.values()) == expected
+        assert function.__doc__ == method.__doc__
+    assert tm.open_lab() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_functions_share_one_lab(engine: FakeEngine) -> None:
+    tm.write("softmax", "v1", SOURCE, compile=False)
+    value = tm.validate("softmax", "v1")
+    assert tm.default_lab().last is value
+    assert tm.bench("softmax").versions == ("v1_baseline",)
+    assert len(engine.jobs) == 2
+
+
+def test_the_default_lab_is_in_the_current_folder(tmp_path: Path) -> None:
+    assert tm.default_lab() is tm.default_lab()
+    assert tm.default_lab().path == tmp_path.resolve()
+
+
+def test_other_settings_make_another_lab(engine: FakeEngine, tmp_path: Path) -> None:
+    tm.configure(Settings(workspace=str(tmp_path / "other")))
+    assert engine.closed == 1
+    assert tm.default_lab().path == tmp_path.resolve() / "other"
+
+
+def test_using_the_same_lab_again_does_not_close_it(engine: FakeEngine) -> None:
+    tm.use(tm.default_lab())
+    assert engine.closed == 0
+    tm.close()
+    tm.close()
+    assert engine.closed == 1
+
+
+def test_show_prints_what_a_terminal_shows(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tm.show(tm.ref("overview"))
+    printed = capsys.readouterr().out
+    assert printed.startswith("Overview")
+    assert printed.endswith("\n")
+    assert not printed.endswith("\n\n")
+
+
+def test_show_refuses_what_no_verb_returns() -> None:
+    with pytest.raises(TypeError, match="no view of int"):
+        tm.show(3)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'benchh'"):
+        _ = tm.benchh
+    assert {"bench", "Lab", "show"} <= set(dir(tm))

@@ -1,0 +1,20 @@
+"""The verbs in words: what one types, and what it asks of the Lab.
+
+The magics, their help, their completion, the command line and the reference in docs/ are all built
+from one table.
+"""
+
+from triton_magics.verbs.arguments import Argument, BadLine, Parser, argument
+from triton_magics.verbs.table import VERBS, Verb, difference, failed, source_page
+
+__all__ = [
+    "VERBS",
+    "Argument",
+    "BadLine",
+    "Parser",
+    "Verb",
+    "argument",
+    "difference",
+    "failed",
+    "source_page",
+]

@@ -1,0 +1,117 @@
+"""One argument of a verb, and the parser of a line of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from triton_magics.errors import UserError, did_you_mean
+
+_SHAPE = re.compile(r"\d+(?:x\d+)*")
+
+
+class BadLine(UserError):
+    """A line of words that does not fit its verb."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a verb.
+
+    Attributes:
+        flags: `op`, or `--dtype`; several for a short form.
+        names: what its values are names of (op, version, size, ...), for completion.
+        options: as `ArgumentParser.add_argument` takes them.
+    """
+
+    flags: tuple[str, ...]
+    names: str
+    options: Mapping[str, Any]
+
+    @property
+    def positional(self) -> bool:
+        """Whether it stands by its place and not by a flag."""
+        return not self.flags[0].startswith("-")
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether words follow it."""
+        return self.positional or not str(self.options.get("action", "")).startswith("store_")
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it may be given again."""
+        return self.options.get("action") in ("append", "extend")
+
+    @property
+    def many(self) -> bool:
+        """Whether more than one word may follow."""
+        return self.options.get("nargs") in ("*", "+")
+
+    def add_to(self, parser: ArgumentParser) -> Action:
+        """Adds it to a parser."""
+        return parser.add_argument(*self.flags, **self.options)
+
+
+def argument(*flags: str, help: str, names: str = "", **options: Any) -> Argument:  # noqa: A002
+    """An argument; a positional one is shown in capitals, as placeholders are."""
+    if not flags[0].startswith("-"):
+        options.setdefault("metavar", flags[0].upper())
+    return Argument(flags, names, {"help": help, **options})
+
+
+def shape(text: str) -> tuple[int, ...]:
+    """(257, 1023) of `257x1023`.
+
+    Raises:
+        ArgumentTypeError: not of that form, or a dimension of 0.
+    """
+    if not _SHAPE.fullmatch(text) or 0 in (dims := tuple(int(n) for n in text.split("x"))):
+        raise ArgumentTypeError(f"{text!r} is no shape: write 257x1023")
+    return dims
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """('small', 'medium') of `small,medium`."""
+    return tuple(word for word in text.split(",") if word)
+
+
+class Parser(ArgumentParser):
+    """Reads the line of a verb; never ends the process, never abbreviates a flag."""
+
+    def __init__(self, shown: str, arguments: Sequence[Argument]) -> None:
+        """Makes the parser of a verb.
+
+        Args:
+            shown: how its line begins: `%triton_bench`.
+            arguments: in their order.
+        """
+        super().__init__(prog=shown, add_help=False, allow_abbrev=False)
+        self.shown = shown
+        for each in arguments:
+            each.add_to(self)
+
+    def parse_line(self, line: str) -> Namespace:
+        """The arguments of a line, split as a shell does.
+
+        Raises:
+            BadLine: it does not fit, or a quote is not closed.
+        """
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            self._refuse(f"{str(error).lower()}: {line.strip()}")
+        return self.parse_args(words)
+
+    def error(self, message: str) -> NoReturn:
+        """Raises BadLine, with the flag that may have been meant."""
+        self._refuse(message)
+
+    def _refuse(self, message: str) -> NoReturn:
+        flag = re.match(r"unrecognized arguments: .*?(--?[\w-]+)", message)
+        hint = did_you_mean(flag[1], self._option_string_actions) if flag else ""
+        raise BadLine(f"{message}.{hint} Help: {self.shown} --help")

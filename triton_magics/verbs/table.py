@@ -1,0 +1,349 @@
+"""Every verb: its arguments, and the one call of the Lab that they come to."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from triton_magics.errors import BadName
+from triton_magics.verbs.arguments import Argument, argument, listed, shape
+
+if TYPE_CHECKING:
+    from triton_magics.lab import Lab
+    from triton_magics.model import KernelSource, Reference, Value
+
+Call = Callable[["Lab", Namespace], "Value"]
+_ATTEMPT = re.compile(r"(?P<version>[^:]+)(?::(?P<attempt>\d+))?")
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What one can do with an op.
+
+    Attributes:
+        name: of the Lab's method, and of the command.
+        magic: the magic's name, without its %.
+        call: the Lab's method with these arguments; a verb that takes a cell finds it as `cell`.
+        cell: whether it takes a cell (on the command line a file).
+        judges: whether its value may be a failed verdict.
+        help: what one gets.
+        example: lines to type.
+    """
+
+    name: str
+    magic: str
+    arguments: tuple[Argument, ...]
+    call: Call
+    cell: bool
+    judges: bool
+    help: str
+    example: str
+
+    @property
+    def sign(self) -> str:
+        """How a line with it begins: `%triton_bench`, `%%triton_kernel`."""
+        return f"{'%%' if self.cell else '%'}{self.magic}"
+
+
+VERBS: dict[str, Verb] = {}
+"""Every verb by the name of its magic, in the order in which one uses them."""
+
+
+def verb(
+    *arguments: Argument,
+    example: str,
+    name: str = "",
+    magic: str = "",
+    cell: bool = False,
+    judges: bool = False,
+) -> Callable[[Call], Call]:
+    """Enters a function into the table; its docstring is the verb's help."""
+
+    def enter(call: Call) -> Call:
+        word = call.__name__
+        said = " ".join((call.__doc__ or "").split())
+        new = Verb(
+            name or word, f"triton_{magic or word}", arguments, call, cell, judges, said, example
+        )
+        VERBS[new.magic] = new
+        return call
+
+    return enter
+
+
+OP = argument("op", names="op", help="its name or an alias: softmax, add")
+VERSION = argument("version", names="version", help="v2, or a name of your own: v2_online")
+NEW_VERSION = argument("version", names="version new", help=VERSION.options["help"])
+SEED = argument("--seed", type=int, metavar="N", help="of the inputs; the result tells it")
+TIMEOUT = argument(
+    "--timeout", type=float, metavar="S", help="seconds that it may take; the settings by default"
+)
+DTYPE = argument(
+    "--dtype", names="dtype", default="float32", metavar="DTYPE", help="of the inputs: float32"
+)
+
+
+@verb(OP, example="%triton_op softmax")
+def op(lab: Lab, a: Namespace) -> Value:
+    """What there is to know of an op before writing a kernel: facts, techniques, state, engine."""
+    return lab.op(a.op)
+
+
+@verb(
+    OP,
+    NEW_VERSION,
+    argument("--entry", metavar="NAME", help="the wrapper's name; triton_OP by default"),
+    argument("--technique", metavar="TEXT", help="what this version tries, for the log"),
+    argument(
+        "--no-compile", action="store_false", dest="compile", help="save it, compile it later"
+    ),
+    magic="kernel",
+    cell=True,
+    judges=True,
+    example="""%%triton_kernel softmax v1 --technique "one row per program"
+import torch
+import triton
+import triton.language as tl
+...""",
+)
+def write(lab: Lab, a: Namespace) -> Value:
+    """Saves the cell as a version of an op, a module in kernels/OP/, and compiles it."""
+    return lab.write(
+        a.op, a.version, a.cell, entry=a.entry, technique=a.technique,
+        cell_offset=a.cell_offset, compile=a.compile,
+    )  # fmt: skip
+
+
+@verb(
+    OP,
+    VERSION,
+    argument(
+        "--size", names="size", default="small", metavar="SIZE", help="small, medium or large"
+    ),
+    argument("--shape", type=shape, metavar="NxM", help="in place of a size: 257x1023"),
+    DTYPE,
+    argument("--seed", type=int, default=0, metavar="N", help="of the inputs: 0"),
+    argument(
+        "--inputs", metavar="EXPR", help="in place of these: Python with torch and device in it"
+    ),
+    TIMEOUT,
+    judges=True,
+    example="%triton_run softmax v1 --inputs '(torch.eye(3, device=device),)'",
+)
+def run(lab: Lab, a: Namespace) -> Value:
+    """Calls a version twice and shows what it gives, what it prints and how long one waits."""
+    return lab.run(
+        a.op, a.version, size=a.size, shape=a.shape, dtype=a.dtype, seed=a.seed,
+        inputs=a.inputs, timeout=a.timeout,
+    )  # fmt: skip
+
+
+@verb(
+    OP,
+    argument("version", names="version all", help="v2; or all: one after the other"),
+    argument(
+        "--dtype", names="dtype", type=listed, action="extend", metavar="DTYPES",
+        help="only these: float32,float16; by default all that the op declares",
+    ),
+    argument(
+        "--quick", action="store_const", const="quick", default="full", dest="plan",
+        help="fewer cases: enough for a benchmark, not for the end",
+    ),
+    argument(
+        "--shape", type=shape, action="append", default=[], metavar="NxM",
+        help="only this one, to replay a case; may be repeated",
+    ),
+    argument("--seed", type=int, metavar="N", help="replay a plan: the seed that a result told"),
+    argument("--rtol", type=float, metavar="X", help="another relative tolerance; leaves a badge"),
+    argument("--atol", type=float, metavar="X", help="another absolute tolerance; leaves a badge"),
+    TIMEOUT,
+    judges=True,
+    example="%triton_validate softmax v2 --seed 83114 --shape 257x1023",
+)  # fmt: skip
+def validate(lab: Lab, a: Namespace) -> Value:
+    """Is it right? Against the reference in float64, on awkward shapes and hostile values."""
+    return lab.validate(
+        a.op, a.version, dtypes=tuple(a.dtype or ()) or None, plan=a.plan, seed=a.seed,
+        rtol=a.rtol, atol=a.atol, shapes=tuple(a.shape), timeout=a.timeout,
+    )  # fmt: skip
+
+
+@verb(
+    OP,
+    argument(
+        "versions", names="version all", nargs="*", metavar="VERSION",
+        help="which; by default every one that passed",
+    ),
+    argument(
+        "--sizes", names="size", type=listed, default=("small", "medium", "large"),
+        metavar="SIZES", help="some of small,medium,large",
+    ),
+    argument("--runs", type=int, default=10, metavar="N", help="timed runs at each size: 10"),
+    DTYPE,
+    argument(
+        "--against", names="against version", action="append", default=[], metavar="WHOM",
+        help="torch.compile, a version or module:function; may be repeated",
+    ),
+    argument("--hot", action="store_true", help="leave the inputs in the L2 cache"),
+    argument("--budget", type=float, metavar="S", help="seconds for rounds that settle a verdict"),
+    SEED,
+    TIMEOUT,
+    judges=True,
+    example="%triton_bench softmax v1 v2 --sizes medium,large --against torch.compile",
+)  # fmt: skip
+def bench(lab: Lab, a: Namespace) -> Value:
+    """How fast? Every version and torch, in random order: means, final, speedup, verdicts."""
+    return lab.bench(
+        a.op, *a.versions, sizes=a.sizes, runs=a.runs, dtype=a.dtype, against=tuple(a.against),
+        hot=a.hot, budget=a.budget, seed=a.seed, timeout=a.timeout,
+    )  # fmt: skip
+
+
+@verb(
+    OP,
+    argument("--now", action="store_true", help="before the end, with what is known"),
+    example="%triton_best softmax",
+)
+def best(lab: Lab, a: Namespace) -> Value:
+    """The version to ship, with its code and the reason."""
+    return lab.best(a.op, now=a.now)
+
+
+@verb(
+    argument("op", names="op", nargs="?", help="which; by default every one of the workspace"),
+    argument(
+        "--force-write", nargs="+", metavar="REASON", help="go back to writing without a verdict"
+    ),
+    argument("--reset", action="store_true", help="start over; the history stays"),
+    example="%triton_status softmax --force-write too many registers",
+)
+def status(lab: Lab, a: Namespace) -> Value:
+    """Where an op stands: its state, what is allowed now, its versions and what to do next."""
+    reason = " ".join(a.force_write) if a.force_write else None
+    return lab.status(a.op, force_write=reason, reset=a.reset)
+
+
+@verb(
+    argument("words", names="topic", nargs="*", metavar="WORD", help="a topic, or words to find"),
+    example="%triton_ref online reduction",
+)
+def ref(lab: Lab, a: Namespace) -> Value:
+    """A page of the guides, an op's facts, a technique; or what a search finds in them."""
+    return lab.ref(*a.words)
+
+
+@verb(
+    argument("pattern", names="pattern", help="elementwise, reduction, matmul or fused"),
+    OP,
+    argument("version", names="new", help="v1, or a name of your own: v1_naive"),
+    example="%triton_template reduction softmax v1",
+)
+def template(lab: Lab, a: Namespace) -> Value:
+    """Puts a starting point for a version into the next cell, to be edited and run."""
+    return lab.template(a.pattern, a.op, a.version)
+
+
+@verb(
+    OP,
+    VERSION,
+    argument("--target", names="target", metavar="GPU", help="compile for this one: sm_90"),
+    judges=True,
+    example="%triton_inspect softmax v2 --target sm_80",
+)
+def inspect(lab: Lab, a: Namespace) -> Value:
+    """Registers, spills, shared memory and occupancy of a version, with or without a GPU."""
+    return lab.inspect(a.op, a.version, target=a.target)
+
+
+@verb(
+    OP,
+    argument("before", names="version", help="v1; or an attempt at it, the third: v1:3"),
+    argument("after", names="version", help="v2, or v2:1"),
+    example="%triton_diff softmax v1 v2",
+)
+def diff(lab: Lab, a: Namespace) -> Value:
+    """What changed in the code from one version, or one attempt, to another."""
+    return difference(_source(lab, a.op, a.before), _source(lab, a.op, a.after))
+
+
+@verb(
+    OP,
+    VERSION,
+    argument("attempt", type=int, help="its number, from 1"),
+    example="%triton_restore softmax v2 1",
+)
+def restore(lab: Lab, a: Namespace) -> Value:
+    """Makes an earlier attempt at a version its newest again."""
+    return lab.restore(a.op, a.version, a.attempt)
+
+
+@verb(
+    argument("op", help="a name of your own: my_op"),
+    cell=True,
+    example="""%%triton_reference double
+import torch
+
+SIZES = {"small": (256,), "medium": (4096,), "large": (1048576,)}
+
+def make_inputs(shape, dtype, device, generator):
+    return (torch.randn(shape, dtype=dtype, device=device, generator=generator),)
+
+def reference(x):
+    return 2 * x""",
+)
+def reference(lab: Lab, a: Namespace) -> Value:
+    """Makes the cell, with `reference` and `make_inputs`, an op of your own."""
+    return lab.reference(a.op, a.cell)
+
+
+@verb(OP, name="export", magic="log", example="%triton_log softmax")
+def export(lab: Lab, a: Namespace) -> Value:
+    """Writes the op's log for review: a notebook, Markdown and HTML in logs/."""
+    return lab.export(a.op)
+
+
+def _source(lab: Lab, op: str, name: str) -> KernelSource:
+    """The source of `v2`, or of `v2:1`, an attempt at it."""
+    found = _ATTEMPT.fullmatch(name)
+    if not found:
+        raise BadName(f"{name!r} is no version: write v2, or v2:1 for its first attempt")
+    attempt = found["attempt"]
+    return lab.source(op, found["version"], int(attempt) if attempt else None)
+
+
+def difference(before: KernelSource, after: KernelSource) -> Reference:
+    """A page with what changed from one source to another."""
+    from triton_magics.model import Reference
+
+    old, new = (f"{s.version}, attempt {s.attempt}" for s in (before, after))
+    lines = difflib.unified_diff(
+        before.source.splitlines(), after.source.splitlines(), old, new, lineterm=""
+    )
+    text = "\n".join(lines)
+    body = f"````diff\n{text}\n````\n" if text else "The code is the same.\n"
+    title = f"{before.op}: {old} to {new}"
+    return Reference(query=title, title=title, markdown=body)
+
+
+def source_page(source: KernelSource) -> Reference:
+    """A page with a version's code, and where it is."""
+    from triton_magics.model import Reference
+
+    title = f"{source.op} {source.version}, attempt {source.attempt}"
+    body = f"`{source.path}`\n\n````python\n{source.source.rstrip()}\n````\n"
+    return Reference(query=title, title=title, markdown=body)
+
+
+def failed(value: Value) -> bool:
+    """Whether a value is a verdict that is not `passed`.
+
+    A version that was saved fails only where the compiler refused it.
+    """
+    from triton_magics.model import Status, Written
+
+    verdict = getattr(value, "status", Status.PASSED)
+    return verdict.failed if isinstance(value, Written) else verdict is not Status.PASSED
