@@ -1,0 +1,49 @@
+"""An IPython shell with the magics loaded, over a lab with a scripted engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+import triton_magics
+from tests.fake_engine import FakeEngine
+from tests.notebook.shells import Shell
+from triton_magics.lab import Lab
+from triton_magics.notebook.extension import TritonMagics
+
+
+@pytest.fixture
+def bare_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    """A shell without the extension, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / ".ipython"))
+    InteractiveShell.clear_instance()
+    config = Config({"HistoryManager": {"enabled": False}})
+    shell = InteractiveShell.instance(config=config)
+    yield Shell(shell)
+    shell.extension_manager.unload_extension("triton_magics")
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def shell(bare_shell: Shell, tmp_path: Path, engine: FakeEngine) -> Shell:
+    """A shell with the magics, whose engine answers at once."""
+    bare_shell("%load_ext triton_magics")
+    settings = next(c for c in bare_shell.shell.configurables if isinstance(c, TritonMagics))
+    triton_magics.use(Lab(tmp_path, settings=settings, engine=engine))
+    return bare_shell
+
+
+@pytest.fixture
+def lab(shell: Shell) -> Lab:
+    """The lab behind that shell."""
+    return triton_magics.default_lab()

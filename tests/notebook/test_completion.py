@@ -1,0 +1,118 @@
+"""What may be typed next on a line of ours, and nowhere else."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+import triton_magics
+from tests.notebook.shells import Shell
+from triton_magics.lab import Lab
+from triton_magics.notebook.completion import typed
+
+BENCH = [
+    "--sizes", "--runs", "--dtype", "--against", "--hot", "--budget", "--seed", "--timeout",
+    "--no-raise", "--out", "--quiet", "--help",
+]  # fmt: skip
+USED = ("--hot", "--runs")
+
+
+def completions(shell: Shell, text: str) -> list[str]:
+    with provisionalcompleter():
+        return [c.text for c in shell.shell.Completer.completions(text, len(text))]
+
+
+@pytest.fixture
+def written(shell: Shell) -> Shell:
+    """Two versions of softmax and none of another op."""
+    shell.write("v1")
+    shell.write("v2")
+    return shell
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("%triton_bench softmax --", BENCH),
+        ("%triton_bench softmax -", BENCH),
+        ("%triton_bench softmax --hot --runs=3 --", [o for o in BENCH if o not in USED]),
+        ("%triton_op soft", ["softmax"]),
+        ("%triton_op layer", ["layer_norm", "layernorm"]),
+        ("%triton_validate softmax ", ["v1", "v2", "all"]),
+        ("%triton_bench softmax v1 ", ["v1", "v2", "all"]),
+        ("%triton_bench softmax --against ", ["torch.compile", "v1", "v2"]),
+        ("%triton_bench softmax --sizes m", ["medium"]),
+        ("%triton_bench softmax --sizes small,l", ["large"]),
+        ("%triton_bench softmax --sizes=small,l", ["large"]),
+        ("x = %triton_run softmax v1 --size ", ["small", "medium", "large"]),
+        ("n = 3\n%triton_run softmax v1 --dtype b", ["bfloat16"]),
+        ("%%triton_kernel softmax ", ["v1", "v2", "v3"]),
+        ("%%triton_kernel softmax v3 --e", ["--entry"]),
+        ("%triton_template r", ["reduction"]),
+        ("%triton_template reduction soft", ["softmax"]),
+        ("%triton_template reduction softmax ", ["v3"]),
+        ("%triton_ref onl", ["online_reduction"]),
+        ("%triton_inspect softmax v1 --target sm_9", ["sm_90"]),
+        ("%triton_panel vector_a", ["vector_add"]),
+    ],
+)
+def test_a_line_of_ours_is_completed_with_what_fits(
+    written: Shell, text: str, expected: list[str]
+) -> None:
+    assert completions(written, text) == expected
+
+
+def test_an_option_that_may_be_repeated_is_offered_again(written: Shell) -> None:
+    assert "--against" in completions(written, "%triton_bench softmax --against v1 --")
+
+
+def test_the_users_own_ops_are_offered(shell: Shell, lab: Lab, tmp_path: Path) -> None:
+    assert "softmax" in completions(shell, "%triton_status ")
+    assert set(completions(shell, "%triton_status ")) == set(lab.ops())
+
+
+def test_a_misspelt_op_has_no_versions(written: Shell) -> None:
+    assert "v1" not in completions(written, "%triton_validate sofmax v")
+
+
+@pytest.mark.parametrize("text", ["import o", "%%triton_kernel softmax v1\nimport o"])
+def test_python_is_completed_as_ever(written: Shell, text: str) -> None:
+    assert "os" in completions(written, text)
+
+
+@pytest.mark.parametrize("line", ["triton_bench softmax ", "%triton_bench", "% triton_bench x", ""])
+def test_a_line_that_is_no_magic_of_ours_is_left_alone(line: str) -> None:
+    assert typed(line) is None
+
+
+def test_to_complete_makes_no_workspace(bare_shell: Shell, tmp_path: Path) -> None:
+    bare_shell("%load_ext triton_magics")
+    assert completions(bare_shell, "%triton_op soft") == ["softmax"]
+    assert triton_magics.open_lab() is None
+    assert not (tmp_path / ".triton_magics").exists()
+
+
+def test_versions_of_an_earlier_session_are_offered(bare_shell: Shell, tmp_path: Path) -> None:
+    with Lab(tmp_path) as earlier:
+        earlier.write("softmax", "v4", "def solve(x):\n    return x\n", compile=False)
+    bare_shell("%load_ext triton_magics")
+    assert completions(bare_shell, "%triton_validate softmax v") == ["v4"]
+
+
+def test_it_is_quick(written: Shell) -> None:
+    completions(written, "%triton_validate softmax ")
+    started = time.perf_counter()
+    for _ in range(20):
+        completions(written, "%triton_validate softmax ")
+    assert (time.perf_counter() - started) / 20 < 0.05
+
+
+def test_a_shell_without_a_completer_still_has_the_magics(bare_shell: Shell) -> None:
+    bare_shell.shell.Completer = None
+    cell = bare_shell("%load_ext triton_magics")
+    assert cell.error is None
+    assert bare_shell("%triton_ref overview").error is None
+    assert bare_shell("%unload_ext triton_magics").error is None

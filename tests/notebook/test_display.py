@@ -1,0 +1,166 @@
+"""Values as static outputs, their pictures, and the line that says how far a job is."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from tests import report_values
+from tests.notebook.shells import Shell
+from triton_magics.model import KernelSource
+from triton_magics.notebook.display import picture, said
+from triton_magics.notebook.progress import InTerminal, ProgressLine
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def in_notebook(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A shell that has a kernel around it, as far as a display can tell."""
+    monkeypatch.setattr(InteractiveShell, "kernel", object(), raising=False)
+    return shell
+
+
+# --------------------------------------------------------------------------------- values
+
+
+def test_a_value_of_plain_python_is_shown_as_a_magics_is(shell: Shell) -> None:
+    by_magic = shell("%triton_ref overview").outputs
+    shell("import triton_magics as tm")
+    assert shell("tm.ref('overview')").outputs == by_magic
+    assert set(by_magic[0]) == {"text/plain", "text/markdown", "text/html"}
+
+
+def test_a_value_that_no_verb_returns_keeps_its_own_representation(shell: Shell) -> None:
+    shell.write("v1")
+    shell("import triton_magics as tm")
+    outputs = shell("tm.source('softmax', 'v1')").outputs
+    assert list(outputs[0]) == ["text/plain"]
+    assert outputs[0]["text/plain"].startswith(KernelSource.__name__)
+
+
+def test_a_statement_has_three_faces_with_its_sign() -> None:
+    faces = said("softmax is at its start")
+    assert faces["text/plain"].startswith("! softmax is at its start")
+    assert "softmax is at its start" in faces["text/markdown"]
+    assert "<p>! softmax" in faces["text/html"]
+
+
+# ------------------------------------------------------------------------------- pictures
+
+
+def test_a_picture_has_its_words_in_every_face() -> None:
+    faces = picture(report_values.benchmark())
+    assert faces is not None
+    assert base64.b64decode(faces["image/png"]).startswith(PNG)
+    assert faces["text/plain"].startswith("softmax v1: ")
+    assert f'<img alt="{faces["text/plain"]}" src="data:image/png;base64,' in faces["text/html"]
+
+
+def test_a_wrong_output_is_pictured_with_how_much_is_wrong() -> None:
+    value = report_values.wrong_validation()
+    faces = picture(value)
+    assert faces is not None
+    assert f"{value.failed_cases[0].mismatch.n_wrong} of" in faces["text/plain"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        report_values.validation(),
+        report_values.benchmark(timings=(), comparisons=(), controls=()),
+        report_values.EXPORT,
+        "no value of ours",
+    ],
+)
+def test_what_has_no_picture_gets_none(value: object) -> None:
+    assert picture(value) is None
+
+
+def test_a_picture_follows_its_table_in_an_output_of_its_own(in_notebook: Shell) -> None:
+    in_notebook.shell.user_ns["value"] = report_values.benchmark()
+    table, figure = in_notebook("value").outputs
+    assert "image/png" not in table
+    assert "image/png" in figure
+
+
+def test_a_picture_is_shown_once(in_notebook: Shell) -> None:
+    in_notebook.shell.user_ns["value"] = report_values.benchmark()
+    in_notebook("value")
+    assert in_notebook("1 + 1").outputs == [{"text/plain": "2"}]
+
+
+def test_what_is_not_shown_has_no_picture(in_notebook: Shell) -> None:
+    in_notebook.shell.user_ns["value"] = report_values.benchmark()
+    assert in_notebook("other = value").outputs == []
+
+
+def test_a_terminal_shows_no_picture(shell: Shell) -> None:
+    shell.shell.user_ns["value"] = report_values.benchmark()
+    assert len(shell("value").outputs) == 1
+
+
+# ------------------------------------------------------------------------------- progress
+
+
+class Place:
+    """Keeps the lines; `seen` is set with the first, so that nobody has to guess how long."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bool]] = []
+        self.seen = threading.Event()
+
+    def __call__(self, text: str, *, last: bool) -> None:
+        self.lines.append((text, last))
+        self.seen.set()
+
+
+def test_a_quick_job_shows_no_progress() -> None:
+    place = Place()
+    with ProgressLine("run softmax v1", place, patience_s=60.0) as line:
+        line.tell("compiling")
+    assert place.lines == []
+
+
+def test_a_slow_job_shows_its_step_and_keeps_the_last() -> None:
+    place = Place()
+    with ProgressLine("validate softmax v1", place, patience_s=0.0) as line:
+        line.tell("257x1023 float16 · 12 of 46")
+        assert place.seen.wait(10.0)
+        line.tell("7x13 float16 · 46 of 46")
+    text, last = place.lines[-1]
+    assert last
+    assert [was_last for _, was_last in place.lines[:-1]].count(True) == 0
+    assert text.startswith("validate softmax v1 · 7x13 float16 · 46 of 46 · ended after ")
+
+
+def test_a_slow_job_that_fails_keeps_its_last_step() -> None:
+    place = Place()
+
+    def fail() -> None:
+        with ProgressLine("bench softmax", place, patience_s=0.0) as line:
+            line.tell("large: torch")
+            assert place.seen.wait(10.0)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert "large: torch · ended after" in place.lines[-1][0]
+
+
+def test_a_terminals_line_is_written_over_and_a_files_is_not() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        place = InTerminal(stream)
+        place("one", last=False)
+        place("two", last=True)
+    assert terminal.getvalue() == "\r\x1b[2Kone\r\x1b[2Ktwo\n"
+    assert file.getvalue() == ""

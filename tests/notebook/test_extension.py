@@ -1,0 +1,150 @@
+"""Loading, settings, and that unloading leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import triton_magics
+from tests.fake_engine import FakeEngine
+from tests.notebook.shells import Shell
+from triton_magics.lab import Lab
+from triton_magics.model import OpState
+
+HEAVY = ("torch", "triton", "matplotlib", "ipywidgets", "nbformat", "pydantic")
+
+
+def traces(shell: Any) -> dict[str, Any]:
+    """Whatever an extension can leave in a shell."""
+    magics = shell.magics_manager.magics
+    formatter = shell.display_formatter.mimebundle_formatter
+    return {
+        "line": sorted(magics["line"]),
+        "cell": sorted(magics["cell"]),
+        "matchers": len(shell.Completer.custom_matchers),
+        "configurables": sorted(type(c).__name__ for c in shell.configurables),
+        "callbacks": {name: len(found) for name, found in shell.events.callbacks.items()},
+        "formatters": (len(formatter.type_printers), len(formatter.deferred_printers)),
+    }
+
+
+def test_loading_is_silent_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "before = set(sys.modules)\n"
+        "shell.run_cell('%load_ext triton_magics')\n"
+        f"found = [m for m in {HEAVY!r} if m in set(sys.modules) - before]\n"
+        "assert not found, found\n"
+        "assert 'triton_bench' in shell.magics_manager.magics['line']\n"
+    )
+    root = Path(triton_magics.__file__).parent.parent
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "IPYTHONDIR": str(tmp_path), "PYTHONPATH": str(root)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert not (tmp_path / ".triton_magics").exists()
+
+
+def test_unloading_leaves_nothing_behind(bare_shell: Shell) -> None:
+    bare_shell("%config")  # IPython makes some of its own magics only when one is used
+    before = traces(bare_shell.shell)
+    bare_shell("%load_ext triton_magics")
+    assert traces(bare_shell.shell) != before
+    bare_shell("%triton_status")
+    bare_shell("%unload_ext triton_magics")
+    assert traces(bare_shell.shell) == before
+
+
+def test_unloading_closes_the_lab(shell: Shell, engine: FakeEngine) -> None:
+    shell("%unload_ext triton_magics")
+    assert engine.closed == 1
+    assert triton_magics.open_lab() is None
+
+
+@pytest.mark.parametrize("again", ["%reload_ext triton_magics", "%load_ext triton_magics"])
+def test_loading_again_leaves_nothing_twice(bare_shell: Shell, again: str) -> None:
+    bare_shell("%load_ext triton_magics")
+    once = traces(bare_shell.shell)
+    bare_shell(again)
+    assert traces(bare_shell.shell) == once
+
+
+def test_the_hook_called_twice_registers_once(bare_shell: Shell) -> None:
+    bare_shell("%load_ext triton_magics")
+    once = traces(bare_shell.shell)
+    triton_magics.load_ipython_extension(bare_shell.shell)
+    assert traces(bare_shell.shell) == once
+
+
+def test_unloading_what_is_not_loaded_does_nothing(bare_shell: Shell) -> None:
+    before = traces(bare_shell.shell)
+    triton_magics.unload_ipython_extension(bare_shell.shell)
+    assert traces(bare_shell.shell) == before
+
+
+# ---------------------------------------------------------------------------------- the lab
+
+
+def test_no_lab_is_made_before_a_verb_is_used(bare_shell: Shell, tmp_path: Path) -> None:
+    bare_shell("%load_ext triton_magics")
+    bare_shell("%triton_bench --help")
+    assert triton_magics.open_lab() is None
+    bare_shell("%triton_status")
+    lab = triton_magics.open_lab()
+    assert lab is not None
+    assert lab.path == tmp_path.resolve()
+
+
+def test_the_functions_and_the_magics_work_on_one_lab(shell: Shell, lab: Lab) -> None:
+    shell("import triton_magics as tm")
+    shell("%triton_op softmax")
+    assert shell("tm.status('softmax')").value.state == "write"
+    shell("x = %triton_status softmax")
+    assert lab.last is shell.shell.user_ns["x"]
+
+
+# ----------------------------------------------------------------------------------- config
+
+
+def test_config_lists_and_sets_what_a_lab_obeys(shell: Shell, lab: Lab) -> None:
+    listed = shell("%config TritonMagics").stdout
+    assert listed.startswith("TritonMagics(Settings) options")
+    assert "TritonMagics.min_writes=<Int>" in listed
+    shell("%config TritonMagics.min_writes = 5")
+    state = lab.status("softmax")
+    assert isinstance(state, OpState)
+    assert state.min_writes == 5
+
+
+def test_config_of_a_kernel_profile_is_read(bare_shell: Shell) -> None:
+    bare_shell.shell.config.TritonMagics.min_writes = 7
+    bare_shell("%load_ext triton_magics")
+    assert bare_shell("%config TritonMagics.min_writes").value == 7
+
+
+def test_config_of_an_unknown_name_is_refused_with_a_suggestion(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell("%config TritonMagics.workspce = 'x'")
+    assert "no setting 'workspce'. Did you mean 'workspace'?" in caplog.text
+
+
+def test_another_workspace_is_another_lab(shell: Shell, engine: FakeEngine, tmp_path: Path) -> None:
+    first = triton_magics.default_lab()
+    shell("%config TritonMagics.workspace = 'elsewhere'")
+    assert engine.closed == 1
+    second = triton_magics.default_lab()
+    assert second is not first
+    assert second.path == tmp_path.resolve() / "elsewhere"

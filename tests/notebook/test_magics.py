@@ -1,0 +1,377 @@
+"""What a magic takes, what it gives, and what a cell shows when it fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+
+from tests.fake_engine import FakeEngine
+from tests.notebook.shells import KERNEL, Shell
+from triton_magics.engine import Outcome
+from triton_magics.errors import (
+    BadKernelSource,
+    IllegalStep,
+    KernelFailure,
+    UnknownName,
+    UnknownOp,
+    WorkerError,
+)
+from triton_magics.lab import Lab
+from triton_magics.model import Benchmark, Status, Validation, Validations
+from triton_magics.verbs import VERBS
+
+
+def fails(engine: FakeEngine, lab: Lab, version: str = "v1") -> None:
+    """From now on the version's validation says that it is wrong."""
+    engine.verdicts[lab.source("softmax", version).sha256] = Status.FAILED
+
+
+def interrupts(job: Any) -> Outcome:
+    return Outcome(status="interrupted", detail="interrupted while small 256x256 float32")
+
+
+# ------------------------------------------------------------------------------- what it gives
+
+
+def test_a_line_magic_can_be_assigned(shell: Shell) -> None:
+    shell.write("v1")
+    cell = shell("x = %triton_validate softmax v1")
+    assert cell.outputs == []
+    value = shell.shell.user_ns["x"]
+    assert isinstance(value, Validation)
+    assert value.version == "v1_baseline"
+
+
+def test_the_value_is_shown_once_as_the_cells_result(shell: Shell) -> None:
+    shell.write("v1")
+    cell = shell("%triton_validate softmax v1")
+    assert isinstance(cell.value, Validation)
+    assert cell.shown().count("RIGHT") == 1
+    assert set(cell.outputs[0]) == {"text/plain", "text/markdown", "text/html"}
+
+
+@pytest.mark.parametrize("line", ["%triton_validate softmax v1 -q", "%triton_validate softmax v1;"])
+def test_quiet_and_a_semicolon_show_nothing_but_do_the_work(
+    shell: Shell, lab: Lab, line: str
+) -> None:
+    shell.write("v1")
+    cell = shell(line)
+    assert (cell.value, cell.outputs, cell.error) == (None, [], None)
+    assert isinstance(lab.last, Validation)
+
+
+def test_a_semicolon_silences_a_line_with_a_shape_too(shell: Shell, engine: FakeEngine) -> None:
+    shell.write("v1")
+    cell = shell("%triton_validate softmax v1 --shape 257x1023;")
+    assert (cell.outputs, cell.error) == ([], None)
+    assert engine.jobs[-1].shapes == ((257, 1023),)
+
+
+def test_out_binds_the_value_of_a_cell_magic(shell: Shell) -> None:
+    shell(f"%%triton_kernel softmax v1 -o saved\n{KERNEL}")
+    assert shell.shell.user_ns["saved"].source.version == "v1_baseline"
+
+
+def test_a_name_that_is_none_is_a_usage_error(shell: Shell, engine: FakeEngine) -> None:
+    shell.write("v1")
+    before = len(engine.jobs)
+    cell = shell("%triton_validate softmax v1 -o 2x")
+    assert isinstance(cell.error, UsageError)
+    assert len(engine.jobs) == before
+
+
+def test_braces_and_dollars_stay_as_they_are(shell: Shell) -> None:
+    shell("n = 3")
+    assert shell("%triton_ref {n} $n").value.query == "{n} $n"
+
+
+def test_a_template_becomes_the_next_cell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    inserted: list[str] = []
+    monkeypatch.setattr(shell.shell, "set_next_input", inserted.append)
+    value = shell("%triton_template reduction softmax v2").value
+    assert inserted == [value.cell]
+    assert value.cell.startswith("%%triton_kernel softmax v2_tiling\n")
+
+
+# -------------------------------------------------------------------------------- what it takes
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "expected"),
+    [
+        ("--dtype float16", "dtypes", ("float16",)),
+        ("--dtype float16,float32", "dtypes", ("float16", "float32")),
+        ("--dtype float16 --dtype bfloat16", "dtypes", ("float16", "bfloat16")),
+        ("", "dtypes", None),
+        ("--quick", "plan", "quick"),
+        ("", "plan", "full"),
+        ("--shape 257x1023 --shape 7", "shapes", ((257, 1023), (7,))),
+        ("--seed 83114", "seed", 83114),
+        ("--rtol 1e-3", "rtol", 1e-3),
+        ("--atol 1e-4", "atol", 1e-4),
+    ],
+)
+def test_options_of_validate_reach_the_job(
+    shell: Shell, engine: FakeEngine, words: str, field: str, expected: object
+) -> None:
+    shell.write("v1")
+    shell(f"%triton_validate softmax v1 {words}")
+    assert getattr(engine.jobs[-1], field) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "expected"),
+    [
+        ("--sizes large,small", "sizes", ("small", "large")),
+        ("--runs 3", "runs", 3),
+        ("--dtype float16", "dtype", "float16"),
+        ("--against torch.compile --against m:f", "against", ("torch.compile", "m:f")),
+        ("--hot", "cold", False),
+        ("", "cold", True),
+        ("--budget 5", "budget_s", 5.0),
+        ("--seed 7", "seed", 7),
+    ],
+)
+def test_options_of_bench_reach_the_job(
+    shell: Shell, engine: FakeEngine, words: str, field: str, expected: object
+) -> None:
+    shell.write("v1")
+    shell("%triton_validate softmax v1")
+    shell(f"%triton_bench softmax {words}")
+    assert getattr(engine.jobs[-1], field) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "expected"),
+    [
+        ("--size medium", "size", "medium"),
+        ("--shape 5x7", "shape", (5, 7)),
+        ("--dtype float16", "dtype", "float16"),
+        ("--seed 3", "seed", 3),
+        ("--inputs '(torch.eye(3),)'", "inputs", "(torch.eye(3),)"),
+    ],
+)
+def test_options_of_run_reach_the_job(
+    shell: Shell, engine: FakeEngine, words: str, field: str, expected: object
+) -> None:
+    shell.write("v1")
+    shell(f"%triton_run softmax v1 {words}")
+    assert getattr(engine.jobs[-1], field) == expected
+
+
+def test_options_of_the_kernel_magic_are_kept(shell: Shell, lab: Lab, engine: FakeEngine) -> None:
+    source = "def a(x):\n    return x\n\n\ndef b(x):\n    return x\n"
+    line = '%%triton_kernel softmax v1 --entry b --technique "two rows at once" --no-compile'
+    value = shell(f"{line}\n{source}").value
+    assert value.source.entry == "b"
+    assert value.source.cell_offset == 1
+    assert engine.jobs == []
+    assert value.compilation is None
+
+
+def test_several_versions_are_timed_together(shell: Shell, engine: FakeEngine) -> None:
+    for version in ("v1", "v2"):
+        shell.write(version)
+    assert isinstance(shell("%triton_validate softmax all").value, Validations)
+    value = shell("%triton_bench softmax v2 v1").value
+    assert isinstance(value, Benchmark)
+    assert value.versions == ("v1_baseline", "v2_tiling")
+
+
+def test_a_reason_may_have_many_words(shell: Shell, lab: Lab) -> None:
+    shell("%triton_op softmax")
+    shell.write("v1")
+    value = shell("%triton_status softmax --force-write it uses too many registers").value
+    assert value.state == "write"
+    assert value.n_events == lab.status("softmax").n_events
+
+
+def test_reset_starts_over(shell: Shell) -> None:
+    shell("%triton_op softmax")
+    assert shell("%triton_status softmax --reset").value.state == "start"
+
+
+def test_a_diff_says_what_changed_between_attempts(shell: Shell) -> None:
+    shell.write("v1")
+    shell.write("v1", text=" mended")
+    text = shell("%triton_diff softmax v1:1 v1").shown("text/markdown")
+    assert "-    return x  # v1\n+    return x  # v1 mended" in text
+
+
+def test_restore_brings_an_attempt_back(shell: Shell, lab: Lab) -> None:
+    shell.write("v1")
+    shell.write("v1", text=" mended")
+    shell("%triton_restore softmax v1 1")
+    assert lab.source("softmax", "v1").source == KERNEL.format("v1")
+
+
+# ----------------------------------------------------------------------------------------- help
+
+
+def test_help_is_displayed_with_an_example_and_asks_nothing(
+    shell: Shell, engine: FakeEngine
+) -> None:
+    cell = shell("%triton_bench --help")
+    assert (cell.value, cell.error) == (None, None)
+    assert "%triton_bench softmax v1 v2 --sizes medium,large" in cell.shown()
+    assert "| `--runs N` | timed runs at each size: 10 |" in cell.shown("text/markdown")
+    assert engine.jobs == []
+
+
+def test_help_of_a_cell_magic_saves_nothing(shell: Shell, lab: Lab) -> None:
+    cell = shell("%%triton_kernel softmax v1 -h\nx = 1")
+    assert "%%triton_kernel OP VERSION" in cell.shown()
+    assert lab.versions("softmax") == ()
+
+
+def test_every_magic_has_help_that_names_all_its_arguments(shell: Shell) -> None:
+    manager = shell.shell.magics_manager
+    ours = {**manager.magics["line"], **manager.magics["cell"]}
+    ours = {name: f for name, f in ours.items() if name.startswith("triton_")}
+    assert set(ours) == {*VERBS, "triton_panel"}
+    for name, function in ours.items():
+        assert f"%{name}" in function.__doc__
+        assert "--out NAME" in function.__doc__
+        assert "Example:" in function.__doc__
+
+
+# ----------------------------------------------------------------------------- lines that don't fit
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("%triton_bench softmax --sizs small", "Did you mean '--sizes'?"),
+        ("%triton_bench softmax --size small", "Did you mean '--sizes'?"),
+        ("%triton_validate softmax v1 --quik", "Did you mean '--quick'?"),
+        ("%triton_validate softmax", "required: VERSION"),
+        ("%triton_run softmax v1 --shape 3y4", "'3y4' is no shape: write 257x1023"),
+        ("%triton_run softmax v1 --shape 0x4", "'0x4' is no shape: write 257x1023"),
+        ("%triton_bench softmax --runs many", "invalid int value: 'many'"),
+        ("%triton_ref it's", "no closing quotation"),
+        ("%triton_best softmax v1", "unrecognized arguments: v1"),
+    ],
+)
+def test_a_line_that_does_not_fit_is_a_usage_error(shell: Shell, line: str, hint: str) -> None:
+    cell = shell(line)
+    assert type(cell.error) is UsageError
+    assert hint in str(cell.error)
+    assert f"Help: {line.split(maxsplit=1)[0]} --help" in str(cell.error)
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "hint"),
+    [
+        ("%triton_op sofmax", UnknownOp, "Did you mean 'softmax'?"),
+        ("%triton_run softmax v1 --size smal", UnknownName, "Did you mean 'small'?"),
+        ("%triton_bench softmax v1", IllegalStep, "%triton_validate softmax v1"),
+        ("%triton_best softmax", IllegalStep, "--now"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line_of_our_own(
+    shell: Shell, line: str, error: type[Exception], hint: str
+) -> None:
+    shell.write("v1")
+    cell = shell(line)
+    assert type(cell.error) is error
+    assert cell.lines == [f"{error.__name__}: {cell.error}"]
+    assert hint in cell.lines[0]
+
+
+def test_a_syntax_error_names_the_line_of_the_cell(shell: Shell) -> None:
+    cell = shell("%%triton_kernel softmax v1\nimport triton\ndef f(:\n    pass\n")
+    assert type(cell.error) is BadKernelSource
+    assert cell.lines == ["BadKernelSource: cell line 3: invalid syntax: def f(:"]
+
+
+def test_a_fault_of_our_own_is_told_without_our_frames(shell: Shell, engine: FakeEngine) -> None:
+    def dies(_job: object) -> Outcome:
+        raise WorkerError("no worker can be started")
+
+    shell.write("v1")
+    engine.answer = dies
+    assert shell("%triton_validate softmax v1").lines == ["WorkerError: no worker can be started"]
+
+
+# ------------------------------------------------------------------------------- failed verdicts
+
+
+def test_a_failed_verdict_is_shown_bound_and_raised(
+    shell: Shell, lab: Lab, engine: FakeEngine
+) -> None:
+    shell.write("v1")
+    fails(engine, lab)
+    cell = shell("%triton_validate softmax v1 -o verdict")
+    assert isinstance(cell.error, KernelFailure)
+    assert cell.error.value is lab.last is shell.shell.user_ns["verdict"]
+    assert "WRONG" in cell.shown()
+    assert "text/html" in cell.outputs[0]
+    assert cell.lines[0].startswith("✗ WRONG")
+    assert not any(".py" in line and "triton_magics" in line for line in cell.lines)
+
+
+def test_a_quiet_failure_still_fails_the_cell(shell: Shell, lab: Lab, engine: FakeEngine) -> None:
+    shell.write("v1")
+    fails(engine, lab)
+    cell = shell("%triton_validate softmax v1 -q")
+    assert isinstance(cell.error, KernelFailure)
+    assert cell.outputs == []
+
+
+def test_no_raise_lets_the_cell_pass_with_its_value(
+    shell: Shell, lab: Lab, engine: FakeEngine
+) -> None:
+    shell.write("v1")
+    fails(engine, lab)
+    cell = shell("x = %triton_validate softmax v1 --no-raise")
+    assert cell.error is None
+    assert shell.shell.user_ns["x"].status is Status.FAILED
+
+
+def test_one_wrong_version_of_all_fails_the_cell(
+    shell: Shell, lab: Lab, engine: FakeEngine
+) -> None:
+    for version in ("v1", "v2"):
+        shell.write(version)
+    fails(engine, lab, "v2")
+    cell = shell("%triton_validate softmax all")
+    assert isinstance(cell.error, KernelFailure)
+    assert [v.passed for v in cell.error.value.validations] == [True, False]
+
+
+@pytest.mark.parametrize("options", ["", "--no-raise"])
+def test_an_interrupt_shows_what_is_known_and_fails_the_cell(
+    shell: Shell, engine: FakeEngine, options: str
+) -> None:
+    shell.write("v1")
+    engine.answer = interrupts
+    cell = shell(f"%triton_validate softmax v1 {options}")
+    assert isinstance(cell.error, KernelFailure)
+    assert cell.error.value.status is Status.INTERRUPTED
+    assert "INTERRUPTED" in cell.shown()
+
+
+def test_an_interrupt_before_anything_is_known_is_one_line(
+    shell: Shell, engine: FakeEngine
+) -> None:
+    def interrupted(_job: object) -> Outcome:
+        raise KeyboardInterrupt
+
+    shell.write("v1")
+    engine.answer = interrupted
+    cell = shell("%triton_validate softmax v1")
+    assert type(cell.error) is KeyboardInterrupt
+    assert cell.lines == ["KeyboardInterrupt: stopped; nothing was recorded"]
+
+
+def test_a_step_out_of_order_is_noted_once(shell: Shell) -> None:
+    notes = [cell.shown() for cell in (shell.write("v1"), shell("%triton_validate softmax v1"))]
+    assert "softmax is at its start" in notes[0]
+    assert "softmax is at its start" not in notes[1]
+
+
+def test_strict_makes_a_step_out_of_order_an_error(shell: Shell) -> None:
+    shell("%config TritonMagics.strict = True")
+    assert type(shell.write("v1").error) is IllegalStep

@@ -1,0 +1,8 @@
+"""The IPython front end: magics, completion, static outputs, panels.
+
+What is loaded with `%load_ext` imports neither torch, triton, matplotlib nor ipywidgets.
+"""
+
+from triton_magics.notebook.extension import load, unload
+
+__all__ = ["load", "unload"]

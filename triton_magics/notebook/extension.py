@@ -1,0 +1,157 @@
+"""What `%load_ext` puts into a shell, and `%unload_ext` takes out of it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import triton_magics
+from triton_magics.config import Settings
+from triton_magics.errors import Unavailable, UnknownName, did_you_mean
+from triton_magics.notebook.completion import Completion
+from triton_magics.notebook.display import Display, said
+from triton_magics.notebook.jobs import Jobs
+from triton_magics.notebook.magics import forms, magic
+from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
+
+if TYPE_CHECKING:
+    from triton_magics.lab import Lab
+    from triton_magics.notebook.panels import Panel
+
+_MADE_WITH = ["workspace", "history"]  # what a Lab reads when it is made, and not again
+_loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
+
+
+def load(shell: Any) -> None:
+    """Puts the magics into a shell; a second time does nothing."""
+    if shell not in _loaded:
+        _loaded[shell] = Extension(shell)
+        _loaded[shell].load()
+
+
+def unload(shell: Any) -> None:
+    """Takes them out, with all that they started; where there are none, nothing."""
+    extension = _loaded.pop(shell, None)
+    if extension is not None:
+        extension.unload()
+
+
+class TritonMagics(Settings):
+    """What `%config TritonMagics` shows and sets."""
+
+    def update_config(self, config: Any) -> None:
+        """Takes what was set.
+
+        Raises:
+            UnknownName: no such setting.
+        """
+        known = self.trait_names(config=True)
+        for name in config.get(type(self).__name__, {}):
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise UnknownName(f"no setting {name!r}.{hint} Known: {', '.join(sorted(known))}")
+        super().update_config(config)
+
+
+class Extension:
+    """The magics of one shell, and all that goes with them.
+
+    Attributes:
+        settings: by `%config TritonMagics`.
+        display: how values are shown.
+        jobs: the calls of the Lab.
+        panels: those that are open; they are closed with the Lab that they show.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.settings = TritonMagics(parent=shell)
+        self.display = Display(shell)
+        self.jobs = Jobs()
+        self.panels: list[Panel] = []
+        self._forms = forms(self._open_panel)
+        self._completion = Completion(self._forms, self._known_lab)
+
+    def load(self) -> None:
+        """Registers everything; imports nothing heavy, starts nothing."""
+        triton_magics.configure(self.settings)
+        self.settings.observe(self._moved, _MADE_WITH)
+        self.shell.configurables.append(self.settings)
+        self.display.load()
+        self._completion.load(self.shell)
+        for name, form in self._forms.items():
+            self.shell.register_magic_function(magic(form, self), form.kind, name)
+
+    def unload(self) -> None:
+        """Takes everything out again; the Lab and its processes end."""
+        for name, form in self._forms.items():
+            self.shell.magics_manager.magics[form.kind].pop(name, None)
+        self._completion.unload(self.shell)
+        self.display.unload()
+        self.shell.configurables.remove(self.settings)
+        self._close_panels()
+        triton_magics.configure(None)
+
+    def perform(self, call: Callable[[Lab], Any], *, title: str, quiet: bool = False) -> Any:
+        """Calls the Lab from a cell: what a kernel prints, and how far it is, are seen meanwhile.
+
+        Raises:
+            KeyboardInterrupt: interrupted where nothing is known.
+            TritonMagicsError: as the Lab raises it.
+        """
+        lab = triton_magics.default_lab()
+        if quiet:
+            return self.jobs.call(lab, call)
+        try:
+            with ProgressLine(title, self._place()) as line:
+                return self.jobs.call(lab, call, hear=line.tell, say=_print)
+        finally:
+            for note in lab.notes():
+                self.display.show_bundle(said(note))
+
+    def _known_lab(self) -> Lab | None:
+        """The Lab, for who only wants to look: none is made where there is nothing to see."""
+        folder = Path(self.settings.workspace or ".").expanduser()
+        there = (folder / ".triton_magics").is_dir()
+        return triton_magics.default_lab() if there else triton_magics.open_lab()
+
+    def _place(self) -> InNotebook | InTerminal:
+        return InNotebook() if self.display.in_notebook else InTerminal(sys.stderr)
+
+    def _moved(self, _change: object) -> None:
+        """Another workspace is another Lab."""
+        self._close_panels()
+        triton_magics.close()
+
+    # -------------------------------------------------------------------------------- panels
+
+    def _open_panel(self, lab: Lab, asked: Namespace) -> Any:
+        if not self.display.in_notebook:
+            raise Unavailable(
+                f"a panel needs a notebook; %triton_status {asked.op} says the same in text"
+            )
+        try:
+            from triton_magics.notebook.panels import Panel
+        except ModuleNotFoundError as error:
+            if error.name != "ipywidgets":
+                raise
+            raise Unavailable(
+                "a panel needs ipywidgets: pip install 'triton-magics[lab]'"
+            ) from None
+        panel = Panel(lab, asked.op, self.jobs)
+        self.panels.append(panel)
+        return panel.widget
+
+    def _close_panels(self) -> None:
+        for panel in self.panels:
+            panel.close()
+        self.panels.clear()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

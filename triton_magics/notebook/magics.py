@@ -1,0 +1,165 @@
+"""Each verb as a magic: parse the line, call the Lab once, return the value."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from IPython.core.error import UsageError
+from IPython.core.magic import no_var_expand
+
+from triton_magics.errors import TritonMagicsError
+from triton_magics.notebook import tracebacks
+from triton_magics.notebook.help import Help
+from triton_magics.verbs import VERBS, Argument, BadLine, Parser, Verb, argument, failed
+
+if TYPE_CHECKING:
+    from triton_magics.notebook.extension import Extension
+
+Magic = Callable[..., object]
+_HELP = ("-h", "--help")
+_COMMON = (
+    argument("-o", "--out", metavar="NAME", help="keep the value in this variable"),
+    argument("-q", "--quiet", action="store_true", help="show nothing"),
+    argument(*_HELP, action="store_true", help="show this"),
+)
+_NO_RAISE = argument(
+    "--no-raise", action="store_true", help="show a failed verdict, but let the cell pass"
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A verb as a magic: what it takes, and the parser of that."""
+
+    verb: Verb
+    arguments: tuple[Argument, ...]
+    parser: Parser
+
+    @classmethod
+    def of(cls, verb: Verb) -> Form:
+        """With the options that every magic has."""
+        own = (*verb.arguments, *((_NO_RAISE,) if verb.judges else ()), *_COMMON)
+        return cls(verb, own, Parser(verb.sign, own))
+
+    @property
+    def kind(self) -> str:
+        """`line` or `cell`."""
+        return "cell" if self.verb.cell else "line"
+
+    @property
+    def help(self) -> Help:
+        """What `?`, `--help` and docs/magics.md show."""
+        return Help(self.verb, self.arguments)
+
+
+class Line(NamedTuple):
+    """What was typed: the arguments, and whether a `;` silences the value."""
+
+    text: str
+    silent: bool
+
+    @classmethod
+    def of(cls, typed: str, *, cell: bool) -> Line:
+        """Only a line magic may end in `;`."""
+        text = typed.strip()
+        if cell or not text.endswith(";"):
+            return cls(text, False)
+        return cls(text.rstrip("; "), True)
+
+
+def forms(open_panel: Callable[[Any, Namespace], Any]) -> dict[str, Form]:
+    """Every magic by its name, the panel included.
+
+    Args:
+        open_panel: makes the panel of an op; only a notebook has it.
+    """
+    panel = Verb(
+        name="panel",
+        magic="triton_panel",
+        arguments=VERBS["triton_op"].arguments,
+        call=open_panel,
+        cell=False,
+        judges=False,
+        help="Shows an op beside the code: its state, versions, plots, references and log.",
+        example="%triton_panel softmax",
+    )
+    return {verb.magic: Form.of(verb) for verb in (*VERBS.values(), panel)}
+
+
+def magic(form: Form, extension: Extension) -> Magic:
+    """The function that IPython calls for a magic.
+
+    Args:
+        form: the verb and its parser.
+        extension: where values are shown and kept.
+    """
+
+    # Without `@output_can_be_silenced`, whose tokenizer takes 257x1023 for a broken number.
+    @no_var_expand
+    def run(line: str, cell: str | None = None) -> object:
+        typed = Line.of(line, cell=form.verb.cell)
+        if not set(_HELP).isdisjoint(typed.text.split()):
+            extension.display.show_bundle(form.help.faces)
+            return None
+        asked = _parsed(form.parser, typed.text)
+        asked.cell, asked.cell_offset = cell, 1
+        asked.quiet = asked.quiet or typed.silent
+        return _shown(form.verb, extension, asked)
+
+    run.__name__ = form.verb.magic
+    run.__doc__ = form.help.text
+    return run
+
+
+def _parsed(parser: Parser, line: str) -> Namespace:
+    try:
+        asked = parser.parse_line(line)
+    except BadLine as error:
+        raise UsageError(str(error)) from None
+    if asked.out is not None and not asked.out.isidentifier():
+        raise UsageError(f"-o {asked.out}: that is no name of a variable")
+    return asked
+
+
+def _shown(verb: Verb, extension: Extension, asked: Namespace) -> object:
+    """The value, for IPython to show; a failed verdict is shown here, and raised."""
+    value = _value(verb, extension, asked)
+    if asked.out is not None:
+        extension.shell.user_ns[asked.out] = value
+    if verb.name == "template":
+        extension.shell.set_next_input(value.cell)
+    if not verb.judges or _passes(value, asked.no_raise):
+        return None if asked.quiet else value
+    if not asked.quiet:
+        extension.display.show(value)
+    raise tracebacks.failure(value)
+
+
+def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
+    try:
+        return extension.perform(
+            lambda lab: verb.call(lab, asked), title=_title(verb, asked), quiet=asked.quiet
+        )
+    except TritonMagicsError as error:
+        raise tracebacks.explained(error, cell_offset=int(verb.cell)) from None
+    except KeyboardInterrupt as interrupt:
+        lines = ["KeyboardInterrupt: stopped; nothing was recorded"]
+        raise tracebacks.told(interrupt, lines) from None
+
+
+def _title(verb: Verb, asked: Namespace) -> str:
+    """`validate softmax v2`."""
+    given = (getattr(asked, name, None) for name in ("op", "version"))
+    return " ".join([verb.name, *(str(name) for name in given if name)])
+
+
+def _passes(value: Any, no_raise: bool) -> bool:
+    """Whether the cell may pass; after an interrupt none does."""
+    from triton_magics.model import Status
+
+    if getattr(value, "status", None) is Status.INTERRUPTED:
+        return False
+    return no_raise or not failed(value)
