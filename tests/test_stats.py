@@ -1,0 +1,91 @@
+"""Samples in, summary and verdict out, with numbers worked by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from triton_magics import roofline, stats
+from triton_magics.stats import Interval
+
+
+@pytest.mark.parametrize(
+    ("percent", "expected"), [(0, 1), (25, 1.75), (50, 2.5), (95, 3.85), (100, 4)]
+)
+def test_a_percentile_is_linear_between_neighbours(percent: float, expected: float) -> None:
+    assert stats.percentile([4, 1, 3, 2], percent) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("samples", "percent"), [([], 50), ([1.0], 101), ([1.0], -1)])
+def test_a_percentile_of_nothing_or_outside_0_to_100_is_an_error(
+    samples: list[float], percent: float
+) -> None:
+    with pytest.raises(ValueError, match="percentile"):
+        stats.percentile(samples, percent)
+
+
+def test_a_paired_speedup_cancels_what_both_share() -> None:
+    drift = [1.0, 2.0, 1.5, 3.0, 1.1, 2.2, 1.7, 2.9, 1.3, 2.4]
+    made = stats.paired_speedup([10 * d for d in drift], [15 * d for d in drift])
+    assert made == pytest.approx((1.5, 1.5, 1.5))
+
+
+def test_a_paired_speedup_says_how_sure_it_is_and_the_same_each_time() -> None:
+    draw = random.Random(1)
+    ours = [10 * math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
+    theirs = [12 * math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
+    first = stats.paired_speedup(ours, theirs)
+    assert first == stats.paired_speedup(ours, theirs)
+    assert first.low < first.middle < first.high
+    assert 1.1 < first.low < 1.3
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [([1.0], [1.0, 2.0]), ([], [])])
+def test_rounds_that_are_no_pairs_are_an_error(ours: list[float], theirs: list[float]) -> None:
+    with pytest.raises(ValueError, match="paired"):
+        stats.paired_speedup(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (1.02, 1.10, "faster"),
+        (0.90, 0.98, "slower"),
+        (0.995, 1.005, "same"),
+        (1.005, 1.10, "undecided"),
+        (0.90, 1.005, "undecided"),
+        (1.0099, 1.2, "undecided"),
+        (1.0101, 1.2, "faster"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(low: float, high: float, verdict: str) -> None:
+    assert stats.verdict(Interval((low + high) / 2, low, high), 0.01) == verdict
+
+
+def test_identical_kernels_are_seldom_called_different() -> None:
+    """A/A by simulation: 1 % noise and a drift that both share, ten paired rounds."""
+    draw, wrong = random.Random(7), 0
+    for seed in range(200):
+        drift = [math.exp(draw.gauss(0, 0.02)) for _ in range(10)]
+        pairs = [[10 * d * math.exp(draw.gauss(0, 0.01)) for d in drift] for _ in range(2)]
+        made = stats.paired_speedup(*pairs, resamples=200, seed=seed)
+        wrong += stats.verdict(made, 0.01) in ("faster", "slower")
+    assert wrong <= 4
+
+
+def test_the_tick_of_a_clock_is_its_smallest_step() -> None:
+    assert stats.clock_tick_us([1.024, 3.072, 2.048, 1.024]) == pytest.approx(1.024)
+    assert stats.clock_tick_us([5.0, 5.0]) is None
+
+
+def test_rates_and_shares() -> None:
+    assert roofline.gbps(2 * 2**26, 33.55) == pytest.approx(4000.6, abs=1)
+    assert roofline.tflops(2 * 4096**3, 180.0) == pytest.approx(763.5, abs=1)
+    assert roofline.gbps(None, 1.0) is None
+    assert roofline.share_pct(4000, 4240) == pytest.approx(94.3, abs=0.1)
+    assert roofline.share_pct(4000, None) is None
+    assert roofline.launch_bound(2.0, 2.7)
+    assert not roofline.launch_bound(3.0, 2.7)
+    assert not roofline.launch_bound(0.1, None)

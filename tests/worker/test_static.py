@@ -1,0 +1,210 @@
+"""Occupancy, pretending, single calls, descriptions, locks, errors in words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.worker.harness import CPU, KERNELS, Recorder, version_of
+from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef, RunJob
+from triton_magics.model import RunResult, Status
+from triton_magics.worker import describe, run
+from triton_magics.worker.hints import hint_for
+from triton_magics.worker.load import UserFault, compile_cache
+from triton_magics.worker.lock import gpu_lock, lock_path
+from triton_magics.worker.occupancy import occupancy
+from triton_magics.worker.pretend import pretending
+
+
+@pytest.mark.parametrize(
+    ("registers", "num_warps", "shared", "percent", "limiter"),
+    [
+        (32, 8, 0, 100, "nothing"),
+        (34, 8, 0, 75, "registers"),
+        (255, 4, 0, 12.5, "registers"),
+        (32, 4, 100_000, 12.5, "shared memory"),
+        (32, 8, 245_760, 0, "shared memory"),
+        (32, 1, 0, 50, "blocks"),
+    ],
+)
+def test_occupancy_on_sm_90(
+    registers: int, num_warps: int, shared: int, percent: float, limiter: str
+) -> None:
+    made = occupancy(90, registers=registers, num_warps=num_warps, shared_bytes=shared)
+    assert made == (percent, limiter)
+
+
+def test_occupancy_of_an_unknown_target_is_not_guessed() -> None:
+    assert occupancy(42, registers=32, num_warps=4, shared_bytes=0) is None
+
+
+def test_while_we_pretend_a_cpu_tensor_passes_for_one_on_the_gpu() -> None:
+    x = torch.ones(3)
+    with pretending(CPU):
+        assert x.is_cuda
+        assert x.device.type == "cuda"
+        made = [
+            torch.empty(3, device="cuda"),
+            torch.zeros_like(x, device=x.device),
+            x.to("cuda:0"),
+            x.cuda(),
+        ]
+        assert torch.cuda.is_available()
+        assert torch.cuda.get_device_properties(0).multi_processor_count == 132
+        assert torch.cuda.get_device_capability() == (9, 0)
+    assert not x.is_cuda
+    assert [t.device.type for t in made] == ["cpu"] * 4
+    assert torch.cuda.is_available() is False
+
+
+def runs(**changes: object) -> RunResult:
+    path = KERNELS / "softmax_right.py"
+    given = {"op": OpRef(name="softmax"), "version": version_of(path, "softmax"), **changes}
+    answer, _ = run.run(RunJob(**given), Recorder())
+    assert isinstance(answer, RunResult)
+    return answer
+
+
+def test_a_run_shows_shape_dtype_and_range_of_both_calls() -> None:
+    made = runs(shape=(7, 13))
+    (out,) = made.outputs
+    assert (out.shape, out.dtype, out.n_nan) == ((7, 13), "float32", 0)
+    assert out.mean == pytest.approx(1 / 13)
+    assert out.min is not None
+    assert 0 < out.min < 1 / 13
+    assert made.first_call_ms is not None
+    assert made.second_call_ms is not None
+
+
+def test_a_run_takes_an_expression_for_its_inputs() -> None:
+    made = runs(inputs="torch.zeros(2, 4, device='cuda')")
+    assert made.outputs[0].shape == (2, 4)
+    assert (made.outputs[0].min, made.outputs[0].max) == (0.25, 0.25)
+    with pytest.raises(UserFault, match="--inputs: NameError"):
+        runs(inputs="torsch.zeros(2)")
+
+
+def test_a_run_that_raises_says_where() -> None:
+    path = KERNELS / "divides_by_zero.py"
+    answer, _ = run.run(
+        RunJob(op=OpRef(name="softmax"), version=version_of(path, "softmax")), Recorder()
+    )
+    assert isinstance(answer, RunResult)
+    assert answer.status is Status.RUNTIME_ERROR
+    assert answer.error is not None
+    assert "1 // 0" in str(answer.error.code)
+
+
+OWN = '''\
+"""Twice x."""
+import torch
+
+SIZES = {"small": (8,), "medium": (16,), "large": (32,)}
+SHAPES = ((3,), (7,))
+
+def make_inputs(shape, dtype, device, generator):
+    return torch.randn(shape, dtype=dtype, device=device, generator=generator)
+
+def reference(x):
+    return 2 * x
+'''
+
+
+def described(tmp_path: Path, source: str) -> OpDescription:
+    path = tmp_path / "reference.py"
+    path.write_text(source)
+    answer, _ = describe.run(DescribeJob(op=OpRef(name="twice", path=str(path))), Recorder())
+    assert isinstance(answer, OpDescription)
+    return answer
+
+
+def test_an_own_op_says_what_it_declares(tmp_path: Path) -> None:
+    made = described(tmp_path, OWN)
+    assert made.sizes["large"] == (32,)
+    assert made.dtypes == ("float32",)
+    assert (made.signature, made.outputs, made.doc) == ("(x)", ("[3] float32",), "Twice x.")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("return 2 * x", "raise KeyError('lost')", "the reference failed on 3 float32: KeyError"),
+        ("return 2 * x", "pass", "the reference returns nothing"),
+        ("return 2 * x", "return x + torch.rand(())", "two answers for the same inputs"),
+        ("return 2 * x", ("return 2 * x.float().half().float() if x.dtype != torch.float64 "
+         "else x.no_such"), "must also work in float64"),
+        ("def reference", "def preference", "reference"),
+    ],
+)  # fmt: skip
+def test_a_reference_that_can_not_be_used_is_the_users_to_mend(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    with pytest.raises(UserFault, match=words):
+        described(tmp_path, OWN.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("arange's range must be a power of 2", "next_power_of_2"),
+        ("CUDA error: an illegal memory access was encountered", "masks"),
+        ("out of resource: shared memory, Required: 300000", "smaller blocks"),
+        ("nothing known", None),
+    ],
+)
+def test_common_messages_have_a_hint(message: str, hint: str | None) -> None:
+    found = hint_for(message)
+    assert found is None if hint is None else hint in str(found)
+
+
+HOLD = """
+import sys
+from triton_magics.worker.lock import gpu_lock
+with gpu_lock(sys.argv[1], alone=True, what="timing softmax", waiting=print):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_gpu_that_another_process_times_on_is_waited_for_and_the_holder_named() -> None:
+    uuid = f"test-{os.getpid()}"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, uuid], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdin is not None
+    try:
+        assert holder.stdout.readline().strip() == "held"
+        told: list[str] = []
+
+        def waiting(sentence: str) -> None:
+            told.append(sentence)
+            holder.stdin.close()
+
+        with gpu_lock(uuid, alone=False, what="validating", waiting=waiting):
+            assert holder.wait(10) == 0
+        assert f"held by process {holder.pid}, timing softmax" in told[0]
+    finally:
+        holder.kill()
+        holder.stdout.close()
+        lock_path(uuid).unlink()
+
+
+def test_a_compiled_entry_is_published_whole_and_given_to_the_next_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = version_of(KERNELS / "sum_right.py", "sum")
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
+    for child in ("first", "second"):
+        monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / child))
+        with compile_cache((ref,)):
+            entry = tmp_path / child / "HASH"
+            if child == "first":
+                entry.mkdir()
+                (entry / "kernel.cubin").write_bytes(b"code")
+            assert (entry / "kernel.cubin").read_bytes() == b"code"
