@@ -1,0 +1,289 @@
+"""A real Jupyter kernel: one whole pass, failing cells, an interrupt, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+REPOSITORY = Path(__file__).parents[2]
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x_ptr, out_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, tl.where(x < 0, 0.0, x), mask=mask)
+
+
+def triton_relu(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n = out.numel()
+    relu_kernel[(triton.cdiv(n, 1024),)](x, out, n, BLOCK_SIZE=1024)
+    return out
+"""
+NEVER_ENDS = "import time\n\n\ndef triton_gelu(x):\n    print('here I am')\n    time.sleep(600)\n"
+
+
+Watcher = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Reply:
+    """What a cell gave: its status, and its outputs in order."""
+
+    status: str
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The contents of the outputs of one kind."""
+        return [o["content"] for o in self.outputs if o["msg_type"] == kind]
+
+    @property
+    def text(self) -> str:
+        """The cell's result as plain text."""
+        return "".join(o["data"]["text/plain"] for o in self.of("execute_result"))
+
+    @property
+    def kinds(self) -> list[str]:
+        """`execute_result`, `display_data`, ... as they came."""
+        return [o["msg_type"] for o in self.outputs]
+
+    @property
+    def stdout(self) -> str:
+        """What was printed."""
+        return "".join(o["text"] for o in self.of("stream"))
+
+
+@dataclass
+class Kernel:
+    """A kernel that runs cells one by one."""
+
+    manager: KernelManager
+    client: BlockingKernelClient
+    folder: Path
+
+    def __call__(
+        self, code: str, *, watch: Callable[[dict[str, Any]], None] | None = None
+    ) -> Reply:
+        reply = Reply("")
+
+        def keep(message: dict[str, Any]) -> None:
+            if message["msg_type"] not in ("status", "execute_input"):
+                reply.outputs.append(message)
+                if watch:
+                    watch(message)
+
+        answer = self.client.execute_interactive(code, timeout=120, output_hook=keep)
+        reply.status = answer["content"]["status"]
+        return reply
+
+    def interrupt(self) -> None:
+        """As the manager does it, which can't be asked while it waits for a cell."""
+        os.killpg(os.getpgid(self.manager.provisioner.pid), signal.SIGINT)
+
+    def complete(self, code: str) -> dict[str, Any]:
+        return self.client.complete(code, len(code), reply=True, timeout=30)["content"]
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    folder = tmp_path_factory.mktemp("notebook")
+    manager, client = start_new_kernel(cwd=str(folder), extra_arguments=["--log-level=ERROR"])
+    try:
+        made = Kernel(manager, client, folder)
+        made(f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})")
+        yield made
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def loaded(kernel: Kernel) -> Kernel:
+    """A kernel with the magics; the interpreter spends little on a validation."""
+    loading = kernel(
+        "import time; _started = time.perf_counter()\n"
+        "%load_ext triton_magics\n"
+        "_load_s = time.perf_counter() - _started\n"
+        "_heavy = {'torch', 'triton', 'matplotlib', 'ipywidgets'} & set(sys.modules)"
+    )
+    assert (loading.status, loading.outputs) == ("ok", [])
+    kernel("%config TritonMagics.validate_budget_s = 4.0")
+    kernel("%config TritonMagics.device = 'interpreter'")
+    return kernel
+
+
+@pytest.fixture(scope="module")
+def written(loaded: Kernel) -> Reply:
+    """The op's page was shown, and its first version written."""
+    assert loaded("%triton_op relu").status == "ok"
+    return loaded(f"%%triton_kernel relu v1 --technique 'one block per program'{KERNEL}")
+
+
+@pytest.fixture(scope="module")
+def validated(loaded: Kernel, written: Reply) -> Reply:
+    return loaded("%triton_validate relu v1 --quick")
+
+
+def test_loading_takes_a_moment_and_imports_nothing_heavy(loaded: Kernel) -> None:
+    assert loaded("_heavy").text == "set()"
+    assert float(loaded("_load_s").text) < 0.2
+
+
+def test_a_kernel_is_saved_and_compiled(loaded: Kernel, written: Reply) -> None:
+    assert written.status == "ok"
+    assert "✓ relu v1_baseline saved" in written.text
+    assert "registers" in written.text
+    module = loaded.folder / "kernels" / "relu" / "v1_baseline.py"
+    assert module.read_text().endswith(KERNEL.lstrip("\n"))
+
+
+def test_it_is_validated(validated: Reply) -> None:
+    assert validated.status == "ok"
+    assert validated.text.startswith("✓ RIGHT (interpreter)  relu v1")
+
+
+def test_it_is_timed_and_the_picture_follows_the_table(loaded: Kernel, validated: Reply) -> None:
+    reply = loaded("%triton_bench relu --sizes small --runs 1")
+    assert reply.status == "ok"
+    assert [k for k in reply.kinds if k != "update_display_data"][-2:] == [
+        "execute_result",
+        "display_data",
+    ]
+    assert "TIMED (interpreter)" in reply.text
+    figure = reply.of("display_data")[-1]["data"]
+    assert figure["image/png"]
+    assert f'<img alt="{figure["text/plain"]}"' in figure["text/html"]
+
+
+def test_its_state_is_told(loaded: Kernel, validated: Reply) -> None:
+    text = loaded("%triton_status relu").text
+    assert "1 of 3 versions written" in text
+    assert "✓ right (interpreter)" in text
+
+
+def test_its_log_is_written_for_review(loaded: Kernel, validated: Reply) -> None:
+    assert loaded("%triton_log relu").status == "ok"
+    notebook = json.loads((loaded.folder / "logs" / "relu_log.ipynb").read_text())
+    assert notebook["nbformat"] == 4
+
+
+def test_no_torch_has_come_into_the_notebooks_process(loaded: Kernel, validated: Reply) -> None:
+    assert loaded("sorted({'torch', 'triton'} & set(sys.modules))").text == "[]"
+
+
+# ------------------------------------------------------------------------------- failing cells
+
+
+def test_a_kernel_that_does_not_compile_fails_its_cell_at_its_line(loaded: Kernel) -> None:
+    broken = KERNEL.replace("tl.where(x < 0, 0.0, x)", "tl.nosuch(x)")
+    reply = loaded(f"%%triton_kernel relu v2{broken}")
+    assert reply.status == "error"
+    (error,) = reply.of("error")
+    shown = "\n".join(error["traceback"])
+    line = 1 + broken.splitlines().index("    tl.store(out_ptr + offsets, tl.nosuch(x), mask=mask)")
+    assert error["ename"] == "KernelFailure"
+    assert f"cell line {line} · kernels/relu/v2_tiling.py:" in shown
+    assert "tl.nosuch" in shown
+    assert "triton_magics/" not in shown
+    assert "Traceback" not in shown
+
+
+def test_what_the_user_can_mend_is_one_line(loaded: Kernel) -> None:
+    reply = loaded("%triton_validate relu v9")
+    (error,) = reply.of("error")
+    assert error["ename"] == "UnknownVersion"
+    assert len(error["traceback"]) == 1
+
+
+def test_a_line_that_does_not_fit_fails_its_cell(loaded: Kernel) -> None:
+    reply = loaded("%triton_bench relu --sizs small")
+    assert reply.status == "error"
+    assert "UsageError: unrecognized arguments: --sizs" in reply.stdout
+
+
+def test_an_interrupt_ends_a_job_within_a_second(loaded: Kernel) -> None:
+    loaded("%triton_op gelu")
+    loaded(f"%%triton_kernel gelu v1 --no-compile\n{NEVER_ENDS}")
+    sent: list[float] = []
+
+    def interrupt_once_it_runs(message: dict[str, Any]) -> None:
+        if "here I am" in message["content"].get("text", "") and not sent:
+            sent.append(time.monotonic())
+            loaded.interrupt()
+
+    reply = loaded("%triton_run gelu v1", watch=interrupt_once_it_runs)
+    assert time.monotonic() - sent[0] < 1.0
+    assert reply.status == "error"
+    (error,) = reply.of("error")
+    assert error["evalue"].startswith("! INTERRUPTED")
+    assert "KeyboardInterrupt" not in "".join(error["traceback"])
+
+
+def test_the_job_after_an_interrupt_works(loaded: Kernel, validated: Reply) -> None:
+    assert loaded("%triton_run relu v1 --shape 7").text.startswith("✓ RAN")
+
+
+def test_a_slow_job_says_how_far_it_is(loaded: Kernel) -> None:
+    loaded(f"%%triton_kernel gelu v2 --no-compile\n{NEVER_ENDS}")
+    reply = loaded("%triton_run gelu v2 --timeout 3")
+    assert reply.status == "error"
+    line, *_ = reply.of("display_data")
+    assert line["data"]["text/plain"].startswith("run gelu v2 · ")
+    updates = reply.of("update_display_data")
+    assert {u["transient"]["display_id"] for u in updates} == {line["transient"]["display_id"]}
+    assert "ended after" in updates[-1]["data"]["text/plain"]
+
+
+# ---------------------------------------------------------------------------------- completion
+
+
+def test_options_are_completed_and_nothing_else(loaded: Kernel) -> None:
+    reply = loaded.complete("%triton_best relu --")
+    assert reply["matches"] == ["--now", "--out", "--quiet", "--help"]
+    assert (reply["cursor_start"], reply["cursor_end"]) == (18, 20)
+
+
+def test_versions_are_completed(loaded: Kernel, written: Reply) -> None:
+    assert loaded.complete("%triton_inspect relu v")["matches"] == ["v1", "v2"]
+
+
+def test_python_in_a_cell_of_ours_is_completed_as_ever(loaded: Kernel) -> None:
+    reply = loaded.complete("%%triton_kernel relu v3\nimport os\nos.getcw")
+    assert {"getcwd", "getcwdb"} <= set(reply["matches"])
+
+
+# -------------------------------------------------------------------------------------- panels
+
+
+def test_a_panel_is_a_widget_and_its_buttons_leave_static_results(
+    loaded: Kernel, validated: Reply
+) -> None:
+    reply = loaded("panel = %triton_panel relu\npanel")
+    (result,) = reply.of("execute_result")
+    assert "application/vnd.jupyter.widget-view+json" in result["data"]
+
+
+def test_unloading_ends_every_process(loaded: Kernel, validated: Reply) -> None:
+    children = "import os; open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read().split()"
+    assert loaded(children.split("; ", maxsplit=1)[0]).status == "ok"
+    assert loaded(children.split("; ")[1]).text != "[]"
+    assert loaded("%unload_ext triton_magics").status == "ok"
+    assert loaded(children.split("; ")[1]).text == "[]"
+    assert loaded("%load_ext triton_magics").status == "ok"
