@@ -1,6 +1,6 @@
 """Runs the quickstart notebook headless, says how far it is, and shows what it made.
 
-    python scripts/demo.py --into demo
+python scripts/demo.py --into demo
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def execute(folder: Path) -> Path:
         notebook,
         timeout=600,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
         store_widget_state=False,
@@ -67,12 +68,14 @@ def execute(folder: Path) -> Path:
 
 
 def output_of(path: Path, magic: str) -> str:
-    """The plain text that the first cell with a magic shows."""
+    """The longest plain text that the first cell with a magic shows: its table."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.source.startswith(magic):
-            texts = [o.data["text/plain"] for o in cell.outputs if "text/plain" in o.get("data", {})]
-            return texts[0] if texts else ""
+            texts = [
+                o.data["text/plain"] for o in cell.outputs if "text/plain" in o.get("data", {})
+            ]
+            return max(texts, key=len, default="")
     return ""
 
 

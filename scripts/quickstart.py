@@ -79,6 +79,10 @@ powers of two, transposed and strided layouts, large and tiny values, NaN and in
 dtype. Memory around every tensor is poisoned, so that a forgotten mask shows. Once more with every
 Triton launch taken out, to prove that the kernels did the work."""
 
+TIME = """\
+And how fast? A first look; section 6 compares all versions with each other. (The budget keeps the
+CPU's interpreter short; a GPU needs a fraction of a second.)"""
+
 TILING = """\
 ## 3. v2: tiles, and a mistake
 
@@ -280,8 +284,9 @@ offline. `%triton_panel softmax` shows the same state live, beside the code."""
 def cells() -> list[tuple[str, str]]:
     """Kind and text of every cell."""
 
-    def kernel(version: str, source: str) -> tuple[str, str]:
-        return ("code", f"%%triton_kernel softmax {version}\n{source}".rstrip())
+    def kernel(version: str, technique: str, source: str) -> tuple[str, str]:
+        line = f'%%triton_kernel softmax {version} --technique "{technique}"'
+        return ("code", f"{line}\n{source}".rstrip())
 
     repaired = V2_WRONG.replace(
         "s = s + tl.sum(tl.exp(x - m_new), axis=0)",
@@ -293,23 +298,27 @@ def cells() -> list[tuple[str, str]]:
         ("markdown", LOOK),
         ("code", "%triton_op softmax"),
         ("markdown", BASELINE),
-        kernel("v1", V1),
+        kernel("v1", "one program, one row", V1),
         ("markdown", RUN),
         ("code", "%triton_run softmax v1"),
         ("markdown", VALIDATE),
         ("code", "%triton_validate softmax v1"),
+        ("markdown", TIME),
+        ("code", "%triton_bench softmax v1 --budget 10"),
         ("markdown", TILING),
-        kernel("v2", V2_WRONG),
+        kernel("v2", "tiles with a running maximum and sum", V2_WRONG),
         ("markdown", WRONG),
         ("code", "%triton_validate softmax v2 --no-raise"),
         ("markdown", REPAIR),
-        kernel("v2", repaired),
+        kernel("v2", "tiles with a running maximum and sum", repaired),
         ("code", "%triton_validate softmax v2"),
+        ("code", "%triton_bench softmax v2 --budget 10"),
         ("markdown", SHORT),
-        kernel("v3", V3),
+        kernel("v3", "several short rows a program", V3),
         ("code", "%triton_validate softmax v3"),
+        ("code", "%triton_bench softmax v3 --budget 10"),
         ("markdown", BOTH),
-        kernel("v4", V4),
+        kernel("v4", "rows a program and warps by row length", V4),
         ("code", "%triton_validate softmax v4"),
         ("markdown", BENCH),
         ("code", "%triton_bench softmax"),

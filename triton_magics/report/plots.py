@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 DPI = 110
 _COLUMN = 0.56  # where the words begin, as a share of a panel's width
+_LABEL = 0.19  # of a panel's width: what a tick's label takes
 _LEFT, _RIGHT = 0.16, 1.3  # margins of a panel, as shares of the range of its marks
 _INK, _GREY, _FAINT = "#222222", "#6b6b6b", "#e4e4e4"
 _STYLE = {
@@ -184,7 +185,10 @@ def _name_rows(axes: Axes, versions: Sequence[str]) -> None:
 
 
 def _places(axes: Axes) -> list[float]:
-    """Round numbers under the marks, four at most."""
+    """Round numbers under the marks, four at most, with room for their labels."""
+    import math
+    from itertools import pairwise
+
     low, right = axes.get_xlim()
     high = low * (right / low) ** (_COLUMN - 0.03)
     found: list[float] = []
@@ -197,7 +201,8 @@ def _places(axes: Axes) -> list[float]:
     ):
         places = [s * 10.0**power for power in range(-3, 12, every) for s in steps]
         found = [p for p in places if low <= p <= high]
-        if len(found) <= 4:
+        room = [math.log(b / a) / math.log(right / low) for a, b in pairwise(found)]
+        if len(found) <= 4 and min(room, default=1.0) >= _LABEL:
             break
     return found
 

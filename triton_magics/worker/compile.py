@@ -118,10 +118,11 @@ def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
         except LoadError as raised:
             error = explain(raised, job.version)
         except Exception as raised:  # noqa: BLE001 (whatever the version raises is its result)
-            error = explain(raised, job.version)
-            if error.kind not in _COMPILER and "ptxas" not in error.message:
-                refused = raised_in(raised, job.version.path)
-                error, note = None, _why_not_ahead(error, refused)
+            told = explain(raised, job.version)
+            if told.kind in _COMPILER or "ptxas" in told.message:
+                error = told
+            else:
+                note = _why_not_ahead(told, raised_in(raised, job.version.path))
     update = {
         "status": Status.COMPILE_ERROR if error else Status.PASSED,
         "error": error,

@@ -115,7 +115,8 @@ def raised_in(error: BaseException, path: str) -> bool:
 
 def _compile_place(error: BaseException, module: ModuleType | None) -> tuple[int, int] | None:
     """File line and 1-based column of a Triton CompilationError, which counts from the `def`."""
-    source, node = getattr(error, "src", None), getattr(error, "node", None)
+    source: Any = getattr(error, "src", None)
+    node: Any = getattr(error, "node", None)
     if module is None or source is None or not hasattr(node, "lineno"):
         return None
     for value in vars(module).values():

@@ -1,0 +1,156 @@
+"""Writes docs/magics.md and docs/api.md from the parsers and the Lab's own docstrings.
+
+python scripts/reference.py            write them
+python scripts/reference.py --check    end with 1 where they are out of date
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import triton_magics
+from triton_magics.lab import Lab
+from triton_magics.notebook.extension import TritonMagics
+from triton_magics.notebook.magics import forms
+
+DOCS = Path(__file__).parents[1] / "docs"
+_MODULE = ("default_lab", "use", "configure", "close", "show")
+_PROPERTIES = ("last", "path", "settings")
+
+
+def magics_page() -> str:
+    """Every magic with its arguments, and every setting."""
+    parts = [_MAGICS_HEAD]
+    for form in forms(lambda _lab, _asked: None).values():
+        parts += [f"## `{form.verb.sign}`", form.help.markdown.rstrip()]
+    parts += ["## Settings", _SETTINGS_HEAD, _settings_table()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _settings_table() -> str:
+    traits = TritonMagics.class_traits(config=True)
+    rows = [
+        f"| `{name}` | `{trait.default()!r}` | {trait.help} |"
+        for name, trait in sorted(traits.items())
+    ]
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def api_page() -> str:
+    """Every public method of a Lab, and what the module adds."""
+    parts = [_API_HEAD]
+    parts += ["## `Lab`", _entry(Lab, "triton_magics.Lab")]
+    parts += [_entry(member, f"Lab.{name}") for name, member in _methods(Lab)]
+    parts += ["## The module"]
+    parts += [_entry(getattr(triton_magics, name), f"triton_magics.{name}") for name in _MODULE]
+    return "\n\n".join(parts) + "\n"
+
+
+def _methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
+    for name, member in vars(cls).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            yield name, member
+
+
+def _entry(member: Callable[..., object], name: str) -> str:
+    """A heading, the signature, and the docstring as it stands in the code."""
+    signature = inspect.signature(member)
+    own = [p for p in signature.parameters.values() if p.name != "self"]
+    shown = str(signature.replace(parameters=own)).replace("'", "").replace(", *, ", ", *, ")
+    text = inspect.cleandoc(member.__doc__ or "")
+    return (
+        f"### `{name}`\n\n```python\n{_wrapped(name.split('.')[-1] + shown)}\n```\n\n{_prose(text)}"
+    )
+
+
+def _wrapped(signature: str) -> str:
+    """One argument a line where it would be too long."""
+    if len(signature) <= 88:
+        return signature
+    head, _, rest = signature.partition("(")
+    inside, _, result = rest.rpartition(")")
+    return f"{head}(\n    " + ",\n    ".join(_split(inside)) + f",\n){result}"
+
+
+def _split(arguments: str) -> list[str]:
+    """At the commas that are in no bracket."""
+    found, depth = [""], 0
+    for sign in arguments:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [argument.strip() for argument in found]
+
+
+def _prose(docstring: str) -> str:
+    """Google's sections as Markdown: `Args:` and its likes become lists."""
+    lines: list[str] = []
+    for line in docstring.splitlines():
+        if line.endswith(":") and line[:-1] in ("Args", "Returns", "Raises", "Attributes"):
+            lines += [f"**{line[:-1]}**", ""]
+        elif line.startswith("    ") and not line.startswith("     "):
+            lines.append(f"- {line.strip()}")
+        else:
+            lines.append(f"  {line.strip()}" if line.startswith("     ") else line)
+    return "\n".join(lines).rstrip()
+
+
+PAGES: dict[str, Callable[[], str]] = {"magics.md": magics_page, "api.md": api_page}
+
+_MAGICS_HEAD = """# Magics
+
+`%load_ext triton_magics` gives a notebook these. Each asks one method of `Lab` ([api](api.md)) and
+returns its value: `x = %triton_bench softmax` works, as do `-o NAME`, `-q` and, on a line magic, a
+`;` at the end. A failed verdict fails the cell, unless `--no-raise`. `--help` shows what is below.
+
+This page is written by `scripts/reference.py`; change the code, not the page."""
+
+_SETTINGS_HEAD = (
+    "`%config TritonMagics` lists them with their values, `%config TritonMagics.strict = True` sets "
+    "one; in plain Python, `Lab(settings=Settings(strict=True))`."
+)
+
+_API_HEAD = """# Python API
+
+Everything that a magic does, a call does:
+
+```python
+import triton_magics as tm
+
+tm.write("softmax", "v1", open("v1.py").read())
+tm.show(tm.validate("softmax", "v1"))
+tm.show(tm.bench("softmax"))
+```
+
+The functions `tm.op`, `tm.write`, `tm.run`, `tm.validate`, ... are the methods of one default `Lab`,
+in a notebook that of the magics. A verb returns a value, a failed kernel is its status; what the
+caller can mend is raised as a `UserError`.
+
+This page is written by `scripts/reference.py`; change the code, not the page."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes the pages, or says which are out of date."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args(argv).check
+    stale = [name for name, page in PAGES.items() if _read(DOCS / name) != page()]
+    for name in stale:
+        if not check:
+            (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+        sys.stdout.write(f"{'out of date' if check else 'written'}: docs/{name}\n")
+    return int(check and bool(stale))
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
