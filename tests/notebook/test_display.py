@@ -94,6 +94,11 @@ def test_a_picture_is_shown_once(in_notebook: Shell) -> None:
     assert in_notebook("1 + 1").outputs == [{"text/plain": "2"}]
 
 
+def test_what_a_debugger_looks_at_has_no_picture_in_the_next_cell(in_notebook: Shell) -> None:
+    in_notebook.shell.display_formatter.format(report_values.benchmark())
+    assert in_notebook("1 + 1").outputs == [{"text/plain": "2"}]
+
+
 def test_what_is_not_shown_has_no_picture(in_notebook: Shell) -> None:
     in_notebook.shell.user_ns["value"] = report_values.benchmark()
     assert in_notebook("other = value").outputs == []

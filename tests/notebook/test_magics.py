@@ -286,6 +286,16 @@ def test_a_syntax_error_names_the_line_of_the_cell(shell: Shell) -> None:
     assert cell.lines == ["BadKernelSource: cell line 3: invalid syntax: def f(:"]
 
 
+@pytest.mark.parametrize(
+    ("above", "offset"), [("", 1), ("\n\n", 3), ("%%time\n", 2), ("%%capture\n\n", 3)]
+)
+def test_lines_are_counted_as_the_cells_editor_does(
+    shell: Shell, lab: Lab, above: str, offset: int
+) -> None:
+    shell(f"{above}%%triton_kernel softmax v1 --no-compile\n{KERNEL}")
+    assert lab.source("softmax", "v1").cell_offset == offset
+
+
 def test_a_fault_of_our_own_is_told_without_our_frames(shell: Shell, engine: FakeEngine) -> None:
     def dies(_job: object) -> Outcome:
         raise WorkerError("no worker can be started")
@@ -364,6 +374,21 @@ def test_an_interrupt_before_anything_is_known_is_one_line(
     cell = shell("%triton_validate softmax v1")
     assert type(cell.error) is KeyboardInterrupt
     assert cell.lines == ["KeyboardInterrupt: stopped; nothing was recorded"]
+
+
+def test_an_interrupt_between_two_versions_is_no_verdict(
+    shell: Shell, lab: Lab, engine: FakeEngine
+) -> None:
+    def interrupted(_job: object) -> Outcome:
+        raise KeyboardInterrupt
+
+    shell.write("v1")
+    shell.write("v2")
+    lab.on_change.append(lambda _: setattr(engine, "answer", interrupted))
+    cell = shell("%triton_validate softmax all")
+    assert isinstance(lab.last, Validation)
+    assert lab.last.passed
+    assert type(cell.error) is KeyboardInterrupt
 
 
 def test_a_step_out_of_order_is_noted_once(shell: Shell) -> None:

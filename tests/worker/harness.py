@@ -73,11 +73,13 @@ def job_for(path: Path, **changes: object) -> ValidateJob:
     return ValidateJob(**given)
 
 
-def run_cases(path: Path, *cases: Case, **changes: object) -> list[CaseResult]:
+def run_cases(
+    path: Path, *cases: Case, device: torch.device = CPU, **changes: object
+) -> list[CaseResult]:
     """The given cases of a kernel's file, one after the other."""
     job = job_for(path, **changes)
     subject = validate.Subject(
-        ops.load(job.op.name), load_version(job.version), job, CPU, path.read_text()
+        ops.load(job.op.name), load_version(job.version), job, device, path.read_text()
     )
     return [validate.run_case(subject, case)[0] for case in cases]
 
@@ -87,3 +89,21 @@ def validated(path: Path, **changes: object) -> Validation:
     answer, _ = validate.run(job_for(path, **changes), Recorder())
     assert isinstance(answer, Validation), answer
     return answer
+
+
+def cases_for(op: str) -> tuple[Case, ...]:
+    """Few, small and hostile."""
+    shape = (33, 29, 45) if op == "matmul" else (7, 13)
+    wide = (5, 65, 80) if op == "matmul" else (2, 1025)
+    made = [
+        Case(shape=shape, dtype="float32", seed=1),
+        Case(shape=wide, dtype="float32", seed=2),
+        Case(shape=shape, dtype="float32", layout="transposed", seed=3),
+        Case(shape=shape, dtype="float32", regime="x10", seed=4),
+        Case(shape=shape, dtype="float16", seed=5),
+    ]
+    if op not in ("matmul", "sum", "layer_norm"):
+        made.append(Case(shape=shape, dtype="float32", regime="large", seed=6))
+    if op == "layer_norm":
+        made.append(Case(shape=shape, dtype="float32", regime="mean_heavy", seed=7))
+    return tuple(made)

@@ -6,29 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.worker.harness import KERNELS, run_cases, told
-from triton_magics.model import Case, CaseStatus
+from tests.worker.harness import KERNELS, cases_for, run_cases, told
+from triton_magics.model import CaseStatus
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is an input here
 FILES = sorted(KERNELS.glob("*.py"))
-
-
-def cases_for(op: str) -> tuple[Case, ...]:
-    """Few, small and hostile."""
-    shape = (33, 29, 45) if op == "matmul" else (7, 13)
-    wide = (5, 65, 80) if op == "matmul" else (2, 1025)
-    made = [
-        Case(shape=shape, dtype="float32", seed=1),
-        Case(shape=wide, dtype="float32", seed=2),
-        Case(shape=shape, dtype="float32", layout="transposed", seed=3),
-        Case(shape=shape, dtype="float32", regime="x10", seed=4),
-        Case(shape=shape, dtype="float16", seed=5),
-    ]
-    if op not in ("matmul", "sum", "layer_norm"):
-        made.append(Case(shape=shape, dtype="float32", regime="large", seed=6))
-    if op == "layer_norm":
-        made.append(Case(shape=shape, dtype="float32", regime="mean_heavy", seed=7))
-    return tuple(made)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)

@@ -1,0 +1,137 @@
+"""The loop of a developer: a new version written, validated quickly and benchmarked.
+
+On a GPU beside two plain ways: a cold `python` per evaluation, and a warm one with
+`triton.testing.do_bench`. Without a GPU only what the front end adds to the worker's time.
+
+    python tests/benchmarks/loop.py [--json PATH]
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from common import report
+
+from triton_magics import report as rendering
+from triton_magics.lab import Lab
+
+KERNEL = Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py"
+REPEATS = 5
+PLAIN = """
+import sys, time
+start = time.perf_counter()
+import torch, triton, importlib.util
+spec = importlib.util.spec_from_file_location("version", sys.argv[1])
+module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)
+def evaluate():
+    for n in (256, 1024, 4096):
+        x = torch.randn(n, n, device="cuda")
+        assert torch.allclose(module.triton_softmax(x), torch.softmax(x, -1), atol=1e-5)
+        triton.testing.do_bench(lambda: module.triton_softmax(x))
+        triton.testing.do_bench(lambda: torch.softmax(x, -1))
+evaluate()
+first = time.perf_counter() - start
+start = time.perf_counter(); evaluate()
+print(first, time.perf_counter() - start)
+"""
+
+
+def variant(i: int) -> str:
+    """A softmax that was never compiled before."""
+    return KERNEL.read_text().replace(
+        "tl.exp(x", f"(1.0 + {i + time.time() % 1:.9f}e-30) * tl.exp(x"
+    )
+
+
+def wait_for_standby(lab: Lab) -> None:
+    """Until a warm worker is there, as it is while a person writes."""
+    deadline = time.monotonic() + 120
+    while not lab.engine_state().standby_ready and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def once(lab: Lab, i: int) -> dict[str, float]:
+    """Seconds of each step, and what of it was not the worker's."""
+    marks = [time.perf_counter()]
+    written = lab.write("softmax", f"v{i + 1}_loop", variant(i))
+    rendering.bundle(written)
+    marks.append(time.perf_counter())
+    validation: Any = lab.validate("softmax", f"v{i + 1}", plan="quick")
+    rendering.bundle(validation)
+    marks.append(time.perf_counter())
+    benchmark = lab.bench("softmax", f"v{i + 1}", budget=5.0)
+    rendering.bundle(benchmark)
+    marks.append(time.perf_counter())
+    assert validation.passed, validation
+    assert benchmark.passed, benchmark
+    steps = [b - a for a, b in itertools.pairwise(marks)]
+    return {
+        "write": steps[0],
+        "validate": steps[1],
+        "bench": steps[2],
+        "all": sum(steps),
+        "front end, validate": steps[1] - validation.duration_s,
+        "front end, bench": steps[2] - benchmark.duration_s,
+    }
+
+
+def plain() -> tuple[float, float]:
+    """Seconds of a cold process and of a second evaluation in it."""
+    told = subprocess.run(
+        [sys.executable, "-c", PLAIN, str(KERNEL)], capture_output=True, text=True, check=True
+    )
+    first, second = told.stdout.split()
+    return float(first), float(second)
+
+
+def main() -> None:
+    """Prints the table."""
+    with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
+        lab.op("softmax")
+        runs = []
+        for i in range(REPEATS + 1):
+            wait_for_standby(lab)
+            time.sleep(1.0)
+            runs.append(once(lab, i))
+        kind = lab.engine_state().device
+        on_gpu = lab.engine_state().device_kind == "gpu"
+    runs = runs[1:]  # the first measures the machine
+    rows = [
+        {
+            "what": name,
+            "median s": statistics.median(r[name] for r in runs),
+            "min s": min(r[name] for r in runs),
+        }
+        for name in runs[0]
+    ]
+    if on_gpu:
+        cold, warm = zip(*[plain() for _ in range(3)], strict=True)
+        rows.append(
+            {
+                "what": "a cold python each, do_bench",
+                "median s": statistics.median(cold),
+                "min s": min(cold),
+            }
+        )
+        rows.append(
+            {
+                "what": "a warm python, do_bench",
+                "median s": statistics.median(warm),
+                "min s": min(warm),
+            }
+        )
+    whole = rows[3]["median s"]
+    for row in rows:
+        row["of the loop"] = row["median s"] / whole
+    report(f"Write, validate --quick, bench on {kind}", rows, repeats=REPEATS)
+
+
+if __name__ == "__main__":
+    main()
