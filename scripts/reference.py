@@ -15,26 +15,30 @@ from pathlib import Path
 import triton_magics
 from triton_magics.lab import Lab
 from triton_magics.notebook.extension import TritonMagics
+from triton_magics.notebook.help import Help
 from triton_magics.notebook.magics import forms
+from triton_magics.verbs import VERBS
 
 DOCS = Path(__file__).parents[1] / "docs"
 _MODULE = ("default_lab", "use", "configure", "close", "show")
-_PROPERTIES = ("last", "path", "settings")
 
 
 def magics_page() -> str:
-    """Every magic with its arguments, and every setting."""
+    """Every magic with its arguments, every setting, and the commands."""
     parts = [_MAGICS_HEAD]
     for form in forms(lambda _lab, _asked: None).values():
-        parts += [f"## `{form.verb.sign}`", form.help.markdown.rstrip()]
+        own = Help(form.verb, form.verb.arguments)  # those of every magic are said once, above
+        parts += [f"## `{form.verb.sign}`", own.markdown.rstrip()]
     parts += ["## Settings", _SETTINGS_HEAD, _settings_table()]
+    commands = ", ".join(f"`{verb.name}`" for verb in VERBS.values())
+    parts += ["## In a terminal", _CLI_HEAD.format(commands=commands)]
     return "\n\n".join(parts) + "\n"
 
 
 def _settings_table() -> str:
     traits = TritonMagics.class_traits(config=True)
     rows = [
-        f"| `{name}` | `{trait.default()!r}` | {trait.help} |"
+        f"| `{name}` | `{trait.default()!r}` | {trait.help.replace('<', '&lt;')} |"
         for name, trait in sorted(traits.items())
     ]
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
@@ -56,15 +60,27 @@ def _methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
             yield name, member
 
 
+class _Bare(str):
+    """An annotation that is shown as it is written, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def _entry(member: Callable[..., object], name: str) -> str:
     """A heading, the signature, and the docstring as it stands in the code."""
     signature = inspect.signature(member)
-    own = [p for p in signature.parameters.values() if p.name != "self"]
-    shown = str(signature.replace(parameters=own)).replace("'", "").replace(", *, ", ", *, ")
-    text = inspect.cleandoc(member.__doc__ or "")
-    return (
-        f"### `{name}`\n\n```python\n{_wrapped(name.split('.')[-1] + shown)}\n```\n\n{_prose(text)}"
-    )
+    own = [
+        p.replace(annotation=_Bare(p.annotation))
+        for p in signature.parameters.values()
+        if p.name != "self"
+    ]
+    shown = signature.replace(parameters=own, return_annotation=_Bare(signature.return_annotation))
+    call = _wrapped(f"{name.rpartition('.')[2]}{shown}")
+    text = _prose(inspect.cleandoc(member.__doc__ or ""))
+    return f"### `{name}`\n\n```python\n{call}\n```\n\n{text}"
 
 
 def _wrapped(signature: str) -> str:
@@ -106,15 +122,24 @@ PAGES: dict[str, Callable[[], str]] = {"magics.md": magics_page, "api.md": api_p
 _MAGICS_HEAD = """# Magics
 
 `%load_ext triton_magics` gives a notebook these. Each asks one method of `Lab` ([api](api.md)) and
-returns its value: `x = %triton_bench softmax` works, as do `-o NAME`, `-q` and, on a line magic, a
-`;` at the end. A failed verdict fails the cell, unless `--no-raise`. `--help` shows what is below.
+returns its value, so that `x = %triton_bench softmax` works. Every one also takes
+
+- `-o NAME`, which keeps the value in a variable;
+- `-q`, which shows nothing; on a line magic a `;` at the end does the same;
+- `--help`, which shows what is below;
+- where it judges a kernel, `--no-raise`: a failed verdict is shown, and the cell passes all the same.
 
 This page is written by `scripts/reference.py`; change the code, not the page."""
 
-_SETTINGS_HEAD = (
-    "`%config TritonMagics` lists them with their values, `%config TritonMagics.strict = True` sets "
-    "one; in plain Python, `Lab(settings=Settings(strict=True))`."
-)
+_SETTINGS_HEAD = """`%config TritonMagics` lists them with their values, `%config TritonMagics.strict = True`
+sets one; in plain Python, `Lab(settings=Settings(strict=True))`."""
+
+_CLI_HEAD = """`triton-magics quickstart DIR` copies the notebooks to begin with. The verbs are commands with
+the same arguments: {commands}. Those that take a cell in a notebook take a file, or `-` for the
+pipe. `--workspace DIR` names the folder of `kernels/` and `logs/`; `--json` prints the value as JSON.
+
+It ends with 0 where all is well, 1 after a verdict that is not `passed`, 2 where you can mend it,
+3 where a part of this program failed, 130 when interrupted."""
 
 _API_HEAD = """# Python API
 
