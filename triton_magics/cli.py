@@ -108,7 +108,7 @@ def _value(verb: Verb, lab: Lab, asked: argparse.Namespace) -> Value:
     try:
         return verb.call(lab, asked)
     except KeyboardInterrupt:
-        if lab.last is None:
+        if lab.last is None or getattr(lab.last, "status", None) != "interrupted":
             raise
         return lab.last
     finally:

@@ -287,7 +287,7 @@ def test_a_syntax_error_names_the_line_of_the_cell(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("above", "offset"), [("", 1), ("\n\n", 3), ("%%time\n", 2), ("%%capture\n\n", 3)]
+    ("above", "offset"), [("", 1), ("\n\n", 3), ("%%time\n", 2), ("\n%%time\n\n", 4)]
 )
 def test_lines_are_counted_as_the_cells_editor_does(
     shell: Shell, lab: Lab, above: str, offset: int

@@ -95,11 +95,16 @@ def _figure(png: bytes, alt: str) -> dict[str, str]:
 
 
 class Display:
-    """Shows values in one shell: formatters while it is loaded, pictures after their tables."""
+    """Shows values in one shell: formatters while it is loaded, pictures after their tables.
+
+    Attributes:
+        cell: the text of the cell that runs, as it stands in its editor.
+    """
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._waiting: list[object] = []
+        self.cell = ""
 
     @property
     def in_notebook(self) -> bool:
@@ -110,12 +115,14 @@ class Display:
         """Registers the formatter, and the pictures that follow what it has shown."""
         formatter = self._shell.display_formatter.mimebundle_formatter
         formatter.for_type_by_name(*_VALUE, self._formatted)
+        self._shell.events.register("pre_run_cell", self._before_cell)
         self._shell.events.register("post_run_cell", self._after_cell)
 
     def unload(self) -> None:
         """Takes both away."""
         formatter = self._shell.display_formatter.mimebundle_formatter
         formatter.pop(".".join(_VALUE), None)
+        self._shell.events.unregister("pre_run_cell", self._before_cell)
         self._shell.events.unregister("post_run_cell", self._after_cell)
 
     def show(self, value: object) -> None:
@@ -134,6 +141,11 @@ class Display:
     def _formatted(self, value: object) -> dict[str, str] | None:
         self._waiting.append(value)
         return bundle(value) or None
+
+    def _before_cell(self, info: Any) -> None:
+        """What a debugger looked at between two cells has no place in either."""
+        self._waiting = []
+        self.cell = info.raw_cell or ""
 
     def _after_cell(self, _result: object) -> None:
         self._pictures()

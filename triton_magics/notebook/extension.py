@@ -115,8 +115,10 @@ class Extension:
 
     def _known_lab(self) -> Lab | None:
         """The Lab, for who only wants to look: none is made where there is nothing to see."""
+        from triton_magics.workspace.files import STORE
+
         folder = Path(self.settings.workspace or ".").expanduser()
-        there = (folder / ".triton_magics").is_dir()
+        there = (folder / STORE).is_dir()
         return triton_magics.default_lab() if there else triton_magics.open_lab()
 
     def _place(self) -> InNotebook | InTerminal:

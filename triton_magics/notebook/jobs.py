@@ -55,7 +55,7 @@ class Jobs:
         try:
             return call(lab)
         except KeyboardInterrupt:
-            if lab.last is before:
+            if lab.last is before or getattr(lab.last, "status", None) != "interrupted":
                 raise
             return lab.last
         finally:

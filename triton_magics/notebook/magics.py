@@ -105,13 +105,19 @@ def magic(form: Form, extension: Extension) -> Magic:
             extension.display.show_bundle(form.help.faces)
             return None
         asked = _parsed(form.parser, typed.text)
-        asked.cell, asked.cell_offset = cell, 1
+        asked.cell, asked.cell_offset = cell, _lines_above(form.verb.sign, extension.display.cell)
         asked.quiet = asked.quiet or typed.silent
         return _shown(form.verb, extension, asked)
 
     run.__name__ = form.verb.magic
     run.__doc__ = form.help.text
     return run
+
+
+def _lines_above(sign: str, cell: str) -> int:
+    """Lines of the cell before its source: the magic's, and blank ones or `%%time` above it."""
+    starts = (n for n, line in enumerate(cell.splitlines(), 1) if line.lstrip().startswith(sign))
+    return next(starts, 1)
 
 
 def _parsed(parser: Parser, line: str) -> Namespace:
@@ -144,7 +150,8 @@ def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
             lambda lab: verb.call(lab, asked), title=_title(verb, asked), quiet=asked.quiet
         )
     except TritonMagicsError as error:
-        raise tracebacks.explained(error, cell_offset=int(verb.cell)) from None
+        offset = asked.cell_offset if verb.cell else 0
+        raise tracebacks.explained(error, cell_offset=offset) from None
     except KeyboardInterrupt as interrupt:
         lines = ["KeyboardInterrupt: stopped; nothing was recorded"]
         raise tracebacks.told(interrupt, lines) from None
