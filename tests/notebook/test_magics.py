@@ -62,6 +62,12 @@ def test_quiet_and_a_semicolon_show_nothing_but_do_the_work(
     assert isinstance(lab.last, Validation)
 
 
+def test_an_open_bracket_is_a_word_like_any_other(shell: Shell) -> None:
+    cell = shell("%triton_ref tl.dot(")
+    assert cell.error is None
+    assert cell.value.query == "tl.dot("
+
+
 def test_a_semicolon_silences_a_line_with_a_shape_too(shell: Shell, engine: FakeEngine) -> None:
     shell.write("v1")
     cell = shell("%triton_validate softmax v1 --shape 257x1023;")

@@ -97,7 +97,7 @@ def magic(form: Form, extension: Extension) -> Magic:
         extension: where values are shown and kept.
     """
 
-    # Without `@output_can_be_silenced`, whose tokenizer takes 257x1023 for a broken number.
+    # Not `@output_can_be_silenced`: after the work is done its tokenizer fails at `tl.dot(`.
     @no_var_expand
     def run(line: str, cell: str | None = None) -> object:
         typed = Line.of(line, cell=form.verb.cell)
