@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: demo test full lab check format clean types lint layers
+.PHONY: install demo test full lab check notebooks format clean types lint layers
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,6 +38,12 @@ test: install  ## the whole test suite; GPU tests skip themselves without a GPU
 
 full: install  ## with the tests that take long
 	$(BIN)/python -m pytest
+
+notebooks: install  ## write and execute the shipped notebooks where they are
+	rm -rf notebooks/kernels notebooks/logs notebooks/.triton_magics
+	$(BIN)/python scripts/quickstart.py
+	$(BIN)/python scripts/demo.py --into notebooks
+	rm -rf notebooks/.triton_magics
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -30,7 +30,7 @@ class Narrator:
         """A cell starts; text cells are passed over."""
         self._cell_begun = time.monotonic()
         if cell.cell_type == "code":
-            first = cell.source.splitlines()[0]
+            first = cell.source.splitlines()[0].partition(" --technique")[0]
             print(f"[{cell_index + 1:2}/{self.n_cells}] {first:<52}", end="", flush=True)
 
     def ends(self, cell: nbformat.NotebookNode, cell_index: int, **_: object) -> None:
@@ -68,15 +68,11 @@ def execute(folder: Path) -> Path:
 
 
 def output_of(path: Path, magic: str) -> str:
-    """The longest plain text that the first cell with a magic shows: its table."""
+    """The longest plain text that the last cell with a magic shows: its table."""
     notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and cell.source.startswith(magic):
-            texts = [
-                o.data["text/plain"] for o in cell.outputs if "text/plain" in o.get("data", {})
-            ]
-            return max(texts, key=len, default="")
-    return ""
+    cells = [c for c in notebook.cells if c.cell_type == "code" and c.source.startswith(magic)]
+    shown = [o.get("data", {}).get("text/plain", "") for o in cells[-1].outputs] if cells else []
+    return max(shown, key=len, default="")
 
 
 def main() -> int:

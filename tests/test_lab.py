@@ -190,6 +190,13 @@ def test_export_writes_the_log_in_four_forms(lab: Lab, tmp_path: Path) -> None:
     assert all(Path(p).stat().st_size > 500 for p in made.paths)
 
 
+def test_a_benchmark_carries_the_badges_of_its_validations_and_no_others(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1", plan="quick")
+    assert lab.bench("softmax").badges == ("v1: quick",)
+    assert lab.bench("softmax").badges == ("v1: quick",)
+
+
 # ------------------------------------------------------------------------- what is not finished
 
 
@@ -198,8 +205,9 @@ def lost(status: str, **more: object) -> Outcome:
     planned = tuple(CaseResult(case=c, status=CaseStatus.NOT_RUN, reason="-") for c in cases)
     done = CaseResult(case=cases[0], status=CaseStatus.PASSED, error_share=0.1)
     given = {
-        "status": status, "planned": planned, "cases": (done,), "stage": f"validating {cases[1].label}",
-        "environment": environment("gpu"), "detail": "no answer in 20 s", **more,
+        "status": status, "planned": planned, "cases": (done,),
+        "stage": f"validating {cases[1].label}", "environment": environment("gpu"),
+        "detail": "no answer in 20 s", **more,
     }  # fmt: skip
     return Outcome(**given)
 

@@ -315,11 +315,12 @@ class Desk:
 
     def badges(self, op: str, sources: Sequence[KernelSource]) -> tuple[str, ...]:
         """What the validations of timed versions carry on: loosened tolerances, quick plans."""
-        states = {v.version: v for v in self.workspace.versions(op)}
+        verdicts = [(s, self.workspace.latest_validation(op, s.version)) for s in sources]
         return tuple(
-            f"{short(s.version)}: {badge}"
-            for s in sources
-            for badge in (states[s.version].badges if s.version in states else ())
+            f"{short(source.version)}: {badge}"
+            for source, verdict in verdicts
+            if verdict
+            for badge in verdict.badges
         )
 
     # -- recording

@@ -84,6 +84,7 @@ def _import(name: str, path: Path) -> ModuleType:
         raise UserFault(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    sys.dont_write_bytecode = True  # a version is loaded once here; no __pycache__ beside it
     try:
         spec.loader.exec_module(module)
     except BaseException as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from triton_magics.model import (
     EngineState,
     Export,
@@ -223,8 +225,9 @@ def export_view(value: Export) -> Document:
     )
     written = tuple(f"{kind}: {code(path)}" for kind, path in files if path)
     note = (Line(value.note, "warn"),) if value.note else ()
+    folder = PurePath(value.workspace).name or value.workspace  # no paths of a machine in a record
     return (
-        Line(f"{value.op}: log written to {code(value.workspace)}", "good", "EXPORTED"),
+        Line(f"{value.op}: log written in {code(folder)}", "good", "EXPORTED"),
         Items(written),
         *note,
         following(f"open `{value.notebook}`, or send it for review"),
