@@ -138,6 +138,7 @@ def test_an_own_op_says_what_it_declares(tmp_path: Path) -> None:
         ("return 2 * x", "return x + torch.rand(())", "two answers for the same inputs"),
         ("return 2 * x", ("return 2 * x.float().half().float() if x.dtype != torch.float64 "
          "else x.no_such"), "must also work in float64"),
+        ("return 2 * x", "return (2 * x.float()).to(x.dtype)", "computes in float32 even where"),
         ("def reference", "def preference", "reference"),
     ],
 )  # fmt: skip

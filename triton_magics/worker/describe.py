@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import torch
 
@@ -65,11 +66,34 @@ def _try_out(op: ops.Op, case: Case) -> tuple[tuple[str, ...], int | None]:
     return forms, int(op.flops(*inputs)) if op.flops else None
 
 
-def _check_float64(op: ops.Op, inputs: tuple[object, ...]) -> None:
+def _check_float64(op: ops.Op, inputs: tuple[Any, ...]) -> None:
+    """The oracle is the reference in float64: it must take that, and must not round it away."""
+    fine = tuple(_between_floats(x) for x in upcast(inputs))
     try:
-        op.reference(*upcast(inputs))
+        exact = outputs_of(op.reference(*fine))
     except Exception as error:
         raise UserFault(
             f"{op.name}: the reference must also work in float64, where the right answer is "
             f"computed; it raised {type(error).__name__}: {error}"
         ) from error
+    rounded = outputs_of(op.reference(*(_rounded(x) for x in fine)))
+    moves = [not torch.equal(a, b) for a, b in zip(exact, rounded, strict=True)]
+    if op.check is None and exact[0].dtype.is_floating_point and not any(moves):
+        raise UserFault(
+            f"{op.name}: the reference computes in float32 even where its inputs are float64, so "
+            "it can't be the oracle; write x.to(torch.promote_types(x.dtype, torch.float32)) "
+            "instead of x.float()"
+        )
+
+
+def _between_floats(x: Any) -> Any:
+    """Floating values that float32 does not have."""
+    return x * (1 + 1e-9) if _floating(x) else x
+
+
+def _rounded(x: Any) -> Any:
+    return x.float().double() if _floating(x) else x
+
+
+def _floating(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.dtype.is_floating_point
