@@ -10,7 +10,7 @@ from typing import Any
 
 from triton_magics import knowledge, workflow
 from triton_magics.config import Settings
-from triton_magics.engine import Engine, Outcome
+from triton_magics.engine import Engine, Outcome, gpu
 from triton_magics.engine.protocol import (
     CompileJob,
     DescribeJob,
@@ -217,6 +217,11 @@ class Desk:
         """
         if self.engine.missing:
             raise Unavailable(self.engine.missing)
+        if self.settings.device == "gpu" and gpu.detect() != "gpu":
+            raise Unavailable(
+                "no NVIDIA GPU that this torch can use was found, and device = 'gpu' asks for one; "
+                "%config TritonMagics.device = 'auto' takes Triton's interpreter instead"
+            )
         return self.engine.run(
             job, key=key, on_progress=self.on_progress, on_output=self.on_output, timeout_s=timeout
         )
