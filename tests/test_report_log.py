@@ -28,7 +28,8 @@ from triton_magics.report.blocks import Heading
 from triton_magics.report.checklist import checklist
 from triton_magics.report.log_input import for_log, relative
 from triton_magics.report.log_phases import changed_lines, title
-from triton_magics.report.notebook import cell_id, kernel_cell
+from triton_magics.report.notebook import cell_id
+from triton_magics.report.replay import Parameters, bench_line, kernel_cell
 
 EMPTY = LogInput(facts=rv.FACTS, state=rv.op_state(0))
 
@@ -134,7 +135,9 @@ def test_benchmarks_are_never_mixed() -> None:
     assert [len(b.versions) for b in both.benchmarks] == [2, 1]
     assert markdown_log(both).count("| Kernel | Small |") == 2
     assert list(cells_of(both))[-5:-2] == ["softmax-bench", "softmax-bench-2", "softmax-choice"]
-    assert source_of(cells_of(both)["softmax-bench-2"]) == "%triton_bench softmax v1"
+    assert source_of(cells_of(both)["softmax-bench-2"]) == (
+        "%triton_bench softmax v1 --sizes {sizes} --runs {runs}"
+    )
 
 
 def test_interpreter_times_have_no_speedup_in_the_log() -> None:
@@ -228,15 +231,49 @@ def test_the_notebook_is_valid_and_the_same_every_time() -> None:
 
 def test_the_notebook_can_be_run_from_the_top() -> None:
     code = [source_of(c) for c in cells_of(rv.log_input(2)).values() if c["cell_type"] == "code"]
+    technique = "--technique 'no optimisation'"
     assert code == [
-        "%load_ext triton_magics\n%triton_op softmax -q",
-        "%%triton_kernel softmax v1 --no-raise\n" + rv.BROKEN,
-        "%%triton_kernel softmax v1\n" + rv.SOURCE,
-        "%triton_validate softmax v1",
-        "%%triton_kernel softmax v2\n" + rv.SOURCES["v2_tiling"],
-        "%triton_validate softmax v2",
-        "%triton_bench softmax",
+        (
+            'plan = "full"  # of the validations: full, or quick (fewer cases)\n'
+            'sizes = "small,medium,large"  # that are timed\n'
+            "runs = 10  # timed runs at each size\n"
+            "budget_s = 20  # seconds for a validation, where there is no GPU"
+        ),
+        (
+            "%load_ext triton_magics\n"
+            "%config TritonMagics.validate_budget_s = budget_s\n"
+            "%triton_op softmax -q"
+        ),
+        f"%%triton_kernel softmax v1 {technique} --no-raise\n" + rv.BROKEN,
+        "%triton_validate softmax v1 --plan {plan} --seed 83114 --no-raise",
+        f"%%triton_kernel softmax v1 {technique}\n" + rv.SOURCE,
+        "%triton_validate softmax v1 --plan {plan} --seed 83114",
+        "%%triton_kernel softmax v2 --technique Tiling\n" + rv.SOURCES["v2_tiling"],
+        "%triton_validate softmax v2 --plan {plan} --seed 83114",
+        "%triton_bench softmax --sizes {sizes} --runs {runs}",
     ]
+
+
+def test_a_log_says_what_was_done_otherwise_than_its_parameters_say() -> None:
+    given = rv.log_input(2)
+    options = ("--dtype float16", "--rtol 0.01", "--shape 7x13")
+    odd = rv.validation("v2_tiling", sha256=rv.sha256(rv.SOURCES["v2_tiling"]), plan="quick")
+    odd = odd.model_copy(update={"options": options})
+    second = dataclasses.replace(given.versions[1], validations=(odd,))
+    cells = cells_of(dataclasses.replace(given, versions=(given.versions[0], second)))
+    assert source_of(cells["softmax-v2-validate"]) == (
+        "%triton_validate softmax v2 --plan quick --seed 83114 " + " ".join(options)
+    )
+
+
+def test_a_benchmark_is_told_with_all_that_it_was_asked() -> None:
+    value = rv.benchmark(1, sizes=("small",), runs=3, dtype="float16", cold=False)
+    value = value.model_copy(update={"providers": (*value.providers, "torch.compile")})
+    asked = Parameters("full", "small", 10, 20.0)
+    assert bench_line(value, rv.log_input(2), asked) == (
+        "%triton_bench softmax v1 --sizes {sizes} --runs 3 --dtype float16 "
+        "--against torch.compile --hot"
+    )
 
 
 def test_an_own_op_brings_its_reference_along() -> None:
@@ -252,14 +289,14 @@ def test_another_version_only_inserts_cells_outside_the_tagged_ones() -> None:
     changed = {i for i in two if two[i] != three[i]}
     assert changed
     for cell in changed:
-        assert set(two[cell]["metadata"]["tags"]) <= {"summary", "measurement"}
+        assert "summary" in two[cell]["metadata"]["tags"]
 
 
 def test_a_failed_attempt_is_explained_before_its_cell() -> None:
     ids = list(cells_of(rv.log_input(1)))
     at = ids.index("softmax-v1-attempt-1-code")
     assert ids[at - 1] == "softmax-v1-attempt-1-why"
-    assert ids[at + 1] == "softmax-v1-code"
+    assert ids[at + 1 : at + 3] == ["softmax-v1-attempt-1-validate", "softmax-v1-code"]
 
 
 def test_a_version_that_failed_does_not_stop_run_all() -> None:

@@ -55,6 +55,21 @@ def _fastest(timed: dict[str, float], benchmark: Benchmark) -> Choice:
     return Choice(version, figures)
 
 
+def validate_options(
+    dtypes: Sequence[str] | None,
+    rtol: float | None,
+    atol: float | None,
+    shapes: Sequence[tuple[int, ...]],
+) -> tuple[str, ...]:
+    """What a validation was asked beside its plan and seed, as one types it."""
+    tolerances = (("--rtol", rtol), ("--atol", atol))
+    return (
+        *((f"--dtype {','.join(dtypes)}",) if dtypes else ()),
+        *(f"{flag} {value:g}" for flag, value in tolerances if value is not None),
+        *(f"--shape {'x'.join(map(str, shape))}" for shape in shapes),
+    )
+
+
 def facts_of_own_op(name: str, told: OpDescription) -> OpFacts:
     """What there is to know of a user's own op, from its file and one call of its reference."""
     first_line = told.doc.strip().splitlines()[0] if told.doc.strip() else f"{name}{told.signature}"

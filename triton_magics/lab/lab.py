@@ -27,7 +27,7 @@ from triton_magics.errors import (
     did_you_mean,
 )
 from triton_magics.lab import log, outcomes
-from triton_magics.lab.defaults import facts_of_own_op, ranked
+from triton_magics.lab.defaults import facts_of_own_op, ranked, validate_options
 from triton_magics.lab.desk import Desk, nothing_written
 from triton_magics.model import (
     SIZES,
@@ -363,7 +363,10 @@ class Lab:
             compile_s=self.settings.compile_s,
         )
         outcome = self._desk.do(job, source.sha256, timeout)
-        made_one = self._desk.with_context(outcomes.validation(outcome, job), source)
+        made_one = outcomes.validation(outcome, job).model_copy(
+            update={"options": validate_options(dtypes, rtol, atol, shapes)}
+        )
+        made_one = self._desk.with_context(made_one, source)
         self._desk.record(source.op, "validated", made_one, source=source)
         return self._end(made_one)
 
@@ -499,7 +502,10 @@ class Lab:
         """Writes the op's log as a notebook, Markdown and HTML; returns their paths."""
         name = self._desk.canonical(op)
         gathered = log.gather(
-            self._desk.workspace, self._desk.facts_of(name), self._desk.state(name)
+            self._desk.workspace,
+            self._desk.facts_of(name),
+            self._desk.state(name),
+            budget_s=self.settings.validate_budget_s,
         )
         made = log.write(self._desk.workspace, name, gathered)
         self._desk.changed(name)

@@ -19,7 +19,9 @@ from triton_magics.model import (
 from triton_magics.workspace import Workspace
 
 
-def gather(workspace: Workspace, facts: OpFacts, state: OpState) -> report.LogInput:
+def gather(
+    workspace: Workspace, facts: OpFacts, state: OpState, *, budget_s: float
+) -> report.LogInput:
     """Everything that the log of an op is made from."""
     op = facts.name
     events = tuple(workspace.events(op))
@@ -34,6 +36,7 @@ def gather(workspace: Workspace, facts: OpFacts, state: OpState) -> report.LogIn
         notes=tuple(_note(e) for e in events if e.verb in ("forced", "reset")),
         export_command=f"%triton_log {op}",
         reference=workspace.reference_path(op).read_text() if facts.own else None,
+        budget_s=budget_s,
     )
 
 

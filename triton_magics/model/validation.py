@@ -87,7 +87,10 @@ class CaseResult(Value):
 
 
 class Validation(Value):
-    """Whether a version is right: every planned case and how it ended."""
+    """Whether a version is right: every planned case and how it ended.
+
+    `options`: what was asked beside plan and seed, as one types it: `--dtype float32`.
+    """
 
     kind: Literal["validation"] = "validation"
     op: str
@@ -97,6 +100,7 @@ class Validation(Value):
     status: Status
     plan: str
     seed: int
+    options: tuple[str, ...] = ()
     dtypes: tuple[str, ...]
     cases: tuple[CaseResult, ...] = ()
     environment: Environment | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 Magic = Callable[..., object]
 _HELP = ("-h", "--help")
+_VARIABLE = re.compile(r"(?<!\S)(--[\w-]+ +)\{([^\W\d]\w*)\}(?!\S)")  # --plan {plan}
 _COMMON = (
     argument("-o", "--out", metavar="NAME", help="keep the value in this variable"),
     argument("-q", "--quiet", action="store_true", help="show nothing"),
@@ -104,7 +107,7 @@ def magic(form: Form, extension: Extension) -> Magic:
         if not set(_HELP).isdisjoint(typed.text.split()):
             extension.display.show_bundle(form.help.faces)
             return None
-        asked = _parsed(form.parser, typed.text)
+        asked = _parsed(form.parser, _filled(typed.text, extension.shell.user_ns))
         asked.cell, asked.cell_offset = cell, _lines_above(form.verb.sign, extension.display.cell)
         asked.quiet = asked.quiet or typed.silent
         return _shown(form.verb, extension, asked)
@@ -118,6 +121,21 @@ def _lines_above(sign: str, cell: str) -> int:
     """Lines of the cell before its source: the magic's, and blank ones or `%%time` above it."""
     starts = (n for n, line in enumerate(cell.splitlines(), 1) if line.lstrip().startswith(sign))
     return next(starts, 1)
+
+
+def _filled(line: str, variables: Mapping[str, Any]) -> str:
+    """The line with the value of each `{variable}` that an option is given; all else stays.
+
+    Raises:
+        UsageError: there is no such variable.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[2] not in variables:
+            raise UsageError(f"{found[0]}: there is no variable {found[2]}")
+        return found[1] + shlex.quote(str(variables[found[2]]))
+
+    return _VARIABLE.sub(value, line)
 
 
 def _parsed(parser: Parser, line: str) -> Namespace:

@@ -81,6 +81,7 @@ class LogInput:
         notes: forced steps and resets, each with its reason.
         export_command: what writes this log again.
         reference: the cell of the user's own op, so that the notebook can be run.
+        budget_s: what the interpreter may spend on a validation, where the log is run again.
     """
 
     facts: OpFacts
@@ -92,6 +93,7 @@ class LogInput:
     notes: tuple[str, ...] = ()
     export_command: str = ""
     reference: str | None = None
+    budget_s: float = 20.0
 
     @property
     def op(self) -> str:

@@ -1,7 +1,7 @@
 """The development log as a notebook that a reviewer reads and a colleague runs.
 
 The same input gives the same bytes. Cell ids say op, version and role, so that another version only
-inserts cells; what has to change then is tagged `summary` or `measurement`.
+inserts cells; what has to change then is tagged `summary`. The lines that run it are in `replay`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from triton_magics.errors import ExportError
-from triton_magics.model import (
-    Benchmark,
-    KernelSource,
-    Status,
-    Validation,
-    Written,
-    short,
-    version_name,
-)
+from triton_magics.model import Benchmark, KernelSource, Status, Validation, Written, short
 from triton_magics.report import log_phases as phases
 from triton_magics.report.blocks import Document
 from triton_magics.report.checklist import checklist_part
@@ -29,6 +21,13 @@ from triton_magics.report.log_correctness import correctness
 from triton_magics.report.log_input import cleaned
 from triton_magics.report.plots import finding, png, speedup_plot
 from triton_magics.report.render import to_markdown
+from triton_magics.report.replay import (
+    Parameters,
+    bench_line,
+    kernel_cell,
+    setup_cell,
+    validate_line,
+)
 from triton_magics.report.views import bundle
 
 if TYPE_CHECKING:
@@ -89,59 +88,56 @@ def _check(notebook: NotebookNode) -> None:
 
 
 def _cells(given: LogInput) -> Iterator[NotebookNode]:
-    op = given.op
-    yield _markdown(op, "summary", phases.summary(given), tag="summary")
-    yield _code(op, "setup", f"%load_ext triton_magics\n%triton_op {op} -q")
+    op, asked = given.op, Parameters.of(given)
+    yield _markdown(op, "summary", phases.summary(given), "summary")
+    yield _code(op, "parameters", asked.cell, [], "parameters", "summary")
+    yield _code(op, "setup", setup_cell(op))
     if given.reference:
         yield _code(op, "reference", f"%%triton_reference {op}\n{given.reference}")
     yield _markdown(op, "research", phases.research(given))
     yield _markdown(op, "kernels", (phases.KERNELS,))
     for version in given.versions:
-        yield from _version_cells(given, version)
-    yield _markdown(op, "correctness", correctness(given), tag="summary")
-    yield _markdown(op, "speed", (phases.SPEED, *phases.stale_lines(given)), tag="summary")
-    yield from _benchmark_cells(given)
-    yield _markdown(op, "choice", phases.selection(given), tag="summary")
-    yield _markdown(op, "environment", phases.environment(given), tag="summary")
-    yield _markdown(op, "checklist", checklist_part(given), tag="summary")
+        yield from _version_cells(given, version, asked)
+    yield _markdown(op, "correctness", correctness(given), "summary")
+    yield _markdown(op, "speed", (phases.SPEED, *phases.stale_lines(given)), "summary")
+    yield from _benchmark_cells(given, asked)
+    yield _markdown(op, "choice", phases.selection(given), "summary")
+    yield _markdown(op, "environment", phases.environment(given), "summary")
+    yield _markdown(op, "checklist", checklist_part(given), "summary")
 
 
-def _version_cells(given: LogInput, version: VersionLog) -> Iterator[NotebookNode]:
+def _version_cells(
+    given: LogInput, version: VersionLog, asked: Parameters
+) -> Iterator[NotebookNode]:
     op, name = given.op, short(version.version)
     yield _markdown(op, f"{name}-about", phases.version_intro(given, version))
     for source in version.earlier:
         role = f"{name}-attempt-{source.attempt}"
         yield _markdown(op, f"{role}-why", phases.attempt_intro(version, source))
-        yield _code(
-            op, f"{role}-code", kernel_cell(source, no_raise=True), _written(version, source)
-        )
-    verdict = version.validation(version.source)
-    failed = verdict is not None and not verdict.passed
-    cell = kernel_cell(version.source, no_raise=_refused(version, version.source))
-    yield _code(op, f"{name}-code", cell, _written(version, version.source))
-    flag = " --no-raise" if failed else ""
-    command = f"%triton_validate {op} {name}{flag}"
-    yield _code(op, f"{name}-validate", command, [_shown(verdict)] if verdict else [])
+        yield from _attempt_cells(version, source, asked, role)
+    yield from _attempt_cells(version, version.source, asked, name)
 
 
-def _benchmark_cells(given: LogInput) -> Iterator[NotebookNode]:
+def _attempt_cells(
+    version: VersionLog, source: KernelSource, asked: Parameters, role: str
+) -> Iterator[NotebookNode]:
+    """An attempt's code, and its verdict if it had one or is the one that stands."""
+    stands = source is version.source
+    fails = not stands or _refused(version, source)
+    cell = kernel_cell(source, technique=version.technique, fails=fails)
+    yield _code(source.op, f"{role}-code", cell, _written(version, source))
+    verdict = version.validation(source)
+    if verdict or stands:
+        line = validate_line(verdict, version, asked)
+        yield _code(source.op, f"{role}-validate", line, [_shown(verdict)] if verdict else [])
+
+
+def _benchmark_cells(given: LogInput, asked: Parameters) -> Iterator[NotebookNode]:
     for i, value in enumerate(given.benchmarks):
-        names = " ".join(short(v) for v in value.versions)
-        every = len(value.versions) == len(given.versions)
-        command = f"%triton_bench {given.op}" + ("" if every else f" {names}")
-        flag = "" if value.passed else " --no-raise"
+        line = bench_line(value, given, asked)
         outputs = [_shown(value), *_plot(value)]
         role = f"bench-{i + 1}" if i else "bench"
-        yield _code(given.op, role, command + flag, outputs, tag="measurement")
-
-
-def kernel_cell(source: KernelSource, *, no_raise: bool = False) -> str:
-    """The cell that writes this version again: its magic, then the code byte for byte."""
-    usual = version_name(source.number) == source.version
-    name = short(source.version) if usual else source.version
-    entry = "" if source.entry == f"triton_{source.op}" else f" --entry {source.entry}"
-    flag = " --no-raise" if no_raise else ""
-    return f"%%triton_kernel {source.op} {name}{entry}{flag}\n{source.source}"
+        yield _code(given.op, role, line, outputs, "measurement", "summary")
 
 
 def _refused(version: VersionLog, source: KernelSource) -> bool:
@@ -156,10 +152,10 @@ def _written(version: VersionLog, source: KernelSource) -> list[NotebookNode]:
 # ----------------------------------------------------------------------------- cells, outputs
 
 
-def _markdown(op: str, role: str, document: Document, *, tag: str | None = None) -> NotebookNode:
+def _markdown(op: str, role: str, document: Document, *tags: str) -> NotebookNode:
     from nbformat import v4
 
-    return v4.new_markdown_cell(to_markdown(document), id=cell_id(op, role), metadata=_tagged(tag))
+    return v4.new_markdown_cell(to_markdown(document), id=cell_id(op, role), metadata=_tagged(tags))
 
 
 def _code(
@@ -167,22 +163,21 @@ def _code(
     role: str,
     source: str,
     outputs: list[NotebookNode] | None = None,
-    *,
-    tag: str | None = None,
+    *tags: str,
 ) -> NotebookNode:
     from nbformat import v4
 
     return v4.new_code_cell(
         source,
         id=cell_id(op, role),
-        metadata=_tagged(tag),
+        metadata=_tagged(tags),
         outputs=outputs or [],
         execution_count=None,
     )
 
 
-def _tagged(tag: str | None) -> dict[str, list[str]]:
-    return {"tags": [tag]} if tag else {}
+def _tagged(tags: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"tags": list(tags)} if tags else {}
 
 
 def cell_id(op: str, role: str) -> str:
@@ -214,4 +209,4 @@ def _plot(value: Benchmark) -> Iterator[NotebookNode]:
     yield v4.new_output("display_data", data={"image/png": picture, "text/plain": said})
 
 
-__all__ = ["cell_id", "kernel_cell", "log_notebook", "write_notebook"]
+__all__ = ["cell_id", "log_notebook", "write_notebook"]

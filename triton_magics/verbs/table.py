@@ -154,6 +154,10 @@ def run(lab: Lab, a: Namespace) -> Value:
         help="fewer cases: enough for a benchmark, not for the end",
     ),
     argument(
+        "--plan", choices=("full", "quick"), default="full", metavar="PLAN",
+        help="full, or quick as --quick does",
+    ),
+    argument(
         "--shape", type=shape, action="append", default=[], metavar="NxM",
         help="only this one, to replay a case; may be repeated",
     ),
