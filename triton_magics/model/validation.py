@@ -106,6 +106,7 @@ class Validation(Value):
     environment: Environment | None = None
     triton_kernels: tuple[str, ...] = ()
     triton_share: float | None = None
+    torch_ops: tuple[str, ...] = ()
     compilation: Compilation | None = None
     error: KernelError | None = None
     message: str | None = None

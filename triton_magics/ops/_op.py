@@ -51,6 +51,7 @@ class Op:
         check: (inputs, output, call=None) -> a message when the output is wrong; None: the output
             is compared with the oracle's. `call(*inputs)` runs the version again.
         skip_regimes: names out of `REGIMES` that make no sense here.
+        mutates: positions of the inputs that a call changes; they are outputs too.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Op:
     check: Check | None = None
     defined_for_nonfinite: bool = False
     skip_regimes: tuple[str, ...] = ()
+    mutates: tuple[int, ...] = ()
 
 
 def from_module(module: ModuleType, name: str) -> Op:
@@ -95,6 +97,7 @@ def from_module(module: ModuleType, name: str) -> Op:
             _one_of("REGIMES_SKIP", regime, REGIMES, name)
             for regime in getattr(module, "REGIMES_SKIP", ())
         ),
+        mutates=_mutates(getattr(module, "MUTATES", ()), name),
     )
 
 
@@ -214,6 +217,16 @@ def _one_of(what: str, value: Any, known: Sequence[str], name: str) -> str:
         hint = did_you_mean(str(value), known)
         raise BadValue(f"op {name!r}: {value!r} in {what}.{hint} Known: {', '.join(known)}")
     return str(value)
+
+
+def _mutates(positions: Any, name: str) -> tuple[int, ...]:
+    whole = isinstance(positions, tuple) and all(type(i) is int and i >= 0 for i in positions)
+    if not whole or len(set(positions)) != len(positions):
+        raise BadValue(
+            f"op {name!r}: MUTATES is {positions!r}; write the positions of the inputs that a "
+            "call changes, e.g. (0,)"
+        )
+    return tuple(positions)
 
 
 def _default_shapes(sizes: Mapping[str, Shape]) -> tuple[Shape, ...]:

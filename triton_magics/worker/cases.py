@@ -33,6 +33,7 @@ REGIMES = (
     "shifted", "x10", "large", "equal", "zeros", "mean_heavy", "x0.1", "tiny", "nonfinite",
 )  # fmt: skip
 LAYOUTS = ("transposed", "strided")
+OWN = "own"  # the size of a case whose shape the user keeps for the op
 _FEW_SHAPES, _FEW_REGIMES, _FEW_LAYOUTS = 3, 3, 1
 
 
@@ -102,11 +103,24 @@ class Inputs:
     given: tuple[Any, ...]
     guards: tuple[Guarded, ...]
     pristine: tuple[Any, ...]
+    mutates: tuple[int, ...] = ()
+
+    @property
+    def unchanged(self) -> tuple[Any, ...]:
+        """The inputs that the op does not declare as changed."""
+        return tuple(x for i, x in enumerate(self.given) if i not in self.mutates)
+
+    def reset(self) -> None:
+        """Gives the inputs that the op changes their first contents again."""
+        for i in self.mutates:
+            self.given[i].copy_(self.pristine[i])
 
     def changed(self) -> str | None:
         """Which input the version wrote to, if any; bitwise, so that NaN equals itself."""
         for i, (now, then) in enumerate(zip(self.given, self.pristine, strict=True)):
-            if isinstance(then, torch.Tensor) and not same_bits(now, then):
+            if i in self.mutates or not isinstance(then, torch.Tensor):
+                continue
+            if not same_bits(now, then):
                 return f"input {i} was changed by the call"
         return None
 
@@ -141,7 +155,7 @@ def make_inputs(op: ops.Op, case: Case, device: torch.device) -> Inputs:
             guards.append(guarded)
         else:
             given.append(x.clone() if isinstance(x, torch.Tensor) else x)
-    return Inputs(tuple(given), tuple(guards), pristine)
+    return Inputs(tuple(given), tuple(guards), pristine, op.mutates)
 
 
 def _stride(x: torch.Tensor, layout: str) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ MIN_BAND_BYTES = 64 * 2**10
 MAX_BAND_BYTES = 4 * 2**20
 MAX_GUARDED_BYTES = 2**31
 _LEAVES_MEMORY_UNSET = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+_IDLE = (*_LEAVES_MEMORY_UNSET, "_unsafe_view", "_reshape_alias", "lift_fresh", "set_", "resize_")
 
 
 def _band_bytes(n_bytes: int) -> int:
@@ -41,6 +42,17 @@ class Guarded:
     buffer: torch.Tensor
     band: int
     n_bytes: int
+    itemsize: int = 1
+
+    @property
+    def start(self) -> int:
+        """Address of the tensor's first byte."""
+        return self.buffer.data_ptr() + self.band
+
+    @property
+    def end(self) -> int:
+        """Address behind the last byte of the second band."""
+        return self.buffer.data_ptr() + self.buffer.numel()
 
     def intact(self) -> torch.Tensor:
         """Whether both bands still are as they were; a boolean on the device."""
@@ -67,7 +79,7 @@ def place(
     buffer = torch.full((2 * band + inner,), POISON, dtype=torch.uint8, device=like.device)
     typed = buffer[band : band + inner].view(like.dtype)
     return typed.as_strided(size, stride, typed.storage_offset()), Guarded(
-        label, buffer, band, n_bytes
+        label, buffer, band, n_bytes, like.element_size()
     )
 
 
@@ -76,7 +88,7 @@ class GuardNewMemory(TorchDispatchMode):
 
     Attributes:
         guarded: what was handed out.
-        torch_ops: the ATen operations that computed something, in order.
+        torch_ops: the ATen operations that gave the device something to do, in order.
     """
 
     def __init__(self) -> None:
@@ -93,7 +105,7 @@ class GuardNewMemory(TorchDispatchMode):
         result = func(*args, **kwargs)
         name = func.overloadpacket.__name__
         fresh = tree_map(lambda t: self._guard(t, name, known), result)
-        if name not in _LEAVES_MEMORY_UNSET and known and _computes(func):
+        if known and _works(func):
             self.torch_ops.append(name)
         return fresh
 
@@ -118,11 +130,9 @@ def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _computes(func: Any) -> bool:
-    """Whether an ATen operation does arithmetic (not a view, a copy, a fill)."""
-    name = func.overloadpacket.__name__
-    moves = ("copy", "clone", "contiguous", "fill", "zero", "cat", "stack", "_to_copy", "random")
-    return not func.is_view and not any(word in name for word in moves)
+def _works(func: Any) -> bool:
+    """Whether an ATen operation gives the device something to do (not a view, not an `empty`)."""
+    return not func.is_view and func.overloadpacket.__name__ not in _IDLE
 
 
 @contextlib.contextmanager

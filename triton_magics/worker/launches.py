@@ -15,10 +15,14 @@ from triton.runtime.jit import JITFunction
 
 @dataclass
 class Launches:
-    """What was launched while this was watching: kernel names and grids, in order."""
+    """What was launched while this was watching: kernel names and grids, in order.
+
+    `torch_ops` is left to who watches those too: the ATen operations that ran beside them.
+    """
 
     names: list[str] = field(default_factory=list)
     grids: list[tuple[int, ...]] = field(default_factory=list)
+    torch_ops: list[str] = field(default_factory=list)
 
     @property
     def programs(self) -> int:

@@ -108,6 +108,15 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         )
 
 
+def ran_out_of_memory(error: BaseException) -> bool:
+    """Whether it says, in whoever's words, that there was no memory left."""
+    return any(
+        isinstance(link, torch.OutOfMemoryError | MemoryError)
+        or (isinstance(link, RuntimeError) and "can't allocate memory" in str(link))
+        for link in _chain(error)
+    )
+
+
 def raised_in(error: BaseException, path: str) -> bool:
     """Whether the exception itself was raised by a line of that file, not by what it called."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -175,7 +184,14 @@ def explain(error: BaseException, ref: VersionRef, module: ModuleType | None = N
         and not getattr(told, "error_message", None)
     ):
         message = str(getattr(deepest, "error_message", None) or _first_words(deepest))
-    return _error(type(told).__name__, message, place, ref, chain[0])
+    text = "".join(traceback.format_exception(chain[0]))
+    return _error(type(told).__name__, message, place, ref, text)
+
+
+def at_line(kind: str, message: str, file_line: int, ref: VersionRef) -> KernelError:
+    """What happened at a line of the version's file, without an exception."""
+    place = (file_line, None) if file_line > 0 else None
+    return _error(kind, message, place, ref, "")
 
 
 def _first_words(error: BaseException) -> str:
@@ -187,9 +203,8 @@ def _error(
     message: str,
     place: tuple[int, int | None] | None,
     ref: VersionRef,
-    whole: BaseException,
+    text: str,
 ) -> KernelError:
-    text = "".join(traceback.format_exception(whole))
     if place is None:
         return KernelError(
             kind=kind, message=message, hint=hint_for(message), traceback=text[-8000:]

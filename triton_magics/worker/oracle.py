@@ -31,6 +31,7 @@ class Expected:
     allowed: tuple[torch.Tensor, ...]
     native: tuple[torch.Tensor, ...]
     single: bool
+    returned: tuple[torch.Tensor, ...]
     tolerance: Tolerance
     calibrated: bool
 
@@ -52,6 +53,19 @@ class Judgement:
 def outputs_of(value: Any) -> tuple[Any, ...]:
     """An op's outputs as a tuple."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def all_outputs(op: ops.Op, value: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a call returned, then the inputs that the op declares as changed."""
+    returned = () if value is None and op.mutates else outputs_of(value)
+    return (*returned, *(inputs[i] for i in op.mutates))
+
+
+def evaluate(op: ops.Op, inputs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """What the reference returns, and all its outputs; `inputs` stay as they are."""
+    own = tuple(x.clone() if i in op.mutates else x for i, x in enumerate(inputs))
+    value = op.reference(*own)
+    return value, all_outputs(op, value, own)
 
 
 def upcast(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -79,9 +93,8 @@ def expect(
         Whatever the reference raises: the op's fault, not the version's.
     """
     with torch.no_grad():
-        given = op.reference(*inputs)
-        native = outputs_of(given)
-        values = tuple(v.double() for v in outputs_of(op.reference(*upcast(inputs))))
+        given, native = evaluate(op, inputs)
+        values = tuple(v.double() for v in evaluate(op, upcast(inputs))[1])
         stated = STATED.get(case.dtype, 0.0)
         if rtol is not None or atol is not None:
             r, a = stated if rtol is None else rtol, 0.0 if atol is None else atol
@@ -91,14 +104,19 @@ def expect(
             tolerance = Tolerance(rtol=r, atol=a, origin="yours", loosened=loosened)
         else:
             allowed, tolerance = _calibrated(op, inputs, case, values, native)
-        step_lower = tuple(
-            v.double() for v in outputs_of(op.reference(*_lowered(inputs, case.dtype)))
-        )
+        lower = evaluate(op, _lowered(inputs, case.dtype))[1]
+        step_lower = tuple(v.double() for v in lower)
     passes_lower = all(
         judge(low, v, a).right for low, v, a in zip(step_lower, values, allowed, strict=True)
     )
     return Expected(
-        values, allowed, native, not isinstance(given, tuple | list), tolerance, not passes_lower
+        values=values,
+        allowed=allowed,
+        native=native,
+        single=not isinstance(given, tuple | list),
+        returned=native[: len(native) - len(op.mutates)],
+        tolerance=tolerance,
+        calibrated=not passes_lower,
     )
 
 
@@ -109,7 +127,7 @@ def _calibrated(
     values: tuple[torch.Tensor, ...],
     native: tuple[torch.Tensor, ...],
 ) -> tuple[tuple[torch.Tensor, ...], Tolerance]:
-    moved = [outputs_of(op.reference(*_nudged(upcast(inputs), k))) for k in range(2)]
+    moved = [evaluate(op, _nudged(upcast(inputs), k))[1] for k in range(2)]
     stated = STATED.get(case.dtype, 0.0)
     by_row = op.op_class != "elementwise"
     allowed, shares = [], {"spec": 0.0, "torch's own error": 0.0, "conditioning": 0.0}

@@ -18,6 +18,7 @@ from triton_magics.worker import bench, validate
 from triton_magics.worker import compile as compiling
 from triton_magics.worker.load import load_version
 from triton_magics.worker.report import Reporter
+from triton_magics.worker.subject import Subject
 
 KERNEL = Path(__file__).with_name("rehearsal_kernel.py")
 OP = OpRef(name="softmax")
@@ -61,7 +62,7 @@ def rehearse(mode: str) -> None:
 
 def _validate(device: torch.device) -> None:
     job = ValidateJob(op=OP, version=_version(), seed=0)
-    subject = validate.Subject(
+    subject = Subject(
         ops.load(OP.name), load_version(job.version), job, device, KERNEL.read_text()
     )
     shape = (64, 4096) if device.type == "cuda" else (8, 8)

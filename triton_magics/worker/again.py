@@ -1,0 +1,115 @@
+"""The checks that call a version again: determinism, stale caches, launches taken out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from triton_magics.model import Case, CaseResult, CaseStatus
+from triton_magics.worker import oracle
+from triton_magics.worker.cases import Inputs, make_inputs, make_pristine, same_bits
+from triton_magics.worker.checks import fail, wrong_form
+from triton_magics.worker.guard import guarding
+from triton_magics.worker.launches import watching
+from triton_magics.worker.pretend import pretending
+from triton_magics.worker.subject import Call, Subject, plain
+
+THOROUGH_ELEMENTS = 300_000
+FEW_PROGRAMS = 64  # about a millisecond each in the interpreter
+
+
+def called_again(
+    subject: Subject,
+    case: Case,
+    inputs: Inputs,
+    *,
+    call: Call,
+    expected: oracle.Expected,
+    result: CaseResult,
+) -> CaseResult:
+    """Determinism, no-op launches and stale caches, on cases small enough to be cheap."""
+    elements = sum(v.numel() for v in expected.values)
+    if case.regime != "normal" or elements > THOROUGH_ELEMENTS:
+        return result
+    if subject.interpreted and call.launches.programs > FEW_PROGRAMS:
+        return _noop(subject, case) or result
+    first = tuple(t.clone() for t in call.outputs) if subject.op.mutates else call.outputs
+    same = all(_repeats(subject, inputs, first) for _ in range(2))
+    failed = _stale(subject, case, inputs) or _noop(subject, case)
+    return failed or result.model_copy(update={"deterministic": same})
+
+
+def _repeats(subject: Subject, inputs: Inputs, first: tuple[Any, ...]) -> bool:
+    """Whether another call on the same inputs gives the same bits."""
+    inputs.reset()
+    value = plain(subject, inputs.given)
+    more = oracle.all_outputs(subject.op, value, inputs.given)
+    return all(same_bits(a, b) for a, b in zip(first, more, strict=True))
+
+
+def _noop(subject: Subject, case: Case) -> CaseResult | None:
+    """With no Triton launch the output must be wrong, or the kernels did not make it.
+
+    On inputs of their own, so that an answer kept from an earlier call is not taken for torch's.
+    """
+    other = case.model_copy(update={"seed": case.seed ^ 0xA0})
+    inputs = make_inputs(subject.op, other, subject.device)
+    try:
+        with torch.no_grad(), guarding(), pretending(subject.device), watching(suppress=True):
+            value = subject.version.call(*inputs.given)
+    except Exception:  # noqa: BLE001 (it needs what its kernels would have made: as it should be)
+        return None
+    if not _right(subject, other, inputs.pristine, value, inputs.given):
+        return None
+    return fail(
+        case,
+        CaseStatus.NOT_TRITON,
+        "with every Triton launch taken out the output is still right: torch makes it",
+    )
+
+
+def _right(
+    subject: Subject, case: Case, pristine: tuple[Any, ...], value: Any, given: tuple[Any, ...]
+) -> bool:
+    """Whether an output is right for its inputs; an empty one, or a copy of them, is not."""
+    if subject.op.check is not None:
+        return not same_values(value, pristine) and subject.op.check(pristine, value, None) is None
+    expected = oracle.expect(subject.op, pristine, case, subject.job.rtol, subject.job.atol)
+    if not sum(v.numel() for v in expected.values) or wrong_form(case, (), value, expected):
+        return False
+    got = oracle.all_outputs(subject.op, value, given)
+    pairs = zip(got, expected.values, expected.allowed, strict=True)
+    return all(oracle.judge(g, v, a).right for g, v, a in pairs)
+
+
+def same_values(value: Any, pristine: tuple[Any, ...]) -> bool:
+    """Whether an output equals one of the inputs."""
+    tensors = (x for x in pristine if isinstance(x, torch.Tensor))
+    return isinstance(value, torch.Tensor) and any(
+        x.shape == value.shape and x.dtype == value.dtype and same_bits(x, value) for x in tensors
+    )
+
+
+def _stale(subject: Subject, case: Case, inputs: Inputs) -> CaseResult | None:
+    """The same tensors with new contents must give a new answer."""
+    other = case.model_copy(update={"seed": case.seed ^ 0x5EED})
+    fresh = make_pristine(subject.op, other, subject.device)
+    mixed = []
+    for held, new in zip(inputs.given, fresh, strict=True):
+        if isinstance(held, torch.Tensor) and held.shape == new.shape:
+            held.data.copy_(new)  # .data: the version counter does not see it
+            mixed.append(held)
+        else:
+            mixed.append(new)
+    value = plain(subject, tuple(mixed))
+    if subject.op.check is not None:
+        message = subject.op.check(fresh, value, None)
+        return fail(case, CaseStatus.STALE, message) if message else None
+    if _right(subject, other, fresh, value, tuple(mixed)):
+        return None
+    return fail(
+        case,
+        CaseStatus.STALE,
+        "the same tensors with new contents gave a wrong answer: something is cached",
+    )

@@ -1,0 +1,151 @@
+"""The checks on one call's outputs: form, memory, values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from triton_magics.model import Case, CaseResult, CaseStatus
+from triton_magics.worker import mismatch, oracle
+from triton_magics.worker.cases import Inputs
+from triton_magics.worker.guard import broken
+from triton_magics.worker.subject import Call, Subject, plain
+
+
+def fail(case: Case, status: CaseStatus, reason: str, **more: Any) -> CaseResult:
+    """A case that failed without a figure."""
+    return CaseResult(case=case, status=status, reason=reason, **more)
+
+
+def left_behind(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseResult | None:
+    """Writes outside the tensors, changed inputs, work that went on."""
+    hits = broken([*inputs.guards, *call.memory.guarded])
+    if hits:
+        return fail(case, CaseStatus.OUT_OF_BOUNDS, hits[0], error=call.outside(subject))
+    if call.late:
+        return fail(case, CaseStatus.UNFINISHED_WORK, call.late)
+    if changed := inputs.changed():
+        return fail(case, CaseStatus.MUTATED_INPUT, changed)
+    return None
+
+
+def read_outside(subject: Subject, case: Case, call: Call) -> CaseResult | None:
+    """A load outside its tensor that the output does not show; only the interpreter sees it."""
+    found = call.outside(subject)
+    if found is None:
+        return None
+    return fail(case, CaseStatus.OUT_OF_BOUNDS, found.message, error=found)
+
+
+def wrong_form(
+    case: Case, given: tuple[Any, ...], value: Any, expected: oracle.Expected
+) -> CaseResult | None:
+    """Type, count, shape, dtype, device and aliasing of what was returned.
+
+    Args:
+        case: for the result.
+        given: the inputs that no output may share memory with.
+        value: what the version returned.
+        expected: what it should be like.
+    """
+    wanted = expected.returned
+    got = () if value is None and not wanted else oracle.outputs_of(value)
+    if expected.single == isinstance(value, tuple | list) or len(got) != len(wanted):
+        want = _wanted(expected)
+        return fail(case, CaseStatus.WRONG_TYPE, f"returned {_kind(value)}, should be {want}")
+    for tensor, native in zip(got, wanted, strict=True):
+        if type(tensor) is not torch.Tensor:
+            return fail(
+                case, CaseStatus.WRONG_TYPE, f"returned {_kind(tensor)}, should be a torch.Tensor"
+            )
+        said = _difference(tensor, native)
+        if said:
+            return fail(case, *said)
+        if _aliases(tensor, given):
+            return fail(case, CaseStatus.ALIASED, "the output shares memory with an input")
+    return None
+
+
+def _wanted(expected: oracle.Expected) -> str:
+    if not expected.returned:
+        return "None: this op changes its inputs"
+    return "one tensor" if expected.single else f"{len(expected.returned)} tensors"
+
+
+def _difference(tensor: torch.Tensor, native: torch.Tensor) -> tuple[CaseStatus, str] | None:
+    """In what a returned tensor is not like torch's."""
+    if tensor.shape != native.shape:
+        said = f"returned {_shape(tensor)}, should be {_shape(native)}"
+        return CaseStatus.WRONG_SHAPE, said
+    if tensor.dtype != native.dtype:
+        return CaseStatus.WRONG_DTYPE, f"returned {tensor.dtype}, should be {native.dtype}"
+    if tensor.device != native.device:
+        said = f"returned a tensor on {tensor.device}, should be {native.device}"
+        return CaseStatus.WRONG_DEVICE, said
+    return None
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}" if value is not None else "None"
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return "[" + ", ".join(str(n) for n in tensor.shape) + "]"
+
+
+def _aliases(tensor: torch.Tensor, given: tuple[Any, ...]) -> bool:
+    own = tensor.untyped_storage().data_ptr()
+    tensors = (x for x in given if isinstance(x, torch.Tensor))
+    return tensor.numel() > 0 and any(own == x.untyped_storage().data_ptr() for x in tensors)
+
+
+def compared(
+    subject: Subject, case: Case, inputs: Inputs, call: Call, expected: oracle.Expected
+) -> CaseResult:
+    """The values against the oracle, or the op's own check where its output is random."""
+    if subject.op.check is not None:
+        return _checked(subject, case, inputs, call, expected)
+    got = call.outputs
+    judged = [
+        oracle.judge(g, v, a)
+        for g, v, a in zip(got, expected.values, expected.allowed, strict=True)
+    ]
+    shared: dict[str, Any] = {
+        "case": case,
+        "error_share": max(j.error_share for j in judged),
+        "max_abs_error": max(j.max_abs_error for j in judged),
+        "tolerance": expected.tolerance,
+        "calibrated": expected.calibrated,
+        "seeds_rule": _seeds_rule(got, expected) if case.dtype == "float32" else None,
+    }
+    for i, j in enumerate(judged):
+        if j.wrong is not None:
+            found = mismatch.describe(
+                got[i], expected.values[i], expected.allowed[i], j.wrong,
+                case=case, source=subject.source, output=i,
+            )  # fmt: skip
+            error = call.outside(subject)
+            return CaseResult(status=CaseStatus.WRONG_VALUES, mismatch=found, error=error, **shared)
+    return CaseResult(status=CaseStatus.PASSED, **shared)
+
+
+def _checked(
+    subject: Subject, case: Case, inputs: Inputs, call: Call, expected: oracle.Expected
+) -> CaseResult:
+    """What the op's own check says."""
+    assert subject.op.check
+    message = subject.op.check(inputs.pristine, call.value, lambda *x: plain(subject, x))
+    status = CaseStatus.WRONG_VALUES if message else CaseStatus.PASSED
+    return CaseResult(
+        case=case, status=status, reason=message, calibrated=True,
+        error_share=None if message else 0.0,
+        tolerance=expected.tolerance.model_copy(update={"origin": "the op's own check"}),
+        error=call.outside(subject) if message else None,
+    )  # fmt: skip
+
+
+def _seeds_rule(got: tuple[Any, ...], expected: oracle.Expected) -> bool:
+    """`allclose` with torch's own output at 1e-5, as the spec has it."""
+    pairs = zip(got, expected.native, strict=True)
+    return all(torch.allclose(g, n, atol=1e-5, rtol=1e-5, equal_nan=True) for g, n in pairs)

@@ -1,0 +1,101 @@
+"""What is being validated, and calls of it with every guard up."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from triton_magics import ops
+from triton_magics.engine.protocol import ValidateJob
+from triton_magics.model import KernelError
+from triton_magics.worker import oracle
+from triton_magics.worker.bounds import Bounds, checking_bounds
+from triton_magics.worker.cases import Inputs, same_bits
+from triton_magics.worker.guard import GuardNewMemory, guarding
+from triton_magics.worker.launches import Launches
+from triton_magics.worker.load import Loaded, at_line
+from triton_magics.worker.pretend import pretending
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is being validated, and with what."""
+
+    op: ops.Op
+    version: Loaded
+    job: ValidateJob
+    device: torch.device
+    source: str
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether Triton's interpreter runs it, on the CPU."""
+        return self.device.type == "cpu"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One guarded call of the version.
+
+    Attributes:
+        value: what it returned.
+        outputs: that as a tuple, then the inputs that the op says it changes.
+        late: what went on after it returned.
+        bounds: the first access outside a tensor; only the interpreter sees one.
+    """
+
+    value: Any
+    outputs: tuple[Any, ...]
+    launches: Launches
+    memory: GuardNewMemory
+    late: str | None
+    bounds: Bounds
+
+    def outside(self, subject: Subject) -> KernelError | None:
+        """Which line reads or writes outside its tensor, where an interpreter saw it."""
+        found = self.bounds.first
+        if found is None:
+            return None
+        return at_line("OutOfBounds", found.message, found.line, subject.version.ref)
+
+
+def guarded_call(subject: Subject, inputs: Inputs, launches: Launches) -> Call:
+    """The version's output, with new memory guarded and poisoned, and what went on after it."""
+    threads = set(threading.enumerate())
+    path = subject.version.ref.path
+    with (
+        torch.no_grad(),
+        guarding() as memory,
+        checking_bounds(path, lambda: (*inputs.guards, *memory.guarded)) as bounds,
+        pretending(subject.device),
+    ):
+        value = subject.version.call(*inputs.given)
+    launches.torch_ops += memory.torch_ops
+    outputs = oracle.all_outputs(subject.op, value, inputs.given)
+    late = _late_work(subject, outputs)
+    left = [t.name for t in threading.enumerate() if t not in threads and not t.daemon]
+    if left:
+        late = f"the call left a thread running: {left[0]}"
+    return Call(value, outputs, launches, memory, late, bounds)
+
+
+def _late_work(subject: Subject, outputs: tuple[Any, ...]) -> str | None:
+    """Whether outputs still changed after the current stream was done."""
+    if subject.interpreted:
+        return None
+    tensors = [t for t in outputs if type(t) is torch.Tensor]
+    torch.cuda.current_stream().synchronize()
+    snapshots = [t.clone() for t in tensors]
+    torch.cuda.synchronize()
+    if all(same_bits(t, s) for t, s in zip(tensors, snapshots, strict=True)):
+        return None
+    return "the output still changed after its stream was done: work was left on another stream"
+
+
+def plain(subject: Subject, given: tuple[Any, ...]) -> Any:
+    """A call without guards."""
+    with torch.no_grad(), pretending(subject.device):
+        return subject.version.call(*given)
