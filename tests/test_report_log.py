@@ -136,7 +136,7 @@ def test_benchmarks_are_never_mixed() -> None:
     assert markdown_log(both).count("| Kernel | Small |") == 2
     assert list(cells_of(both))[-5:-2] == ["softmax-bench", "softmax-bench-2", "softmax-choice"]
     assert source_of(cells_of(both)["softmax-bench-2"]) == (
-        "%triton_bench softmax v1 --sizes {sizes} --runs {runs}"
+        "%triton_bench softmax v1 --sizes {sizes} --runs {runs} --seed 9"
     )
 
 
@@ -250,7 +250,7 @@ def test_the_notebook_can_be_run_from_the_top() -> None:
         "%triton_validate softmax v1 --plan {plan} --seed 83114",
         "%%triton_kernel softmax v2 --technique Tiling\n" + rv.SOURCES["v2_tiling"],
         "%triton_validate softmax v2 --plan {plan} --seed 83114",
-        "%triton_bench softmax --sizes {sizes} --runs {runs}",
+        "%triton_bench softmax --sizes {sizes} --runs {runs} --seed 5",
     ]
 
 
@@ -271,7 +271,7 @@ def test_a_benchmark_is_told_with_all_that_it_was_asked() -> None:
     value = value.model_copy(update={"providers": (*value.providers, "torch.compile")})
     asked = Parameters("full", "small", 10, 20.0)
     assert bench_line(value, rv.log_input(2), asked) == (
-        "%triton_bench softmax v1 --sizes {sizes} --runs 3 --dtype float16 "
+        "%triton_bench softmax v1 --sizes {sizes} --runs 3 --seed 5 --dtype float16 "
         "--against torch.compile --hot"
     )
 

@@ -97,6 +97,7 @@ def bench_line(value: Benchmark, given: LogInput, asked: Parameters) -> str:
         *(() if every else map(short, value.versions)),
         f"--sizes {'{sizes}' if sizes == asked.sizes else sizes}",
         f"--runs {'{runs}' if value.runs == asked.runs else value.runs}",
+        f"--seed {value.seed}",
         *(() if value.dtype == "float32" else (f"--dtype {value.dtype}",)),
         *(f"--against {shlex.quote(name)}" for name in against),
         *(() if value.cold else ("--hot",)),

@@ -1,0 +1,150 @@
+"""A log's notebook is run: in an empty workspace it gives the same versions and verdicts."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.fake_engine import FakeEngine
+from tests.notebook.shells import KERNEL, Shell
+from triton_magics.config import Settings
+from triton_magics.lab import Lab
+from triton_magics.model import OpState, Status
+from triton_magics.workspace.source import sha256_of
+
+ROOT = Path(__file__).parents[2]
+SUM = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sum_kernel(x_ptr, out_ptr, stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK_SIZE)
+    x = tl.load(x_ptr + row * stride + offsets, mask=offsets < n_cols, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x.to(tl.float32)))
+
+
+def triton_sum(x):
+    rows = x.reshape(-1, x.shape[-1]).contiguous()
+    out = torch.empty(rows.shape[0], device=x.device, dtype=x.dtype)
+    block = triton.next_power_of_2(rows.shape[1])
+    sum_kernel[(rows.shape[0],)](rows, out, rows.stride(0), rows.shape[1], BLOCK_SIZE=block)
+    return out.reshape(x.shape[:-1])
+"""
+TOO_SHORT = SUM.replace("< n_cols", "< n_cols - 1")
+NEVER_MENDED = SUM.replace("other=0.0", "other=1.0")
+
+
+def story(lab: Lab, op: str) -> list[tuple[Any, ...]]:
+    """Every version with its attempts and the verdict on each."""
+    state = lab.status(op)
+    assert isinstance(state, OpState)
+    return [
+        (
+            v.version,
+            [a.sha256 for a in lab.attempts(op, v.version)],
+            v.validation,
+            v.validation_plan,
+            v.attempts_failed,
+        )
+        for v in state.versions
+    ]
+
+
+def notebook_of(lab: Lab, op: str) -> nbformat.NotebookNode:
+    """The log's notebook, exported now."""
+    return nbformat.read(lab.path / lab.export(op).notebook, as_version=4)
+
+
+# ------------------------------------------------------------------- with a scripted engine
+
+
+@pytest.fixture
+def made(tmp_path_factory: pytest.TempPathFactory, engine: FakeEngine) -> Lab:
+    """A session elsewhere: v1 at the second attempt, v2 wrong, v3 with another entry point."""
+    lab = Lab(tmp_path_factory.mktemp("elsewhere"), engine=engine, settings=Settings())
+    broken, wrong = KERNEL.format("broken"), KERNEL.format("wrong")
+    engine.verdicts = {sha256_of(code): Status.FAILED for code in (broken, wrong)}
+    lab.op("softmax")
+    for version, code in (("v1", broken), ("v1", KERNEL.format("v1")), ("v2", wrong)):
+        lab.write("softmax", version, code, technique='it\'s a "try"', cell_offset=1)
+        lab.validate("softmax", version, plan="quick", seed=5)
+    solve = KERNEL.format("v3").replace("triton_softmax", "solve")
+    lab.write("softmax", "v3", solve, cell_offset=1)
+    lab.validate("softmax", "v3", seed=6, rtol=0.01, dtypes=("float32",))
+    lab.bench("softmax", sizes=("small", "medium"), runs=3)
+    return lab
+
+
+def test_a_log_run_elsewhere_gives_the_same_log(shell: Shell, lab: Lab, made: Lab) -> None:
+    exported = notebook_of(made, "softmax")
+    for cell in exported.cells:
+        if cell.cell_type == "code":
+            assert shell(cell.source).error is None, cell.source
+    assert story(lab, "softmax") == story(made, "softmax")
+    again = notebook_of(lab, "softmax")
+    assert [c.id for c in again.cells] == [c.id for c in exported.cells]
+    for mine, theirs in zip(again.cells, exported.cells, strict=True):
+        assert mine == theirs
+
+
+def test_exporting_what_has_not_changed_changes_nothing(made: Lab) -> None:
+    first = made.export("softmax")
+    before = [Path(p).read_bytes() for p in first.paths]
+    made.export("softmax")
+    assert [Path(p).read_bytes() for p in first.paths] == before
+
+
+def test_parameters_reach_every_cell(shell: Shell, lab: Lab, engine: FakeEngine, made: Lab) -> None:
+    """As papermill does: a cell of other values below the one that is tagged `parameters`."""
+    cells = [c for c in notebook_of(made, "softmax").cells if c.cell_type == "code"]
+    at = next(i for i, c in enumerate(cells) if "parameters" in c.metadata.get("tags", ()))
+    other = nbformat.v4.new_code_cell("plan, sizes, runs, budget_s = 'full', 'small', 2, 3.5")
+    cells.insert(at + 1, other)
+    engine.jobs.clear()
+    for cell in cells:
+        shell(cell.source)
+    asked = [job.plan for job in engine.jobs if type(job).__name__ == "ValidateJob"]
+    assert asked == ["full"] * 4
+    assert (engine.jobs[-1].sizes, engine.jobs[-1].runs) == (("small",), 2)
+    assert lab.settings.validate_budget_s == 3.5
+
+
+# ------------------------------------------------------------------------- the real thing
+
+
+@pytest.mark.slow
+def test_nbclient_runs_a_log_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About a minute: a real kernel, real workers, Triton's interpreter."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    here, there = tmp_path / "here", tmp_path / "there"
+    there.mkdir()
+    here.mkdir()
+    with Lab(here, settings=Settings(validate_budget_s=2, device="interpreter")) as lab:
+        lab.op("sum")
+        for version, code in (("v1", TOO_SHORT), ("v1", SUM), ("v2", NEVER_MENDED)):
+            lab.write("sum", version, code, cell_offset=1)
+            lab.validate("sum", version, plan="quick")
+        lab.bench("sum", sizes=("small",), runs=2)
+        notebook, told = notebook_of(lab, "sum"), story(lab, "sum")
+    assert [verdict for _, _, verdict, _, _ in told] == [Status.PASSED, Status.FAILED]
+    NotebookClient(
+        notebook, resources={"metadata": {"path": str(there)}}, timeout=120, kernel_name="python3"
+    ).execute()
+    with Lab(there) as lab:
+        assert story(lab, "sum") == told
+        (benchmark,) = [lab.benchmark("sum")]
+        assert benchmark is not None
+        assert (benchmark.sizes, benchmark.runs) == (("small",), 2)
+    events = (there / "logs" / "sum_log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["verb"] for line in events].count("validated") == 3
