@@ -56,9 +56,11 @@ class Guarded:
 
     def intact(self) -> torch.Tensor:
         """Whether both bands still are as they were; a boolean on the device."""
-        before = self.buffer[: self.band]
-        after = self.buffer[self.band + self.n_bytes :]
-        return (before == POISON).all() & (after == POISON).all()
+        inner_end = self.buffer.numel() - self.band
+        padding = self.buffer[self.band + self.n_bytes : inner_end]
+        bands = (self.buffer[: self.band], self.buffer[inner_end:])
+        words = [(band.view(torch.int64) == -1).all() for band in bands]
+        return words[0] & words[1] & (padding == POISON).all()
 
     def damage(self) -> str:
         """How many bytes outside the tensor were overwritten, and on which side."""

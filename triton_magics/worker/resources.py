@@ -14,6 +14,7 @@ import triton
 from triton_magics.engine.protocol import Mode
 from triton_magics.model import Environment
 from triton_magics.worker.pretend import StubDriver
+from triton_magics.worker.quicken import quicken
 
 
 def interpreting() -> bool:
@@ -43,6 +44,7 @@ def warm_up(mode: Mode) -> Environment:
     if mode != "gpu":
         triton.runtime.driver.set_active(StubDriver())
     if mode == "interpreter":
+        quicken()
         # NaN and infinities are inputs here, not news.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="triton")
     rehearse(mode)
