@@ -34,6 +34,9 @@ class Settings(Configurable):
     bench_budget_s = Float(60.0, min=0.1, help="Seconds that one benchmark may take.").tag(
         config=True
     )
+    host_memory_gib = Float(
+        0.0, min=0.0, help="GiB that a worker may take; 0: three quarters of the machine's memory."
+    ).tag(config=True)
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 
 

@@ -26,13 +26,17 @@ class Crew:
     Not thread-safe, `hang_up` apart.
     """
 
-    def __init__(self, command: Callable[[Mode], list[str]]) -> None:
+    def __init__(
+        self, command: Callable[[Mode], list[str]], memory_bytes: Callable[[], int]
+    ) -> None:
         """Starts nothing yet.
 
         Args:
             command: argv of a worker; `--fd N` is added.
+            memory_bytes: what a worker may take, asked for each.
         """
         self._command = command
+        self._memory_bytes = memory_bytes
         self._nursery: Nursery | None = None
         self._standby: dict[Mode, Worker] = {}
         self._current: dict[Mode, Worker] = {}
@@ -175,7 +179,9 @@ class Crew:
         assert self._nursery is not None
         env = child_environment(mode, self._nursery.scratch(), os.environ)
         argv = [*self._command(mode), "--fd", str(WORKER_DATA_FD)]
-        return self._nursery.spawn(mode, argv, env, working_folder())
+        return self._nursery.spawn(
+            mode, argv, env, working_folder(), memory_bytes=self._memory_bytes()
+        )
 
 
 __all__ = ["Crew"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import site
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from triton_magics.config import cache_dir
+from triton_magics.engine.nursery import NO_LIMIT
 from triton_magics.engine.protocol import Mode
 
 # Everything else stays behind: tokens and passwords have no business beside code under test.
@@ -65,6 +67,23 @@ def worker_command(mode: Mode) -> list[str]:
     return [sys.executable, "-P", "-m", "triton_magics.worker", "--mode", mode]
 
 
+def memory_for_a_worker(root: Path = Path("/")) -> int:
+    """Three quarters of the memory that this machine, or this container of it, has; bytes."""
+    found = [_meminfo_bytes(root)]
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
+            found.append(int((root / "sys/fs/cgroup" / name).read_text()))
+    return min(found) * 3 // 4
+
+
+def _meminfo_bytes(root: Path) -> int:
+    with contextlib.suppress(OSError):
+        for line in (root / "proc/meminfo").read_text().splitlines():
+            if line.startswith("MemTotal:"):
+                return int(line.split()[1]) * 1024
+    return NO_LIMIT
+
+
 def working_folder() -> str:
     """Where a worker runs: where the notebook does, so that relative paths mean the same."""
     try:
@@ -85,4 +104,11 @@ def new_home() -> Path:
     return home
 
 
-__all__ = ["allowed", "child_environment", "new_home", "worker_command", "working_folder"]
+__all__ = [
+    "allowed",
+    "child_environment",
+    "memory_for_a_worker",
+    "new_home",
+    "worker_command",
+    "working_folder",
+]

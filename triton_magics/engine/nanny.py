@@ -6,10 +6,12 @@ process group becomes the nanny's own child, where it is found and killed. (The 
 that subreaper: it would adopt, and kill, the user's own background processes.)
 
 One thread, and it stays so: PR_SET_PDEATHSIG, on which the workers rely, fires when the *thread*
-that started them ends (prctl(2)). Every 5 ms while something is to die, else asleep.
+that started them ends (prctl(2)). Every 5 ms while something is to die; five times a second it
+looks whether a worker and what it has started take too much memory or are too many; else asleep.
 
 Commands, one JSON object a line:
-    {"do": "spawn", "id": 1, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/..."}
+    {"do": "spawn", "id": 1, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/...",
+     "memory_bytes": 8589934592}
         with two descriptors (SCM_RIGHTS): the worker's data socket and the end of its output pipe
     {"do": "stop", "id": 1}         its process group, until
     {"do": "continue", "id": 1}
@@ -17,6 +19,7 @@ Commands, one JSON object a line:
 Answers:
     {"started": 1, "pid": 4711}
     {"gone": 1, "code": 0, "signal": null, "error": null}     when nothing of worker 1 is left
+    {"gone": 1, "code": null, "signal": null, "over": "memory", "error": "it took 9.1 GiB ..."}
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ from typing import Any
 
 WORKER_DATA_FD = 3
 TICK_S = 0.005
+WATCH_S = 0.2
+MAX_PROCESSES = 512  # a compile on a machine of many cores starts a few dozen
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 LEAVE_S = 10.0
 JOB_CONTROL = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT}
 STALE_S = 60.0
@@ -86,12 +92,70 @@ def _listing(folder: str) -> list[str]:
         return []
 
 
+def tree(roots: set[int]) -> set[int]:
+    """Those processes and all that they have started and not left behind."""
+    found: set[int] = set()
+    new = roots
+    while new:
+        found |= new
+        new = {child for pid in new for child in _children_of(pid)} - found
+    return found
+
+
+def _children_of(pid: int) -> set[int]:
+    """The children of a process, whichever of its threads started them."""
+    found: set[int] = set()
+    for thread in _listing(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children") as listing:
+                found.update(map(int, listing.read().split()))
+        except OSError:  # it is gone, or the kernel does not tell
+            continue
+    return found
+
+
+def excess(pids: set[int], memory_bytes: int) -> dict[str, str] | None:
+    """What these processes have too much of, and a sentence about it; None: nothing.
+
+    Memory that several share is counted once, where the plain sum would be too much.
+    """
+    if len(pids) > MAX_PROCESSES:
+        return {"over": "processes", "error": f"it started more than {MAX_PROCESSES} processes"}
+    if sum(map(_resident_bytes, pids)) <= memory_bytes:
+        return None
+    used = sum(map(_own_bytes, pids))
+    if used <= memory_bytes:
+        return None
+    said = f"it took {used / 2**30:.1f} GiB of memory and may take {memory_bytes / 2**30:.1f}"
+    return {"over": "memory", "error": said}
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm") as statm:
+            return int(statm.read().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
+
+
+def _own_bytes(pid: int) -> int:
+    """A process's share of memory: what it shares with others is divided among them."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as rollup:
+            kib = next(line.split()[1] for line in rollup if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return _resident_bytes(pid)
+    return int(kib) * 1024
+
+
 class Worker:
     """A worker's process, which is kept as a zombie until it is swept: its pid stays its own."""
 
-    def __init__(self, pid: int, scratch: str) -> None:
+    def __init__(self, pid: int, scratch: str, memory_bytes: int) -> None:
         self.pid = pid
         self.scratch = scratch
+        self.memory_bytes = memory_bytes
+        self.excess: dict[str, str] | None = None
         self.doomed = False
         self.reaped = False
         self.code: int | None = None
@@ -109,6 +173,12 @@ class Worker:
             self.code = seen.si_status
         else:
             self.signal = seen.si_status
+
+    def end(self) -> dict[str, object]:
+        """How it ended, for the notebook: by itself, or because it took too much."""
+        if self.excess:
+            return {"code": None, "signal": None, **self.excess}
+        return {"code": self.code, "signal": self.signal, "error": None}
 
     def strike(self) -> None:
         """Kills its process group; reaps it once it has ended."""
@@ -143,6 +213,7 @@ class Nanny:
         self._buffer = b""
         self._leaving = False
         self._out_of_reach: set[int] = set()
+        self._next_watch = 0.0
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ, self._read_commands)
         self._selector.register(_wakeups(), selectors.EVENT_READ, None)
@@ -167,12 +238,29 @@ class Nanny:
 
     def _turn(self) -> None:
         busy = any(worker.doomed for worker in self._workers.values())
-        for key, _ in self._selector.select(TICK_S if busy else None):
+        pause = TICK_S if busy else WATCH_S if self._workers else None
+        for key, _ in self._selector.select(pause):
             if key.data is None:
                 _drain(key.fd)
             else:
                 key.data()
+        self._watch()
         self._sweep()
+
+    def _watch(self) -> None:
+        """Dooms a worker whose processes take too much memory, or are too many."""
+        if time.monotonic() < self._next_watch:
+            return
+        self._next_watch = time.monotonic() + WATCH_S
+        for worker in self._workers.values():
+            if not worker.doomed:
+                worker.excess = excess(tree({worker.pid}), worker.memory_bytes)
+                worker.doomed = worker.excess is not None
+        left = self._orphans()
+        limit = min((w.memory_bytes for w in self._workers.values()), default=0)
+        if left and limit and excess(tree(left), limit):
+            for pid in left:
+                _signal(pid, signal.SIGKILL)
 
     # ---------------------------------------------------------------------------- commands
 
@@ -207,7 +295,7 @@ class Nanny:
         except OSError as error:
             self._tell(gone=command["id"], code=None, signal=None, error=str(error))
         else:
-            self._workers[command["id"]] = Worker(pid, command["scratch"])
+            self._workers[command["id"]] = Worker(pid, command["scratch"], command["memory_bytes"])
             self._tell(started=command["id"], pid=pid)
         finally:
             os.close(data)
@@ -244,7 +332,7 @@ class Nanny:
         for number, worker in doomed.items():
             if worker.reaped:
                 del self._workers[number]
-                self._tell(gone=number, code=worker.code, signal=worker.signal, error=None)
+                self._tell(gone=number, **worker.end())
                 shutil.rmtree(worker.scratch, ignore_errors=True)
 
 

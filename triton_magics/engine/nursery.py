@@ -19,6 +19,7 @@ from triton_magics.errors import WorkerError
 
 KILL_S = 10.0
 CLOSE_S = 5.0
+NO_LIMIT = 2**63
 _NANNY = Path(__file__).with_name("nanny.py")
 
 
@@ -68,8 +69,21 @@ class Nursery:
         """The folder of the worker to be spawned next; removed when that worker is gone."""
         return self._home / str(self._count + 1)
 
-    def spawn(self, mode: Mode, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Worker:
-        """Has a worker started, and does not wait for it."""
+    def spawn(
+        self,
+        mode: Mode,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str,
+        *,
+        memory_bytes: int = NO_LIMIT,
+    ) -> Worker:
+        """Has a worker started, and does not wait for it.
+
+        Args:
+            mode, argv, env, cwd: of its process.
+            memory_bytes: what it and all that it starts may take.
+        """
         scratch = str(self.scratch())
         self._count += 1
         data, their_data = socket.socketpair()
@@ -80,7 +94,7 @@ class Nursery:
         self.workers[worker.number] = worker
         self._command(
             {"do": "spawn", "id": worker.number, "argv": [*argv], "env": {**env}, "cwd": cwd}
-            | {"scratch": scratch},
+            | {"scratch": scratch, "memory_bytes": memory_bytes},
             [their_data.fileno(), their_output],
         )
         their_data.close()
@@ -193,7 +207,7 @@ class Nursery:
         if "started" in answer:
             worker.pid = answer["pid"]
         else:
-            worker.end(Exit(answer["code"], answer["signal"], answer["error"]))
+            worker.end(Exit(answer["code"], answer["signal"], answer["error"], answer.get("over")))
 
     def _lose(self) -> None:
         """The nanny is gone; its workers die with it (PR_SET_PDEATHSIG)."""

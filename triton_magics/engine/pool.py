@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 from triton_magics.config import Settings
 from triton_magics.engine import gpu
 from triton_magics.engine.crew import Crew
-from triton_magics.engine.environment import worker_command
+from triton_magics.engine.environment import memory_for_a_worker, worker_command
 from triton_magics.engine.exchange import (
     TURN_S,
     Exchange,
@@ -74,7 +75,7 @@ class Engine:
         """
         self._settings = settings or Settings()
         self._real = command is None
-        self._crew = Crew(command or worker_command)
+        self._crew = Crew(command or worker_command, partial(_memory_bytes, self._settings))
         self._lock = threading.Lock()
         self._runner: int | None = None
         self._busy: str | None = None
@@ -270,6 +271,10 @@ class Engine:
         """A standby for the next job, unless the engine was closed meanwhile."""
         if self._crew.up:
             self._crew.prepare(call.mode)
+
+
+def _memory_bytes(settings: Settings) -> int:
+    return int(settings.host_memory_gib * 2**30) or memory_for_a_worker()
 
 
 def _last_words(worker: Worker) -> str:

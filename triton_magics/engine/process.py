@@ -32,11 +32,16 @@ SEND_S = 10.0
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended: by itself with a code, by a signal, or without having started."""
+    """How a process ended: by itself with a code, by a signal, or without having started.
+
+    Attributes:
+        over: what it had too much of, `memory` or `processes`, and was killed for; see `error`.
+    """
 
     code: int | None = None
     signal: int | None = None
     error: str | None = None
+    over: str | None = None
 
     def __str__(self) -> str:
         if self.signal is not None:

@@ -43,6 +43,10 @@ from triton_magics.model import (
 from triton_magics.workspace import Workspace
 
 
+# What ended its process once would do so again in the compiler's.
+_KILLED = (Status.INTERRUPTED, Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
+
+
 class Desk:
     """A workspace and an engine, with the names and the rules of ops resolved.
 
@@ -279,7 +283,7 @@ class Desk:
     def with_context(self, made: Validation, source: KernelSource) -> Validation:
         """With how it compiles where no GPU could say, and how many attempts have failed."""
         update: dict[str, Any] = {}
-        if made.device_kind == "interpreter" and made.status is not Status.INTERRUPTED:
+        if made.device_kind == "interpreter" and made.status not in _KILLED:
             compiled = self.known_compilation(source) or self.compiled(source)
             update["compilation"] = compiled
             if made.passed and compiled and compiled.status is Status.COMPILE_ERROR:

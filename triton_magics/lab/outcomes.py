@@ -27,11 +27,13 @@ _STATUS = {
     "crashed": Status.CRASHED,
     "protocol": Status.CRASHED,
     "interrupted": Status.INTERRUPTED,
+    "out_of_memory": Status.OUT_OF_MEMORY,
 }
 _CASE_STATUS = {
     Status.TIMEOUT: CaseStatus.TIMEOUT,
     Status.CRASHED: CaseStatus.CRASHED,
     Status.INTERRUPTED: CaseStatus.INTERRUPTED,
+    Status.OUT_OF_MEMORY: CaseStatus.OUT_OF_MEMORY,
 }
 LIKELY_OUT_OF_MEMORY = "SIGKILL"
 

@@ -19,6 +19,7 @@ from triton_magics.worker.load import (
     explain,
     load_op,
     load_version,
+    ran_out_of_memory,
 )
 from triton_magics.worker.oracle import outputs_of
 from triton_magics.worker.pretend import pretending
@@ -48,9 +49,9 @@ def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
             report.stage(f"calling it again on {said}")
             value, second_ms = _timed(version, given, device)
     except LoadError as error:
-        return _failed(base, explain(error, job.version)), True
+        return _failed(base, error, explain(error, job.version)), True
     except Exception as error:  # noqa: BLE001 (whatever the version raises is its result)
-        return _failed(base, explain(error, job.version)), device.type == "cuda"
+        return _failed(base, error, explain(error, job.version)), device.type == "cuda"
     update = {
         "outputs": tuple(summary(t) for t in outputs_of(value)),
         "first_call_ms": first_ms,
@@ -59,9 +60,11 @@ def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
     return base.model_copy(update=update), False
 
 
-def _failed(base: RunResult, error: KernelError) -> RunResult:
+def _failed(base: RunResult, raised: BaseException, error: KernelError) -> RunResult:
     compiler = error.kind.endswith(("CompilationError", "AssertionFailure"))
     status = Status.COMPILE_ERROR if compiler else Status.RUNTIME_ERROR
+    if ran_out_of_memory(raised):
+        status = Status.OUT_OF_MEMORY
     return base.model_copy(update={"status": status, "error": error})
 
 

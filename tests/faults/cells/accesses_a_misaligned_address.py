@@ -1,0 +1,8 @@
+"""What torch raises after a misaligned load.
+
+status: runtime_error
+sees: misaligned address
+"""
+
+def triton_relu(x):
+    raise RuntimeError("CUDA error: misaligned address")

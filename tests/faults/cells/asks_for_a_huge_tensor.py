@@ -1,0 +1,11 @@
+"""A tensor that no machine has room for.
+
+status: out_of_memory
+sees: allocate
+"""
+
+import torch
+
+
+def triton_relu(x):
+    return torch.empty(2**48)

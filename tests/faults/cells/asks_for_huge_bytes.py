@@ -1,0 +1,8 @@
+"""The same, of Python.
+
+status: out_of_memory
+sees: MemoryError
+"""
+
+def triton_relu(x):
+    return bytearray(2**60)

@@ -1,0 +1,12 @@
+"""Its own connection with them.
+
+status: crashed
+sees: closed the connection
+"""
+
+import os
+
+
+def triton_relu(x):
+    os.closerange(0, 4096)
+    return x

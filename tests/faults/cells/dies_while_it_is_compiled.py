@@ -1,0 +1,15 @@
+"""A module that only the cross-compiler can't import.
+
+status: crashed
+by: write
+sees: SIGABRT
+"""
+
+import os
+
+if not os.environ.get("TRITON_INTERPRET"):
+    os.abort()
+
+
+def triton_relu(x):
+    return x

@@ -1,0 +1,12 @@
+"""The same, in a validation.
+
+status: crashed
+by: validate
+sees: exit code 0
+"""
+
+import os
+
+
+def triton_relu(x):
+    os._exit(0)  # here too

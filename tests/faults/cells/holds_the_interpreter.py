@@ -1,0 +1,12 @@
+"""C code that keeps Python's lock: no thread of its process can act.
+
+status: timeout
+timeout: 2
+sees: not done in 2 s
+"""
+
+import ctypes
+
+
+def triton_relu(x):
+    ctypes.PyDLL(None).sleep(600)

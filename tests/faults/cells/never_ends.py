@@ -1,0 +1,24 @@
+"""A kernel that waits for what nobody writes.
+
+status: timeout
+timeout: 2
+sees: while calling it
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = 0
+    while i < 1:
+        i = i * 1
+    tl.store(out_ptr + tl.arange(0, BLOCK), 0.0)
+
+
+def triton_relu(x):
+    out = torch.empty_like(x)
+    kernel[(1,)](x, out, BLOCK=16)
+    return out

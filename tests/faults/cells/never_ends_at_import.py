@@ -1,0 +1,13 @@
+"""A module whose import does not end.
+
+status: timeout
+timeout: 2
+sees: not done in 2 s
+"""
+
+while True:
+    pass
+
+
+def triton_relu(x):
+    return x

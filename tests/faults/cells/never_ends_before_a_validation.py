@@ -1,0 +1,15 @@
+"""The same, met by a validation: the compiler is not asked as well.
+
+status: timeout
+by: validate
+timeout: 2
+sees: while loading
+"""
+
+while True:
+    pass
+
+
+# another one
+def triton_relu(x):
+    return x

@@ -1,0 +1,16 @@
+"""An object that can't be thrown away.
+
+status: timeout
+timeout: 2
+sees: not done in 2 s
+"""
+
+class Sticky:
+    def __del__(self):
+        while True:
+            pass
+
+
+def triton_relu(x):
+    Sticky()
+    return x

@@ -1,0 +1,12 @@
+"""Tokens of the notebook are not in it.
+
+status: passed
+sees: PATH
+"""
+
+import os
+
+
+def triton_relu(x):
+    print(dict(os.environ))
+    return x

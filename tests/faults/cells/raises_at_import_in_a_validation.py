@@ -1,0 +1,12 @@
+"""The same, in a validation.
+
+status: runtime_error
+by: validate
+sees: ZeroDivisionError
+"""
+
+ratio = 2 / 0
+
+
+def triton_relu(x):
+    return x

@@ -1,0 +1,8 @@
+"""A message that no UTF-8 can carry.
+
+status: runtime_error
+sees: ValueError
+"""
+
+def triton_relu(x):
+    raise ValueError("caf\udce9")

@@ -1,0 +1,11 @@
+"""C code that follows a null pointer.
+
+status: crashed
+sees: SIGSEGV
+"""
+
+import ctypes
+
+
+def triton_relu(x):
+    return ctypes.string_at(0)

@@ -1,0 +1,21 @@
+"""A load a terabyte past its tensor.
+
+status: crashed
+sees: SIGSEGV
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK) + (1 << 38)
+    tl.store(out_ptr + tl.arange(0, BLOCK), tl.load(x_ptr + offsets))
+
+
+def triton_relu(x):
+    out = torch.empty_like(x)
+    kernel[(1,)](x, out, BLOCK=16)
+    return out

@@ -1,0 +1,11 @@
+"""It breaks a builtin for everyone in its process.
+
+status: any
+"""
+
+import builtins
+
+
+def triton_relu(x):
+    builtins.len = None
+    return x

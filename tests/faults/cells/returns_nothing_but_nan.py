@@ -1,0 +1,11 @@
+"""NaN is a number of its own, in JSON too.
+
+status: passed
+sees: 1,000,000
+"""
+
+import torch
+
+
+def triton_relu(x):
+    return torch.full((1000, 1000), float("nan"))

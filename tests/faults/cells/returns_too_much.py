@@ -1,0 +1,7 @@
+"""An answer without end.
+
+status: any
+"""
+
+def triton_relu(x):
+    return [x] * 1_000_000

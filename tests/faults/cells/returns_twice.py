@@ -1,0 +1,11 @@
+"""A fork whose two sides both go on and answer.
+
+status: any
+"""
+
+import os
+
+
+def triton_relu(x):
+    os.fork()
+    return x

@@ -1,0 +1,12 @@
+"""A crash by signal.
+
+status: crashed
+sees: SIGSEGV
+"""
+
+import os
+import signal
+
+
+def triton_relu(x):
+    os.kill(os.getpid(), signal.SIGSEGV)

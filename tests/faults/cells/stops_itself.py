@@ -1,0 +1,13 @@
+"""A process that is stopped neither works nor ends.
+
+status: timeout
+timeout: 2
+sees: not done in 2 s
+"""
+
+import os
+import signal
+
+
+def triton_relu(x):
+    os.kill(os.getpid(), signal.SIGSTOP)

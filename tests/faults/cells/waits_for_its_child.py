@@ -1,0 +1,12 @@
+"""A child that sleeps, waited for.
+
+status: timeout
+timeout: 2
+sees: not done in 2 s
+"""
+
+import subprocess
+
+
+def triton_relu(x):
+    subprocess.run(["sleep", "600"])

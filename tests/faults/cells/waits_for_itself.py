@@ -1,0 +1,14 @@
+"""A lock that is taken twice.
+
+status: timeout
+timeout: 2
+sees: not done in 2 s
+"""
+
+import threading
+
+
+def triton_relu(x):
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()

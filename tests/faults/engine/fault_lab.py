@@ -1,0 +1,172 @@
+"""A lab with real workers, one fault at a time in it, and what must hold after each."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.engine_harness import marked, wait_until
+from triton_magics.config import Settings
+from triton_magics.lab import Lab
+from triton_magics.model import Value
+from triton_magics.report import to_text, view
+
+CELLS = Path(__file__).parents[1] / "cells"
+FILES = sorted(CELLS.glob("*.py"))
+GRACE_S = 5.0  # beside its own time limit, what a fault may cost
+RIGHT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, tl.maximum(x, 0.0), mask=mask)
+
+
+def triton_relu(x):
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK_SIZE=1024)
+    return out
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A cell, and what its docstring says of it."""
+
+    path: Path
+
+    @property
+    def source(self) -> str:
+        return self.path.read_text()
+
+    def says(self, word: str, default: str) -> str:
+        found = re.search(rf"^{word}: (.+)$", self.source, re.M)
+        return found[1] if found else default
+
+    @property
+    def status(self) -> str:
+        """As the verdict names it; `any` where only what comes after it matters."""
+        return self.says("status", "")
+
+    @property
+    def sees(self) -> str:
+        """What the user must read."""
+        return self.says("sees", "")
+
+    @property
+    def timeout_s(self) -> float:
+        return float(self.says("timeout", "20"))
+
+
+class FaultLab:
+    """A lab on real workers in Triton's interpreter.
+
+    Args:
+        folder: its workspace.
+        mark: that the environment of its processes carries.
+    """
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.mark = mark
+        self.folder = folder
+        self.lab = Lab(folder, settings=Settings(device="interpreter", host_memory_gib=2.0))
+        self.lab.write("relu", "v1", RIGHT, compile=False)
+        assert self.store_is_intact(
+            0
+        )  # SQLite keeps a closed file's descriptor, and takes it again
+        assert self.next_job_works()
+        self.descriptors = self.open_descriptors()
+
+    @property
+    def crew(self) -> object:
+        return self.lab._desk.engine._crew
+
+    def ready(self) -> bool:
+        """Whether the next job finds a warm worker."""
+        return self.lab.engine_state().standby_ready
+
+    def do(self, fault: Fault) -> tuple[Value, float]:
+        """Writes the cell as a new attempt at v2 and asks for a verdict; it, and the seconds."""
+        by = fault.says("by", "run")
+        if by != "write":
+            self.lab.write("relu", "v2", fault.source, compile=False)
+            wait_until(self.ready, within_s=60)
+        started = time.monotonic()
+        value = self._ask(by, fault)
+        return value, time.monotonic() - started
+
+    def _ask(self, by: str, fault: Fault) -> Value:
+        if by == "write":
+            return self.lab.write("relu", "v2", fault.source)
+        if by == "run":
+            return self.lab.run("relu", "v2", shape=(4, 4), timeout=fault.timeout_s)
+        return self.lab.validate(
+            "relu", "v2", shapes=[(4, 4)], dtypes=["float32"], timeout=fault.timeout_s
+        )
+
+    # ------------------------------------------------------------------ what must hold after
+
+    def next_job_works(self) -> bool:
+        wait_until(self.ready_or_cold, within_s=60)
+        return self.lab.run("relu", "v1", shape=(4, 4)).status == "passed"
+
+    def ready_or_cold(self) -> bool:
+        """Whether a standby is warm, or none is on its way."""
+        return self.ready() or not self.crew._standby
+
+    def strangers(self) -> set[int]:
+        """Processes of this lab that are neither the nanny nor a worker that it knows."""
+        self.lab.engine_state()  # lets in what the nanny has said
+        return set(marked(self.mark)) - {os.getpid(), *self.crew.pids}
+
+    def open_descriptors(self) -> int:
+        wait_until(self.ready_or_cold, within_s=60)
+        return len(os.listdir("/proc/self/fd"))
+
+    def locks_are_free(self, folder: Path) -> bool:
+        """Whether nobody holds a lock in the folder."""
+        return all(map(_free, folder.glob("*.lock")))
+
+    def store_is_intact(self, n_events: int) -> bool:
+        """Whether SQLite finds nothing wrong and every event is there."""
+        with sqlite3.connect(self.folder / ".triton_magics" / "lab.db") as store:
+            (verdict,) = store.execute("PRAGMA integrity_check").fetchone()
+        return verdict == "ok" and self.n_events() >= n_events
+
+    def n_events(self) -> int:
+        return self.lab.status("relu").n_events
+
+    def files(self) -> set[str]:
+        """What stands in the workspace."""
+        return {p.name for p in self.folder.iterdir()}
+
+
+def _free(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def shown(value: Value) -> str:
+    """All that a user can read of a value."""
+    return to_text(view(value), width=10_000)
+
+
+def verdict(value: Value) -> str:
+    """Its status, or that of its compilation."""
+    made = getattr(value, "compilation", None)
+    return str(getattr(value, "status", None) or (made and made.status))

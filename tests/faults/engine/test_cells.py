@@ -1,0 +1,72 @@
+"""Nothing that a cell does hurts the notebook: one fault each, and after each all is as before.
+
+`make full` runs every cell, `make test` a third of them, another third each day.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine_harness import MARK, marked, wait_until
+from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown, verdict
+from triton_magics.worker.lock import FOLDER
+
+SECRET = "correct horse battery staple"
+SHARES = 4
+TODAY = datetime.date.today().toordinal() % SHARES
+CASES = [
+    pytest.param(Fault(path), id=path.stem, marks=[pytest.mark.slow] * (i % SHARES != TODAY))
+    for i, path in enumerate(FILES)
+]
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
+    mark = uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MARK, mark)
+        patch.setenv("TRITON_MAGICS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_TOKEN", SECRET)
+        folder = tmp_path_factory.mktemp("workspace")
+        patch.chdir(folder)
+        faults = FaultLab(folder, mark)
+        yield faults
+        faults.lab.close()
+        wait_until(lambda: not marked(mark), within_s=5)
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_a_cell_gets_its_verdict_and_hurts_nothing(fault: Fault, faults: FaultLab) -> None:
+    events, files = faults.n_events(), faults.files()
+    value, seconds = faults.do(fault)
+    said = shown(value)
+    assert fault.status in ("any", verdict(value)), said
+    assert re.search(fault.sees, said), said
+    assert "\x1b" not in said
+    assert SECRET not in value.model_dump_json()
+    assert seconds < fault.timeout_s + GRACE_S
+    assert_unhurt(faults, events + 2, files)
+
+
+def assert_unhurt(faults: FaultLab, n_events: int, files: set[str]) -> None:
+    wait_until(lambda: not faults.strangers(), within_s=5)
+    assert faults.store_is_intact(n_events)
+    assert faults.next_job_works()
+    assert faults.open_descriptors() == faults.descriptors
+    assert faults.locks_are_free(Path(FOLDER))
+    assert faults.files() == files
+
+
+def test_there_are_enough_faults_and_each_says_what_comes_of_it() -> None:
+    told = [Fault(path) for path in FILES]
+    assert len(told) >= 45
+    assert all(fault.status for fault in told)
+    assert {f.status for f in told} >= {
+        "passed", "crashed", "timeout", "runtime_error", "out_of_memory"
+    }  # fmt: skip
