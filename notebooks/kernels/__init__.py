@@ -1,0 +1,1 @@
+"""Written by triton_magics: one package per op."""
