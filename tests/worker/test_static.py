@@ -13,7 +13,7 @@ import torch
 from tests.worker.harness import CPU, KERNELS, Recorder, version_of
 from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef, RunJob
 from triton_magics.model import RunResult, Status
-from triton_magics.worker import describe, run
+from triton_magics.worker import describe, resources, run
 from triton_magics.worker.hints import hint_for
 from triton_magics.worker.load import UserFault, compile_cache
 from triton_magics.worker.lock import gpu_lock, lock_path
@@ -147,6 +147,13 @@ def test_a_reference_that_can_not_be_used_is_the_users_to_mend(
 ) -> None:
     with pytest.raises(UserFault, match=words):
         described(tmp_path, OWN.replace(old, new))
+
+
+def test_a_pair_of_triton_and_numpy_that_can_not_interpret_loops_says_what_to_install() -> None:
+    for fine in [("3.7.1", "2.4.6"), ("3.6.0", "2.3.5")]:
+        resources._check_interpreter(*fine)
+    with pytest.raises(RuntimeError, match="numpy<2.4"):
+        resources._check_interpreter("3.6.0", "2.4.0")
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,27 @@ def warm_up(mode: Mode) -> Environment:
     if mode != "gpu":
         triton.runtime.driver.set_active(StubDriver())
     if mode == "interpreter":
+        _check_interpreter(triton.__version__, _version("numpy") or "0")
         quicken()
         # NaN and infinities are inputs here, not news.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="triton")
     rehearse(mode)
     return environment()
+
+
+def _check_interpreter(triton_version: str, numpy_version: str) -> None:
+    """Whether this pair can interpret loops: triton 3.6 fails on `range` with numpy 2.4 and later.
+
+    Raises:
+        RuntimeError: it can't, with what to install.
+    """
+    old_triton = tuple(map(int, triton_version.split(".")[:2])) < (3, 7)
+    new_numpy = tuple(map(int, numpy_version.split(".")[:2])) >= (2, 4)
+    if old_triton and new_numpy:
+        raise RuntimeError(
+            f"the interpreter of triton {triton_version} can't run loops with numpy "
+            f"{numpy_version}: pip install 'numpy<2.4'"
+        )
 
 
 @functools.lru_cache(maxsize=1)
