@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import BenchJob, CompileJob, RunJob, ValidateJob
+from triton_magics.engine.protocol import BenchJob, CompileJob, PlanJob, RunJob, ValidateJob
 from triton_magics.model import (
     Benchmark,
     Case,
@@ -16,6 +16,7 @@ from triton_magics.model import (
     DeviceKind,
     EngineState,
     Environment,
+    Plan,
     RunResult,
     Status,
     Timing,
@@ -71,6 +72,7 @@ class FakeEngine:
             return answer(job)
         makers: dict[type, Callable[[Any], Any]] = {
             ValidateJob: self._validation,
+            PlanJob: self._plan,
             BenchJob: self._benchmark,
             CompileJob: self._compilation,
             RunJob: self._run,
@@ -106,6 +108,16 @@ class FakeEngine:
             cases=cases, environment=environment(self.device_kind), triton_kernels=("k",),
             badges=("quick",) if job.plan == "quick" else (),
         )  # fmt: skip
+
+    def _plan(self, job: PlanJob) -> Plan:
+        dtypes = job.dtypes or ("float32",)
+        own = [Case(shape=s, dtype=d, size="own", seed=1) for d in dtypes for s in job.own_shapes]
+        cases = tuple(
+            Case(shape=SHAPES[s], dtype=d, size=s, seed=1) for d in dtypes for s in SHAPES
+        )
+        return Plan(
+            op=job.op.name, plan=job.plan, seed=job.seed, dtypes=dtypes, cases=(*cases, *own)
+        )
 
     def _benchmark(self, job: BenchJob) -> Benchmark:
         versions = tuple(v.version for v in job.versions)

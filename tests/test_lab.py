@@ -399,3 +399,34 @@ def test_close_twice_is_fine(tmp_path: Path, engine: FakeEngine) -> None:
     lab.close()
     lab.close()
     assert engine.closed == 2
+
+
+# ------------------------------------------------------------------- plans and shapes of one's own
+
+
+def test_a_plan_needs_no_version_and_its_seed_is_the_one_that_validate_takes(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    made = lab.plan("softmax", dtypes=("float16",), plan="quick", seed=11)
+    assert (made.plan, made.seed, made.dtypes) == ("quick", 11, ("float16",))
+    assert {c.dtype for c in made.run_cases} == {"float16"}
+    assert lab.last is made
+    with pytest.raises(UnknownName, match="no dtype 'float8'"):
+        lab.plan("softmax", dtypes=("float8",))
+
+
+def test_shapes_of_ones_own_are_kept_per_op_join_the_plan_and_can_be_removed(
+    lab: Lab, engine: FakeEngine, tmp_path: Path
+) -> None:
+    assert lab.op("softmax", shapes=((8192, 151936), (3, 5))).own_shapes == ((8192, 151936), (3, 5))
+    assert lab.op("gelu").own_shapes == ()
+    assert (8192, 151936) in {c.shape for c in lab.plan("softmax").cases}
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    assert engine.jobs[-1].own_shapes == ((8192, 151936), (3, 5))
+    assert lab.op("softmax", no_shapes=((8192, 151936),)).own_shapes == ((3, 5),)
+    with pytest.raises(UnknownName, match="keeps no shape 7x7; it keeps 3x5"):
+        lab.op("softmax", no_shapes=((7, 7),))
+    lab.close()
+    with Lab(tmp_path, engine=FakeEngine(), settings=Settings()) as again:
+        assert again.op("softmax").own_shapes == ((3, 5),)

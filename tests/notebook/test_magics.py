@@ -96,10 +96,10 @@ def test_braces_and_dollars_stay_as_they_are(shell: Shell) -> None:
 def test_an_option_takes_the_value_of_a_variable(shell: Shell, engine: FakeEngine) -> None:
     shell.write("v1")
     shell("plan, seed = 'quick', 5")
-    shell("%triton_validate softmax v1 --plan {plan} --seed {seed}")
+    shell("%triton_validate softmax v1 --cases {plan} --seed {seed}")
     assert (engine.jobs[-1].plan, engine.jobs[-1].seed) == ("quick", 5)
-    error = shell("%triton_validate softmax v1 --plan {nowhere}").error
-    assert str(error) == "--plan {nowhere}: there is no variable nowhere"
+    error = shell("%triton_validate softmax v1 --cases {nowhere}").error
+    assert str(error) == "--cases {nowhere}: there is no variable nowhere"
 
 
 def test_a_template_becomes_the_next_cell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,10 @@ import torch
 
 from tests.worker.harness import CPU, KERNELS, Recorder, job_for, run_cases, validated
 from triton_magics import ops
-from triton_magics.model import Case, CaseStatus, Status
+from triton_magics.engine.protocol import OpRef, PlanJob
+from triton_magics.model import Case, CaseStatus, Plan, Status
 from triton_magics.worker import mismatch, oracle, validate
+from triton_magics.worker import plan as planning
 from triton_magics.worker.cases import LAYOUTS, REGIMES, make_inputs, make_pristine, plan
 from triton_magics.worker.guard import broken, guarding, place
 from triton_magics.worker.load import UserFault
@@ -77,6 +79,43 @@ def test_the_regime_nonfinite_has_both_infinities_and_nan_and_mostly_numbers() -
     assert (x == math.inf).any()
     assert (x == -math.inf).any()
     assert x.isfinite().float().mean() > 0.99
+
+
+def planned(kind: str, **changes: object) -> Plan:
+    job = PlanJob(op=OpRef(name="softmax"), seed=7, device_kind=kind, **changes)
+    answer, _ = planning.run(job, Recorder())
+    assert isinstance(answer, Plan)
+    return answer
+
+
+def test_the_plan_that_is_told_is_the_plan_that_is_run() -> None:
+    op = ops.load("softmax")
+    assert planned("gpu").cases == plan(op, job_for(RIGHT), op.dtypes)
+    assert planned("gpu").not_run == ()
+    narrow = planned("gpu", plan="quick", dtypes=("float16",))
+    assert narrow.cases == plan(op, job_for(RIGHT, plan="quick"), ("float16",))
+
+
+def test_the_plan_says_what_a_cpu_leaves_out_and_why() -> None:
+    told = planned("interpreter", shapes=((7, 13), (257, 1023)), dtypes=("float32", "bfloat16"))
+    assert [c.shape for c in told.run_cases] == [(7, 13), (257, 1023)]
+    assert {c.case.dtype for c in told.not_run} == {"bfloat16"}
+    assert all("bfloat16 wrongly" in str(c.reason) for c in told.not_run)
+    large = [c for c in planned("interpreter").not_run if c.case.size == "large"]
+    assert len(large) == 3
+
+
+def test_shapes_of_ones_own_come_last_in_every_dtype_and_not_where_shapes_are_named() -> None:
+    told = planned("interpreter", own_shapes=((8192, 151936), (3, 5)))
+    own = [c for c in told.cases if c.size == "own"]
+    assert told.cases[-len(own) :] == tuple(own)
+    assert {(c.shape, c.dtype) for c in own} == {
+        (s, d) for s in ((8192, 151936), (3, 5)) for d in ("float32", "float16", "bfloat16")
+    }
+    assert (3, 5) in {c.shape for c in told.run_cases}
+    assert (8192, 151936) not in {c.shape for c in told.run_cases}
+    assert planned("gpu", shapes=((7, 13),), own_shapes=((3, 5),)).cases[0].shape == (7, 13)
+    assert len(planned("gpu", shapes=((7, 13),), own_shapes=((3, 5),)).cases) == 3
 
 
 # ------------------------------------------------------------------------------------- oracle

@@ -10,6 +10,7 @@ from triton_magics.engine.protocol import (
     BenchJob,
     CompileJob,
     DescribeJob,
+    PlanJob,
     Progress,
     RunJob,
     ValidateJob,
@@ -17,7 +18,7 @@ from triton_magics.engine.protocol import (
 from triton_magics.model import CaseResult, Environment, Timing
 
 Ending = Literal["finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory"]
-AnyJob = ValidateJob | BenchJob | RunJob | CompileJob | DescribeJob
+AnyJob = ValidateJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob
 # Far more than any job has: a bound on what a process gone wild can make us keep.
 MAX_RESULTS = 10_000
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 from triton_magics.config import Settings
-from triton_magics.engine import gpu
+from triton_magics.engine import doctor, gpu
 from triton_magics.engine.crew import Crew
 from triton_magics.engine.environment import memory_for_a_worker, worker_command
 from triton_magics.engine.exchange import (
@@ -25,9 +25,17 @@ from triton_magics.engine.interrupts import Interrupts
 from triton_magics.engine.nursery import KILL_S
 from triton_magics.engine.outcome import AnyJob, Outcome, label
 from triton_magics.engine.process import Worker
-from triton_magics.engine.protocol import BenchJob, CompileJob, DeviceKind, Job, Mode, Progress
+from triton_magics.engine.protocol import (
+    BenchJob,
+    CompileJob,
+    DeviceKind,
+    Job,
+    Mode,
+    PlanJob,
+    Progress,
+)
 from triton_magics.errors import BadValue, Unavailable, WorkerError
-from triton_magics.model import EngineState, Environment
+from triton_magics.model import EngineState, Environment, Finding, OpFacts
 
 DEVICES: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
 WARM_S = 120.0
@@ -128,6 +136,15 @@ class Engine:
         found = gpu.first_gpu()
         return found.name if found else "GPU"
 
+    def examine(self, ops: Sequence[OpFacts] = ()) -> tuple[Finding, ...]:
+        """What kernels need of this machine, thing by thing.
+
+        Args:
+            ops: whose sizes should fit the GPU.
+        """
+        machine = doctor.Machine(own=frozenset(self._crew.pids))
+        return doctor.examine(machine, ops)
+
     # ------------------------------------------------------------------------------- life
 
     def warm(self, mode: Mode | None = None) -> None:
@@ -203,7 +220,7 @@ class Engine:
                 self._crew.prune({self.device_kind, "compiler"})
 
     def _mode(self, job: AnyJob) -> Mode:
-        return "compiler" if isinstance(job, CompileJob) else self.device_kind
+        return "compiler" if isinstance(job, CompileJob | PlanJob) else self.device_kind
 
     # -- before the job
 

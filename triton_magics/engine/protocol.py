@@ -19,6 +19,7 @@ from triton_magics.model import (
     Compilation,
     DeviceKind,
     Environment,
+    Plan,
     RunResult,
     Timing,
     Validation,
@@ -63,6 +64,7 @@ class ValidateJob(Value):
     dtypes: tuple[str, ...] | None = None
     plan: Literal["full", "quick"] = "full"
     shapes: tuple[tuple[int, ...], ...] = ()
+    own_shapes: tuple[tuple[int, ...], ...] = ()
     seed: int
     rtol: float | None = None
     atol: float | None = None
@@ -112,6 +114,19 @@ class CompileJob(Value):
     compile_s: float = 120.0
 
 
+class PlanJob(Value):
+    """What would a validation run on such a device?"""
+
+    kind: Literal["plan"] = "plan"
+    op: OpRef
+    dtypes: tuple[str, ...] | None = None
+    plan: Literal["full", "quick"] = "full"
+    shapes: tuple[tuple[int, ...], ...] = ()
+    own_shapes: tuple[tuple[int, ...], ...] = ()
+    seed: int
+    device_kind: DeviceKind
+
+
 class DescribeJob(Value):
     """Load an op, call its reference once, say what it declares."""
 
@@ -146,10 +161,11 @@ class WorkerFault(Value):
 
 
 Job = Annotated[
-    ValidateJob | BenchJob | RunJob | CompileJob | DescribeJob, Field(discriminator="kind")
+    ValidateJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob,
+    Field(discriminator="kind"),
 ]
 Answer = Annotated[
-    Validation | Benchmark | RunResult | Compilation | OpDescription | WorkerFault,
+    Validation | Plan | Benchmark | RunResult | Compilation | OpDescription | WorkerFault,
     Field(discriminator="kind"),
 ]
 
@@ -255,6 +271,6 @@ def _decode(body: bytes) -> Ready | Order | Progress | Reply:
 
 __all__ = [
     "Answer", "BenchJob", "CompileJob", "DescribeJob", "DeviceKind", "FrameReader", "Job", "Mode",
-    "OpDescription", "OpRef", "Order", "Progress", "ProtocolError", "Ready", "Reply", "RunJob",
-    "ValidateJob", "VersionRef", "WorkerFault", "encode",
+    "OpDescription", "OpRef", "Order", "PlanJob", "Progress", "ProtocolError", "Ready", "Reply",
+    "RunJob", "ValidateJob", "VersionRef", "WorkerFault", "encode",
 ]  # fmt: skip

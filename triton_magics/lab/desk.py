@@ -29,6 +29,7 @@ from triton_magics.errors import (
 from triton_magics.lab import outcomes
 from triton_magics.model import (
     Compilation,
+    Finding,
     KernelSource,
     OpFacts,
     OpPage,
@@ -38,10 +39,10 @@ from triton_magics.model import (
     Validation,
     Verb,
     VersionState,
+    shape_text,
     short,
 )
 from triton_magics.workspace import Workspace
-
 
 # What ended its process once would do so again in the compiler's.
 _KILLED = (Status.INTERRUPTED, Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
@@ -147,7 +148,31 @@ class Desk:
             techniques=knowledge.techniques_for(facts),
             state=self.state(op),
             engine=self.engine.state(),
+            own_shapes=self.own_shapes(op),
         )
+
+    def own_shapes(self, op: str) -> tuple[tuple[int, ...], ...]:
+        """The shapes that the user keeps for an op."""
+        verbs: tuple[Verb, ...] = ("sized",)
+        newest = next(iter(self.workspace.events(op, verbs=verbs, limit=1)), None)
+        return tuple(tuple(s) for s in newest.args["shapes"]) if newest else ()
+
+    def keep_shapes(
+        self, op: str, more: Sequence[tuple[int, ...]], less: Sequence[tuple[int, ...]]
+    ) -> None:
+        """Adds and removes shapes of the user's own.
+
+        Raises:
+            UnknownName: one that is to go was not kept.
+        """
+        known = self.own_shapes(op)
+        for gone in less:
+            if gone not in known:
+                kept = ", ".join(map(shape_text, known)) or "none"
+                raise UnknownName(f"{op} keeps no shape {shape_text(gone)}; it keeps {kept}")
+        shapes = tuple(s for s in dict.fromkeys((*known, *more)) if s not in less)
+        if shapes != known:
+            self.record(op, "sized", None, args={"shapes": [list(s) for s in shapes]})
 
     def gate(self, step: str, op: str) -> None:
         """A step that the workflow does not allow: an error if strict, else a note."""
@@ -331,6 +356,16 @@ class Desk:
             if verdict
             for badge in verdict.badges
         )
+
+    def examine(self) -> Finding:
+        """Whether the workspace can be written and its store is sound."""
+        if self.workspace.read_only:
+            return Finding(
+                what="workspace", state="warn", says=f"`{self.path}` can't be written",
+                mend="%config TritonMagics.workspace = 'a folder of yours', in a new session",
+            )  # fmt: skip
+        n = sum(self.workspace.count(op) for op in self.workspace.open_ops())
+        return Finding(what="workspace", state="good", says=f"`{self.path}`, {n} events recorded")
 
     # -- recording
 

@@ -13,6 +13,7 @@ from triton_magics.config import Settings
 from triton_magics.engine import Engine
 from triton_magics.engine.protocol import (
     BenchJob,
+    PlanJob,
     Progress,
     RunJob,
     ValidateJob,
@@ -34,12 +35,14 @@ from triton_magics.model import (
     Benchmark,
     Best,
     Compilation,
+    Diagnosis,
     EngineState,
     Export,
     KernelSource,
     LabState,
     OpPage,
     OpState,
+    Plan,
     Reference,
     RunResult,
     Status,
@@ -131,15 +134,24 @@ class Lab:
 
     # -------------------------------------------------------------------------------- the ops
 
-    def op(self, op: str) -> OpPage:
+    def op(
+        self, op: str, *, shapes: Sequence[Shape] = (), no_shapes: Sequence[Shape] = ()
+    ) -> OpPage:
         """An op's facts, techniques, state and engine; its references count as shown.
+
+        Args:
+            op: its name or alias.
+            shapes: shapes of your own to keep for it: they join every plan.
+            no_shapes: those to keep no longer.
 
         Raises:
             UnknownOp: neither shipped nor defined here.
+            UnknownName: a shape that is to go was not kept.
         """
         name = self._desk.canonical(op)
         self._desk.warm()
         self._desk.record(name, "shown", None)
+        self._desk.keep_shapes(name, shapes, no_shapes)
         return self._remember(self._desk.page(name))
 
     def reference(self, op: str, source: str) -> OpPage:
@@ -356,6 +368,7 @@ class Lab:
             dtypes=tuple(dtypes) if dtypes else None,
             plan=plan,
             shapes=tuple(shapes),
+            own_shapes=self._desk.own_shapes(source.op),
             seed=secrets.randbits(24) if seed is None else seed,
             rtol=rtol,
             atol=atol,
@@ -369,6 +382,41 @@ class Lab:
         made_one = self._desk.with_context(made_one, source)
         self._desk.record(source.op, "validated", made_one, source=source)
         return self._end(made_one)
+
+    def plan(
+        self,
+        op: str,
+        *,
+        dtypes: Sequence[str] | None = None,
+        plan: Literal["full", "quick"] = "full",
+        seed: int | None = None,
+        shapes: Sequence[Shape] = (),
+    ) -> Plan:
+        """What a validation would run, and what this device would leave out; needs no version.
+
+        Args:
+            op: its name or alias.
+            dtypes: None: all that the op declares.
+            plan: `full` or `quick`.
+            seed: of the plan; by default a new one, which `validate(seed=...)` then runs.
+            shapes: only these.
+        """
+        name = self._desk.canonical(op)
+        self._desk.check_dtypes(name, dtypes)
+        job = PlanJob(
+            op=self._desk.op_ref(name),
+            dtypes=tuple(dtypes) if dtypes else None,
+            plan=plan,
+            shapes=tuple(shapes),
+            own_shapes=self._desk.own_shapes(name),
+            seed=secrets.randbits(24) if seed is None else seed,
+            device_kind=self._desk.engine.device_kind,
+        )
+        outcome = self._desk.do(job, "", None)
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        made = outcomes.plan(outcome, name)
+        return self._remember(made.model_copy(update={"device": self.engine_state().device}))
 
     def bench(
         self,
@@ -477,6 +525,13 @@ class Lab:
         """What there is to run kernels with."""
         return self._desk.engine.state()
 
+    def doctor(self) -> Diagnosis:
+        """What kernels need of this machine and this folder: what is wrong, and how to mend it."""
+        desk = self._desk
+        ops = [knowledge.facts(name) for name in knowledge.op_names()]
+        findings = (*desk.engine.examine(ops), desk.examine())
+        return self._remember(Diagnosis(findings=findings))
+
     def ops(self) -> tuple[str, ...]:
         """Every name that an op answers to: shipped ones, their aliases, the user's own."""
         own = self._desk.workspace.own_ops()
@@ -498,9 +553,21 @@ class Lab:
         """What to tell the user once: steps out of order, repairs of the store."""
         return self._desk.notes()
 
-    def export(self, op: str) -> Export:
-        """Writes the op's log as a notebook, Markdown and HTML; returns their paths."""
+    def export(self, op: str, *, tests: bool = False) -> Export:
+        """Writes the op's log as a notebook, Markdown and HTML; returns their paths.
+
+        Args:
+            op: its name or alias.
+            tests: write tests/test_<op>.py too, which validates every version that passed.
+
+        Raises:
+            ExportError: a file could not be written, or is a person's own.
+            UnknownVersion: tests of no version: none has passed.
+        """
         name = self._desk.canonical(op)
+        written = (
+            log.write_tests(self._desk.workspace, self._desk.facts_of(name)) if tests else None
+        )
         gathered = log.gather(
             self._desk.workspace,
             self._desk.facts_of(name),
@@ -508,6 +575,7 @@ class Lab:
             budget_s=self.settings.validate_budget_s,
         )
         made = log.write(self._desk.workspace, name, gathered)
+        made = made.model_copy(update={"tests": written})
         self._desk.changed(name)
         return self._remember(made)
 

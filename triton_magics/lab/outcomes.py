@@ -17,6 +17,7 @@ from triton_magics.model import (
     CaseResult,
     CaseStatus,
     Compilation,
+    Plan,
     RunResult,
     Status,
     Validation,
@@ -176,6 +177,19 @@ def compilation(outcome: Outcome, job: CompileJob) -> Compilation:
         duration_s=outcome.wall_s,
         note=_message(outcome),
     )
+
+
+def plan(outcome: Outcome, op: str) -> Plan:
+    """What a validation would run.
+
+    Raises:
+        UserError: the op's file can't be used.
+        WorkerError: our own process failed.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, Plan):
+        return outcome.answer
+    raise UserError(f"{op}: its plan could not be made: {_message(outcome)}")
 
 
 def description(outcome: Outcome, op: str) -> OpDescription:

@@ -20,6 +20,7 @@ from triton_magics.model.base import (
     version_name,
 )
 from triton_magics.model.benchmark import (
+    CONFIDENCE,
     Benchmark,
     Comparison,
     Discard,
@@ -27,6 +28,10 @@ from triton_magics.model.benchmark import (
     RunResult,
     TensorSummary,
     Timing,
+)
+from triton_magics.model.diagnosis import (
+    Diagnosis,
+    Finding,
 )
 from triton_magics.model.environment import (
     Environment,
@@ -61,12 +66,14 @@ from triton_magics.model.validation import (
     Case,
     CaseResult,
     Mismatch,
+    Plan,
     Tolerance,
     Validation,
     Validations,
 )
 
 __all__ = [
+    "CONFIDENCE",
     "SIZES",
     "SLUGS",
     "Benchmark",
@@ -78,11 +85,13 @@ __all__ = [
     "Comparison",
     "Compilation",
     "DeviceKind",
+    "Diagnosis",
     "Discard",
     "EngineState",
     "Environment",
     "Event",
     "Export",
+    "Finding",
     "KernelError",
     "KernelResources",
     "KernelSource",
@@ -92,6 +101,7 @@ __all__ = [
     "OpFacts",
     "OpPage",
     "OpState",
+    "Plan",
     "Reference",
     "Result",
     "RunResult",

@@ -91,6 +91,7 @@ class OpPage(Value):
     techniques: tuple[Technique, ...]
     state: OpState
     engine: EngineState
+    own_shapes: tuple[tuple[int, ...], ...] = ()
 
 
 class Reference(Value):
@@ -140,12 +141,15 @@ class Export(Value):
     notebook: str
     html: str | None = None
     jsonl: str
+    tests: str | None = None
     note: str | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Every file that was written."""
-        files: Iterable[str | None] = (self.markdown, self.notebook, self.html, self.jsonl)
+        files: Iterable[str | None] = (
+            self.markdown, self.notebook, self.html, self.jsonl, self.tests,
+        )  # fmt: skip
         return tuple(f"{self.workspace}/{p}" for p in files if p)
 
 
@@ -154,7 +158,7 @@ Result = Annotated[
 ]
 Verb = Literal[
     "shown", "defined", "written", "compiled", "ran", "validated", "benchmarked", "chosen",
-    "forced", "reset", "exported",
+    "forced", "reset", "exported", "sized",
 ]  # fmt: skip
 
 

@@ -152,6 +152,28 @@ class Validation(Value):
         return self.environment.device_kind if self.environment else None
 
 
+class Plan(Value):
+    """What a validation will run, before any version is loaded.
+
+    `not_run`: the cases of it that this device does not run; each says why.
+    """
+
+    kind: Literal["plan"] = "plan"
+    op: str
+    plan: str
+    seed: int
+    dtypes: tuple[str, ...]
+    cases: tuple[Case, ...]
+    not_run: tuple[CaseResult, ...] = ()
+    device: str = ""
+
+    @property
+    def run_cases(self) -> tuple[Case, ...]:
+        """The cases that this device runs."""
+        left_out = {c.case for c in self.not_run}
+        return tuple(c for c in self.cases if c not in left_out)
+
+
 class Validations(Value):
     """Several versions validated one after the other."""
 

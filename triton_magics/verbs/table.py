@@ -87,10 +87,21 @@ DTYPE = argument(
 )
 
 
-@verb(OP, example="%triton_op softmax")
+@verb(
+    OP,
+    argument(
+        "--shape", type=shape, action="append", default=[], metavar="NxM",
+        help="keep a shape of your own for it, 8192x151936; may be repeated",
+    ),
+    argument(
+        "--no-shape", type=shape, action="append", default=[], metavar="NxM",
+        help="keep this one no longer; may be repeated",
+    ),
+    example="%triton_op softmax --shape 8192x151936",
+)  # fmt: skip
 def op(lab: Lab, a: Namespace) -> Value:
     """What there is to know of an op before writing a kernel: facts, techniques, state, engine."""
-    return lab.op(a.op)
+    return lab.op(a.op, shapes=tuple(a.shape), no_shapes=tuple(a.no_shape))
 
 
 @verb(
@@ -144,7 +155,10 @@ def run(lab: Lab, a: Namespace) -> Value:
 
 @verb(
     OP,
-    argument("version", names="version all", help="v2; or all: one after the other"),
+    argument(
+        "version", names="version all", nargs="?",
+        help="v2; or all: one after the other; not needed with --plan",
+    ),
     argument(
         "--dtype", names="dtype", type=listed, action="extend", metavar="DTYPES",
         help="only these: float32,float16; by default all that the op declares",
@@ -154,8 +168,8 @@ def run(lab: Lab, a: Namespace) -> Value:
         help="fewer cases: enough for a benchmark, not for the end",
     ),
     argument(
-        "--plan", choices=("full", "quick"), default="full", metavar="PLAN",
-        help="full, or quick as --quick does",
+        "--plan", choices=("full", "quick"), nargs="?", const=True, dest="which", metavar="PLAN",
+        help="alone: show the cases and what this device leaves out, run none; or full, or quick",
     ),
     argument(
         "--shape", type=shape, action="append", default=[], metavar="NxM",
@@ -170,8 +184,13 @@ def run(lab: Lab, a: Namespace) -> Value:
 )  # fmt: skip
 def validate(lab: Lab, a: Namespace) -> Value:
     """Is it right? Against the reference in float64, on awkward shapes and hostile values."""
+    dtypes = tuple(a.dtype or ()) or None
+    if a.which is True:
+        return lab.plan(a.op, dtypes=dtypes, plan=a.plan, seed=a.seed, shapes=tuple(a.shape))
+    if a.version is None:
+        raise BadName(f"name a version: %triton_validate {a.op} v1; or add --plan for the cases")
     return lab.validate(
-        a.op, a.version, dtypes=tuple(a.dtype or ()) or None, plan=a.plan, seed=a.seed,
+        a.op, a.version, dtypes=dtypes, plan=a.which or a.plan, seed=a.seed,
         rtol=a.rtol, atol=a.atol, shapes=tuple(a.shape), timeout=a.timeout,
     )  # fmt: skip
 
@@ -304,10 +323,25 @@ def reference(lab: Lab, a: Namespace) -> Value:
     return lab.reference(a.op, a.cell)
 
 
-@verb(OP, name="export", magic="log", example="%triton_log softmax")
+@verb(
+    OP,
+    argument(
+        "--tests", action="store_true",
+        help="tests/test_OP.py too: each version that passed is validated in your own CI",
+    ),
+    name="export",
+    magic="log",
+    example="%triton_log softmax --tests",
+)  # fmt: skip
 def export(lab: Lab, a: Namespace) -> Value:
     """Writes the op's log for review: a notebook, Markdown and HTML in logs/."""
-    return lab.export(a.op)
+    return lab.export(a.op, tests=a.tests)
+
+
+@verb(example="%triton_doctor")
+def doctor(lab: Lab, a: Namespace) -> Value:
+    """What kernels need of this machine: what is wrong, and how to mend it."""
+    return lab.doctor()
 
 
 def _source(lab: Lab, op: str, name: str) -> KernelSource:

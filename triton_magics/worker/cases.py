@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from triton_magics import ops
-from triton_magics.engine.protocol import ValidateJob
+from triton_magics.engine.protocol import PlanJob, ValidateJob
 from triton_magics.model import SIZES, Case
 from triton_magics.worker.guard import Guarded, place
 
@@ -37,7 +37,7 @@ OWN = "own"  # the size of a case whose shape the user keeps for the op
 _FEW_SHAPES, _FEW_REGIMES, _FEW_LAYOUTS = 3, 3, 1
 
 
-def plan(op: ops.Op, job: ValidateJob, dtypes: tuple[str, ...]) -> tuple[Case, ...]:
+def plan(op: ops.Op, job: ValidateJob | PlanJob, dtypes: tuple[str, ...]) -> tuple[Case, ...]:
     """Every case of a validation, the quickest and most revealing first.
 
     The first dtype gets every awkward shape, regime and layout; the others a part of them.
@@ -49,7 +49,10 @@ def plan(op: ops.Op, job: ValidateJob, dtypes: tuple[str, ...]) -> tuple[Case, .
         wanted = [c for i, d in enumerate(dtypes) for c in _quick(op, d, first=i == 0)]
     else:
         wanted = [c for i, d in enumerate(dtypes) for c in _full(op, d, first=i == 0)]
-    wanted.sort(key=lambda c: SIZES.index(c.size) if c.size in SIZES[1:] else 0)
+    if not job.shapes:
+        wanted += [Case(shape=s, dtype=d, size=OWN, seed=0) for d in dtypes for s in job.own_shapes]
+    order = {"medium": 1, "large": 2, OWN: 3}
+    wanted.sort(key=lambda c: order.get(c.size or "", 0))
     return tuple(c.model_copy(update={"seed": draw.getrandbits(31)}) for c in wanted)
 
 

@@ -14,10 +14,12 @@ from triton_magics.model import (
     Benchmark,
     Best,
     Compilation,
+    Diagnosis,
     Export,
     LabState,
     OpPage,
     OpState,
+    Plan,
     Reference,
     RunResult,
     Template,
@@ -28,9 +30,11 @@ from triton_magics.model import (
 from triton_magics.report.blocks import Block, Code, Document, Line
 from triton_magics.report.render import to_html, to_markdown, to_text
 from triton_magics.report.views.benchmark import benchmark_view, finding
+from triton_magics.report.views.diagnosis import diagnosis_view
 from triton_magics.report.views.kernels import best_view, compilation_view, run_view, written_view
 from triton_magics.report.views.knowledge import reference_view, template_view
 from triton_magics.report.views.pictures import is_picture
+from triton_magics.report.views.plan import plan_view
 from triton_magics.report.views.state import (
     export_view,
     lab_state_view,
@@ -45,10 +49,12 @@ VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
         Benchmark: benchmark_view,
         Best: best_view,
         Compilation: compilation_view,
+        Diagnosis: diagnosis_view,
         Export: export_view,
         LabState: lab_state_view,
         OpPage: op_page_view,
         OpState: op_state_view,
+        Plan: plan_view,
         Reference: reference_view,
         RunResult: run_view,
         Template: template_view,

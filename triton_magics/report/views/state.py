@@ -157,6 +157,7 @@ def op_page_view(value: OpPage) -> Document:
         Line(joined(_cost_parts(facts))),
         Line(f"techniques: {joined(t.title for t in value.techniques) or MISSING}"),
         Line(_readings(facts)),
+        *_own_shapes(value),
         engine_line(value.engine),
         state_line(value.state),
         *((versions_table(value.state),) if value.state.versions else ()),
@@ -193,6 +194,14 @@ def _readings(facts: OpFacts) -> str:
     )
 
 
+def _own_shapes(value: OpPage) -> Document:
+    if not value.own_shapes:
+        return ()
+    shapes = ", ".join(map(shape_text, value.own_shapes))
+    gone = f"`%triton_op {value.facts.name} --no-shape {shape_text(value.own_shapes[0])}`"
+    return (Line(f"your own shapes, in every plan: {shapes} · {gone} removes one"),)
+
+
 def _page_details(value: OpPage) -> Document:
     facts = value.facts
     sizes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in facts.sizes.items())
@@ -222,6 +231,7 @@ def export_view(value: Export) -> Document:
         ("Markdown", value.markdown),
         ("HTML", value.html),
         ("events", value.jsonl),
+        ("tests", value.tests),
     )
     written = tuple(f"{kind}: {code(path)}" for kind, path in files if path)
     note = (Line(value.note, "warn"),) if value.note else ()
