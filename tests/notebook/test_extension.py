@@ -28,6 +28,7 @@ def traces(shell: Any) -> dict[str, Any]:
         "cell": sorted(magics["cell"]),
         "matchers": len(shell.Completer.custom_matchers),
         "configurables": sorted(type(c).__name__ for c in shell.configurables),
+        "transformers": len(shell.input_transformers_cleanup),
         "callbacks": {name: len(found) for name, found in shell.events.callbacks.items()},
         "formatters": (len(formatter.type_printers), len(formatter.deferred_printers)),
     }

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import triton_magics
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable, UnknownName, did_you_mean
+from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
 from triton_magics.notebook.display import Display, said
 from triton_magics.notebook.jobs import Jobs
@@ -75,6 +76,8 @@ class Extension:
         self.panels: list[Panel] = []
         self._forms = forms(self._open_panel)
         self._completion = Completion(self._forms, self._known_lab)
+        cells = [name for name, form in self._forms.items() if form.kind == "cell"]
+        self._comments = CommentForm(shell, cells)
 
     def load(self) -> None:
         """Registers everything; imports nothing heavy, starts nothing."""
@@ -83,6 +86,7 @@ class Extension:
         self.shell.configurables.append(self.settings)
         self.display.load()
         self._completion.load(self.shell)
+        self._comments.load()
         for name, form in self._forms.items():
             self.shell.register_magic_function(magic(form, self), form.kind, name)
 
@@ -91,6 +95,7 @@ class Extension:
         for name, form in self._forms.items():
             self.shell.magics_manager.magics[form.kind].pop(name, None)
         self._completion.unload(self.shell)
+        self._comments.unload()
         self.display.unload()
         self.shell.configurables.remove(self.settings)
         self._close_panels()

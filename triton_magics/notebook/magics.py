@@ -119,7 +119,8 @@ def magic(form: Form, extension: Extension) -> Magic:
 
 def _lines_above(sign: str, cell: str) -> int:
     """Lines of the cell before its source: the magic's, and blank ones or `%%time` above it."""
-    starts = (n for n, line in enumerate(cell.splitlines(), 1) if line.lstrip().startswith(sign))
+    lines = enumerate(cell.splitlines(), 1)
+    starts = (n for n, line in lines if line.lstrip("# \t").startswith(sign))
     return next(starts, 1)
 
 
