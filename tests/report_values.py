@@ -14,10 +14,12 @@ from triton_magics.model import (
     CaseStatus,
     Comparison,
     Compilation,
+    Diagnosis,
     Discard,
     EngineState,
     Environment,
     Export,
+    Finding,
     KernelError,
     KernelResources,
     KernelSource,
@@ -357,7 +359,7 @@ def timing(provider: str, size: str, mean_us: float, clock: Any = "gpu", runs: i
 
 
 def comparison(candidate: Timing, baseline: Timing, threshold: float = 0.01) -> Comparison:
-    interval = stats.paired_speedup(candidate.samples_us, baseline.samples_us, resamples=200)
+    interval = stats.paired_speedup(candidate.samples_us, baseline.samples_us)
     low, high = interval.low * 0.97, interval.high * 1.03
     return Comparison(
         candidate=candidate.provider,
@@ -598,6 +600,12 @@ def every_value() -> dict[str, Any]:
         "benchmark_interpreter": interpreter_benchmark(),
         "run": run_result(),
         "op_state": op_state(),
+        "diagnosis": Diagnosis(
+            findings=(
+                Finding(what="GPU", state="good", says="NVIDIA H200"),
+                Finding(what="driver", state="bad", says="too old", mend="install a newer one"),
+            )
+        ),
         "lab_state": lab_state(),
         "op_page": op_page(),
         "reference": REFERENCE,

@@ -40,6 +40,9 @@ class Settings(Configurable):
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 
 
+LOCKS = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on purpose)
+
+
 def cache_dir() -> Path:
     """Where compiled kernels, measured ceilings and locks are kept: local disk, per user."""
     base = os.environ.get("TRITON_MAGICS_CACHE") or os.environ.get("XDG_CACHE_HOME")

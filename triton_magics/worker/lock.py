@@ -15,17 +15,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from triton_magics.config import LOCKS
+
 POLL_S = 0.02
-FOLDER = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on purpose)
 
 
 def lock_path(gpu_uuid: str) -> Path:
     """The lock file of a GPU: one for all users of this machine."""
-    if not FOLDER.is_dir():
+    if not LOCKS.is_dir():
         with contextlib.suppress(FileExistsError):
-            FOLDER.mkdir()
-            FOLDER.chmod(0o1777)  # not subject to the umask, as mkdir's mode is
-    return FOLDER / f"{re.sub(r'[^A-Za-z0-9-]', '_', gpu_uuid)}.lock"
+            LOCKS.mkdir()
+            LOCKS.chmod(0o1777)  # not subject to the umask, as mkdir's mode is
+    return LOCKS / f"{re.sub(r'[^A-Za-z0-9-]', '_', gpu_uuid)}.lock"
 
 
 @contextmanager

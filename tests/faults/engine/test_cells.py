@@ -9,13 +9,12 @@ import datetime
 import re
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.engine_harness import MARK, marked, wait_until
 from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown, verdict
-from triton_magics.worker.lock import FOLDER
+from triton_magics.config import LOCKS
 
 SECRET = "correct horse battery staple"
 SHARES = 4
@@ -59,7 +58,7 @@ def assert_unhurt(faults: FaultLab, n_events: int, files: set[str]) -> None:
     assert faults.store_is_intact(n_events)
     assert faults.next_job_works()
     assert faults.open_descriptors() == faults.descriptors
-    assert faults.locks_are_free(Path(FOLDER))
+    assert faults.locks_are_free(LOCKS)
     assert faults.files() == files
 
 

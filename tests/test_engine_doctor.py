@@ -1,0 +1,166 @@
+"""What the doctor says of machines that lack one thing."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from triton_magics import knowledge
+from triton_magics.engine.doctor import Machine, examine
+from triton_magics.engine.gpu import Gpu
+from triton_magics.model import Diagnosis, Finding
+from triton_magics.report import to_text, view
+
+H200 = Gpu("NVIDIA H200", driver="580.95", memory_bytes=140 * 2**30)
+OPS = tuple(knowledge.facts(name) for name in knowledge.op_names())
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> Machine:
+    """A machine with a GPU on which nothing is wrong."""
+    for path, text in {
+        "dev/nvidia0": "",
+        "proc/meminfo": "MemTotal: 33554432 kB\n",
+        "proc/driver/nvidia/params": "RmProfilingAdminOnly: 0\n",
+        "torch/version.py": "cuda: Optional[str] = '13.0'\n",
+        "triton/backends/nvidia/bin/ptxas": "",
+        "bin/gcc": "",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    for program in ("triton/backends/nvidia/bin/ptxas", "bin/gcc"):
+        (tmp_path / program).chmod(0o755)
+    versions = {"torch": "2.11.0", "triton": "3.6.0", "nvidia-ml-py": "13.0"}
+    return Machine(
+        root=tmp_path,
+        env={"PATH": str(tmp_path / "bin")},
+        gpu=lambda: H200,
+        package=lambda name: tmp_path / name,
+        version=versions.get,
+        cache=tmp_path / "cache",
+        locks=tmp_path / "locks",
+    )
+
+
+def ill(machine: Machine) -> list[Finding]:
+    return [f for f in examine(machine, OPS) if f.state != "good"]
+
+
+def only(machine: Machine) -> Finding:
+    (found,) = ill(machine)
+    assert found.mend
+    return found
+
+
+def test_a_healthy_machine_has_nothing_to_mend(healthy: Machine) -> None:
+    assert ill(healthy) == []
+    assert len(examine(healthy, OPS)) == 13
+
+
+def test_an_old_driver_is_told_which_one_torch_needs(healthy: Machine) -> None:
+    old = dataclasses.replace(healthy, gpu=lambda: dataclasses.replace(H200, driver="535.10"))
+    found = only(old)
+    assert (found.what, found.state) == ("driver", "bad")
+    assert "CUDA 13 needs 580" in found.says
+
+
+def test_a_small_gpu_is_told_what_of_the_plan_fits(healthy: Machine) -> None:
+    small = dataclasses.replace(H200, memory_bytes=8 * 2**30)
+    found = only(dataclasses.replace(healthy, gpu=lambda: small))
+    assert (found.what, found.state) == ("GPU memory", "warn")
+    assert "attention and mha at large may not fit" in found.says
+    assert "every other size and op fits" in found.says
+
+
+def test_an_amd_gpu_is_not_supported_yet(healthy: Machine) -> None:
+    (healthy.root / "dev/nvidia0").unlink()
+    (healthy.root / "dev/kfd").touch()
+    found = only(healthy)
+    assert found.says.startswith("an AMD GPU: not supported yet")
+
+
+def test_a_hidden_gpu_is_said_to_be_hidden(healthy: Machine) -> None:
+    hidden = dataclasses.replace(healthy, env={**healthy.env, "CUDA_VISIBLE_DEVICES": ""})
+    assert only(hidden).says == "hidden by CUDA_VISIBLE_DEVICES"
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("torch", "not installed"), ("triton", "not installed"), ("nvidia-ml-py", "not installed")],
+)
+def test_what_is_not_installed_is_named_with_its_command(
+    healthy: Machine, what: str, said: str
+) -> None:
+    without = lambda name: None if name == what else healthy.version(name)  # noqa: E731
+    found = only(dataclasses.replace(healthy, version=without))
+    assert said in found.says
+    assert str(found.mend).startswith("pip install")
+
+
+def test_a_torch_without_cuda_beside_a_gpu_is_bad(healthy: Machine) -> None:
+    (healthy.root / "torch/version.py").write_text("cuda: Optional[str] = None\n")
+    assert "built without CUDA" in only(healthy).says
+
+
+def test_an_old_triton_is_refused(healthy: Machine) -> None:
+    old = dataclasses.replace(healthy, version=lambda name: "3.5.1" if name == "triton" else "3.6")
+    assert only(old).says == "3.5.1, older than 3.6"
+
+
+def test_a_ptxas_that_cannot_be_run_is_bad(healthy: Machine) -> None:
+    lost = dataclasses.replace(healthy, env={**healthy.env, "TRITON_PTXAS_PATH": "/nowhere"})
+    assert only(lost).mend == "unset TRITON_PTXAS_PATH"
+
+
+def test_a_machine_without_a_c_compiler_is_told_so(healthy: Machine) -> None:
+    (healthy.root / "bin/gcc").unlink()
+    assert only(healthy).what == "C compiler"
+
+
+def test_counters_that_only_root_may_read_are_told(healthy: Machine) -> None:
+    (healthy.root / "proc/driver/nvidia/params").write_text("RmProfilingAdminOnly: 1\n")
+    assert only(healthy).what == "GPU counters"
+
+
+def test_a_container_with_little_memory_is_told(healthy: Machine) -> None:
+    limit = healthy.root / "sys/fs/cgroup/memory.max"
+    limit.parent.mkdir(parents=True)
+    limit.write_text(str(2 * 2**30))
+    assert "may take 1.5 GiB" in only(healthy).says
+
+
+def test_who_holds_a_gpu_is_named(healthy: Machine) -> None:
+    healthy.locks.mkdir()
+    path = healthy.locks / "GPU-1.lock"
+    path.write_text("process 77, timing softmax")
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert "held by process 77, timing softmax" in only(healthy).says
+    assert ill(healthy) == []
+
+
+def test_a_worker_that_no_nanny_watches_is_named(healthy: Machine) -> None:
+    proc = healthy.root / "proc/4711"
+    proc.mkdir()
+    (proc / "cmdline").write_bytes(b"python\0-m\0triton_magics.worker\0")
+    (proc / "stat").write_text("4711 (python) S 1 4711")
+    assert only(healthy).mend == "kill -9 4711"
+    assert ill(dataclasses.replace(healthy, own=frozenset({4711}))) == []
+
+
+def test_the_worst_is_said_first(healthy: Machine) -> None:
+    (healthy.root / "bin/gcc").unlink()
+    (healthy.root / "proc/driver/nvidia/params").write_text("RmProfilingAdminOnly: 1\n")
+    value = Diagnosis(findings=examine(healthy, OPS))
+    said = to_text(view(value))
+    assert said.startswith("✗ ILL  2 of 13 things to look at · first: C compiler")
+    assert "apt install gcc" in said
+
+
+def test_this_machine_can_be_looked_at() -> None:
+    found = {f.what for f in examine(Machine(own=frozenset({os.getpid()})), OPS)}
+    assert {"GPU", "torch", "triton", "ptxas", "memory", "cache", "processes"} <= found
