@@ -15,6 +15,7 @@ NAN = float("nan")
 
 # What must stand in all three faces of each value.
 KEY_NUMBERS = {
+    "diagnosis": ("1 of 2 things", "install a newer one"),
     "written": ["v1_baseline", "32 registers", "no spills", "triton_validate softmax v1"],
     "written_refused": ["DOES NOT COMPILE", "n_colz", "cell line 11", "v1_baseline.py:22"],
     "compilation": ["sm_90", "32 registers", "100 %"],

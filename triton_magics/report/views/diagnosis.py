@@ -5,6 +5,7 @@ from __future__ import annotations
 from triton_magics.model import Diagnosis, Finding
 from triton_magics.report.blocks import Document, Line, LineStatus, Table
 from triton_magics.report.numbers import MISSING, count_text
+from triton_magics.report.views.words import following
 
 _LEADS: dict[str, tuple[LineStatus, str]] = {
     "good": ("good", "WELL"),
@@ -16,7 +17,7 @@ _LEADS: dict[str, tuple[LineStatus, str]] = {
 def diagnosis_view(value: Diagnosis) -> Document:
     """How many things are wrong and the first of them, then everything as a table."""
     status, lead = _LEADS[value.worst]
-    return (Line(_summary(value), status, lead), _table(value))
+    return (Line(_summary(value), status, lead), _table(value), following(_next(value)))
 
 
 def _summary(value: Diagnosis) -> str:
@@ -25,6 +26,11 @@ def _summary(value: Diagnosis) -> str:
         return f"all of {looked} looked at are as they should be"
     first = value.to_mend[0]
     return f"{len(value.to_mend)} of {looked} to look at · first: {first.what}, {first.says}"
+
+
+def _next(value: Diagnosis) -> str:
+    mend = next((finding.mend for finding in value.to_mend if finding.mend), None)
+    return mend or "`%triton_op softmax`"
 
 
 def _table(value: Diagnosis) -> Table:
