@@ -80,6 +80,28 @@ def _note(event: Event) -> str:
     return f"{event.verb}: {reason}" if reason else event.verb
 
 
+def write_tests(workspace: Workspace, facts: OpFacts) -> str:
+    """Writes tests/test_<op>.py; returns its path.
+
+    Raises:
+        ExportError: it could not be written, or is a person's own.
+        UnknownVersion: no version has passed.
+    """
+    op = facts.name
+    pairs = [
+        (workspace.source(op, v.version), workspace.latest_validation(op, v.version))
+        for v in workspace.versions(op)
+    ]
+    kept = [(source, verdict) for source, verdict in pairs if verdict and verdict.passed]
+    if not kept:
+        raise UnknownVersion(f"no version of {op} has passed its validation: nothing to test")
+    text = report.pytest_file(op, kept, own=facts.own)
+    try:
+        return workspace.save_page(f"tests/test_{op}.py", text, mark=report.PYTEST_MARK)
+    except WorkspaceError as error:
+        raise ExportError(f"the tests of {op} could not be written: {error}") from error
+
+
 def write(workspace: Workspace, op: str, gathered: report.LogInput) -> Export:
     """Writes logs/<op>_log.{md,ipynb,html}; returns where they are.
 

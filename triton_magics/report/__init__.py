@@ -9,10 +9,13 @@ from triton_magics.report.log import LogInput, VersionLog, log_document, log_fig
 from triton_magics.report.notebook import log_notebook, write_notebook
 from triton_magics.report.page import html_log
 from triton_magics.report.plots import finding, mismatch_plot, png, speedup_plot
+from triton_magics.report.pytest_file import MARK as PYTEST_MARK
+from triton_magics.report.pytest_file import pytest_file
 from triton_magics.report.render import to_html, to_markdown, to_text
 from triton_magics.report.views import bundle, failure_lines, headline, view
 
 __all__ = [
+    "PYTEST_MARK",
     "LogInput",
     "VersionLog",
     "bundle",
@@ -26,6 +29,7 @@ __all__ = [
     "markdown_log",
     "mismatch_plot",
     "png",
+    "pytest_file",
     "speedup_plot",
     "to_html",
     "to_markdown",

@@ -356,6 +356,24 @@ class Workspace:
             self._files.replace(path, data.encode())
         return path
 
+    def save_page(self, path: str, data: str, *, mark: str) -> str:
+        """Write a file of ours outside logs/, whole; its path, relative to the workspace.
+
+        Args:
+            path: relative, posix; every name of it ours.
+            data: its text.
+            mark: what it begins with; a file that begins otherwise is a person's own.
+
+        Raises:
+            WorkspaceError: it is a person's own, or could not be written; it is as it was.
+        """
+        with self._store.upkeep(f"writing {path}"):
+            old = self._files.read(path)
+            if old and not old.startswith(mark.encode()):
+                raise WorkspaceError(f"{path} is not triton_magics' own: move it away")
+            self._files.replace(path, data.encode())
+        return path
+
     def rebuild(self) -> None:
         """Make the tables of the current state anew from the events."""
         with self._store.upkeep("rebuilding the tables") as conn:
