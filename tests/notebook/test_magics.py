@@ -102,6 +102,15 @@ def test_an_option_takes_the_value_of_a_variable(shell: Shell, engine: FakeEngin
     assert str(error) == "--cases {nowhere}: there is no variable nowhere"
 
 
+def test_plan_shows_the_cases_and_asks_for_no_version(shell: Shell) -> None:
+    shell("%triton_op softmax --shape 8x151936")
+    said = shell("%triton_validate softmax --plan --quick --seed 5")
+    assert said.error is None
+    assert (said.value.seed, said.value.plan) == (5, "quick")
+    assert "8x151936" in said.shown()
+    assert "name a version" in str(shell("%triton_validate softmax").error)
+
+
 def test_a_template_becomes_the_next_cell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     inserted: list[str] = []
     monkeypatch.setattr(shell.shell, "set_next_input", inserted.append)
@@ -261,7 +270,7 @@ def test_every_magic_has_help_that_names_all_its_arguments(shell: Shell) -> None
         ("%triton_bench softmax --sizs small", "Did you mean '--sizes'?"),
         ("%triton_bench softmax --size small", "Did you mean '--sizes'?"),
         ("%triton_validate softmax v1 --quik", "Did you mean '--quick'?"),
-        ("%triton_validate softmax", "required: VERSION"),
+        ("%triton_run softmax", "required: VERSION"),
         ("%triton_run softmax v1 --shape 3y4", "'3y4' is no shape: write 257x1023"),
         ("%triton_run softmax v1 --shape 0x4", "'0x4' is no shape: write 257x1023"),
         ("%triton_bench softmax --runs many", "invalid int value: 'many'"),

@@ -168,8 +168,12 @@ def run(lab: Lab, a: Namespace) -> Value:
         help="fewer cases: enough for a benchmark, not for the end",
     ),
     argument(
-        "--plan", choices=("full", "quick"), nargs="?", const=True, dest="which", metavar="PLAN",
-        help="alone: show the cases and what this device leaves out, run none; or full, or quick",
+        "--cases", choices=("full", "quick"), default="full", dest="plan", metavar="PLAN",
+        help="full, or quick as --quick does",
+    ),
+    argument(
+        "--plan", action="store_true", dest="only_plan",
+        help="show the cases, and what this device leaves out, and run none",
     ),
     argument(
         "--shape", type=shape, action="append", default=[], metavar="NxM",
@@ -185,12 +189,12 @@ def run(lab: Lab, a: Namespace) -> Value:
 def validate(lab: Lab, a: Namespace) -> Value:
     """Is it right? Against the reference in float64, on awkward shapes and hostile values."""
     dtypes = tuple(a.dtype or ()) or None
-    if a.which is True:
+    if a.only_plan:
         return lab.plan(a.op, dtypes=dtypes, plan=a.plan, seed=a.seed, shapes=tuple(a.shape))
     if a.version is None:
         raise BadName(f"name a version: %triton_validate {a.op} v1; or add --plan for the cases")
     return lab.validate(
-        a.op, a.version, dtypes=dtypes, plan=a.which or a.plan, seed=a.seed,
+        a.op, a.version, dtypes=dtypes, plan=a.plan, seed=a.seed,
         rtol=a.rtol, atol=a.atol, shapes=tuple(a.shape), timeout=a.timeout,
     )  # fmt: skip
 
