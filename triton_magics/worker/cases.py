@@ -17,6 +17,7 @@ from triton_magics import ops
 from triton_magics.engine.protocol import PlanJob, ValidateJob
 from triton_magics.model import SIZES, Case
 from triton_magics.worker.guard import Guarded, place
+from triton_magics.worker.load import UserFault
 
 DTYPES = {
     "float64": torch.float64,
@@ -142,7 +143,14 @@ def make_pristine(op: ops.Op, case: Case, device: torch.device) -> tuple[Any, ..
     """What the op's `make_inputs` gives for a case, with the case's regime; contiguous."""
     generator = torch.Generator(device=device)
     generator.manual_seed(case.seed)
-    made = op.make_inputs(case.shape, DTYPES[case.dtype], device, generator)
+    try:
+        made = op.make_inputs(case.shape, DTYPES[case.dtype], device, generator)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise UserFault(
+            f"{op.name}: no inputs could be made for {case.label}: {type(error).__name__}: {error}"
+        ) from error
     return tuple(_with_regime(x, case, generator) for x in made)
 
 

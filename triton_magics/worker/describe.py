@@ -12,7 +12,7 @@ from triton_magics.engine.protocol import Answer, DescribeJob, OpDescription
 from triton_magics.model import Case
 from triton_magics.worker.cases import DTYPES, make_pristine, same_bits
 from triton_magics.worker.load import UserFault, load_op
-from triton_magics.worker.oracle import outputs_of, upcast
+from triton_magics.worker.oracle import evaluate, upcast
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
 
@@ -49,14 +49,11 @@ def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
 def _try_out(op: ops.Op, case: Case) -> tuple[tuple[str, ...], int | None]:
     """Forms of the outputs, and the operations of one call."""
     inputs = make_pristine(op, case, this_device())
-    value = op.reference(*inputs)
-    first = outputs_of(value)
-    for output in first:
-        if not isinstance(output, torch.Tensor):
-            kind = "nothing" if output is None else f"a {type(output).__name__}"
-            raise UserFault(f"{op.name}: the reference returns {kind}; it must return tensors")
+    if out_of_range := [i for i in op.mutates if i >= len(inputs)]:
+        raise UserFault(f"{op.name}: MUTATES names input {out_of_range[0]} of {len(inputs)}")
+    first = evaluate(op, inputs)[1]
     _check_float64(op, inputs)
-    again = outputs_of(op.reference(*inputs))
+    again = evaluate(op, inputs)[1]
     if op.check is None and not all(map(same_bits, first, again)):
         raise UserFault(
             f"{op.name}: the reference gave two answers for the same inputs; "
@@ -70,13 +67,14 @@ def _check_float64(op: ops.Op, inputs: tuple[Any, ...]) -> None:
     """The oracle is the reference in float64: it must take that, and must not round it away."""
     fine = tuple(_between_floats(x) for x in upcast(inputs))
     try:
-        exact = outputs_of(op.reference(*fine))
-    except Exception as error:
+        exact = evaluate(op, fine)[1]
+    except UserFault as error:
+        cause = error.__cause__ or error
         raise UserFault(
             f"{op.name}: the reference must also work in float64, where the right answer is "
-            f"computed; it raised {type(error).__name__}: {error}"
+            f"computed; it raised {type(cause).__name__}: {cause}"
         ) from error
-    rounded = outputs_of(op.reference(*(_rounded(x) for x in fine)))
+    rounded = evaluate(op, tuple(_rounded(x) for x in fine))[1]
     moves = [not torch.equal(a, b) for a, b in zip(exact, rounded, strict=True)]
     if op.check is None and exact[0].dtype.is_floating_point and not any(moves):
         raise UserFault(

@@ -16,6 +16,7 @@ import torch
 
 from triton_magics import ops
 from triton_magics.model import Case, Tolerance
+from triton_magics.worker.load import UserFault
 
 STATED = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}
 TORCH_ERRORS = 3.0
@@ -62,10 +63,50 @@ def all_outputs(op: ops.Op, value: Any, inputs: tuple[Any, ...]) -> tuple[Any, .
 
 
 def evaluate(op: ops.Op, inputs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """What the reference returns, and all its outputs; `inputs` stay as they are."""
+    """What the reference returns, and all its outputs; `inputs` stay as they are.
+
+    Raises:
+        UserFault: it raises, or gives something other than tensors where its inputs are.
+        torch.OutOfMemoryError: its inputs are too large for this GPU.
+    """
     own = tuple(x.clone() if i in op.mutates else x for i, x in enumerate(inputs))
-    value = op.reference(*own)
-    return value, all_outputs(op, value, own)
+    try:
+        value = op.reference(*own)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        given = ", ".join(_form(x) for x in inputs)
+        raise UserFault(
+            f"{op.name}: the reference raised {type(error).__name__}: {error}; its inputs were "
+            f"{given}. It must take every dtype that the op declares, and float64, where the right "
+            "answer is computed"
+        ) from error
+    outputs = all_outputs(op, value, own)
+    _check_outputs(op, outputs, own)
+    return value, outputs
+
+
+def _check_outputs(op: ops.Op, outputs: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:
+    device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
+    for output in outputs:
+        if not isinstance(output, torch.Tensor):
+            kind = "nothing" if output is None else f"a {type(output).__name__}"
+            hint = "; an op that changes its inputs says MUTATES = (0,)" if output is None else ""
+            raise UserFault(
+                f"{op.name}: the reference returns {kind}; it must return tensors{hint}"
+            )
+        if device is not None and output.device != device:
+            raise UserFault(
+                f"{op.name}: the reference returns a tensor on {output.device}, its inputs are on "
+                f"{device}"
+            )
+
+
+def _form(x: Any) -> str:
+    """`float64 [7, 13]`."""
+    if not isinstance(x, torch.Tensor):
+        return repr(x)
+    return f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}"
 
 
 def upcast(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

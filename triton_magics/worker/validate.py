@@ -141,12 +141,13 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     try:
         inputs = make_inputs(subject.op, case, subject.device)
     except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
         return not_run(case, "its inputs do not fit the GPU's free memory"), launches
     try:
         with watching() as launches:
             call = guarded_call(subject, inputs, launches)
         result = _judged(subject, case, inputs, call)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, UserFault):
         raise
     except BaseException as error:  # noqa: BLE001 (whatever the version raises is a verdict)
         result = _raised(subject, case, error, launched=bool(launches.names))
@@ -178,6 +179,7 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
             subject.op, inputs.pristine, case, subject.job.rtol, subject.job.atol
         )
     except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
         return not_run(case, "its float64 oracle does not fit the GPU's free memory")
     failed = wrong_form(case, inputs.unchanged, call.value, expected)
     if failed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from triton_magics.model import CaseStatus, Status, Validation, Validations, short
-from triton_magics.report.blocks import Details, Document, Line, Table
+from triton_magics.report.blocks import Details, Document, Items, Line, Table
 from triton_magics.report.numbers import (
     MISSING,
     allowed_text,
@@ -268,6 +268,8 @@ def _footer(value: Validation) -> Document:
 def _details(value: Validation) -> Document:
     found: list[Details] = []
     if value.run_cases:
+        found.append(Details("what was checked", (Items(_checked(value)),)))
+    if value.run_cases:
         found.append(Details("cases by dtype", (dtype_table(value),)))
     if len(value.failed_cases) > 1:
         found.append(Details("failed cases", (failed_table(value.failed_cases),)))
@@ -276,6 +278,15 @@ def _details(value: Validation) -> Document:
             found.append(Details(f"{title}: {len(cases)}", (by_reason(cases),)))
     first = value.failed_cases[0].error if value.failed_cases else None
     return (*found, *traceback_view(value.error or first), *printed(value.output))
+
+
+def _checked(value: Validation) -> tuple[str, ...]:
+    """What the verdict speaks of, and what it does not."""
+    beside = ", ".join(value.torch_ops) or "none"
+    return (
+        "the outputs of the forward call; backward passes: not yet",
+        f"torch operations that ran beside the Triton kernels: {beside}",
+    )
 
 
 # ---------------------------------------------------------------------------------- several
