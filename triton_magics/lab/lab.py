@@ -27,7 +27,7 @@ from triton_magics.errors import (
     UserError,
     did_you_mean,
 )
-from triton_magics.lab import log, outcomes
+from triton_magics.lab import log, outcomes, several
 from triton_magics.lab.defaults import facts_of_own_op, ranked, validate_options
 from triton_magics.lab.desk import Desk, nothing_written
 from triton_magics.model import (
@@ -44,6 +44,7 @@ from triton_magics.model import (
     OpState,
     Plan,
     Reference,
+    Report,
     RunResult,
     Status,
     Template,
@@ -578,6 +579,39 @@ class Lab:
         made = made.model_copy(update={"tests": written})
         self._desk.changed(name)
         return self._remember(made)
+
+    # ---------------------------------------------------------------------------- several ops
+
+    def take(self, ops: Sequence[str] = ()) -> Report:
+        """Takes each op through its phases with the versions that are there.
+
+        What has no verdict is validated, what passed is timed. It stops where a version is to be
+        written, or mended (three attempts at most; then the op goes on without it); called again
+        it goes on.
+
+        Args:
+            ops: names or aliases, in order; by default every op of the workspace.
+        """
+        names = self._named(ops)
+        paused_at = several.take(self, names, sync=self._desk.source)
+        return self._remember(self._over_all(names, paused_at))
+
+    def report(self, ops: Sequence[str] = ()) -> Report:
+        """How far each op came, its best version, what failed and why; runs nothing.
+
+        Args:
+            ops: names or aliases; by default every op of the workspace.
+        """
+        return self._remember(self._over_all(self._named(ops), None))
+
+    def _named(self, ops: Sequence[str]) -> tuple[str, ...]:
+        """Each op once; all are known before anything is done."""
+        named = tuple(dict.fromkeys(self._desk.canonical(op) for op in ops))
+        return named or self._desk.workspace.open_ops()
+
+    def _over_all(self, names: Sequence[str], paused_at: str | None) -> Report:
+        states = [self._desk.state(name) for name in names]
+        return several.over_all(self._desk.workspace, states, paused_at)
 
     # -------------------------------------------------------------------------------- within
 

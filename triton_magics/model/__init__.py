@@ -40,6 +40,12 @@ from triton_magics.model.knowledge import (
     OpFacts,
     Technique,
 )
+from triton_magics.model.record import (
+    OpResult,
+    Report,
+    Setback,
+    Summary,
+)
 from triton_magics.model.source import (
     Compilation,
     KernelError,
@@ -100,13 +106,17 @@ __all__ = [
     "NotTimed",
     "OpFacts",
     "OpPage",
+    "OpResult",
     "OpState",
     "Plan",
     "Reference",
+    "Report",
     "Result",
     "RunResult",
+    "Setback",
     "State",
     "Status",
+    "Summary",
     "Technique",
     "Template",
     "TensorSummary",

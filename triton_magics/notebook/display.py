@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from triton_magics.model import Benchmark, CaseResult, Validation
+    from triton_magics.model import Benchmark, CaseResult, Report, Validation
 
 # By name, so that registering it imports nothing; what is registered for a class serves its
 # subclasses too.
@@ -41,10 +41,12 @@ def said(text: str, *, status: str = "warn") -> dict[str, str]:
 
 def picture(value: object) -> dict[str, str] | None:
     """The picture of a value, with what it shows in words; None where there is none."""
-    from triton_magics.model import Benchmark, Validation
+    from triton_magics.model import Benchmark, Report, Validation
 
     if isinstance(value, Benchmark):
         return _speedups(value)
+    if isinstance(value, Report):
+        return _overview(value)
     return _mismatch(value) if isinstance(value, Validation) else None
 
 
@@ -55,6 +57,16 @@ def _speedups(value: Benchmark) -> dict[str, str] | None:
     if figure is None:
         return None
     alt = report.finding(value)
+    return _figure(report.png(figure, alt), alt)
+
+
+def _overview(value: Report) -> dict[str, str] | None:
+    from triton_magics import report
+
+    figure = report.overview_plot(value)
+    if figure is None:
+        return None
+    alt = report.report_finding(value)
     return _figure(report.png(figure, alt), alt)
 
 

@@ -7,12 +7,14 @@ figure or a notebook is made, not before.
 
 from triton_magics.report.log import LogInput, VersionLog, log_document, log_figures, markdown_log
 from triton_magics.report.notebook import log_notebook, write_notebook
+from triton_magics.report.overview import overview_plot
 from triton_magics.report.page import html_log
 from triton_magics.report.plots import finding, mismatch_plot, png, speedup_plot
 from triton_magics.report.pytest_file import MARK as PYTEST_MARK
 from triton_magics.report.pytest_file import pytest_file
 from triton_magics.report.render import to_html, to_markdown, to_text
 from triton_magics.report.views import bundle, failure_lines, headline, view
+from triton_magics.report.views.record import report_finding
 
 __all__ = [
     "PYTEST_MARK",
@@ -28,8 +30,10 @@ __all__ = [
     "log_notebook",
     "markdown_log",
     "mismatch_plot",
+    "overview_plot",
     "png",
     "pytest_file",
+    "report_finding",
     "speedup_plot",
     "to_html",
     "to_markdown",

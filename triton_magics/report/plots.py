@@ -73,7 +73,7 @@ def speedup_plot(value: Benchmark) -> Figure | None:
         return None
     compared = value.clock == "gpu" and "torch" in value.providers
     panels = [_panel(value, size, compared) for size in value.sizes]
-    with _defaults():
+    with defaults():
         figure, rows = _canvas(value, len(panels))
         _limits(rows, panels, compared)
         for axes, panel in zip(rows, panels, strict=True):
@@ -111,7 +111,7 @@ def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None
 
 
 @contextmanager
-def _defaults() -> Iterator[None]:
+def defaults() -> Iterator[None]:
     """Matplotlib as it ships: the reader's own settings don't change a log."""
     import matplotlib as mpl
 
@@ -251,7 +251,7 @@ def mismatch_plot(mismatch: Mismatch, title: str) -> Figure | None:
     from matplotlib.figure import Figure
 
     n_rows, n_columns = len(mismatch.picture), len(mismatch.picture[0])
-    with _defaults():
+    with defaults():
         size = (1.4 + 0.105 * max(n_columns, 34), 1.2 + 0.105 * n_rows)
         figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
         FigureCanvasAgg(figure)
@@ -299,7 +299,7 @@ def png(figure: Figure, alt: str) -> bytes:
     """
     stream = io.BytesIO()
     metadata = {"Software": None, "Description": alt}
-    with _defaults():
+    with defaults():
         figure.savefig(stream, format="png", dpi=DPI, metadata=metadata)
     return stream.getvalue()
 

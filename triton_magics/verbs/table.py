@@ -348,6 +348,31 @@ def doctor(lab: Lab, a: Namespace) -> Value:
     return lab.doctor()
 
 
+@verb(
+    argument("ops", names="op", nargs="*", metavar="OP", help="which; by default all begun here"),
+    name="take",
+    magic="ops",
+    example="%triton_ops softmax, layer_norm, gelu",
+)
+def take(lab: Lab, a: Namespace) -> Value:
+    """Validates and times the versions of several ops, until one is missing; goes on there."""
+    return lab.take(_names(a.ops))
+
+
+@verb(
+    argument("ops", names="op", nargs="*", metavar="OP", help="which; by default all begun here"),
+    example="%triton_report",
+)
+def report(lab: Lab, a: Namespace) -> Value:
+    """How far each op came, its best version beside torch, what failed and why."""
+    return lab.report(_names(a.ops))
+
+
+def _names(words: list[str]) -> tuple[str, ...]:
+    """The ops of `softmax, layer_norm,gelu`."""
+    return tuple(name for word in words for name in word.split(",") if name)
+
+
 def _source(lab: Lab, op: str, name: str) -> KernelSource:
     """The source of `v2`, or of `v2:1`, an attempt at it."""
     found = _ATTEMPT.fullmatch(name)

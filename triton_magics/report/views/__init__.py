@@ -21,7 +21,9 @@ from triton_magics.model import (
     OpState,
     Plan,
     Reference,
+    Report,
     RunResult,
+    Summary,
     Template,
     Validation,
     Validations,
@@ -35,6 +37,7 @@ from triton_magics.report.views.kernels import best_view, compilation_view, run_
 from triton_magics.report.views.knowledge import reference_view, template_view
 from triton_magics.report.views.pictures import is_picture
 from triton_magics.report.views.plan import plan_view
+from triton_magics.report.views.record import report_view, summary_view
 from triton_magics.report.views.state import (
     export_view,
     lab_state_view,
@@ -56,7 +59,9 @@ VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
         OpState: op_state_view,
         Plan: plan_view,
         Reference: reference_view,
+        Report: report_view,
         RunResult: run_view,
+        Summary: summary_view,
         Template: template_view,
         Validation: validation_view,
         Validations: validations_view,
