@@ -135,7 +135,7 @@ def test_a_container_with_little_memory_is_told(healthy: Machine) -> None:
 
 def test_who_holds_a_gpu_is_named(healthy: Machine) -> None:
     healthy.locks.mkdir()
-    path = healthy.locks / "GPU-1.lock"
+    path = healthy.locks / "GPU-1.holds.0001-77"
     path.write_text("process 77, timing softmax")
     with path.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -294,7 +294,7 @@ def cache(m: Machine) -> Finding:
 
 def locks(m: Machine) -> Finding:
     """Who holds a GPU now? A lock goes with its process, so none can be stale."""
-    held = [_read(path).strip() or "someone" for path in m.locks.glob("*.lock") if _is_held(path)]
+    held = [_read(path).strip() for path in m.locks.glob("*.holds.*") if _is_held(path)]
     if not held:
         return Finding(what="GPU locks", state="good", says="free")
     return Finding(
