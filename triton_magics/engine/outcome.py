@@ -12,13 +12,14 @@ from triton_magics.engine.protocol import (
     DescribeJob,
     PlanJob,
     Progress,
+    ReplayJob,
     RunJob,
     ValidateJob,
 )
 from triton_magics.model import CaseResult, Environment, Timing
 
 Ending = Literal["finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory"]
-AnyJob = ValidateJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob
+AnyJob = ValidateJob | ReplayJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob
 # Far more than any job has: a bound on what a process gone wild can make us keep.
 MAX_RESULTS = 10_000
 
@@ -85,7 +86,7 @@ def label(job: AnyJob) -> str:
     if isinstance(job, BenchJob):
         versions = [v.version for v in job.versions]
     else:
-        versions = [] if isinstance(job, DescribeJob) else [job.version.version]
+        versions = [] if isinstance(job, DescribeJob | PlanJob) else [job.version.version]
     return " ".join([job.kind, job.op.name, *versions])
 
 

@@ -33,6 +33,7 @@ from triton_magics.engine.protocol import (
     Mode,
     PlanJob,
     Progress,
+    ReplayJob,
 )
 from triton_magics.errors import BadValue, Unavailable, WorkerError
 from triton_magics.model import EngineState, Environment, Finding, OpFacts
@@ -220,6 +221,8 @@ class Engine:
                 self._crew.prune({self.device_kind, "compiler"})
 
     def _mode(self, job: AnyJob) -> Mode:
+        if isinstance(job, ReplayJob):
+            return "interpreter"
         return "compiler" if isinstance(job, CompileJob | PlanJob) else self.device_kind
 
     # -- before the job
@@ -286,7 +289,7 @@ class Engine:
 
     def _prepare_next(self, call: _Call) -> None:
         """A standby for the next job, unless the engine was closed meanwhile."""
-        if self._crew.up:
+        if self._crew.up and call.mode in (self.device_kind, "compiler"):
             self._crew.prepare(call.mode)
 
 

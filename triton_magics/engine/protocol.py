@@ -15,11 +15,13 @@ from pydantic import Field, TypeAdapter
 
 from triton_magics.model import (
     Benchmark,
+    Case,
     CaseResult,
     Compilation,
     DeviceKind,
     Environment,
     Plan,
+    Replay,
     RunResult,
     Timing,
     Validation,
@@ -68,6 +70,7 @@ class ValidateJob(Value):
     seed: int
     rtol: float | None = None
     atol: float | None = None
+    sanitize: bool = False
     budget_s: float | None = None
     compile_s: float = 120.0
 
@@ -127,6 +130,15 @@ class PlanJob(Value):
     device_kind: DeviceKind
 
 
+class ReplayJob(Value):
+    """Run one case in the interpreter: which line reads or writes outside its tensor?"""
+
+    kind: Literal["replay"] = "replay"
+    op: OpRef
+    version: VersionRef
+    case: Case
+
+
 class DescribeJob(Value):
     """Load an op, call its reference once, say what it declares."""
 
@@ -161,11 +173,11 @@ class WorkerFault(Value):
 
 
 Job = Annotated[
-    ValidateJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob,
+    ValidateJob | ReplayJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob,
     Field(discriminator="kind"),
 ]
 Answer = Annotated[
-    Validation | Plan | Benchmark | RunResult | Compilation | OpDescription | WorkerFault,
+    Validation | Replay | Plan | Benchmark | RunResult | Compilation | OpDescription | WorkerFault,
     Field(discriminator="kind"),
 ]
 
@@ -270,7 +282,26 @@ def _decode(body: bytes) -> Ready | Order | Progress | Reply:
 
 
 __all__ = [
-    "Answer", "BenchJob", "CompileJob", "DescribeJob", "DeviceKind", "FrameReader", "Job", "Mode",
-    "OpDescription", "OpRef", "Order", "PlanJob", "Progress", "ProtocolError", "Ready", "Reply",
-    "RunJob", "ValidateJob", "VersionRef", "WorkerFault", "encode",
+    "Answer",
+    "BenchJob",
+    "CompileJob",
+    "DescribeJob",
+    "DeviceKind",
+    "FrameReader",
+    "Job",
+    "Mode",
+    "OpDescription",
+    "OpRef",
+    "Order",
+    "PlanJob",
+    "Progress",
+    "ProtocolError",
+    "Ready",
+    "ReplayJob",
+    "Reply",
+    "RunJob",
+    "ValidateJob",
+    "VersionRef",
+    "WorkerFault",
+    "encode",
 ]  # fmt: skip

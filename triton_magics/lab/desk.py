@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from triton_magics.engine.protocol import (
     OpDescription,
     OpRef,
     Progress,
+    ReplayJob,
     VersionRef,
 )
 from triton_magics.errors import (
@@ -28,6 +30,8 @@ from triton_magics.errors import (
 )
 from triton_magics.lab import outcomes
 from triton_magics.model import (
+    CaseResult,
+    CaseStatus,
     Compilation,
     Finding,
     KernelSource,
@@ -46,6 +50,9 @@ from triton_magics.workspace import Workspace
 
 # What ended its process once would do so again in the compiler's.
 _KILLED = (Status.INTERRUPTED, Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
+
+
+REPLAY_S = 30.0
 
 
 class Desk:
@@ -320,6 +327,23 @@ class Desk:
         update["attempts_failed"] = before + int(status.failed and not already)
         return made.model_copy(update=update)
 
+    def located(self, made: Validation, source: KernelSource) -> Validation:
+        """With the line that touches memory outside a tensor, which only an interpreter can see.
+
+        For the first failed case of a GPU, where memory is what went wrong.
+        """
+        first = next(iter(made.failed_cases), None)
+        if made.device_kind != "gpu" or first is None or not touches_memory(first):
+            return made
+        case = min((c.case for c in made.failed_cases), key=lambda c: math.prod(c.shape))
+        job = ReplayJob(op=self.op_ref(source.op), version=self.version_ref(source), case=case)
+        found = outcomes.replay(self.do(job, "", REPLAY_S))
+        if found is None or found.error is None:
+            return made
+        told = first.model_copy(update={"error": found.error})
+        cases = tuple(told if c is first else c for c in made.cases)
+        return made.model_copy(update={"cases": cases, "error": found.error})
+
     def to_be_timed(self, op: str, versions: Sequence[str], dtype: str) -> tuple[KernelSource, ...]:
         """The sources to time, each with a passed validation; oldest version first.
 
@@ -396,6 +420,15 @@ class Desk:
         """Tells who listens that something was recorded of an op."""
         for listener in tuple(self.on_change):
             listener(op)
+
+
+def touches_memory(result: CaseResult) -> bool:
+    """Whether a case failed in a way that an access outside a tensor explains."""
+    if result.status is CaseStatus.OUT_OF_BOUNDS:
+        return True
+    if result.mismatch is not None and not math.isfinite(result.mismatch.got):
+        return True
+    return "illegal memory access" in str(result.reason)
 
 
 def nothing_written(op: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
-from triton_magics import knowledge, workflow
+from triton_magics import knowledge, report, workflow
 from triton_magics.config import Settings
 from triton_magics.engine import Engine
 from triton_magics.engine.protocol import (
@@ -47,6 +47,7 @@ from triton_magics.model import (
     Report,
     RunResult,
     Status,
+    Summary,
     Template,
     Validation,
     Validations,
@@ -327,6 +328,7 @@ class Lab:
         rtol: float | None = None,
         atol: float | None = None,
         shapes: Sequence[Shape] = (),
+        sanitize: bool = False,
         timeout: float | None = None,
     ) -> Validation | Validations:
         """Is it right? Against a float64 oracle, on hostile inputs.
@@ -339,6 +341,7 @@ class Lab:
             seed: of the plan; by default a secret one, which the result tells.
             rtol, atol: in place of the calibrated tolerance; a badge from then on.
             shapes: only these.
+            sanitize: run a case under compute-sanitizer too: memcheck, racecheck, initcheck.
             timeout: seconds that it may take in all.
         """
         if version == "all":
@@ -349,7 +352,7 @@ class Lab:
             made = [
                 self.validate(
                     name, v, dtypes=dtypes, plan=plan, seed=seed, rtol=rtol, atol=atol,
-                    shapes=shapes, timeout=timeout,
+                    shapes=shapes, sanitize=sanitize, timeout=timeout,
                 )
                 for v in every
             ]  # fmt: skip
@@ -370,6 +373,7 @@ class Lab:
             plan=plan,
             shapes=tuple(shapes),
             own_shapes=self._desk.own_shapes(source.op),
+            sanitize=sanitize,
             seed=secrets.randbits(24) if seed is None else seed,
             rtol=rtol,
             atol=atol,
@@ -380,7 +384,7 @@ class Lab:
         made_one = outcomes.validation(outcome, job).model_copy(
             update={"options": validate_options(dtypes, rtol, atol, shapes)}
         )
-        made_one = self._desk.with_context(made_one, source)
+        made_one = self._desk.with_context(self._desk.located(made_one, source), source)
         self._desk.record(source.op, "validated", made_one, source=source)
         return self._end(made_one)
 
@@ -603,6 +607,36 @@ class Lab:
             ops: names or aliases; by default every op of the workspace.
         """
         return self._remember(self._over_all(self._named(ops), None))
+
+    def summary(self, *, max_chars: int = 6000) -> Summary:
+        """Writes docs/summarization.md: what a newcomer or a program needs to go on.
+
+        State, next steps, how to go on, versions, what was tried and failed; what does not fit is
+        cut from the end, and named.
+
+        Args:
+            max_chars: the longest that the text may be.
+
+        Raises:
+            BadValue: too short to say anything.
+            ExportError: it could not be written, or is a person's own.
+        """
+        if max_chars < report.SHORTEST_SUMMARY:
+            least = report.SHORTEST_SUMMARY
+            raise BadValue(f"max_chars={max_chars}: nothing fits; write {least} or more")
+        desk, names = self._desk, self._named(())
+        histories = [
+            log.gather(
+                desk.workspace, desk.facts_of(name), desk.state(name),
+                budget_s=self.settings.validate_budget_s,
+            )
+            for name in names
+        ]  # fmt: skip
+        made = report.summary(self._over_all(names, None), histories, max_chars=max_chars)
+        path = log.write_summary(desk.workspace, made.markdown)
+        return self._remember(
+            Summary(path=path, markdown=made.markdown, max_chars=max_chars, left_out=made.left_out)
+        )
 
     def _named(self, ops: Sequence[str]) -> tuple[str, ...]:
         """Each op once; all are known before anything is done."""

@@ -18,6 +18,7 @@ from triton_magics.model import (
     CaseStatus,
     Compilation,
     Plan,
+    Replay,
     RunResult,
     Status,
     Validation,
@@ -190,6 +191,11 @@ def plan(outcome: Outcome, op: str) -> Plan:
     if isinstance(outcome.answer, Plan):
         return outcome.answer
     raise UserError(f"{op}: its plan could not be made: {_message(outcome)}")
+
+
+def replay(outcome: Outcome) -> Replay | None:
+    """What the interpreter saw; None where it did not come to an answer, interrupted or not."""
+    return outcome.answer if isinstance(outcome.answer, Replay) else None
 
 
 def description(outcome: Outcome, op: str) -> OpDescription:

@@ -107,6 +107,7 @@ class Validation(Value):
     triton_kernels: tuple[str, ...] = ()
     triton_share: float | None = None
     torch_ops: tuple[str, ...] = ()
+    sanitized: tuple[Sanitized, ...] = ()
     compilation: Compilation | None = None
     error: KernelError | None = None
     message: str | None = None
@@ -150,6 +151,28 @@ class Validation(Value):
     def device_kind(self) -> DeviceKind | None:
         """`gpu` or `interpreter`."""
         return self.environment.device_kind if self.environment else None
+
+
+class Replay(Value):
+    """One case run again in the interpreter: the first access outside a tensor, if there was one.
+
+    `note` says why there is no answer, where there is none.
+    """
+
+    kind: Literal["replay"] = "replay"
+    case: Case
+    error: KernelError | None = None
+    note: str | None = None
+
+
+class Sanitized(Value):
+    """What one tool of compute-sanitizer said of a case; `note` where it could not be run."""
+
+    tool: str
+    case: Case
+    findings: tuple[str, ...] = ()
+    n_errors: int | None = None
+    note: str | None = None
 
 
 class Plan(Value):

@@ -182,6 +182,10 @@ def run(lab: Lab, a: Namespace) -> Value:
     argument("--seed", type=int, metavar="N", help="replay a plan: the seed that a result told"),
     argument("--rtol", type=float, metavar="X", help="another relative tolerance; leaves a badge"),
     argument("--atol", type=float, metavar="X", help="another absolute tolerance; leaves a badge"),
+    argument(
+        "--sanitize", action="store_true",
+        help="a case under compute-sanitizer too: memcheck, racecheck, initcheck",
+    ),
     TIMEOUT,
     judges=True,
     example="%triton_validate softmax v2 --seed 83114 --shape 257x1023",
@@ -195,7 +199,8 @@ def validate(lab: Lab, a: Namespace) -> Value:
         raise BadName(f"name a version: %triton_validate {a.op} v1; or add --plan for the cases")
     return lab.validate(
         a.op, a.version, dtypes=dtypes, plan=a.plan, seed=a.seed,
-        rtol=a.rtol, atol=a.atol, shapes=tuple(a.shape), timeout=a.timeout,
+        rtol=a.rtol, atol=a.atol, shapes=tuple(a.shape), sanitize=a.sanitize,
+        timeout=a.timeout,
     )  # fmt: skip
 
 
@@ -366,6 +371,17 @@ def take(lab: Lab, a: Namespace) -> Value:
 def report(lab: Lab, a: Namespace) -> Value:
     """How far each op came, its best version beside torch, what failed and why."""
     return lab.report(_names(a.ops))
+
+
+@verb(
+    argument(
+        "--max-chars", type=int, default=6000, metavar="N", help="the longest it may be: 6000"
+    ),
+    example="%triton_summary --max-chars 3000",
+)
+def summary(lab: Lab, a: Namespace) -> Value:
+    """Writes docs/summarization.md: what a newcomer, or a program, needs to go on from here."""
+    return lab.summary(max_chars=a.max_chars)
 
 
 def _names(words: list[str]) -> tuple[str, ...]:

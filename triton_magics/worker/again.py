@@ -40,6 +40,22 @@ def called_again(
     return failed or result.model_copy(update={"deterministic": same})
 
 
+def races(subject: Subject, inputs: Inputs, call: Call, result: CaseResult) -> CaseResult:
+    """A wrong output with a race as its cause, where calls on the same inputs differ."""
+    if subject.interpreted or result.mismatch is None:
+        return result
+    first = tuple(t.clone() for t in call.outputs)
+    if all(_repeats(subject, inputs, first) for _ in range(2)):
+        return result.model_copy(update={"deterministic": True})
+    told = result.mismatch.model_copy(
+        update={
+            "cause": "two calls on the same inputs differ: programs write the same place, a race",
+            "advice": "tl.atomic_add(out_ptr + offsets, value, mask=mask), or one program a place",
+        }
+    )
+    return result.model_copy(update={"deterministic": False, "mismatch": told})
+
+
 def _repeats(subject: Subject, inputs: Inputs, first: tuple[Any, ...]) -> bool:
     """Whether another call on the same inputs gives the same bits."""
     inputs.reset()
@@ -62,6 +78,8 @@ def _noop(subject: Subject, case: Case) -> CaseResult | None:
         return None
     if not _right(subject, other, inputs.pristine, value, inputs.given):
         return None
+    if not any(bool(t.any()) for t in oracle.all_outputs(subject.op, value, inputs.given)):
+        return None  # a buffer that was zeroed for atomics is right wherever the answer is zero
     return fail(
         case,
         CaseStatus.NOT_TRITON,

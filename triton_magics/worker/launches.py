@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from torch.utils._python_dispatch import _disable_current_modes
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
@@ -82,7 +83,10 @@ def watching(*, suppress: bool = False) -> Iterator[Launches]:
             seen.grids.append(_resolve(self, grid, args, kwargs))
             if suppress:
                 return None
-            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+            # What the interpreter does with torch is not the version's doing.
+            own = isinstance(self, InterpretedFunction)
+            with _disable_current_modes() if own else contextlib.nullcontext():
+                return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 
         return run
 

@@ -9,9 +9,9 @@ import torch
 
 from triton_magics import ops
 from triton_magics.engine.protocol import Answer, ValidateJob
-from triton_magics.model import Case, CaseResult, CaseStatus, Status, Validation
+from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status, Validation
 from triton_magics.worker import oracle
-from triton_magics.worker.again import called_again
+from triton_magics.worker.again import called_again, races
 from triton_magics.worker.cases import Inputs, make_inputs, plan
 from triton_magics.worker.checks import compared, fail, left_behind, read_outside, wrong_form
 from triton_magics.worker.conclude import badges, done
@@ -31,6 +31,7 @@ from triton_magics.worker.precompile import precompile
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
+from triton_magics.worker.sanitize import sanitized
 from triton_magics.worker.skips import not_run, why_not
 from triton_magics.worker.subject import Call, Subject, guarded_call
 
@@ -85,7 +86,18 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         report.stage("compiling", patience_s=job.compile_s)
         precompile(subject.op, version, cases, device)
         results, evidence, retire = _run_cases(subject, cases, report, started)
-    return done(base, results, started, evidence=evidence), retire
+        said = _sanitized(subject, results, report) if job.sanitize else ()
+    verdict = done(base, results, started, evidence=evidence)
+    return verdict.model_copy(update={"sanitized": said}), retire
+
+
+def _sanitized(
+    subject: Subject, results: tuple[CaseResult, ...], report: Reporter
+) -> tuple[Sanitized, ...]:
+    """What compute-sanitizer says of the first failed case, or of the first that was run."""
+    ran = [r for r in results if r.status is not CaseStatus.NOT_RUN]
+    first = next((r for r in ran if r.status.failed), ran[0] if ran else results[0])
+    return tuple(sanitized(subject.job, first.case, report, gpu=not subject.interpreted))
 
 
 def check_dtypes(op: ops.Op, dtypes: tuple[str, ...]) -> None:
@@ -185,8 +197,8 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
     if failed:
         return failed
     result = compared(subject, case, inputs, call, expected)
-    if result.status is not CaseStatus.PASSED:
-        return result
+    if result.status is CaseStatus.WRONG_VALUES:
+        return races(subject, inputs, call, result)
     if failed := read_outside(subject, case, call):
         return failed
     if not call.launches.names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton_magics.model import CaseStatus, Status, Validation, Validations, short
+from triton_magics.model import CaseStatus, Sanitized, Status, Validation, Validations, short
 from triton_magics.report.blocks import Details, Document, Items, Line, Table
 from triton_magics.report.numbers import (
     MISSING,
@@ -55,6 +55,7 @@ def body(value: Validation) -> Document:
     return (
         verdict_line(value),
         *found,
+        *_sanitizer_lines(value),
         *badge_lines(badges(value)),
         *_footer(value),
         *_details(value),
@@ -282,11 +283,31 @@ def _details(value: Validation) -> Document:
 
 def _checked(value: Validation) -> tuple[str, ...]:
     """What the verdict speaks of, and what it does not."""
+    tools = tuple(f"{s.tool} on {s.case.label}: {_sanitizer_text(s)}" for s in value.sanitized)
     beside = ", ".join(value.torch_ops) or "none"
     return (
         "the outputs of the forward call; backward passes: not yet",
         f"torch operations that ran beside the Triton kernels: {beside}",
+        *tools,
     )
+
+
+def _sanitizer_lines(value: Validation) -> Document:
+    """What compute-sanitizer found, or why it could not look."""
+    loud = [s for s in value.sanitized if s.n_errors or s.note]
+    said = dict.fromkeys((s.note or _sanitizer_text(s), s.tool) for s in loud)
+    notes: dict[str, list[str]] = {}
+    for text, tool in said:
+        notes.setdefault(text, []).append(tool)
+    return tuple(Line(f"{anded(tools)}: {text}", "warn") for text, tools in notes.items())
+
+
+def _sanitizer_text(said: Sanitized) -> str:
+    if said.note:
+        return said.note
+    if not said.n_errors:
+        return "nothing found"
+    return f"{count_text(said.n_errors, 'error')}: {'; '.join(said.findings) or 'see its report'}"
 
 
 # ---------------------------------------------------------------------------------- several
