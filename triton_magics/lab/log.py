@@ -102,6 +102,18 @@ def write_tests(workspace: Workspace, facts: OpFacts) -> str:
         raise ExportError(f"the tests of {op} could not be written: {error}") from error
 
 
+def write_summary(workspace: Workspace, text: str) -> str:
+    """Writes docs/summarization.md; returns its path.
+
+    Raises:
+        ExportError: it could not be written, or is a person's own.
+    """
+    try:
+        return workspace.save_page("docs/summarization.md", text, mark=report.SUMMARY_MARK)
+    except WorkspaceError as error:
+        raise ExportError(f"the summary could not be written: {error}") from error
+
+
 def write(workspace: Workspace, op: str, gathered: report.LogInput) -> Export:
     """Writes logs/<op>_log.{md,ipynb,html}; returns where they are.
 

@@ -13,11 +13,16 @@ from triton_magics.report.plots import finding, mismatch_plot, png, speedup_plot
 from triton_magics.report.pytest_file import MARK as PYTEST_MARK
 from triton_magics.report.pytest_file import pytest_file
 from triton_magics.report.render import to_html, to_markdown, to_text
+from triton_magics.report.summary import MARK as SUMMARY_MARK
+from triton_magics.report.summary import SHORTEST as SHORTEST_SUMMARY
+from triton_magics.report.summary import summary
 from triton_magics.report.views import bundle, failure_lines, headline, view
 from triton_magics.report.views.record import report_finding
 
 __all__ = [
     "PYTEST_MARK",
+    "SHORTEST_SUMMARY",
+    "SUMMARY_MARK",
     "LogInput",
     "VersionLog",
     "bundle",
@@ -35,6 +40,7 @@ __all__ = [
     "pytest_file",
     "report_finding",
     "speedup_plot",
+    "summary",
     "to_html",
     "to_markdown",
     "to_text",
