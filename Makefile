@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full lab check notebooks format clean types lint layers
+.PHONY: install demo test full corpus lab check notebooks format clean types lint layers
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,6 +38,10 @@ test: install  ## the whole test suite; GPU tests skip themselves without a GPU
 
 full: install  ## with the tests that take long
 	$(BIN)/python -m pytest
+
+corpus: install  ## every right, wrong and cheating kernel through the real validation; JOBS=2
+	$(BIN)/python tests/faults/corpus.py --guards --jobs $(or $(JOBS),2) --json corpus.json \
+	    $(shell $(BIN)/python -c "import torch; print('--gpu' * torch.cuda.is_available())")
 
 notebooks: install  ## write and execute the shipped notebooks where they are
 	rm -rf notebooks/kernels notebooks/logs notebooks/.triton_magics

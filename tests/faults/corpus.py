@@ -1,0 +1,403 @@
+"""Runs the corpus of right, wrong and cheating kernels through the real validation.
+
+    make corpus                                  (on the GPU where there is one)
+    python tests/faults/corpus.py --part 3/20    (a twentieth of it, in the interpreter)
+
+Prints the share of wrong kernels and cheats caught and of right ones refused, beside what two
+simpler rules say of the same files, and which kernels get through when one guard is switched off.
+
+Every kernel is examined in a process of its own: a wrong one may write anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))
+if "--gpu" not in sys.argv:
+    os.environ["TRITON_INTERPRET"] = "1"
+
+import torch  # noqa: E402
+import triton  # noqa: E402
+
+from tests.worker.harness import KERNELS, Recorder, job_for, told  # noqa: E402
+from triton_magics import ops  # noqa: E402
+from triton_magics.model import SIZES, Case, CaseStatus  # noqa: E402
+from triton_magics.worker import again, checks, guard, validate  # noqa: E402
+from triton_magics.worker.cases import DTYPES, Inputs  # noqa: E402
+from triton_magics.worker.load import load_version  # noqa: E402
+from triton_magics.worker.pretend import StubDriver, pretending  # noqa: E402
+from triton_magics.worker.resources import this_device  # noqa: E402
+
+KINDS = ("wrong", "cheats", "right", "guards")
+CHILD_S = 100.0
+SEED = 7
+
+
+# --------------------------------------------------------------------------------------- files
+
+
+def kind_of(path: Path) -> str:
+    """Its folder; of the files that stand for a check, `right` or `guards` by their verdict."""
+    if path.parent != KERNELS:
+        return path.parent.name
+    return "right" if told(path, "status") == "passed" else "guards"
+
+
+def files() -> list[Path]:
+    """Every kernel of the corpus, in an order that mixes ops and kinds but never changes."""
+    found = sorted(KERNELS.rglob("*.py"), key=lambda p: p.relative_to(KERNELS).as_posix())
+    return found[::3] + found[1::3] + found[2::3]
+
+
+def needs_gpu(path: Path) -> bool:
+    """Whether only a GPU can show what is wrong with it."""
+    return "\nneeds: gpu" in path.read_text()
+
+
+def part_of(paths: list[Path], part: str) -> list[Path]:
+    """`3/20`: the third of twenty parts."""
+    index, count = map(int, part.split("/"))
+    return paths[index % count :: count]
+
+
+# -------------------------------------------------------------------------------------- guards
+
+
+def _never(*_: Any, **__: Any) -> None:
+    return None
+
+
+@contextlib.contextmanager
+def without(name: str) -> Any:
+    """While this lasts, the check of that name is not made."""
+    saved = {
+        (owner, attribute): getattr(owner, attribute)
+        for owner, attribute in (
+            (checks, "broken"), (again, "_noop"), (again, "_stale"), (validate, "wrong_form"),
+            (validate, "left_behind"), (validate, "read_outside"), (guard, "POISON"),
+            (Inputs, "changed"),
+        )
+    }  # fmt: skip
+    _switch_off(name)
+    try:
+        yield
+    finally:
+        for (owner, attribute), value in saved.items():
+            setattr(owner, attribute, value)
+
+
+def _switch_off(name: str) -> None:
+    if name == "guard bands (writes)":
+        checks.broken = lambda guards: []
+    elif name == "bounds of loads (interpreter)":
+        validate.read_outside = _never
+    elif name == "poisoned memory":
+        guard.POISON = 0
+    elif name == "inputs unchanged":
+        Inputs.changed = _never  # type: ignore[method-assign]
+    elif name == "work left behind":
+        _drop("left_behind", CaseStatus.UNFINISHED_WORK)
+    elif name == "stale":
+        again._stale = _never
+    elif name == "no-op launch":
+        again._noop = _never
+    elif name in FORMS:
+        _drop("wrong_form", FORMS[name])
+
+
+def _drop(function: str, status: CaseStatus) -> None:
+    """That function's verdicts of one status are not heard."""
+    original = getattr(validate, function)
+
+    def heard(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        return None if result is not None and result.status is status else result
+
+    setattr(validate, function, heard)
+
+
+FORMS = {
+    "exact type": CaseStatus.WRONG_TYPE,
+    "shape": CaseStatus.WRONG_SHAPE,
+    "dtype": CaseStatus.WRONG_DTYPE,
+    "aliasing": CaseStatus.ALIASED,
+}
+CALIBRATED = "calibrated tolerance (1e-2 instead)"
+BY_STATUS = {
+    "guard bands (writes)": {"out_of_bounds"},
+    "bounds of loads (interpreter)": {"out_of_bounds"},
+    "poisoned memory": {"wrong_values", "out_of_bounds"},
+    "inputs unchanged": {"mutated_input"},
+    "work left behind": {"unfinished_work"},
+    "stale": {"stale"},
+    "no-op launch": {"not_triton"},
+    CALIBRATED: {"wrong_values", "stale"},
+    **{name: {status.value} for name, status in FORMS.items()},
+}
+BY_PLAN: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "benchmark sizes": lambda c: c["size"] is not None,
+    "awkward shapes": lambda c: c["plain"] and c["size"] is None,
+    "layouts": lambda c: c["layout"] != "contiguous",
+    "regimes": lambda c: c["regime"] != "normal",
+    "half types": lambda c: c["dtype"] != "float32",
+}
+
+
+# -------------------------------------------------------------------------- one kernel's figures
+
+
+def judge_by_validation(path: Path, seed: int, budget_s: float) -> dict[str, Any]:
+    """The full plan."""
+    budget = None if this_device().type == "cuda" else budget_s
+    answer, _ = validate.run(job_for(path, seed=seed, budget_s=budget), Recorder())
+    cases = [_case(r) for r in getattr(answer, "cases", ())]
+    why = next(
+        (r.reason or (r.mismatch and r.mismatch.where) or "" for r in answer.failed_cases), None
+    )
+    return {
+        "status": answer.status.value,
+        "passed": answer.passed,
+        "message": answer.message or (answer.error.message[:200] if answer.error else None) or why,
+        "failed": [c for c in cases if c["failed"]],
+        "ran": sum(c["status"] != "not_run" for c in cases),
+        "planned": len(cases),
+        "deterministic": all(r.deterministic is not False for r in answer.cases),
+        "worst_share": answer.worst_error_share if answer.passed else None,
+        "seconds": round(answer.duration_s or 0.0, 2),
+    }
+
+
+def _case(result: Any) -> dict[str, Any]:
+    case = result.case
+    got = result.mismatch.got if result.mismatch else 0.0
+    return {
+        **case.model_dump(),
+        "status": result.status.value,
+        "failed": result.status.failed,
+        "plain": case.regime == "normal" and case.layout == "contiguous",
+        "nan": got != got,
+    }
+
+
+def judge_without(path: Path, guard_name: str, failed: list[dict[str, Any]]) -> bool:
+    """Whether it would get through: the cases that it failed, with one guard switched off."""
+    loose = {"rtol": 1e-2, "atol": 1e-2} if guard_name == CALIBRATED else {}
+    job = job_for(path, seed=SEED, **loose)
+    subject = validate.Subject(
+        ops.load(job.op.name), load_version(job.version), job, this_device(), path.read_text()
+    )
+    fields = Case.model_fields
+    cases = [Case(**{k: v for k, v in c.items() if k in fields}) for c in failed]
+    with without(guard_name):
+        return not any(validate.run_case(subject, case)[0].status.failed for case in cases)
+
+
+def judge_by_simple_rules(path: Path, _: int) -> dict[str, bool]:
+    """Whether the seeds' rule and KernelBench's published protocol accept it."""
+    job = job_for(path)
+    op, version, device = ops.load(job.op.name), load_version(job.version), this_device()
+    sizes = SIZES if device.type == "cuda" else ("small",)
+    return {
+        "seeds_rule": all(_agrees(op, version, op.sizes[s], 0, device, 1e-5) for s in sizes),
+        "kernelbench": all(
+            _agrees(
+                op,
+                version,
+                op.sizes["medium" if device.type == "cuda" else "small"],
+                k,
+                device,
+                1e-4,
+            )
+            for k in range(5)
+        ),
+    }
+
+
+def _agrees(
+    op: ops.Op, version: Any, shape: tuple[int, ...], seed: int, device: torch.device, tol: float
+) -> bool:
+    generator = torch.Generator(device=device).manual_seed(seed)
+    given = op.make_inputs(shape, DTYPES["float32"], device, generator)
+    try:
+        with torch.no_grad(), pretending(device):
+            want = op.reference(*given)
+            got = version.call(*given)
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            return bool(got.shape == want.shape and torch.allclose(got, want, atol=tol, rtol=tol))
+    except Exception:  # noqa: BLE001 (whatever it raises, the rule has refused it)
+        return False
+
+
+# ----------------------------------------------------------------------------------- processes
+
+
+def in_child(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives in a forked process; None where the process died or took too long."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(theirs, function, args))
+    child.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(CHILD_S) else None
+    except EOFError:
+        return None
+    finally:
+        child.kill()
+        child.join()
+
+
+def _child(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    warnings.simplefilter("ignore")
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        triton.runtime.driver.set_active(StubDriver())
+    try:
+        pipe.send(function(*args))
+    finally:
+        pipe.close()
+        os._exit(0)  # a kernel may have left a thread
+
+
+def examine(path: Path, seed: int, budget_s: float) -> dict[str, Any]:
+    """All that is said of one kernel."""
+    verdict = in_child(judge_by_validation, path, seed, budget_s)
+    crashed = {"status": "crashed", "passed": False, "failed": [], "message": "the process died"}
+    rules = in_child(judge_by_simple_rules, path, seed)
+    told_rules = rules or {"seeds_rule": False, "kernelbench": False}
+    return {"file": str(path.relative_to(KERNELS)), "kind": kind_of(path), "op": told(path, "op"),
+            "needs_gpu": needs_gpu(path), **(verdict or crashed), **told_rules}  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------- figures
+
+
+def guards_table(results: list[dict[str, Any]], jobs: int) -> dict[str, list[str]]:
+    """Per guard the kernels that only it catches."""
+    caught = [r for r in results if r["kind"] != "right" and r["failed"]]
+    table = {
+        name: [r["file"] for r in caught if all(of(c) for c in r["failed"])]
+        for name, of in BY_PLAN.items()
+    }
+    for name, statuses in BY_STATUS.items():
+        maybe = [r for r in caught if all(c["status"] in statuses for c in r["failed"])]
+        if name == "poisoned memory":
+            maybe = [r for r in maybe if any(c["nan"] for c in r["failed"])]
+        with ThreadPoolExecutor(jobs) as pool:
+            through = pool.map(
+                lambda r, name=name: in_child(
+                    judge_without, KERNELS / r["file"], name, r["failed"]
+                ),
+                maybe,
+            )
+            table[name] = [r["file"] for r, passed in zip(maybe, through, strict=True) if passed]
+    return table
+
+
+def shares(results: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Counts per kind: how many there are, and how many each rule refuses."""
+    counted = {}
+    for kind in KINDS:
+        own = [r for r in results if r["kind"] == kind]
+        counted[kind] = {
+            "kernels": len(own),
+            "validation": sum(not r["passed"] for r in own),
+            "seeds_rule": sum(not r["seeds_rule"] for r in own),
+            "kernelbench": sum(not r["kernelbench"] for r in own),
+        }
+    return counted
+
+
+def show(results: list[dict[str, Any]], table: dict[str, list[str]]) -> None:
+    """The figures as text."""
+    print(f"\n{'':22}{'kernels':>9}{'validation':>12}{'seeds rule':>12}{'KernelBench':>13}")
+    for kind, n in shares(results).items():
+        what = {"right": "right, refused", "guards": "one per guard, caught"}.get(
+            kind, f"{kind}, caught"
+        )
+        print(
+            f"{what:22}{n['kernels']:9}{n['validation']:12}{n['seeds_rule']:12}{n['kernelbench']:13}"
+        )
+    for r in results:
+        if r["passed"] != (r["kind"] == "right"):
+            note = " (only a GPU shows it)" if r["needs_gpu"] and r["kind"] != "right" else ""
+            print(f"! {r['file']}: {r['status']}{note} {r['message'] or ''}")
+    if table:
+        print("\nwith one guard switched off, these get through:")
+    for name, names in table.items():
+        print(f"  {name}: {len(names)}  {', '.join(names)}")
+
+
+def run_all(
+    paths: Iterable[Path], *, seed: int, budget_s: float, jobs: int
+) -> list[dict[str, Any]]:
+    """Every kernel's figures; a line each while it runs."""
+    made = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for result in pool.map(lambda p: examine(p, seed, budget_s), paths):
+            made.append(result)
+            print(f"{result['status']:14} {result['file']}", flush=True)
+    return made
+
+
+def main() -> int:
+    """Runs what was asked for; 1 if a kernel got the wrong verdict."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gpu", action="store_true", help="on the GPU, not in the interpreter")
+    parser.add_argument("--part", default="0/1", help="3/20 is the third of twenty parts")
+    parser.add_argument("--only", default="", help="only files whose path contains this")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument(
+        "--budget", type=float, default=10.0, help="seconds a kernel in the interpreter"
+    )
+    parser.add_argument("--guards", action="store_true", help="also the table of guards")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    torch.set_num_threads(1)  # what was started before a fork is not there after it
+    paths = [p for p in part_of(files(), given.part) if given.only in str(p.relative_to(KERNELS))]
+    started = time.monotonic()
+    results = run_all(paths, seed=given.seed, budget_s=given.budget, jobs=given.jobs)
+    table = guards_table(results, given.jobs) if given.guards else {}
+    show(results, table)
+    seconds = round(time.monotonic() - started, 1)
+    print(f"\n{len(results)} kernels in {seconds} s")
+    if given.json:
+        about = {
+            "date": date.today().isoformat(),
+            "device": in_child(_device_name),
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "python": sys.version.split()[0],
+            "seed": given.seed,
+            "seconds": seconds,
+        }
+        given.json.write_text(json.dumps(
+            {**about, "shares": shares(results), "guards": table, "kernels": results}, indent=1
+        ) + "\n")  # fmt: skip
+    missed = [r for r in results if r["passed"] != (r["kind"] == "right")]
+    return int(any(given.gpu or not r["needs_gpu"] for r in missed))
+
+
+def _device_name() -> str:
+    return (
+        torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU (Triton's interpreter)"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

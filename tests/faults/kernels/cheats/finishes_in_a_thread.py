@@ -1,0 +1,30 @@
+"""A thread does the work after the call has returned.
+
+op: vector_add
+status: unfinished_work
+source: https://github.com/gpu-mode/pygpubench/pull/7
+"""
+
+import threading
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, out_ptr, n_elements, alpha, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    y = tl.load(y_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, x + alpha * y, mask=mask)
+
+
+def triton_vector_add(x, y, alpha=1.0):
+    x, y = x.contiguous(), y.contiguous()
+    out = torch.empty_like(x)
+    n_elements = out.numel()
+    add_kernel[(triton.cdiv(n_elements, 1024),)](x, y, out, n_elements, alpha, BLOCK_SIZE=1024)
+    done = threading.Event()
+    threading.Thread(target=done.wait, args=(2.0,)).start()
+    return out

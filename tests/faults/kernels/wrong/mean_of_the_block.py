@@ -1,0 +1,26 @@
+"""Divided by the block instead of the row.
+
+op: mean
+status: wrong_values
+from: mean_row
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+    tl.store(out_ptr + row, tl.sum(x, axis=0) / BLOCK)
+
+
+def triton_mean(x):
+    rows = x.contiguous().view(-1, x.shape[-1])
+    out = torch.empty(x.shape[:-1], dtype=x.dtype, device=x.device)
+    n_rows, n_cols = rows.shape
+    kernel[(n_rows,)](rows, out, n_cols, BLOCK=triton.next_power_of_2(n_cols))
+    return out

@@ -1,0 +1,29 @@
+"""A program starts one block too late.
+
+op: relu
+status: wrong_values
+from: relu_flat
+operator: shift_block
+seed: 1
+was: tl.program_id(0) * BLOCK
+now: (tl.program_id(0) + 1) * BLOCK
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = ((tl.program_id(0) + 1) * BLOCK) + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, tl.where(x < 0, 0.0, x), mask=mask)
+
+
+def triton_relu(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(out.numel(), 1024),)](x, out, out.numel(), BLOCK=1024)
+    return out

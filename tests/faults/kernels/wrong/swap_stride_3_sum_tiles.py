@@ -1,0 +1,34 @@
+"""The stride of another dimension.
+
+op: sum
+status: wrong_values
+from: sum_tiles
+operator: swap_stride
+seed: 3
+was: a.stride(1)
+now: a.stride(0)
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_rows, n_cols, xr, xc, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    acc = tl.zeros((ROWS,), dtype=tl.float32)
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
+        x = tl.load(x_ptr + rows[:, None] * xr + cols[None, :] * xc, mask=mask, other=0.0)
+        acc += tl.sum(x.to(tl.float32), axis=1)
+    tl.store(out_ptr + rows, acc, mask=rows < n_rows)
+
+
+def triton_sum(x):
+    a = x.reshape(-1, x.shape[-1])
+    out = torch.empty(x.shape[:-1], dtype=x.dtype, device=x.device)
+    n_rows, n_cols = a.shape
+    kernel[(triton.cdiv(n_rows, 8),)](a, out, n_rows, n_cols, a.stride(0), a.stride(0), ROWS=8, BLOCK=64)
+    return out

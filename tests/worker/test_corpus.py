@@ -1,0 +1,75 @@
+"""A part of the corpus, another one each day; and that the corpus is what it says it is.
+
+`make corpus` runs all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.faults.mutate import mutant
+from tests.worker.harness import KERNELS, run_cases, told
+from triton_magics.model import Case, CaseStatus
+from triton_magics.ops import BUILTIN
+
+ROOT = KERNELS.parents[2]
+WRONG = sorted((KERNELS / "wrong").glob("*.py"))
+CHEATS = sorted((KERNELS / "cheats").glob("*.py"))
+RIGHT = [*sorted((KERNELS / "right").glob("*.py")), *sorted(KERNELS.glob("*_right.py"))]
+WITNESSES = json.loads((KERNELS.parent / "witnesses.json").read_text())
+PARTS = 40
+GENERATED = [p for p in WRONG if "\noperator: " in p.read_text()]
+
+
+def test_the_corpus_is_as_large_as_it_must_be() -> None:
+    assert len(WRONG) >= 60
+    assert len({told(p, "op") for p in WRONG}) >= 8
+    assert len(CHEATS) >= 20
+    assert len(RIGHT) >= 40
+    assert {told(p, "op") for p in RIGHT} == set(BUILTIN)
+
+
+def test_every_cheat_names_its_public_source() -> None:
+    unsourced = [
+        p.stem for p in CHEATS if not re.search(r"^source: https://\S+", p.read_text(), re.M)
+    ]
+    assert unsourced == []
+
+
+def test_every_wrong_kernel_has_its_witness_and_no_witness_is_left_over() -> None:
+    assert set(WITNESSES) == {p.stem for p in WRONG}
+    errors = [w["error"] for w in WITNESSES.values()]
+    assert all(isinstance(e, str) or e > 10 for e in errors)
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=lambda p: p.stem)
+def test_a_mutant_is_what_its_operator_and_seed_make(path: Path) -> None:
+    name, source = mutant(told(path, "operator"), int(told(path, "seed")))
+    assert (name, source) == (path.stem, path.read_text())
+
+
+def test_a_buffer_zeroed_for_atomics_is_no_evidence_that_torch_made_a_zero() -> None:
+    one_class = Case(shape=(7, 1), dtype="float32", seed=1)  # the loss of a single class is zero
+    (result,) = run_cases(KERNELS / "right" / "cross_entropy_atomics.py", one_class)
+    assert result.status is CaseStatus.PASSED, result.reason
+
+
+def test_todays_part_of_the_corpus_gets_its_verdicts(tmp_path: Path) -> None:
+    part = f"{date.today().toordinal() % PARTS}/{PARTS}"
+    print(f"part {part} of the corpus")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests/faults/corpus.py"), "--part", part, "--budget", "5",
+         "--json", str(tmp_path / "part.json")],
+        capture_output=True, text=True, check=False, env={**os.environ, "TRITON_INTERPRET": "1"},
+    )  # fmt: skip
+    print(done.stdout)
+    assert done.returncode == 0, f"part {part}\n{done.stdout}\n{done.stderr}"
+    assert json.loads((tmp_path / "part.json").read_text())["kernels"]
