@@ -170,6 +170,26 @@ def test_nan_and_infinities_must_be_where_the_oracle_has_them() -> None:
         assert judged.wrong.nonzero().flatten().tolist() == [i]
 
 
+def test_a_large_output_is_judged_piece_by_piece_as_it_is_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = expected_of("softmax", Case(shape=(65, 33), dtype="float32", seed=5))
+    got = whole.values[0].clone()
+    got[40, 3] += 3 * float(whole.allowed[0][40, 3])
+    got[64, 32] = math.nan
+    at_once = oracle.judge(got, whole.values[0], whole.allowed[0])
+    monkeypatch.setattr(oracle, "PIECE", 100)
+    pieces = expected_of("softmax", Case(shape=(65, 33), dtype="float32", seed=5))
+    assert torch.allclose(pieces.allowed[0], whole.allowed[0], rtol=1e-12, atol=0)
+    assert pieces.tolerance.origin == whole.tolerance.origin
+    again = oracle.judge(got, whole.values[0], whole.allowed[0])
+    assert at_once.wrong is not None
+    assert again.wrong is not None
+    assert again.wrong.nonzero().tolist() == at_once.wrong.nonzero().tolist() == [[40, 3], [64, 32]]
+    assert again.error_share == at_once.error_share == math.inf
+    assert again.max_abs_error == at_once.max_abs_error
+
+
 def test_a_value_too_large_for_the_dtype_may_be_infinite() -> None:
     value = torch.tensor([1e6, -1e6], dtype=torch.float64)
     got = torch.tensor([math.inf, -math.inf], dtype=torch.float16)

@@ -36,6 +36,7 @@ from triton_magics.worker.skips import not_run, why_not
 from triton_magics.worker.subject import Call, Subject, guarded_call
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
+LARGE_ELEMENTS = 2**22  # above, the conditioning is computed only where the verdict asks for it
 _COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 _STICKY = (
     "CUDA error", "illegal memory access", "misaligned address", "device-side assert",
@@ -181,15 +182,23 @@ def _raised(subject: Subject, case: Case, error: BaseException, *, launched: boo
     return fail(case, status, told.message[:300], error=told)
 
 
+def _expected(
+    subject: Subject, case: Case, inputs: Inputs, *, conditioned: bool
+) -> oracle.Expected:
+    job = subject.job
+    return oracle.expect(
+        subject.op, inputs.pristine, case, job.rtol, job.atol, conditioned=conditioned
+    )
+
+
 def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseResult:
     """The checks that need no more calls, then the values, then the checks that call again."""
     failed = left_behind(subject, case, inputs, call)
     if failed:
         return failed
+    large = sum(t.numel() for t in call.outputs if isinstance(t, torch.Tensor)) > LARGE_ELEMENTS
     try:
-        expected = oracle.expect(
-            subject.op, inputs.pristine, case, subject.job.rtol, subject.job.atol
-        )
+        expected = _expected(subject, case, inputs, conditioned=not large)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run(case, "its float64 oracle does not fit the GPU's free memory")
@@ -197,6 +206,9 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
     if failed:
         return failed
     result = compared(subject, case, inputs, call, expected)
+    if large and result.status is CaseStatus.WRONG_VALUES:
+        expected = _expected(subject, case, inputs, conditioned=True)
+        result = compared(subject, case, inputs, call, expected)
     if result.status is CaseStatus.WRONG_VALUES:
         return races(subject, inputs, call, result)
     if failed := read_outside(subject, case, call):
