@@ -33,7 +33,6 @@ from triton_magics.model import (
     CaseResult,
     CaseStatus,
     Compilation,
-    Finding,
     KernelSource,
     OpFacts,
     OpPage,
@@ -380,16 +379,6 @@ class Desk:
             if verdict
             for badge in verdict.badges
         )
-
-    def examine(self) -> Finding:
-        """Whether the workspace can be written and its store is sound."""
-        if self.workspace.read_only:
-            return Finding(
-                what="workspace", state="warn", says=f"`{self.path}` can't be written",
-                mend="%config TritonMagics.workspace = 'a folder of yours', in a new session",
-            )  # fmt: skip
-        n = sum(self.workspace.count(op) for op in self.workspace.open_ops())
-        return Finding(what="workspace", state="good", says=f"`{self.path}`, {n} events recorded")
 
     # -- recording
 

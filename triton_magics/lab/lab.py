@@ -530,11 +530,20 @@ class Lab:
         """What there is to run kernels with."""
         return self._desk.engine.state()
 
-    def doctor(self) -> Diagnosis:
-        """What kernels need of this machine and this folder: what is wrong, and how to mend it."""
+    def doctor(self, *, repair: bool = False) -> Diagnosis:
+        """What kernels need of this machine and this folder: what is wrong, and how to mend it.
+
+        Args:
+            repair: mend what can be mended in the workspace without losing anything: an edit of a
+                file becomes an attempt, a lost file is put back, a damaged store is rebuilt.
+
+        Raises:
+            WorkspaceError: to be repaired, and can't be written.
+        """
         desk = self._desk
         ops = [knowledge.facts(name) for name in knowledge.op_names()]
-        findings = (*desk.engine.examine(ops), desk.examine())
+        kept = desk.workspace.repair() if repair else desk.workspace.check()
+        findings = (*desk.engine.examine(ops), *kept)
         return self._remember(Diagnosis(findings=findings))
 
     def ops(self) -> tuple[str, ...]:

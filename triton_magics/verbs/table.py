@@ -347,10 +347,16 @@ def export(lab: Lab, a: Namespace) -> Value:
     return lab.export(a.op, tests=a.tests)
 
 
-@verb(example="%triton_doctor")
+@verb(
+    argument(
+        "--repair", action="store_true",
+        help="mend what can be mended in the workspace; nothing is lost",
+    ),
+    example="%triton_doctor --repair",
+)  # fmt: skip
 def doctor(lab: Lab, a: Namespace) -> Value:
-    """What kernels need of this machine: what is wrong, and how to mend it."""
-    return lab.doctor()
+    """What kernels need of this machine and this folder: what is wrong, and how to mend it."""
+    return lab.doctor(repair=a.repair)
 
 
 @verb(

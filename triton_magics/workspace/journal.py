@@ -48,6 +48,13 @@ def logged_ops(files: Folder) -> tuple[str, ...]:
     return tuple(name for name in names if is_op(name))
 
 
+def unreadable_lines(files: Folder, op: str) -> int:
+    """How many lines of an op's log are no events of it."""
+    contents = _contents(files.read(log_path(op)) or b"")
+    strange = sum(_event(line, op) is None for _, line in contents.events)
+    return contents.n_junk + strange + bool(contents.torn)
+
+
 def differs(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) -> bool:
     """Whether the file is not what the store last saw or, if it is to be written, lacks events."""
     waiting = conn.execute("SELECT 1 FROM unlogged WHERE op = ? LIMIT 1", (op,)).fetchone()

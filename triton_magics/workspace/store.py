@@ -47,6 +47,26 @@ class Store:
         if sentence and sentence not in self.notes:
             self.notes = (*self.notes, sentence)
 
+    @property
+    def exports(self) -> bool:
+        """Whether logs/ is written as things happen."""
+        return self._export
+
+    def reopen_if_damaged(self) -> None:
+        """Checks every page; a damaged store is moved aside and rebuilt."""
+        if self.read_only:
+            return
+        with self._lock, database.in_words("repairing the store", self.path):
+            try:
+                (verdict,) = self._conn.execute("PRAGMA integrity_check(1)").fetchone()
+            except sqlite3.DatabaseError as error:
+                if not database.is_damage(error):
+                    raise
+                verdict = str(error)
+            if verdict != "ok":
+                self._conn.close()
+                self._conn = self._open(thorough=True)
+
     # --------------------------------------------------------------------------- transactions
 
     @contextmanager

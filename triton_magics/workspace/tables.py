@@ -56,6 +56,14 @@ def rebuild(conn: sqlite3.Connection) -> None:
         apply(conn, seq, reading.parsed(seq, text))
 
 
+def contents(conn: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of the current state, in one order."""
+    return {
+        name: sorted(conn.execute(f"SELECT * FROM {name}").fetchall(), key=repr)  # noqa: S608
+        for name in _TABLES
+    }
+
+
 def insert(conn: sqlite3.Connection, seq: int, event: Event) -> None:
     """Put an event into the log."""
     conn.execute(

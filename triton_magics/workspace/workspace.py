@@ -13,6 +13,7 @@ from triton_magics.model import (
     Benchmark,
     DeviceKind,
     Event,
+    Finding,
     KernelSource,
     OpFacts,
     State,
@@ -23,7 +24,7 @@ from triton_magics.model import (
     parse_version,
     short,
 )
-from triton_magics.workspace import modules, reading, standing, tables
+from triton_magics.workspace import modules, reading, standing, tables, upkeep
 from triton_magics.workspace.files import Folder
 from triton_magics.workspace.kernels import Kernels
 from triton_magics.workspace.recorder import Details, Recorder, Transition
@@ -373,6 +374,31 @@ class Workspace:
                 raise WorkspaceError(f"{path} is not triton_magics' own: move it away")
             self._files.replace(path, data.encode())
         return path
+
+    def check(self) -> tuple[Finding, ...]:
+        """Whether everything is whole: folder, store, tables, logs/, kernels/; changes nothing."""
+        with self._store.reading("looking at the workspace") as conn:
+            return tuple(upkeep.examine(conn, self._parts))
+
+    def repair(self) -> tuple[Finding, ...]:
+        """Mend what can be mended without losing anything, and look again.
+
+        An edit of a version's file becomes its next attempt, a lost file is put back, the tables
+        are made anew from the events, log files are brought up to date. A store that turns out to
+        be damaged is moved aside and rebuilt from logs/ and kernels/.
+
+        Raises:
+            WorkspaceError: it can't be written.
+        """
+        self._store.reopen_if_damaged()
+        with self._store.upkeep("repairing the workspace") as conn:
+            for sentence in upkeep.repair(conn, self._parts):
+                self._store.note(f"not repaired, {sentence}")
+        return self.check()
+
+    @property
+    def _parts(self) -> upkeep.Parts:
+        return upkeep.Parts(self._files, self._kernels, self.read_only, self._store.exports)
 
     def rebuild(self) -> None:
         """Make the tables of the current state anew from the events."""
