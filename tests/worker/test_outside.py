@@ -10,10 +10,11 @@ import torch
 
 from tests.worker.harness import CPU, KERNELS, Recorder, run_cases, version_of
 from triton_magics import ops
-from triton_magics.engine.protocol import DescribeJob, OpRef, ValidateJob
-from triton_magics.model import Case, CaseResult, CaseStatus, Validation
-from triton_magics.worker import describe, oracle, validate
+from triton_magics.engine.protocol import DescribeJob, OpRef, ReplayJob, ValidateJob
+from triton_magics.model import Case, CaseResult, CaseStatus, Replay, Validation
+from triton_magics.worker import describe, oracle, replay, sanitize, validate
 from triton_magics.worker.load import UserFault, load_version
+from triton_magics.worker.slots import case_of
 from triton_magics.worker.subject import Subject
 
 CASE = Case(shape=(7, 13), dtype="float32", seed=1)
@@ -270,3 +271,78 @@ def test_the_oracle_of_an_in_place_op_leaves_the_inputs_alone(tmp_path: Path) ->
     assert value is None
     assert torch.equal(outputs[0], torch.full((3,), 3.0))
     assert torch.equal(x, torch.ones(3))
+
+
+def test_an_op_that_changes_its_inputs_is_not_timed_and_says_so(tmp_path: Path) -> None:
+    reference = tmp_path / "reference.py"
+    reference.write_text(IN_PLACE_OP)
+    with pytest.raises(UserFault, match=r"accumulate changes its inputs \(MUTATES\)"):
+        case_of(ops.load_file(reference, "accumulate"), "small", "float32", 1)
+
+
+# --------------------------------------------------------------------------- compute-sanitizer
+
+MEMCHECK = """========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at add_kernel+0x1a0 in v1.py:18
+=========     by thread (91,0,0) in block (0,0,0)
+=========     Access at 0x7f4 is out of bounds
+========= Invalid __global__ write of size 4 bytes
+=========     at add_kernel+0x1a0 in v1.py:18
+=========     by thread (92,0,0) in block (0,0,0)
+========= ERROR SUMMARY: 2 errors
+"""
+RACECHECK = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at kernel+0x90 in v1.py:7
+=========     and Read access at kernel+0xa0 in v1.py:8 [124 hazards]
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+def test_a_report_of_compute_sanitizer_becomes_findings_each_once() -> None:
+    found = sanitize.read("memcheck", CASE, MEMCHECK, "")
+    assert found.n_errors == 2
+    assert found.findings == (
+        "Invalid __global__ write of size 4 bytes, at add_kernel+0x1a0 in v1.py:18",
+    )
+    race = sanitize.read("racecheck", CASE, RACECHECK, "")
+    assert race.n_errors == 1
+    assert race.findings[0].startswith("Race reported between Write access")
+    clean = sanitize.read("initcheck", CASE, "========= ERROR SUMMARY: 0 errors\n", "")
+    assert (clean.n_errors, clean.findings, clean.note) == (0, (), None)
+
+
+def test_a_sanitizer_that_gives_no_report_is_no_clean_one() -> None:
+    found = sanitize.read("memcheck", CASE, "", "Traceback\nRuntimeError: no device")
+    assert found.n_errors is None
+    assert found.note == "it gave no report: RuntimeError: no device"
+
+
+def test_without_a_gpu_no_tool_is_run_and_it_is_said() -> None:
+    job = ValidateJob(
+        op=OpRef(name="relu"), version=version_of(KERNELS / "softmax_right.py", "softmax"), seed=1
+    )
+    told = list(sanitize.sanitized(job, CASE, Recorder(), gpu=False))
+    assert [t.tool for t in told] == ["memcheck", "racecheck", "initcheck"]
+    assert {t.note for t in told} == {"it needs a GPU"}
+
+
+# -------------------------------------------------------------------------------------- replay
+
+
+def test_a_replay_names_the_line_and_says_when_there_is_nothing_to_name() -> None:
+    def replayed(kernel: str) -> Replay:
+        ref = version_of(KERNELS / f"{kernel}.py", "vector_add")
+        case = Case(shape=(7, 13), dtype="bfloat16", seed=1)
+        job = ReplayJob(op=OpRef(name="vector_add"), version=ref, case=case)
+        answer, retire = replay.run(job, Recorder())
+        assert isinstance(answer, Replay)
+        assert retire
+        return answer
+
+    found = replayed("forgets_the_mask")
+    assert found.error is not None
+    assert found.error.file_line == line_of(KERNELS / "forgets_the_mask.py", "tl.store") or (
+        found.error.file_line == line_of(KERNELS / "forgets_the_mask.py", "tl.load")
+    )
+    assert replayed("vector_add_right").note == "every access was inside its tensor"
