@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import BenchJob, CompileJob, PlanJob, RunJob, ValidateJob
+from triton_magics.engine.protocol import (
+    BenchJob,
+    CompileJob,
+    PlanJob,
+    ReplayJob,
+    RunJob,
+    ValidateJob,
+)
 from triton_magics.model import (
     Benchmark,
     Case,
@@ -16,7 +23,9 @@ from triton_magics.model import (
     DeviceKind,
     EngineState,
     Environment,
+    KernelError,
     Plan,
+    Replay,
     RunResult,
     Status,
     Timing,
@@ -73,6 +82,7 @@ class FakeEngine:
         makers: dict[type, Callable[[Any], Any]] = {
             ValidateJob: self._validation,
             PlanJob: self._plan,
+            ReplayJob: self._replay,
             BenchJob: self._benchmark,
             CompileJob: self._compilation,
             RunJob: self._run,
@@ -108,6 +118,10 @@ class FakeEngine:
             cases=cases, environment=environment(self.device_kind), triton_kernels=("k",),
             badges=("quick",) if job.plan == "quick" else (),
         )  # fmt: skip
+
+    def _replay(self, job: ReplayJob) -> Replay:
+        error = KernelError(kind="OutOfBounds", message="reads outside input 0", file_line=9)
+        return Replay(case=job.case, error=error)
 
     def _plan(self, job: PlanJob) -> Plan:
         dtypes = job.dtypes or ("float32",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from tests.fake_engine import FakeEngine, environment
 from triton_magics.config import Settings
 from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import WorkerFault
+from triton_magics.engine.protocol import ValidateJob, WorkerFault
 from triton_magics.errors import (
     AmbiguousEntry,
     BadKernelSource,
@@ -430,3 +430,55 @@ def test_shapes_of_ones_own_are_kept_per_op_join_the_plan_and_can_be_removed(
     lab.close()
     with Lab(tmp_path, engine=FakeEngine(), settings=Settings()) as again:
         assert again.op("softmax").own_shapes == ((3, 5),)
+
+
+# --------------------------------------------------------------------- the line, by a replay
+
+
+def failing(status: CaseStatus, reason: str, kind: str) -> Callable[[ValidateJob], Outcome]:
+    """An engine's answer: two cases that failed alike, the larger first."""
+
+    def answer(job: ValidateJob) -> Outcome:
+        cases = tuple(
+            CaseResult(case=Case(shape=s, dtype="float32", seed=1), status=status, reason=reason)
+            for s in ((256, 256), (7, 13))
+        )
+        made = Validation(
+            op="softmax", version=job.version.version, attempt=1, sha256=job.version.sha256,
+            status=Status.FAILED, plan="full", seed=1, dtypes=("float32",), cases=cases,
+            environment=environment(kind),  # type: ignore[arg-type]
+        )  # fmt: skip
+        return Outcome(status="finished", answer=made)
+
+    return answer
+
+
+def test_a_case_that_touched_memory_outside_on_a_gpu_is_replayed_at_the_smallest_shape(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
+    made = lab.validate("softmax", "v1")
+    assert isinstance(made, Validation)
+    assert engine.jobs[-1].kind == "replay"
+    assert engine.jobs[-1].case.shape == (7, 13)
+    told = made.failed_cases[0].error
+    assert told is not None
+    assert told.message == "reads outside input 0"
+    assert made.failed_cases[1].error is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind"),
+    [
+        (CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "interpreter"),
+        (CaseStatus.STALE, "an old answer", "gpu"),
+    ],
+)
+def test_nothing_is_replayed_where_it_would_tell_nothing_new(
+    lab: Lab, engine: FakeEngine, status: CaseStatus, reason: str, kind: str
+) -> None:
+    write(lab, "v1")
+    engine.answer = failing(status, reason, kind)
+    lab.validate("softmax", "v1")
+    assert "replay" not in [job.kind for job in engine.jobs]
