@@ -117,7 +117,7 @@ def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
                 _call(version.call, op, job, size)
         except LoadError as raised:
             error = explain(raised, job.version)
-        except Exception as raised:  # noqa: BLE001 (whatever the version raises is its result)
+        except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
             told = explain(raised, job.version)
             if told.kind in _COMPILER or "ptxas" in told.message:
                 error = told

@@ -194,8 +194,17 @@ def at_line(kind: str, message: str, file_line: int, ref: VersionRef) -> KernelE
     return _error(kind, message, place, ref, "")
 
 
+def _sendable(text: str) -> str:
+    """The text with lone surrogates written out, which no JSON can carry."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _first_words(error: BaseException) -> str:
-    return str(error).strip() or type(error).__name__
+    try:
+        words = str(error).strip()
+    except Exception:  # noqa: BLE001 (an exception of the version's own, that can't say what it is)
+        words = ""
+    return words or type(error).__name__
 
 
 def _error(
@@ -205,6 +214,7 @@ def _error(
     ref: VersionRef,
     text: str,
 ) -> KernelError:
+    message, text = _sendable(message), _sendable(text)
     if place is None:
         return KernelError(
             kind=kind, message=message, hint=hint_for(message), traceback=text[-8000:]

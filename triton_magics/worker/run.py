@@ -50,7 +50,7 @@ def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
             value, second_ms = _timed(version, given, device)
     except LoadError as error:
         return _failed(base, error, explain(error, job.version)), True
-    except Exception as error:  # noqa: BLE001 (whatever the version raises is its result)
+    except BaseException as error:  # noqa: BLE001 (sys.exit() too is the version's result)
         return _failed(base, error, explain(error, job.version)), device.type == "cuda"
     update = {
         "outputs": tuple(summary(t) for t in outputs_of(value)),

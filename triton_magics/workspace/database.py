@@ -138,6 +138,9 @@ def _open_checked(path: Path, mounts: str, thorough: bool) -> sqlite3.Connection
         conn.execute("PRAGMA synchronous = FULL")
         _check(conn, whole=thorough or path.stat().st_size <= _SMALL_BYTES)
         migrate(conn)
+    except UnicodeDecodeError as error:  # of a message that quotes a damaged schema
+        conn.close()
+        raise sqlite3.DatabaseError("malformed database schema") from error
     except BaseException:
         conn.close()
         raise
