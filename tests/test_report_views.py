@@ -337,6 +337,35 @@ def test_launch_bound_names_the_sizes_under_the_floor() -> None:
     assert "launch-bound" not in bundle(rv.benchmark(2, floor_us=1.0))["text/plain"]
 
 
+def test_arithmetic_is_set_beside_the_matmul_rate_of_its_precision_with_a_date() -> None:
+    heavy = rv.timing("v1_baseline", "large", 180.0).model_copy(update={"flops": 2 * 4096**3})
+    made = rv.benchmark(
+        1,
+        timings=(rv.timing("torch", "large", 200.0), heavy),
+        sizes=("large",),
+        matmul_tflops={"float32": 50.0, "bfloat16": 780.0},
+        ceilings_measured="2026-11-20",
+    )
+    text = " ".join(bundle(made)["text/plain"].split())
+    assert "764 TFLOP/s, 1527 % of torch's own float32 matmul" in text
+    assert "ceilings measured 2026-11-20" in text
+    unknown = made.model_copy(update={"dtype": "float64"})
+    assert "matmul" not in bundle(unknown)["text/plain"]
+
+
+def test_a_run_of_several_calls_is_said() -> None:
+    short = rv.timing("v1_baseline", "small", 2.0).model_copy(update={"calls": 15})
+    text = bundle(rv.benchmark(1, timings=(rv.timing("torch", "small", 3.0), short)))
+    assert "a run is the middle of 15 calls at small" in " ".join(text["text/plain"].split())
+
+
+def test_a_control_that_is_undecided_does_not_differ_from_itself() -> None:
+    open_one = rv.benchmark(1, controls=(rv.control("small", 1.01, "undecided"),))
+    text = bundle(open_one)["text/plain"]
+    assert "differs from itself" not in text
+    assert "the A/A control is not settled: small 1.01 (1.00 to 1.02)" in text
+
+
 def test_a_control_that_differs_from_itself_is_a_warning() -> None:
     off = rv.benchmark(1, controls=(rv.control("small", 1.04, "faster"),))
     text = " ".join(bundle(off)["text/plain"].split())

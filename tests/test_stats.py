@@ -67,12 +67,49 @@ def test_a_verdict_needs_the_whole_interval(low: float, high: float, verdict: st
 def test_identical_kernels_are_seldom_called_different() -> None:
     """A/A by simulation: 1 % noise and a drift that both share, ten paired rounds."""
     draw, wrong = random.Random(7), 0
-    for seed in range(200):
+    for _ in range(200):
         drift = [math.exp(draw.gauss(0, 0.02)) for _ in range(10)]
         pairs = [[10 * d * math.exp(draw.gauss(0, 0.01)) for d in drift] for _ in range(2)]
-        made = stats.paired_speedup(*pairs, resamples=200, seed=seed)
+        made = stats.paired_speedup(*pairs, confidence=0.99)
         wrong += stats.verdict(made, 0.01) in ("faster", "slower")
-    assert wrong <= 4
+    assert wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "tail", "outside"),
+    [
+        (10, 0.025, 8),
+        (10, 0.005, 3),
+        (20, 0.025, 52),
+        (25, 0.005, 68),
+        (7, 0.005, 0),
+        (3, 0.005, 0),
+    ],
+)
+def test_the_interval_leaves_out_what_wilcoxon_s_table_says(
+    n: int, tail: float, outside: int
+) -> None:
+    logs = [2.0**i for i in range(n)]
+    ours, theirs = [1.0] * n, [math.exp(x / 2**n) for x in logs]
+    made = stats.paired_speedup(ours, theirs, confidence=1 - 2 * tail)
+    means = sorted(math.exp((x + y) / 2 / 2**n) for i, x in enumerate(logs) for y in logs[i:])
+    at = min(range(len(means)), key=lambda i: abs(means[i] - made.low))
+    assert at == outside or means[at] == pytest.approx(means[outside])
+
+
+def test_an_interval_covers_the_truth_as_often_as_it_says() -> None:
+    draw, hits = random.Random(3), 0
+    for _ in range(1000):
+        ours = [math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
+        theirs = [1.1 * math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
+        made = stats.paired_speedup(ours, theirs)
+        hits += made.low <= 1.1 <= made.high
+    assert 935 <= hits <= 970  # 95.1 % exactly
+
+
+def test_the_middle_mean_drops_a_quarter_at_either_end() -> None:
+    assert stats.middle_mean([100, 2, 3, 4, 1, 5, 6, 0]) == pytest.approx(3.5)
+    assert stats.middle_mean([1, 2, 9]) == pytest.approx(4)
 
 
 def test_the_tick_of_a_clock_is_its_smallest_step() -> None:

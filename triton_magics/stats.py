@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-import random
 import statistics
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -41,38 +41,64 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 
 
 def paired_speedup(
-    candidate_us: Sequence[float],
-    baseline_us: Sequence[float],
-    *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    candidate_us: Sequence[float], baseline_us: Sequence[float], *, confidence: float = 0.95
 ) -> Interval:
-    """How many times as fast the candidate is, with a bootstrap interval over paired rounds.
+    """How many times as fast the candidate is, with its confidence interval over paired rounds.
+
+    Against the median of the ratios this needs a third fewer rounds for the same width, and unlike
+    a bootstrap of ten rounds its interval covers what it says.
 
     Args:
         candidate_us: one time per round, microseconds; shape (n,), n >= 1.
         baseline_us: the same rounds' times of the baseline; shape (n,).
-        confidence: of the percentile interval.
-        resamples: bootstrap resamples of the rounds.
-        seed: of the resampling, so that the same samples give the same interval.
+        confidence: of the interval; with too few rounds for it (seven for 99 %), the whole range.
 
     Returns:
-        exp(median(log(baseline / candidate))) and its interval; > 1 means faster.
+        exp of the median of all pairwise means of log(baseline / candidate); > 1 means faster.
 
     Raises:
         ValueError: lengths differ, or no rounds.
-    Source: percentile bootstrap of the median of paired log-ratios (Efron and Tibshirani, 1993).
+    Source: Hodges and Lehmann (1963); the interval by Wilcoxon's signed ranks, in Hollander and
+    Wolfe, Nonparametric Statistical Methods, section 3.3.
     """
     if len(candidate_us) != len(baseline_us) or not candidate_us:
         raise ValueError(f"{len(candidate_us)} and {len(baseline_us)} rounds can't be paired")
-    ratios = [math.log(b / c) for c, b in zip(candidate_us, baseline_us, strict=True)]
-    rng = random.Random(seed)  # noqa: S311 (resampling, not secrets)
-    n = len(ratios)
-    medians = [statistics.median(rng.choices(ratios, k=n)) for _ in range(resamples)]
-    tail = 100 * (1 - confidence) / 2
-    low, high = percentile(medians, tail), percentile(medians, 100 - tail)
-    return Interval(math.exp(statistics.median(ratios)), math.exp(low), math.exp(high))
+    logs = [math.log(b / c) for c, b in zip(candidate_us, baseline_us, strict=True)]
+    means = sorted((x + y) / 2 for i, x in enumerate(logs) for y in logs[i:])
+    cut = _signed_rank_cut(len(logs), round((1 - confidence) / 2, 12))
+    low, high = means[cut], means[len(means) - 1 - cut]
+    return Interval(math.exp(statistics.median(means)), math.exp(low), math.exp(high))
+
+
+@functools.lru_cache(maxsize=256)
+def _signed_rank_cut(n: int, tail: float) -> int:
+    """How many of the n (n + 1) / 2 pairwise means lie outside the interval on either side.
+
+    Exact up to 25 rounds, by the normal distribution from there on.
+    """
+    whole = n * (n + 1) // 2
+    if n > 25:
+        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return max(math.floor(whole / 2 + statistics.NormalDist().inv_cdf(tail) * spread), 0)
+    ways = [1] + [0] * whole
+    for rank in range(1, n + 1):
+        for total in range(whole, rank - 1, -1):
+            ways[total] += ways[total - rank]
+    below = itertools.accumulate(ways)
+    return max(sum(1 for count in below if count <= tail * 2**n) - 1, 0)
+
+
+def middle_mean(samples: Sequence[float]) -> float:
+    """Mean of the middle half: as steady as a mean, as deaf to one stray value as a median.
+
+    Args:
+        samples: shape (n,), n >= 1; with fewer than four, the plain mean.
+
+    Source: the interquartile mean.
+    """
+    ordered = sorted(samples)
+    cut = len(ordered) // 4
+    return statistics.fmean(ordered[cut : len(ordered) - cut])
 
 
 def verdict(interval: Interval, threshold: float) -> Verdict:

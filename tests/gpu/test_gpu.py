@@ -76,10 +76,12 @@ def test_a_benchmark_is_net_of_the_floor_and_its_control_is_torch_itself(lab: La
     assert made.floor_us is not None
     assert made.empty_kernel_us is not None
     assert 0 < made.empty_kernel_us < made.floor_us
+    assert made.timer_us is not None
+    assert made.timer_us == pytest.approx(made.floor_us - made.empty_kernel_us, abs=0.6)
     for timing in made.timings:
         assert len(timing.samples_us) == 10
         cost = timing.raw_us[0] - timing.samples_us[0]
-        assert cost == pytest.approx(made.floor_us - made.empty_kernel_us, abs=1e-6)
+        assert cost == pytest.approx(made.timer_us, abs=1e-6)
     assert {c.verdict for c in made.controls} <= {"same", "undecided"}
     assert made.speedup("v1") is not None
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+
 import pytest
 import torch
 
@@ -11,8 +17,9 @@ from triton_magics.engine.protocol import BenchJob, OpRef
 from triton_magics.model import Benchmark, Status, Timing
 from triton_magics.worker import bench, oracle, verdicts
 from triton_magics.worker.cases import same_bits
-from triton_magics.worker.load import UserFault
+from triton_magics.worker.load import Loaded, UserFault
 from triton_magics.worker.slots import Slots, case_of, traffic
+from triton_magics.worker.timers import Sample, Unstable
 
 
 def job(kernel: str = "sum_right", op: str = "sum", **changes: object) -> BenchJob:
@@ -140,7 +147,6 @@ def test_verdicts_compare_with_torch_and_neighbours_and_mind_the_control() -> No
             timing(verdicts.AGAIN, tuple(b * 1.001 for b in base)),
         ],
         0.032,
-        seed=1,
     )
     told = {(c.candidate, c.baseline): (round(c.ratio, 3), c.verdict) for c in made}
     assert told == {
@@ -154,9 +160,9 @@ def test_verdicts_compare_with_torch_and_neighbours_and_mind_the_control() -> No
 def test_a_restless_control_widens_what_counts_as_the_same() -> None:
     base = (10.0, 10.1, 9.9, 10.0, 10.05)
     rows = [timing("torch", base), timing("v1_a", tuple(b * 0.96 for b in base))]
-    calm, _ = verdicts.compare([*rows, timing(verdicts.AGAIN, base)], None, seed=1)
+    calm, _ = verdicts.compare([*rows, timing(verdicts.AGAIN, base)], None)
     restless, _ = verdicts.compare(
-        [*rows, timing(verdicts.AGAIN, tuple(b * 0.9 for b in base))], None, seed=1
+        [*rows, timing(verdicts.AGAIN, tuple(b * 0.9 for b in base))], None
     )
     assert calm[0].verdict == "faster"
     assert restless[0].verdict == "same"
@@ -164,7 +170,181 @@ def test_a_restless_control_widens_what_counts_as_the_same() -> None:
 
 def test_one_tick_of_the_clock_is_no_difference() -> None:
     rows = [timing("torch", (2.048,) * 5), timing("v1_a", (1.024,) * 5)]
-    coarse, _ = verdicts.compare(rows, 1.024, seed=1)
-    fine, _ = verdicts.compare(rows, 0.032, seed=1)
+    coarse, _ = verdicts.compare(rows, 1.024)
+    fine, _ = verdicts.compare(rows, 0.032)
     assert coarse[0].verdict != "faster"
     assert fine[0].verdict == "faster"
+
+
+# ------------------------------------------------------- a GPU session, its timer by a script
+
+
+class ScriptedTimer:
+    """Calls for real; the time of each call comes from a script, by who called."""
+
+    def __init__(self, raw_us: Callable[[], float]) -> None:
+        self.raw_us = raw_us
+
+    def sample(self, call: Callable[[], object], poison: Callable[[], None]) -> Sample:
+        return Sample(self.raw_us(), call(), ())
+
+    def settle(self) -> None:
+        pass
+
+
+class LateTimer(ScriptedTimer):
+    """Asks the script after the call, so that it may depend on who was called."""
+
+    def sample(self, call: Callable[[], object], poison: Callable[[], None]) -> Sample:
+        value = call()
+        return Sample(self.raw_us(), value, ())
+
+
+def session(
+    *providers: bench.Provider, raw_us: Callable[[], float] = lambda: 100.0, **changes: object
+) -> bench.Session:
+    """A session over scripted times; the ops and their answers are real."""
+    torchs = bench.Provider("torch", ops.load("sum").reference)
+    return bench.Session(
+        job=job(**{"runs": 10, **changes}),
+        op=ops.load("sum"),
+        providers=(torchs, *providers, bench.Provider(verdicts.AGAIN, ops.load("sum").reference)),
+        timer=ScriptedTimer(raw_us),
+        report=Recorder(),
+        correction_us=2.5,
+        tick_us=0.032,
+        deadline=time.monotonic() + 60,
+    )
+
+
+def provider(call: Callable[..., object], name: str = "v1_a") -> bench.Provider:
+    """A version whose code is a Python function."""
+    loaded = Loaded(version_of(KERNELS / "sum_right.py", "sum"), ModuleType("made_up"), call)
+    return bench.Provider(name, call, loaded)
+
+
+def right(x: torch.Tensor) -> torch.Tensor:
+    return x.sum(-1)
+
+
+def test_net_is_raw_without_what_the_timer_adds() -> None:
+    made = bench.all_sizes(session(provider(right)))
+    assert made["status"] is Status.PASSED
+    for timing in made["timings"]:
+        assert (timing.raw_us[0], timing.samples_us[0], timing.calls) == (100.0, 97.5, 1)
+        assert len(timing.samples_us) == 10
+
+
+def test_a_short_call_is_made_several_times_a_run() -> None:
+    made = bench.all_sizes(session(provider(right), raw_us=lambda: 5.5))
+    assert {t.calls for t in made["timings"]} == {10}
+    longest = bench.all_sizes(session(provider(right), raw_us=lambda: 2.6))
+    assert {t.calls for t in longest["timings"]} == {bench.MAX_CALLS}
+
+
+def test_a_version_that_fails_at_one_size_is_missing_there_and_the_rest_stands() -> None:
+    def small_only(x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > 256 * 256:
+            raise ValueError("too many columns for me")
+        return right(x)
+
+    made = bench.all_sizes(session(provider(small_only), sizes=("small", "medium")))
+    assert made["status"] is Status.PASSED
+    told = {(t.provider, t.size) for t in made["timings"]}
+    assert told == {("torch", "small"), ("v1_a", "small"), ("torch", "medium")}
+    (gap,) = made["not_timed"]
+    assert (gap.provider, gap.size) == ("v1_a", "medium")
+    assert "too many columns for me" in gap.reason
+
+
+def test_a_version_out_of_memory_at_one_size_is_missing_there() -> None:
+    def hungry(x: torch.Tensor) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    made = bench.all_sizes(session(provider(hungry)))
+    assert [(g.provider, g.reason) for g in made["not_timed"]] == [("v1_a", "out of GPU memory")]
+    assert [t.provider for t in made["timings"]] == ["torch"]
+
+
+def test_a_size_whose_inputs_do_not_fit_is_missing_for_all() -> None:
+    one = session(provider(right), sizes=("small", "medium"))
+    reference = one.op.reference
+
+    def fits(x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > 256 * 256:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return reference(x)
+
+    small = replace(one, op=replace(one.op, reference=fits))
+    made = bench.all_sizes(small)
+    assert [(g.size, g.provider) for g in made["not_timed"]] == [("medium", None)]
+    assert {t.size for t in made["timings"]} == {"small"}
+
+
+def test_after_a_cuda_error_what_was_timed_is_kept() -> None:
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > 256 * 256:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return right(x)
+
+    made = bench.all_sizes(session(provider(breaks), sizes=("small", "medium")))
+    assert made["status"] is Status.CRASHED
+    assert "v1_a at medium" in made["message"]
+    assert {(t.provider, t.size) for t in made["timings"]} == {
+        ("torch", "small"), ("v1_a", "small"),
+    }  # fmt: skip
+
+
+def test_a_provider_without_a_valid_run_is_missing_and_says_why() -> None:
+    def taken(_: torch.Tensor) -> torch.Tensor:
+        raise Unstable("no valid run in 4 tries: the host was slower than the gate (4 times)")
+
+    made = bench.all_sizes(session(provider(taken)))
+    assert "slower than the gate" in made["not_timed"][0].reason
+    assert [t.provider for t in made["timings"]] == ["torch"]
+
+
+def test_every_timed_output_is_checked() -> None:
+    calls = 0
+
+    def sometimes(x: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return right(x) * (2.0 if calls == 57 else 1.0)
+
+    made = bench.all_sizes(session(provider(sometimes), raw_us=lambda: 5.5))
+    assert made["status"] is Status.FAILED
+    assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+def test_rounds_are_added_only_where_a_verdict_is_open() -> None:
+    draw = random.Random(1)
+    calm = bench.all_sizes(session(provider(right), raw_us=lambda: 100 + draw.gauss(0, 0.1)))
+    restless = bench.all_sizes(session(provider(right), raw_us=lambda: 100 + draw.gauss(0, 4)))
+    assert {len(t.extra_us) for t in calm["timings"]} == {0}
+    assert {len(t.extra_us) for t in restless["timings"]} == {90}
+    assert {len(t.samples_us) for t in restless["timings"]} == {10}
+
+
+def test_extra_rounds_leave_out_who_is_decided() -> None:
+    draw, called = random.Random(2), [""]
+    made_by = {"v1_a": 100.0, "v2_b": 100.0, "torch": 200.0}
+
+    def named(name: str) -> bench.Provider:
+        def call(x: torch.Tensor) -> torch.Tensor:
+            called[0] = name
+            return right(x)
+
+        return provider(call, name)
+
+    def raw_us() -> float:
+        return made_by[called[0]] * (1 + draw.gauss(0, 0.03))
+
+    one = session(named("v1_a"), named("v2_b"))
+    slow = bench.Provider("torch", named("torch").call)
+    again = bench.Provider(verdicts.AGAIN, named("torch").call)
+    timer = LateTimer(raw_us)
+    made = bench.all_sizes(replace(one, providers=(slow, *one.providers[1:3], again), timer=timer))
+    rounds = {t.provider: len(t.extra_us) for t in made["timings"]}
+    assert rounds["torch"] == 0
+    assert rounds["v1_a"] == rounds["v2_b"] > 0

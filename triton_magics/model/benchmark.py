@@ -13,6 +13,9 @@ from triton_magics.model.base import SIZES, Clock, Status, Value, short
 from triton_magics.model.environment import Environment
 from triton_magics.model.source import KernelError
 
+CONFIDENCE = 0.99
+"""Of a comparison's interval. It is looked at several times, while rounds are added."""
+
 
 class Discard(Value):
     """Runs that did not count, and why."""
@@ -26,7 +29,7 @@ class Timing(Value):
 
     `samples_us` are the official runs, microseconds, shape (runs,): on a GPU net of the timer's own
     cost. `raw_us` are the same runs as the events said. `extra_us` are further rounds, which
-    feed only verdicts.
+    feed only verdicts. A run is the mean of the middle half of `calls` calls.
     """
 
     provider: str
@@ -37,6 +40,7 @@ class Timing(Value):
     raw_us: tuple[float, ...] = ()
     extra_us: tuple[float, ...] = ()
     discards: tuple[Discard, ...] = ()
+    calls: int = 1
     bytes: int | None = None
     flops: int | None = None
 
@@ -104,7 +108,10 @@ class NotTimed(Value):
 
 
 class Benchmark(Value):
-    """How fast: every provider at every size, in one session, in random order."""
+    """How fast: every provider at every size, in one session, in random order.
+
+    `timer_us` is what the timer adds to a call, and is taken off every net time.
+    """
 
     kind: Literal["benchmark"] = "benchmark"
     op: str
@@ -124,7 +131,10 @@ class Benchmark(Value):
     floor_us: float | None = None
     empty_kernel_us: float | None = None
     tick_us: float | None = None
+    timer_us: float | None = None
     copy_gbps: float | None = None
+    matmul_tflops: dict[str, float] = Field(default_factory=dict)
+    ceilings_measured: str | None = None
     environment: Environment | None = None
     seed: int
     badges: tuple[str, ...] = ()

@@ -223,7 +223,7 @@ def _say(figure: Figure, value: Benchmark, compared: bool) -> None:
     if compared:
         title = f"{value.op}: speedup over torch"
         where = ", ".join(part for part in (device, value.dtype, cache, "net GPU time") if part)
-        how = "median of paired rounds with its 95 % interval; right of the line is faster"
+        how = "median of paired rounds with its 99 % interval; right of the line is faster"
     else:
         label = "interpreter times" if value.clock == "interpreter" else "times"
         title, where = f"{value.op}: {label}", ", ".join(p for p in (device, value.dtype) if p)

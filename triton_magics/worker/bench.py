@@ -6,16 +6,16 @@ import importlib
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
 import torch
 
-from triton_magics import ops
+from triton_magics import ops, stats
 from triton_magics.engine.protocol import Answer, BenchJob
 from triton_magics.model import Benchmark, Discard, NotTimed, Status, Timing
 from triton_magics.worker import interpreted, oracle
-from triton_magics.worker.ceilings import Ceilings, ceilings
+from triton_magics.worker.ceilings import Ceilings, Floors, ceilings
 from triton_magics.worker.load import (
     Loaded,
     LoadError,
@@ -30,12 +30,16 @@ from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
 from triton_magics.worker.slots import Slots, case_of, traffic
-from triton_magics.worker.timers import GatedTimer, Unstable, no_garbage_collection
+from triton_magics.worker.timers import GatedTimer, Sample, Unstable, no_garbage_collection
 from triton_magics.worker.verdicts import AGAIN, compare, undecided
 
+T = TypeVar("T")
 WARM_CALLS = 3
 EXTRA_ROUNDS = 15
 MAX_ROUNDS = 100
+RUN_US = 60.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
+MAX_CALLS = 15
+RAW = "raw times: CUPTI could not tell what the timer adds"
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,23 @@ class WrongOutput(Exception):
     """A timed call gave a wrong answer; the benchmark is void."""
 
 
+class GpuLost(Exception):
+    """A CUDA error that leaves this process without its GPU; the message says whose and where."""
+
+
+class Timer(Protocol):
+    """What times one call: `GatedTimer`, or a script in a test."""
+
+    def sample(self, call: Callable[[], Any], poison: Callable[[], None]) -> Sample:
+        """A valid sample, or `Unstable`."""
+
+    def settle(self) -> None:
+        """Until the device has done all that was asked of it."""
+
+
 @dataclass
 class Series:
-    """What one provider gave at one size, round by round; None where a round had no valid run."""
+    """What one provider gave at one size, round by round."""
 
     raw_us: list[float] = field(default_factory=list)
     discards: dict[str, int] = field(default_factory=dict)
@@ -66,11 +84,33 @@ class Session:
     job: BenchJob
     op: ops.Op
     providers: tuple[Provider, ...]
-    timer: GatedTimer
+    timer: Timer
     report: Reporter
     correction_us: float
     tick_us: float | None
     deadline: float
+
+    def net_us(self, series: Series) -> tuple[float, ...]:
+        """The runs without what the timer adds."""
+        return tuple(max(raw - self.correction_us, 0.01) for raw in series.raw_us)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One size: who is timed, on what, and how many calls make a run."""
+
+    alive: list[Provider]
+    slots: Slots
+    expected: oracle.Expected
+    series: dict[str, Series]
+    gaps: list[NotTimed]
+    calls: int
+
+    def drop(self, provider: Provider, size: str, reason: str) -> None:
+        """Takes out who can't be timed here; the others go on."""
+        self.alive.remove(provider)
+        self.series.pop(provider.name, None)
+        self.gaps.append(NotTimed(size=size, provider=provider.name, reason=reason))
 
 
 def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
@@ -165,53 +205,63 @@ def measure(
 ) -> dict[str, Any]:
     """Everything that a benchmark says after its GPU was asked; `known`: that GPU's ceilings."""
     timer = GatedTimer(environment().l2_bytes or 64 * 2**20, cold=job.cold)
-    floor_us, tick_us = timer.floor()
+    floors = _floors(known, cold=job.cold)
+    raw_us, tick_us = (floors.empty.raw_us, floors.tick_us) if floors else timer.floor()
+    added_us = floors.touch.added_us if floors else None
     session = Session(
         job=job,
         op=op,
         providers=_providers(job, op, versions),
         timer=timer,
         report=report,
-        correction_us=_correction(floor_us, known),
+        correction_us=added_us or 0.0,
         tick_us=tick_us,
         deadline=time.monotonic() + job.budget_s,
     )
     update: dict[str, Any] = {
-        "floor_us": floor_us,
+        "floor_us": raw_us,
         "tick_us": tick_us,
-        "empty_kernel_us": known.empty_kernel_us if known else None,
+        "timer_us": added_us,
+        "empty_kernel_us": floors.empty.own_us if floors else None,
         "copy_gbps": known.copy_gbps if known else None,
-        "badges": () if known and known.empty_kernel_us else ("raw times: the floor is not known",),
+        "matmul_tflops": known.matmul_tflops if known else {},
+        "ceilings_measured": known.measured if known else None,
+        "badges": () if added_us is not None else (RAW,),
     }
     with torch.no_grad(), no_garbage_collection():
-        return {**update, **_all_sizes(session)}
+        return {**update, **all_sizes(session)}
 
 
-def _correction(floor_us: float, known: Ceilings | None) -> float:
-    """What to take off a raw time: the timer's cost without the empty kernel's own time."""
-    own_us = known.empty_kernel_us if known else None
-    return max(floor_us - own_us, 0.0) if own_us else 0.0
+def _floors(known: Ceilings | None, *, cold: bool) -> Floors | None:
+    """What a tiny kernel costs with the caches as they will be."""
+    if known is None:
+        return None
+    return known.cold if cold else known.hot
 
 
-def _all_sizes(session: Session) -> dict[str, Any]:
+def all_sizes(session: Session) -> dict[str, Any]:
     """Timings, comparisons and what could not be timed, over all sizes."""
     timings: list[Timing] = []
     missing: list[NotTimed] = []
     comparisons, controls = [], []
+    ended: dict[str, Any] = {}
     for size in session.job.sizes:
         try:
-            series, gaps, slots = _one_size(session, size)
+            field = _one_size(session, size)
         except WrongOutput as wrong:
             return {"status": Status.FAILED, "message": str(wrong), "timings": tuple(timings)}
+        except GpuLost as lost:
+            ended = {"status": Status.CRASHED, "message": str(lost)}
+            break
         except torch.OutOfMemoryError:
             missing.append(NotTimed(size=size, reason="does not fit the GPU's free memory"))
             torch.cuda.empty_cache()
             continue
-        missing += gaps
-        made = [_timing(session, size, name, s, slots) for name, s in series.items()]
+        missing += field.gaps
+        made = [_timing(session, size, name, s, field) for name, s in field.series.items()]
         for timing in made:
             session.report.timing(timing)
-        pairs, control = compare(made, session.tick_us, seed=session.job.seed)
+        pairs, control = compare(made, session.tick_us)
         timings += [t for t in made if t.provider != AGAIN]
         comparisons += pairs
         controls += control
@@ -221,52 +271,92 @@ def _all_sizes(session: Session) -> dict[str, Any]:
         "comparisons": tuple(comparisons),
         "controls": tuple(controls),
         "not_timed": tuple(missing),
+        **ended,
     }
 
 
-def _one_size(session: Session, size: str) -> tuple[dict[str, Series], list[NotTimed], Slots]:
-    """Rounds at one size until every verdict is decided or the time is up."""
+def _one_size(session: Session, size: str) -> Field:
+    """Rounds at one size; after the official ones, of those alone whose verdict is still open."""
     job, report = session.job, session.report
     draw = random.Random(f"{job.seed}-{size}")  # noqa: S311 (an order that can be replayed)
-    case = case_of(session.op, size, job.dtype, draw.getrandbits(31))
+    field = _field(session, size, draw.getrandbits(31))
+    timed, done, rounds = field.alive, 0, job.runs
+    while done < rounds and timed:
+        report.stage(f"timing {size}", done, rounds)
+        field.slots.refill(draw.getrandbits(31))
+        for provider in draw.sample(timed, len(timed)):
+            _one_run(session, provider, field, size)
+        done += 1
+        if done == rounds < MAX_ROUNDS and time.monotonic() < session.deadline:
+            timed = _still_open(session, field, timed)
+            rounds = min(rounds + EXTRA_ROUNDS, MAX_ROUNDS)
+        timed = [p for p in timed if p in field.alive]
+    return field
+
+
+def _still_open(session: Session, field: Field, timed: list[Provider]) -> list[Provider]:
+    """Who waits for a verdict; with torch its control, which tells what a difference is worth."""
+    net_us = {name: session.net_us(series) for name, series in field.series.items()}
+    waiting = undecided(net_us, session.tick_us)
+    if "torch" in waiting:
+        waiting.add(AGAIN)
+    return [p for p in timed if p.name in waiting]
+
+
+def _field(session: Session, size: str, seed: int) -> Field:
+    """Everyone warm, and as many calls a run as their times ask for."""
+    case = case_of(session.op, size, session.job.dtype, seed)
     slots = Slots(session.op, case, this_device(), n=len(session.providers) + 12)
     expected = oracle.expect(session.op, slots.pristine(0), case, None, None)
-    alive, gaps = _warm(session, size, slots)
-    series = {p.name: Series() for p in alive}
-    rounds = job.runs
-    done = 0
-    while done < rounds:
-        report.stage(f"timing {size}", done, rounds)
-        slots.refill(draw.getrandbits(31))
-        for provider in draw.sample(alive, len(alive)):
-            _one_run(session, provider, series, slots, expected)
-        done += 1
-        more = done == rounds and rounds < MAX_ROUNDS and time.monotonic() < session.deadline
-        if more and undecided({n: s.raw_us for n, s in series.items()}, session):
-            rounds = min(rounds + EXTRA_ROUNDS, MAX_ROUNDS)
-    return series, gaps, slots
+    field = Field(
+        alive=list(session.providers),
+        slots=slots,
+        expected=expected,
+        series={p.name: Series() for p in session.providers},
+        gaps=[],
+        calls=1,
+    )
+    fastest = min(
+        (t for p in session.providers if (t := _warm(session, p, field, size))), default=0
+    )
+    calls = int(RUN_US / fastest) if fastest else 1
+    return replace(field, calls=max(1, min(calls, MAX_CALLS)))
 
 
-def _warm(session: Session, size: str, slots: Slots) -> tuple[list[Provider], list[NotTimed]]:
-    """Compiles, autotunes and calls everyone; who fails here is not timed at this size."""
-    alive, gaps = [], []
-    for provider in session.providers:
-        session.report.stage(f"warming {provider.name} at {size}", patience_s=session.job.compile_s)
-        try:
-            for i in range(WARM_CALLS):
-                provider.call(*slots.given(i))
-            torch.cuda.synchronize()
-            alive.append(provider)
-        except torch.OutOfMemoryError:
-            gaps.append(NotTimed(size=size, provider=provider.name, reason="out of GPU memory"))
-            torch.cuda.empty_cache()
-        except Exception as error:
-            if "CUDA error" in str(error):
-                raise
-            gaps.append(
-                NotTimed(size=size, provider=provider.name, reason=_reason(provider, error))
-            )
-    return alive, gaps
+def _warm(session: Session, provider: Provider, field: Field, size: str) -> float | None:
+    """Compiles, autotunes and calls; raw microseconds of a call. None: not timed at this size."""
+    session.report.stage(f"warming {provider.name} at {size}", patience_s=session.job.compile_s)
+
+    def calls() -> float:
+        for i in range(WARM_CALLS):
+            provider.call(*field.slots.given(i))
+        session.timer.settle()
+        given = field.slots.given(0)
+        return session.timer.sample(lambda: provider.call(*given), field.slots.poison).raw_us
+
+    return _or_drop(calls, provider, field, size)
+
+
+def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) -> T | None:
+    """What it gives; if it raises, the provider has no time at this size, and the rest stands.
+
+    Raises:
+        GpuLost: a CUDA error, after which no call in this process can work.
+    """
+    try:
+        return act()
+    except WrongOutput:
+        raise
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        field.drop(provider, size, "out of GPU memory")
+    except Exception as error:  # whatever a provider raises is its result
+        reason = _reason(provider, error)
+        if "CUDA error" in str(error):
+            told = f"{provider.name} at {size}: {reason}; nothing after it could be timed"
+            raise GpuLost(told) from error
+        field.drop(provider, size, reason)
+    return None
 
 
 def _reason(provider: Provider, error: Exception) -> str:
@@ -277,37 +367,59 @@ def _reason(provider: Provider, error: Exception) -> str:
     return f"{told.kind}: {told.message[:200]}{line}"
 
 
-def _one_run(
-    session: Session,
-    provider: Provider,
-    series: dict[str, Series],
-    slots: Slots,
-    expected: oracle.Expected,
-) -> None:
-    """One valid, checked run of a provider on a slot that it has not seen."""
-    given = slots.next()
-    own = series[provider.name]
-    sample = session.timer.sample(lambda: provider.call(*given), slots.poison)
-    for reason in sample.discarded:
-        own.discards[reason] = own.discards.get(reason, 0) + 1
-    own.raw_us.append(sample.raw_us)
-    if provider.version is not None and (wrong := slots.wrong(sample.value, expected)):
+def _one_run(session: Session, provider: Provider, field: Field, size: str) -> None:
+    """One run of a provider: valid, checked calls, each on a slot that it has not just seen."""
+    own = field.series[provider.name]
+    raw_us, first = [], None
+    for _ in range(field.calls):
+        given = field.slots.next()
+        sample = _or_drop(
+            lambda given=given: session.timer.sample(  # type: ignore[misc]
+                lambda: provider.call(*given), field.slots.poison
+            ),
+            provider, field, size,
+        )  # fmt: skip
+        if sample is None:
+            return
+        for reason in sample.discarded:
+            own.discards[reason] = own.discards.get(reason, 0) + 1
+        raw_us.append(sample.raw_us)
+        first = _checked(provider, field, sample.value, first)
+    own.raw_us.append(stats.middle_mean(raw_us))
+
+
+def _checked(provider: Provider, field: Field, value: Any, right: Any) -> Any:
+    """The output, if it is right; one equal to an output of this round that was right is.
+
+    Raises:
+        WrongOutput: it is not.
+    """
+    if provider.version is None or (right is not None and _equal(value, right)):
+        return right
+    if wrong := field.slots.wrong(value, field.expected):
         raise WrongOutput(f"{provider.name} gave a wrong answer in a timed run: {wrong}")
+    return value
 
 
-def _timing(session: Session, size: str, name: str, series: Series, slots: Slots) -> Timing:
+def _equal(value: Any, other: Any) -> bool:
+    pairs = zip(oracle.outputs_of(value), oracle.outputs_of(other), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def _timing(session: Session, size: str, name: str, series: Series, field: Field) -> Timing:
     runs = session.job.runs
-    net = [max(raw - session.correction_us, 0.01) for raw in series.raw_us]
-    n_bytes, flops = traffic(session.op, slots)
+    net_us = session.net_us(series)
+    n_bytes, flops = traffic(session.op, field.slots)
     return Timing(
         provider=name,
         size=size,
-        shape=slots.case.shape,
+        shape=field.slots.case.shape,
         clock="gpu",
-        samples_us=tuple(net[:runs]),
+        samples_us=net_us[:runs],
         raw_us=tuple(series.raw_us[:runs]),
-        extra_us=tuple(net[runs:]),
+        extra_us=net_us[runs:],
         discards=tuple(Discard(reason=r, count=n) for r, n in series.discards.items()),
+        calls=field.calls,
         bytes=n_bytes,
         flops=flops,
     )

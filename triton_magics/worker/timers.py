@@ -26,6 +26,12 @@ def _empty(x_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     pass
 
 
+@triton.jit
+def _touch(x_ptr, y_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    offsets = tl.arange(0, BLOCK)
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets))
+
+
 @dataclass(frozen=True)
 class Sample:
     """One call: microseconds between the events around it, and its output."""
@@ -50,11 +56,8 @@ class GatedTimer:
     def __init__(self, l2_bytes: int, *, cold: bool) -> None:
         self.cold = cold
         self._cycles = GATE_CYCLES
-        n = FLUSH_L2S * l2_bytes // 4
-        self._written = torch.empty(n, device="cuda")
-        self._read = torch.zeros(n, device="cuda")
+        self._flush = flushed(l2_bytes)
         self._compiled = 0
-        self._sink = torch.empty((), device="cuda")
         self._count_compiles()
 
     def _count_compiles(self) -> None:
@@ -84,8 +87,7 @@ class GatedTimer:
         start, end, gate = (torch.cuda.Event(enable_timing=True) for _ in range(3))
         poison()
         if self.cold:
-            self._written.fill_(1.0)
-            torch.sum(self._read, dim=0, out=self._sink)
+            self._flush()
         compiled, allocated = self._compiled, _device_allocations()
         torch.cuda._sleep(self._cycles)
         gate.record()
@@ -104,21 +106,47 @@ class GatedTimer:
             return raw_us, value, "the host was slower than the gate"
         return raw_us, value, None
 
-    def floor(self) -> tuple[float, float | None]:
-        """What an empty kernel costs through this timer, and the clock's tick; microseconds."""
-        x = torch.empty(16, device="cuda")
-
-        def empty() -> None:
-            _empty[(1,)](x, BLOCK=16)
-
-        empty()
+    def settle(self) -> None:
+        """Until the GPU has done all that was asked of it."""
         torch.cuda.synchronize()
-        raw = [self.sample(empty, lambda: None).raw_us for _ in range(FLOOR_SAMPLES)]
-        return stats.percentile(raw, 50), stats.clock_tick_us(raw)
+
+    def floor(self, call: Callable[[], None] | None = None) -> tuple[float, float | None]:
+        """What an empty kernel (or a tiny one) costs through this timer, and the clock's tick.
+
+        Both in microseconds; the tick is None if the clock never moved.
+        """
+        call = call or tiny_kernels()["empty"]
+        call()
+        torch.cuda.synchronize()
+        raw = [self.sample(call, lambda: None).raw_us for _ in range(FLOOR_SAMPLES)]
+        return stats.middle_mean(raw), stats.clock_tick_us(raw)
+
+
+def flushed(l2_bytes: int) -> Callable[[], None]:
+    """What empties the L2: it writes twice its size, then reads another buffer as large."""
+    n = FLUSH_L2S * l2_bytes // 4
+    written, read = torch.empty(n, device="cuda"), torch.zeros(n, device="cuda")
+    sink = torch.empty((), device="cuda")
+
+    def flush() -> None:
+        written.fill_(1.0)
+        torch.sum(read, dim=0, out=sink)
+
+    return flush
+
+
+def tiny_kernels() -> dict[str, Callable[[], None]]:
+    """A kernel that does nothing, and one block that copies 4 KiB: what a timer is gauged with."""
+    x, y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda")
+    return {
+        "empty": lambda: _empty[(1,)](x, BLOCK=16) and None,
+        "touch": lambda: _touch[(1,)](x, y, BLOCK=1024) and None,
+    }
 
 
 def _device_allocations() -> int:
-    return int(torch.cuda.memory_stats().get("num_device_alloc", 0))
+    # As a nested dict: flattening it costs more than a short kernel's whole run.
+    return int(torch.cuda.memory_stats_as_nested_dict().get("num_device_alloc", 0))
 
 
 @contextmanager

@@ -2,65 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from triton_magics import stats
-from triton_magics.model import Comparison, Timing
-
-if TYPE_CHECKING:
-    from triton_magics.worker.bench import Session
+from triton_magics.model import CONFIDENCE, Comparison, Timing
 
 AGAIN = "torch (again)"
 SAME_WITHIN = 0.01
-QUICK_RESAMPLES = 400
+SAME_CONFIDENCE = 0.95  # tests of equivalence use 90 %: to call a same kernel so is no great risk
 
 
 def compare(
-    timings: list[Timing], tick_us: float | None, *, seed: int
+    timings: Sequence[Timing], tick_us: float | None
 ) -> tuple[list[Comparison], list[Comparison]]:
     """Every provider against torch, versions against their neighbours; and the A/A control."""
-    by_name = {t.provider: _all(t) for t in timings}
     size = timings[0].size if timings else ""
+    return compared({t.provider: t.samples_us + t.extra_us for t in timings}, tick_us, size)
+
+
+def compared(
+    by_name: Mapping[str, Sequence[float]], tick_us: float | None, size: str
+) -> tuple[list[Comparison], list[Comparison]]:
+    """The same, from net times by provider."""
+    tick = _tick(by_name, tick_us)
+    make = partial(_comparison, by_name, size)
     control = []
-    noise = 0.0
     if AGAIN in by_name and "torch" in by_name:
-        tick = _tick(by_name, tick_us)
-        made = _comparison(AGAIN, "torch", by_name, size=size, threshold=tick, seed=seed)
-        noise = abs(made.ratio - 1)
-        control = [made]
-    threshold = max(noise, _tick(by_name, tick_us))
+        control = [make(AGAIN, "torch", tick)]
+    threshold = max([tick, *(abs(c.ratio - 1) for c in control)])
     names = [n for n in by_name if n not in ("torch", AGAIN)]
     pairs = [(n, "torch") for n in names if "torch" in by_name]
     pairs += list(zip(names[1:], names, strict=False))
-    made_pairs = [
-        _comparison(a, b, by_name, size=size, threshold=threshold, seed=seed) for a, b in pairs
-    ]
-    return made_pairs, control
+    return [make(a, b, threshold) for a, b in pairs], control
 
 
-def _all(timing: Timing) -> tuple[float, ...]:
-    return timing.samples_us + timing.extra_us
-
-
-def _tick(by_name: dict[str, tuple[float, ...]], tick_us: float | None) -> float:
-    """One tick of the clock as a share of the shortest time."""
+def _tick(by_name: Mapping[str, Sequence[float]], tick_us: float | None) -> float:
+    """One tick of the clock as a share of the shortest time, or what always counts as the same."""
     shortest = min((min(s) for s in by_name.values() if s), default=1.0)
     return max(SAME_WITHIN, (tick_us or 0.0) / shortest)
 
 
 def _comparison(
+    by_name: Mapping[str, Sequence[float]],
+    size: str,
     candidate: str,
     baseline: str,
-    by_name: dict[str, tuple[float, ...]],
-    *,
-    size: str,
     threshold: float,
-    seed: int,
 ) -> Comparison:
     ours, theirs = by_name[candidate], by_name[baseline]
     n = min(len(ours), len(theirs))
-    interval = stats.paired_speedup(ours[:n], theirs[:n], seed=seed)
-    threshold = max(threshold, SAME_WITHIN)
+    interval = stats.paired_speedup(ours[:n], theirs[:n], confidence=CONFIDENCE)
+    verdict = stats.verdict(interval, threshold)
+    if verdict == "undecided":
+        likely = stats.paired_speedup(ours[:n], theirs[:n], confidence=SAME_CONFIDENCE)
+        verdict = "same" if stats.verdict(likely, threshold) == "same" else verdict
     return Comparison(
         candidate=candidate,
         baseline=baseline,
@@ -70,20 +66,11 @@ def _comparison(
         high=interval.high,
         threshold=threshold,
         rounds=n,
-        verdict=stats.verdict(interval, threshold),
+        verdict=verdict,
     )
 
 
-def undecided(raw_us: dict[str, list[float]], session: Session) -> bool:
-    """Whether any verdict that will be told is still open."""
-    net = {n: tuple(max(r - session.correction_us, 0.01) for r in s) for n, s in raw_us.items()}
-    names = [n for n in net if n not in ("torch", AGAIN)]
-    pairs = [(n, "torch") for n in names if "torch" in net] + list(
-        zip(names[1:], names, strict=False)
-    )
-    threshold = _tick(net, session.tick_us)
-    for a, b in pairs:
-        interval = stats.paired_speedup(net[a], net[b], resamples=QUICK_RESAMPLES)
-        if stats.verdict(interval, threshold) == "undecided":
-            return True
-    return False
+def undecided(net_us: Mapping[str, Sequence[float]], tick_us: float | None) -> set[str]:
+    """Who still waits for a verdict that will be told."""
+    open_ones = [c for c in compared(net_us, tick_us, "")[0] if c.verdict == "undecided"]
+    return {name for c in open_ones for name in (c.candidate, c.baseline)}

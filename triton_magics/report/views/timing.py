@@ -103,9 +103,11 @@ def _rate_line(value: Benchmark) -> Iterator[Line]:
     best = min(timed, key=lambda t: t.mean_us, default=None)
     if best is None or _launch_bound(value, best.size):
         return
-    text = joined((_traffic_text(best, value.copy_gbps), _arithmetic_text(best)))
+    text = joined((_traffic_text(best, value.copy_gbps), _arithmetic_text(best, value)))
     if text:
-        yield Line(f"{best.size}, {short(best.provider)}: {text}")
+        when = value.ceilings_measured
+        dated = f" (ceilings measured {when})" if when else ""
+        yield Line(f"{best.size}, {short(best.provider)}: {text}{dated}")
 
 
 def _traffic_text(timing: Timing, copy_gbps: float | None) -> str | None:
@@ -116,10 +118,14 @@ def _traffic_text(timing: Timing, copy_gbps: float | None) -> str | None:
     return f"{rate_text(timing.gbps)}{of}"
 
 
-def _arithmetic_text(timing: Timing) -> str | None:
+def _arithmetic_text(timing: Timing, value: Benchmark) -> str | None:
     if timing.tflops is None or not timing.bytes or not timing.flops:
         return None
-    return flops_text(timing.tflops) if timing.flops / timing.bytes > _COMPUTE_HEAVY else None
+    if timing.flops / timing.bytes <= _COMPUTE_HEAVY:
+        return None
+    share = roofline.share_pct(timing.tflops, value.matmul_tflops.get(value.dtype))
+    of = "" if share is None else f", {percent_text(share)} of torch's own {value.dtype} matmul"
+    return f"{flops_text(timing.tflops)}{of}"
 
 
 def _neighbour_lines(value: Benchmark) -> Iterator[Line]:
@@ -130,15 +136,34 @@ def _neighbour_lines(value: Benchmark) -> Iterator[Line]:
 
 
 def _quality_line(value: Benchmark) -> Iterator[Line]:
-    off = [c for c in value.controls if c.verdict != "same"]
+    off = [c for c in value.controls if c.verdict in ("faster", "slower")]
     if off:
-        named = listed([f"{c.size} {_interval(c)}" for c in off])
         yield Line(
-            f"the A/A control differs from itself: {named}; differences of this size mean nothing",
+            f"the A/A control differs from itself: {_named(off)}; differences of this size mean "
+            "nothing",
             "warn",
         )
-    control = f"A/A control {_controls_text(value)}" if value.controls and not off else None
-    yield Line(joined((control, _discards_text(value))), "info")
+    unsettled = [c for c in value.controls if c.verdict == "undecided"]
+    if unsettled:
+        yield Line(
+            f"the A/A control is not settled: {_named(unsettled)}; differences within that "
+            "interval can't be told from noise",
+            "info",
+        )
+    quiet = value.controls and not off and not unsettled
+    control = f"A/A control {_controls_text(value)}" if quiet else None
+    yield Line(joined((control, _calls_text(value), _discards_text(value))), "info")
+
+
+def _named(controls: list[Comparison]) -> str:
+    return listed([f"{c.size} {_interval(c)}" for c in controls])
+
+
+def _calls_text(value: Benchmark) -> str | None:
+    """`a run is the mean of the middle of 15 calls at small`."""
+    calls = {t.size: t.calls for t in value.timings if t.calls > 1}
+    said = anded([f"{n} calls at {size}" for size, n in calls.items()])
+    return f"a run is the middle of {said}" if calls else None
 
 
 def _controls_text(value: Benchmark) -> str:
@@ -171,7 +196,7 @@ def comparison_table(value: Benchmark) -> Table:
         "against",
         "size",
         "speedup",
-        "95 % interval",
+        "99 % interval",
         "rounds",
         "threshold",
         "verdict",

@@ -1,0 +1,401 @@
+"""What the benchmark's numbers are worth, on a GPU.
+
+Net time against the span of the kernels by CUPTI; the spread of repeated benchmarks beside
+`triton.testing.do_bench`; verdicts on a version against itself and against one made 3 % slower;
+how long the whole protocol takes.
+
+    python tests/benchmarks/timing.py [--json PATH] [--samples PATH] [--repeats 12] [--same 20] [--slower 35]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+KERNELS = ROOT / "tests" / "faults" / "kernels"
+OPS = ("softmax", "vector_add", "layer_norm")
+SIZES = ("small", "medium", "large")
+SHAPES = {"small": 256, "medium": 1024, "large": 4096}
+MARK_CYCLES = 2_000  # a microsecond
+SPINS = (9_000, 20_000, 80_000)  # cycles: raw times of about 8, 14 and 44 us on an H200
+SLOWER = 0.03
+SPINNING = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n_elements, alpha, SPIN: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + alpha * y, mask=mask)
+    now = start
+    while now - start < SPIN:
+        now = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+
+def triton_vector_add(x, y, alpha=1.0):
+    out = torch.empty_like(x)
+    n = out.numel()
+    kernel[(triton.cdiv(n, 1024),)](x, y, out, n, alpha, SPIN={spin}, BLOCK=1024)
+    return out
+"""
+
+
+class Quiet:
+    """A reporter that tells nobody."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+def version(folder: Path, op: str, name: str, source: str) -> Any:
+    """A source as a version that a worker loads."""
+    from triton_magics.engine.protocol import VersionRef
+
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    path = folder / f"{op}_{name}_{digest[:8]}.py"
+    path.write_text(source)
+    return VersionRef(
+        version=name, attempt=1, path=str(path), sha256=digest, entry=f"triton_{op}",
+        header_lines=0, cell_offset=0, shown_path=path.name,
+    )  # fmt: skip
+
+
+def bench(
+    op: str,
+    versions: tuple[Any, ...],
+    seed: int,
+    sizes: tuple[str, ...] = SIZES,
+    budget: float = 10.0,
+) -> Any:
+    """One benchmark, in this process, as the worker makes it."""
+    from triton_magics.engine.protocol import BenchJob, OpRef
+    from triton_magics.worker import bench as worker
+
+    job = BenchJob(
+        op=OpRef(name=op), versions=versions, sizes=sizes, runs=10, dtype="float32", seed=seed,
+        budget_s=budget,
+    )  # fmt: skip
+    made, _ = worker.run(job, Quiet())
+    assert made.passed, made
+    return made
+
+
+def right(folder: Path, op: str, name: str = "v1_right") -> Any:
+    """A correct version of an op."""
+    return version(folder, op, name, (KERNELS / f"{op}_right.py").read_text())
+
+
+# ---------------------------------------------------------------------------------- by CUPTI
+
+
+def by_cupti(folder: Path) -> dict[str, float]:
+    """Median span of a call's kernels, microseconds, by op, provider and size.
+
+    A process of its own makes the same benchmark with the profiler attached, so that caches and
+    neighbours are those of the timed calls.
+    """
+    import torch
+
+    found: dict[str, float] = {}
+    for op in OPS:
+        calls: list[str] = []
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            marked(op, folder, calls)
+        events = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+        spans = spans_us(sorted(events, key=lambda e: e.time_range.start))
+        assert len(spans) == len(calls), (len(spans), len(calls))
+        by_name: dict[str, list[float]] = {}
+        for name, span in zip(calls, spans, strict=True):
+            by_name.setdefault(name, []).append(span)
+        found |= {f"{op} {name}": statistics.median(spans) for name, spans in by_name.items()}
+    return found
+
+
+def marked(op: str, folder: Path, calls: list[str]) -> None:
+    """A benchmark whose every call lies between two short spins; `calls` gets who was called."""
+    from triton_magics.engine.protocol import BenchJob, OpRef
+    from triton_magics.worker import bench as worker
+
+    plain = worker._providers
+
+    def wrapped(job: Any, *rest: Any) -> tuple[Any, ...]:
+        return tuple(replace(p, call=mark(p)) for p in plain(job, *rest))
+
+    def mark(provider: Any) -> Any:
+        import torch
+
+        def call(*inputs: Any) -> Any:
+            size = next(s for s, n in SHAPES.items() if inputs[0].shape[0] == n)
+            calls.append(f"{provider.name} {size}")
+            torch.cuda._sleep(MARK_CYCLES)
+            output = provider.call(*inputs)
+            torch.cuda._sleep(MARK_CYCLES)
+            return output
+
+        return call
+
+    worker._providers = wrapped
+    try:
+        job = BenchJob(
+            op=OpRef(name=op), versions=(right(folder, op),), sizes=SIZES, runs=10,
+            dtype="float32", seed=1, budget_s=0.0,
+        )  # fmt: skip
+        made, _ = worker.run(job, Quiet())
+        assert made.passed, made
+    finally:
+        worker._providers = plain
+
+
+def spans_us(events: list[Any]) -> list[float]:
+    """From the first kernel's start to the last one's end, between pairs of short spins."""
+    spans, inside = [], None
+    for event in events:
+        start, end = event.time_range.start, event.time_range.end
+        if "spin_kernel" not in event.name:
+            if inside is not None:
+                inside += [start, end]
+        elif end - start < 20:  # a longer one is the timer's gate
+            if inside:
+                spans.append(max(inside) - min(inside))
+            inside = [] if inside is None else None
+    return spans
+
+
+def against_cupti(folder: Path, spans: dict[str, float]) -> list[dict[str, Any]]:
+    """Net time beside CUPTI's span."""
+    rows = []
+    for op in OPS:
+        made = bench(op, (right(folder, op),), seed=1)
+        for timing in made.timings:
+            cupti = spans[f"{op} {timing.provider} {timing.size}"]
+            off = timing.median_us - cupti
+            rows.append(
+                {
+                    "what": f"{op} {timing.provider} {timing.size}", "net us": timing.median_us,
+                    "mean us": timing.mean_us, "CUPTI us": cupti, "difference us": off,
+                    "difference %": 100 * off / cupti,
+                    "within": abs(off) <= max(0.15, 0.03 * cupti),
+                }
+            )  # fmt: skip
+    return rows
+
+
+# ------------------------------------------------------------------------------ repeatability
+
+
+def repeated(folder: Path, repeats: int) -> list[dict[str, Any]]:
+    """(max - min) / median of the reported mean over whole benchmarks, beside do_bench."""
+    import torch
+    import triton
+
+    from triton_magics import ops
+    from triton_magics.worker.load import load_version
+
+    ref = right(folder, "softmax")
+    made = [bench("softmax", (ref,), seed=i) for i in range(repeats)]
+    calls = {"torch": ops.load("softmax").reference, "v1_right": load_version(ref).call}
+    rows = []
+    for size in SIZES:
+        shape = ops.load("softmax").sizes[size]
+        x = torch.randn(shape, device="cuda")
+        for provider, call in calls.items():
+            ours = [m.timing(provider, size).mean_us for m in made]
+            medians = [m.timing(provider, size).median_us for m in made]
+            theirs = [1e3 * triton.testing.do_bench(partial(call, x)) for _ in range(repeats)]
+            rows.append(
+                {
+                    "what": f"softmax {provider} {size}", "mean us": statistics.median(ours),
+                    "spread %": spread_pct(ours), "spread us": max(ours) - min(ours),
+                    "spread of medians %": spread_pct(medians),
+                    "tick us": made[0].tick_us, "do_bench us": statistics.median(theirs),
+                    "do_bench spread %": spread_pct(theirs),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def spread_pct(values: list[float]) -> float:
+    """Range as a percentage of the median."""
+    return 100 * (max(values) - min(values)) / statistics.median(values)
+
+
+# ----------------------------------------------------------------------------------- verdicts
+
+
+def against_itself(folder: Path, benchmarks: int, keep: list[Any]) -> list[dict[str, Any]]:
+    """One source under six names; each neighbouring pair is a comparison of a kernel with itself."""
+    counts: dict[str, Counter[str]] = {}
+    rounds: dict[str, list[int]] = {}
+    for i in range(benchmarks):
+        op = ("softmax", "vector_add")[i % 2]
+        six = tuple(right(folder, op, f"v{n}_same") for n in range(1, 7))
+        made = bench(op, six, seed=1000 + i)
+        pairs = {(f"v{n + 1}_same", f"v{n}_same") for n in range(1, 6)}
+        for told in made.comparisons:
+            if (told.candidate, told.baseline) in pairs:
+                counts.setdefault(told.size, Counter())[told.verdict] += 1
+                rounds.setdefault(told.size, []).append(told.rounds)
+        keep.append({"what": f"{op} against itself", **samples(made)})
+    rows = [verdict_row(f"itself, {size}", counts[size], rounds[size]) for size in counts]
+    whole = sum(counts.values(), Counter())
+    return [*rows, verdict_row("itself, all", whole, [n for r in rounds.values() for n in r])]
+
+
+def against_slower(folder: Path, benchmarks: int, keep: list[Any]) -> list[dict[str, Any]]:
+    """A version whose kernel does 3 % more, at three lengths."""
+    rows = []
+    for spin in SPINS:
+        one, twice = (spinning(folder, f"v{n}_spin", n * spin) for n in (1, 2))
+        tried = bench("vector_add", (one, twice), seed=7, sizes=("small",))
+        net = tried.timing("v1_spin", "small").median_us
+        per_us = spin / (tried.timing("v2_spin", "small").median_us - net)
+        slow = spinning(folder, "v2_slower", round(spin + SLOWER * net * per_us))
+        counts, rounds, ratios = Counter(), [], []
+        for i in range(benchmarks):
+            made = bench("vector_add", (one, slow), seed=2000 + i, sizes=("small",))
+            told = made.comparison("v2_slower", "small", baseline="v1_spin")
+            counts[told.verdict] += 1
+            rounds.append(told.rounds)
+            ratios.append(told.ratio)
+            keep.append({"what": f"3 % slower, {spin} cycles", **samples(made)})
+        raw = statistics.median(made.timing("v1_spin", "small").raw_us)
+        row = verdict_row(f"3 % slower at {raw:.1f} us raw", counts, rounds)
+        rows.append({**row, "median ratio": statistics.median(ratios)})
+    return rows
+
+
+def spinning(folder: Path, name: str, cycles: int) -> Any:
+    """An addition that lasts at least so many cycles."""
+    return version(folder, "vector_add", name, SPINNING.replace("{spin}", str(cycles)))
+
+
+def verdict_row(what: str, counts: Counter[str], rounds: list[int]) -> dict[str, Any]:
+    """How often each verdict came, and after how many rounds."""
+    words = ("faster", "slower", "same", "undecided")
+    return {
+        "what": what, "comparisons": counts.total(), **{w: counts[w] for w in words},
+        "mean rounds": statistics.fmean(rounds), "most rounds": max(rounds),
+    }  # fmt: skip
+
+
+def samples(made: Any) -> dict[str, Any]:
+    """What a verdict was made from."""
+    return {
+        "tick_us": made.tick_us,
+        "net_us": {f"{t.provider} {t.size}": t.samples_us + t.extra_us for t in made.timings},
+        "controls": [c.model_dump() for c in made.controls],
+    }
+
+
+# ----------------------------------------------------------------------------------- protocol
+
+
+def protocol(folder: Path) -> list[dict[str, Any]]:
+    """Seconds for four versions and torch, three sizes, ten runs, nothing to compile."""
+    sources = [(KERNELS / "softmax_right.py").read_text() + f"\n# {i}\n" for i in range(4)]
+    refs = tuple(version(folder, "softmax", f"v{i + 1}_x", s) for i, s in enumerate(sources))
+    rows = []
+    for budget, what in ((0.0, "3 x 10, no extra rounds"), (10.0, "with the rounds for verdicts")):
+        bench("softmax", refs, seed=1, budget=budget)
+        timed = [
+            seconds(partial(bench, "softmax", refs, seed=seed, budget=budget)) for seed in range(3)
+        ]
+        rows.append(
+            {
+                "what": f"softmax, four versions and torch, {what}",
+                "median s": statistics.median(s for s, _ in timed), "min s": min(s for s, _ in timed),
+                "most extra rounds": max(len(t.extra_us) for _, m in timed for t in m.timings),
+                "discards": sum(d.count for _, m in timed for t in m.timings for d in t.discards),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def seconds(act: Any) -> tuple[float, Any]:
+    """How long it took, and what it gave."""
+    start = time.perf_counter()
+    made = act()
+    return time.perf_counter() - start, made
+
+
+def main() -> None:
+    """Prints the tables; writes JSON where `--json` says, the samples where `--samples` says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--same", type=int, default=20)
+    parser.add_argument("--slower", type=int, default=35)
+    parser.add_argument("--cupti", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        os.environ["TRITON_CACHE_DIR"] = str(folder / "cache")
+        if options.cupti:
+            options.cupti.write_text(json.dumps(by_cupti(folder)))
+            return
+        told = folder / "cupti.json"
+        subprocess.run([sys.executable, __file__, "--cupti", str(told)], check=True)
+        everything(folder, json.loads(told.read_text()), options)
+
+
+def everything(folder: Path, spans: dict[str, float], options: Any) -> None:
+    """All tables, one after the other."""
+    keep: list[Any] = []
+    steps = {
+        "net time and CUPTI": lambda: against_cupti(folder, spans),
+        "repeated": lambda: repeated(folder, options.repeats),
+        "the protocol": lambda: protocol(folder),
+        "against itself": lambda: against_itself(folder, options.same, keep),
+        "3 % slower": lambda: against_slower(folder, options.slower, keep),
+    }
+    tables = {}
+    for title, step in steps.items():
+        start = time.perf_counter()
+        tables[title] = step()
+        show(f"{title} ({time.perf_counter() - start:.0f} s)", tables[title])
+        write(tables, keep, options)
+
+
+def write(tables: dict[str, Any], keep: list[Any], options: Any) -> None:
+    """What is known so far, so that a run that is stopped leaves it."""
+    import torch
+    from common import versions
+
+    whole = {
+        "gpu": torch.cuda.get_device_name(), "date": time.strftime("%Y-%m-%d"),
+        "versions": versions(), "command": " ".join(["python", *sys.argv]), "tables": tables,
+    }  # fmt: skip
+    if options.json:
+        options.json.write_text(json.dumps(whole, indent=1) + "\n")
+    if options.samples:
+        options.samples.write_text(json.dumps(keep))
+
+
+def show(title: str, rows: list[dict[str, Any]]) -> None:
+    """A table as text."""
+    print(f"\n{title}\n" + " | ".join(rows[0]))
+    for row in rows:
+        print(" | ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

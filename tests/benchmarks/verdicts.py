@@ -1,0 +1,70 @@
+"""How often a verdict is right, by resampling calls that were timed on a GPU. Needs none itself.
+
+Every round draws its calls afresh from docs/measured/h200/calls.json and goes through the code that
+a benchmark uses: runs, rounds, the A/A control, extra rounds, verdicts. What it leaves out: drift
+that rounds share (which pairing cancels) and what calls in a row have in common.
+
+    python tests/benchmarks/verdicts.py [--json PATH]
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from common import report
+
+from triton_magics import stats
+from triton_magics.worker import bench, verdicts
+
+CALLS = Path(__file__).parent.parent.parent / "docs" / "measured" / "h200" / "calls.json"
+TRIES = 300
+TORCH = 1.6  # times as long as the versions
+
+
+def one(samples: list[float], added_us: float, tick_us: float, slower: float, draw: Any) -> Any:
+    """The verdict on v2 against v1, where v2 takes `slower` times as long."""
+    longer = {"torch": TORCH, verdicts.AGAIN: TORCH, "v1": 1.0, "v2": slower}
+    calls = max(1, min(int(bench.RUN_US / min(samples)), bench.MAX_CALLS))
+    net: dict[str, list[float]] = {name: [] for name in longer}
+    timed, done, rounds = set(longer), 0, 10
+    while done < rounds and timed:
+        for name in timed:
+            run = stats.middle_mean(draw.choices(samples, k=calls))
+            net[name].append((run - added_us) * longer[name])
+        done += 1
+        if done == rounds < bench.MAX_ROUNDS:
+            waiting = verdicts.undecided(net, tick_us)
+            timed &= waiting | ({verdicts.AGAIN} if "torch" in waiting else set())
+            rounds = min(rounds + bench.EXTRA_ROUNDS, bench.MAX_ROUNDS)
+    pairs, _ = verdicts.compared(net, tick_us, "")
+    return next(c for c in pairs if (c.candidate, c.baseline) == ("v2", "v1"))
+
+
+def row(size: str, slower: float, data: dict[str, Any]) -> dict[str, Any]:
+    """How often each verdict came, and after how many rounds."""
+    draw = random.Random(f"{size} {slower}")
+    samples = data["samples_us"][size]
+    made = [one(samples, data["timer_us"], data["tick_us"], slower, draw) for _ in range(TRIES)]
+    counts = Counter(c.verdict for c in made)
+    raw = statistics.median(samples)
+    return {
+        "what": f"{size} ({raw:.1f} us raw), {'itself' if slower == 1 else f'{100 * (slower - 1):.0f} % slower'}",
+        "tries": TRIES, **{w: counts[w] for w in ("faster", "slower", "same", "undecided")},
+        "mean rounds": statistics.fmean(c.rounds for c in made),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Prints the table."""
+    data = json.loads(CALLS.read_text())
+    rows = [row(size, slower, data) for slower in (1.0, 1.03) for size in data["samples_us"]]
+    report("Verdicts on resampled calls of an H200", rows)
+
+
+if __name__ == "__main__":
+    main()
