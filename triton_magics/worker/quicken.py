@@ -15,7 +15,30 @@ _LIBRARY = "triton.language.standard"
 
 
 def quicken() -> None:
-    """Patches the language once for each function of the library; again: nothing."""
+    """Has the interpreter do each of these once; again: nothing."""
+    _patch_once()
+    _remember_dtypes()
+
+
+def _remember_dtypes() -> None:
+    """NumPy's dtype for one of Triton's, by its name; the interpreter makes a table each time."""
+    original: Callable[[Any], Any] | None = getattr(interpreter, "_get_np_dtype", None)
+    if original is None or hasattr(original, "known"):
+        return
+    known: dict[str, Any] = {}
+
+    def get_np_dtype(tt_dtype: Any) -> Any:
+        name = str(tt_dtype.name)
+        if name not in known:
+            known[name] = original(tt_dtype)
+        return known[name]
+
+    get_np_dtype.known, get_np_dtype.original = known, original  # type: ignore[attr-defined]
+    interpreter._get_np_dtype = get_np_dtype
+
+
+def _patch_once() -> None:
+    """Patches the language once for each function of the library."""
     original: Callable[[Any], Any] | None = getattr(interpreter, "_patch_lang", None)
     if original is None or hasattr(original, "seen"):
         return
@@ -29,5 +52,5 @@ def quicken() -> None:
             return original(fn)
         return None
 
-    patch_lang.seen = seen  # type: ignore[attr-defined]
+    patch_lang.seen, patch_lang.original = seen, original  # type: ignore[attr-defined]
     interpreter._patch_lang = patch_lang
