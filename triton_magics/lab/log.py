@@ -15,8 +15,14 @@ from triton_magics.model import (
     OpFacts,
     OpState,
     Validation,
+    Verb,
 )
 from triton_magics.workspace import Workspace
+
+# A session has thousands of other events (what was shown, run, exported), which no log tells.
+_TOLD: tuple[Verb, ...] = (
+    "written", "compiled", "validated", "benchmarked", "chosen", "forced", "reset",
+)  # fmt: skip
 
 
 def gather(
@@ -24,7 +30,7 @@ def gather(
 ) -> report.LogInput:
     """Everything that the log of an op is made from."""
     op = facts.name
-    events = tuple(workspace.events(op))
+    events = tuple(workspace.events(op, verbs=_TOLD))
     versions = tuple(_version(workspace, op, v.version, events) for v in state.versions)
     return report.LogInput(
         facts=facts,

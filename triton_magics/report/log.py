@@ -6,8 +6,8 @@ from triton_magics.report import log_phases as phases
 from triton_magics.report.blocks import Document, Figure, Text
 from triton_magics.report.checklist import checklist_part
 from triton_magics.report.log_correctness import correctness
-from triton_magics.report.log_input import LogInput, VersionLog, cleaned
-from triton_magics.report.plots import finding, png, speedup_plot
+from triton_magics.report.log_input import LogInput, VersionLog
+from triton_magics.report.plots import finding
 from triton_magics.report.render import to_markdown
 from triton_magics.report.views.benchmark import void
 
@@ -19,7 +19,7 @@ def log_document(given: LogInput, *, pictures: bool = True) -> Document:
         given: what happened.
         pictures: with the plots; without them their findings stand there in words alone.
     """
-    given = cleaned(given)
+    given = given.clean
     return (
         *phases.summary(given),
         *phases.research(given),
@@ -44,19 +44,15 @@ def _plots(given: LogInput, pictures: bool) -> Document:
 
 def log_figures(given: LogInput) -> tuple[Figure, ...]:
     """The plot of each benchmark, with its finding in words and the name of its file."""
-    return _figures(cleaned(given))
+    return _figures(given.clean)
 
 
 def _figures(given: LogInput) -> tuple[Figure, ...]:
-    figures: list[Figure] = []
-    for value in given.benchmarks:
-        plot = speedup_plot(value)
-        if plot is None:
-            continue
-        number = f"_{len(figures) + 1}" if figures else ""
-        alt = finding(value)
-        figures.append(Figure(png(plot, alt), alt, f"{given.op}_speedup{number}.png"))
-    return tuple(figures)
+    numbers = ("", *(f"_{n}" for n in range(2, len(given.pictures) + 1)))
+    return tuple(
+        Figure(picture.png, picture.alt, f"{given.op}_speedup{number}.png")
+        for picture, number in zip(given.pictures, numbers, strict=False)
+    )
 
 
 def markdown_log(given: LogInput, *, pictures: bool = False) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from triton_magics.model import (
     Benchmark,
@@ -20,6 +20,16 @@ from triton_magics.model import (
     Validation,
     Value,
 )
+from triton_magics.report.plots import finding, png, speedup_plot
+
+
+class Picture(NamedTuple):
+    """A benchmark's plot, with what it shows in words."""
+
+    benchmark: Benchmark
+    alt: str
+    png: bytes
+
 
 _ABSOLUTE = re.compile(r"(?<![\w.~)\]}/<])/(?:[^\s/:'\"`,;()]+/)+(?=[^\s/:'\"`,;()])")
 V = TypeVar("V", bound=Value)
@@ -107,6 +117,18 @@ class LogInput:
         unique = [b for i, b in enumerate(found) if b not in found[:i]]
         return tuple(sorted(unique, key=lambda b: (not b.passed, -len(b.versions))))
 
+    @cached_property
+    def clean(self) -> LogInput:
+        """The same, every value of it as it may stand in a file for review."""
+        return _cleaned(self)
+
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The plot of each benchmark that has one; drawn once for every file that shows it."""
+        drawn = ((value, speedup_plot(value)) for value in self.benchmarks)
+        told = ((value, plot, finding(value)) for value, plot in drawn if plot is not None)
+        return tuple(Picture(value, alt, png(plot, alt)) for value, plot, alt in told)
+
     @property
     def benchmark(self) -> Benchmark | None:
         """The benchmark that the choice rests on."""
@@ -121,8 +143,7 @@ class LogInput:
         return found if timed == version.source.sha256 else None
 
 
-def cleaned(given: LogInput) -> LogInput:
-    """The same input, every value of it as it may stand in a file for review."""
+def _cleaned(given: LogInput) -> LogInput:
     return dataclasses.replace(
         given,
         state=for_log(given.state),

@@ -18,8 +18,7 @@ from triton_magics.report.blocks import Document
 from triton_magics.report.checklist import checklist_part
 from triton_magics.report.log import LogInput, VersionLog
 from triton_magics.report.log_correctness import correctness
-from triton_magics.report.log_input import cleaned
-from triton_magics.report.plots import finding, png, speedup_plot
+from triton_magics.report.log_input import Picture
 from triton_magics.report.render import to_markdown
 from triton_magics.report.replay import (
     Parameters,
@@ -45,7 +44,7 @@ def log_notebook(given: LogInput) -> NotebookNode:
     """
     from nbformat import v4
 
-    cells = list(_cells(cleaned(given)))
+    cells = list(_cells(given.clean))
     _check_ids([cell.id for cell in cells])
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -135,7 +134,7 @@ def _attempt_cells(
 def _benchmark_cells(given: LogInput, asked: Parameters) -> Iterator[NotebookNode]:
     for i, value in enumerate(given.benchmarks):
         line = bench_line(value, given, asked)
-        outputs = [_shown(value), *_plot(value)]
+        outputs = [_shown(value), *(_plot(p) for p in given.pictures if p.benchmark is value)]
         role = f"bench-{i + 1}" if i else "bench"
         yield _code(given.op, role, line, outputs, "measurement", "summary")
 
@@ -198,15 +197,11 @@ def _shown(value: Validation | Benchmark | Written) -> NotebookNode:
     return v4.new_output("display_data", data=data)
 
 
-def _plot(value: Benchmark) -> Iterator[NotebookNode]:
+def _plot(picture: Picture) -> NotebookNode:
     from nbformat import v4
 
-    plot = speedup_plot(value)
-    if plot is None:
-        return
-    said = finding(value)
-    picture = base64.b64encode(png(plot, said)).decode()
-    yield v4.new_output("display_data", data={"image/png": picture, "text/plain": said})
+    shown = {"image/png": base64.b64encode(picture.png).decode(), "text/plain": picture.alt}
+    return v4.new_output("display_data", data=shown)
 
 
 __all__ = ["cell_id", "log_notebook", "write_notebook"]

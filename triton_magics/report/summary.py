@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from triton_magics.model import KernelSource, OpResult, Report, short
 from triton_magics.report.log_correctness import verdict_cell
-from triton_magics.report.log_input import LogInput, VersionLog, cleaned
+from triton_magics.report.log_input import LogInput, VersionLog
 from triton_magics.report.log_phases import why_replaced
 from triton_magics.report.numbers import ratio_text, time_text
 from triton_magics.report.views.words import joined
@@ -45,7 +45,7 @@ def summary(over_all: Report, histories: Sequence[LogInput], *, max_chars: int) 
         max_chars: the longest that the text may be.
     """
     text, left_out = f"{MARK}\n\n# Where this work stands\n", []
-    for part in _parts(over_all, [cleaned(h) for h in histories]):
+    for part in _parts(over_all, [h.clean for h in histories]):
         text, whole = _with_part(text, part, max_chars)
         if not whole:
             left_out.append(part.title)
