@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks format clean types lint layers
+.PHONY: install demo test full corpus lab check notebooks format clean types lint layers soak
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ demo: install  ## run the quickstart notebook headless and show what it made
 lab: install  ## open JupyterLab on the demo (make demo first)
 	test -f $(DEMO)/quickstart.ipynb || $(BIN)/triton-magics quickstart $(DEMO)
 	$(BIN)/jupyter lab --notebook-dir $(DEMO) $(DEMO)/quickstart.ipynb
+
+soak: install  ## 1,000 jobs, a tenth of them faulty: nothing grows, every verdict is right
+	$(BIN)/python tests/faults/soak.py
 
 check: lint types layers  ## lint, format, types, layers
 

@@ -14,7 +14,7 @@ from triton_magics.engine.environment import (
     new_home,
     working_folder,
 )
-from triton_magics.engine.nanny import WORKER_DATA_FD
+from triton_magics.engine.nanny import WORKER_DATA_FD, children_of
 from triton_magics.engine.nursery import KILL_S, Nursery
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import Mode
@@ -61,6 +61,15 @@ class Crew:
         """Whether a job of this mode would find a warm worker."""
         standby = self._standby.get(mode)
         return standby is not None and standby.ready is not None and standby.usable
+
+    def leaves_nothing(self, worker: Worker) -> bool:
+        """Whether nothing runs that the worker, or a job before it, has started."""
+        if self._nursery is None or worker.pid is None:
+            return False
+        workers = [w.pid for w in self._nursery.workers.values()]
+        strays = children_of(self._nursery.pid) - set(workers)
+        # One that is just being started is not known by its number yet.
+        return not children_of(worker.pid) and len(strays) <= workers.count(None)
 
     def turn(self, timeout_s: float, wake_fd: int | None = None) -> None:
         """Lets in whatever the workers have said, waiting for at most that many seconds."""

@@ -98,11 +98,11 @@ def tree(roots: set[int]) -> set[int]:
     new = roots
     while new:
         found |= new
-        new = {child for pid in new for child in _children_of(pid)} - found
+        new = {child for pid in new for child in children_of(pid)} - found
     return found
 
 
-def _children_of(pid: int) -> set[int]:
+def children_of(pid: int) -> set[int]:
     """The children of a process, whichever of its threads started them."""
     found: set[int] = set()
     for thread in _listing(f"/proc/{pid}/task"):

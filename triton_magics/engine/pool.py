@@ -282,6 +282,7 @@ class Engine:
         """Keeps a worker that may serve its key again, else kills it; False: it is not gone yet."""
         worker, reply = exchange.worker, exchange.reply
         fit = worker.usable and not worker.frames
+        fit = fit and self._crew.leaves_nothing(worker)
         if reply is not None and not reply.retire and call.key and fit:
             self._crew.keep(worker, call.key)
             return True

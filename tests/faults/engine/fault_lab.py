@@ -70,17 +70,20 @@ class Fault:
 
 
 class FaultLab:
-    """A lab on real workers in Triton's interpreter.
+    """A lab on real workers, by default in Triton's interpreter.
 
     Args:
         folder: its workspace.
         mark: that the environment of its processes carries.
+        device: `interpreter` or `gpu`.
     """
 
-    def __init__(self, folder: Path, mark: str) -> None:
+    def __init__(self, folder: Path, mark: str, device: str = "interpreter") -> None:
         self.mark = mark
         self.folder = folder
-        self.lab = Lab(folder, settings=Settings(device="interpreter", host_memory_gib=2.0))
+        memory_gib = 2.0 if device == "interpreter" else 0.0
+        settings = Settings(device=device, host_memory_gib=memory_gib)
+        self.lab = Lab(folder, settings=settings)
         self.lab.write("relu", "v1", RIGHT, compile=False)
         assert self.next_job_works()
         self.descriptors = self.open_descriptors()
@@ -120,7 +123,7 @@ class FaultLab:
 
     def ready_or_cold(self) -> bool:
         """Whether a standby is warm, or none is on its way."""
-        return self.ready() or not self.crew._standby
+        return self.ready() or not self.crew.up or not self.crew._standby
 
     def strangers(self) -> set[int]:
         """Processes of this lab that are neither the nanny nor a worker that it knows."""
@@ -128,12 +131,13 @@ class FaultLab:
         return set(marked(self.mark)) - {os.getpid(), *self.crew.pids}
 
     def open_descriptors(self) -> int:
-        """Sockets, pipes and files of this process.
+        """Sockets, pipes and files of this process, without the two of each worker that lives.
 
         SQLite's are not counted: it keeps those of a closed connection for the next one.
         """
         wait_until(self.ready_or_cold, within_s=60)
-        return sum("lab.db" not in _target(fd) for fd in os.listdir("/proc/self/fd"))
+        found = sum("lab.db" not in _target(fd) for fd in os.listdir("/proc/self/fd"))
+        return found - 2 * len(self.crew._nursery.workers)
 
     def locks_are_free(self, folder: Path) -> bool:
         """Whether nobody holds a lock in the folder."""
