@@ -353,6 +353,11 @@ def test_arithmetic_is_set_beside_the_matmul_rate_of_its_precision_with_a_date()
     assert "matmul" not in bundle(unknown)["text/plain"]
 
 
+def test_the_conditions_of_a_benchmark_are_said() -> None:
+    made = rv.benchmark(1, conditions=("SM clock 1755 of 1980 MHz, 61 °C after",))
+    assert "SM clock 1755 of 1980 MHz" in bundle(made)["text/plain"]
+
+
 def test_a_run_of_several_calls_is_said() -> None:
     short = rv.timing("v1_baseline", "small", 2.0).model_copy(update={"calls": 15})
     text = bundle(rv.benchmark(1, timings=(rv.timing("torch", "small", 3.0), short)))

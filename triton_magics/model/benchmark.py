@@ -135,6 +135,7 @@ class Benchmark(Value):
     copy_gbps: float | None = None
     matmul_tflops: dict[str, float] = Field(default_factory=dict)
     ceilings_measured: str | None = None
+    conditions: tuple[str, ...] = ()
     environment: Environment | None = None
     seed: int
     badges: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ import torch
 from triton_magics import ops, stats
 from triton_magics.engine.protocol import Answer, BenchJob
 from triton_magics.model import Benchmark, Discard, NotTimed, Status, Timing
-from triton_magics.worker import interpreted, oracle
+from triton_magics.worker import conditions, interpreted, oracle
 from triton_magics.worker.ceilings import Ceilings, Floors, ceilings
 from triton_magics.worker.load import (
     Loaded,
@@ -228,8 +228,12 @@ def measure(
         "ceilings_measured": known.measured if known else None,
         "badges": () if added_us is not None else (RAW,),
     }
+    library, uuid = conditions.nvml(), environment().gpu_uuid
+    before = conditions.read(library, uuid)
     with torch.no_grad(), no_garbage_collection():
-        return {**update, **all_sizes(session)}
+        update |= all_sizes(session)
+    badges, notes = conditions.told(before, conditions.read(library, uuid))
+    return {**update, "badges": (*update["badges"], *badges), "conditions": notes}
 
 
 def _floors(known: Ceilings | None, *, cold: bool) -> Floors | None:

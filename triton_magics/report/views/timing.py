@@ -71,6 +71,7 @@ def notes(value: Benchmark) -> Document:
             *_rate_line(value),
             *_neighbour_lines(value),
             *_quality_line(value),
+            *(Line(said, "info") for said in value.conditions),
         ]
     return tuple(lines)
 
