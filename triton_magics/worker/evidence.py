@@ -30,6 +30,7 @@ class Evidence:
     torch_ops: dict[str, None] = field(default_factory=dict)
     share: float | None = None
     _largest: Case | None = None
+    _idle: bool = False
 
     def add(self, seen: Launches, case: Case, result: CaseResult) -> None:
         """What one case has shown."""
@@ -38,10 +39,10 @@ class Evidence:
         sized = result.status is CaseStatus.PASSED and case.size is not None
         larger = self._largest is None or _volume(case) > _volume(self._largest)
         if sized and larger:
-            self._largest = case
+            self._largest, self._idle = case, not seen.torch_ops
 
     def measure(self, subject: Subject) -> None:
-        """The share: 1 where nothing but Triton worked; else from timed calls with and without.
+        """The share at the largest size that passed: 1 where torch did nothing there, else timed.
 
         A call is timed behind a gate on the GPU, so that the host is not in it, once as it is and
         once with every Triton launch taken out; what is left is torch's. No profiler takes part:
@@ -49,7 +50,7 @@ class Evidence:
         """
         if subject.interpreted or self._largest is None:
             return
-        if not self.torch_ops:
+        if self._idle:
             self.share = 1.0
             return
         given = make_pristine(subject.op, self._largest, subject.device)
