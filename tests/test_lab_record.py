@@ -1,0 +1,94 @@
+"""What happens around a record: versions that are missing, files and folders that move."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fake_engine import FakeEngine
+from triton_magics.config import Settings
+from triton_magics.errors import BadName, UnknownVersion, UserError, WorkspaceError
+from triton_magics.lab import Lab
+
+SOURCE = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    with Lab(tmp_path / "ws", engine=FakeEngine(), settings=Settings()) as made:
+        made.op("softmax")
+        for version in ("v1", "v3"):
+            made.write("softmax", version, SOURCE.format(version))
+            made.validate("softmax", version)
+        made.bench("softmax")
+        yield made
+
+
+def test_a_log_with_a_missing_version_says_so_and_is_whole(lab: Lab) -> None:
+    made = lab.export("softmax")
+    text = (lab.path / made.markdown).read_text()
+    assert "Phase 2: at least 3 versions were written — 2 so far" in text
+    cells = json.loads((lab.path / made.notebook).read_text())["cells"]
+    ids = [c["id"] for c in cells if c["id"].endswith("-code")]
+    assert ids == ["softmax-v1-code", "softmax-v3-code"]
+    assert lab.take(["softmax"]).paused_at == "softmax v2"
+
+
+def test_a_log_of_an_op_without_versions_is_written_too(lab: Lab) -> None:
+    lab.op("gelu")
+    text = (lab.path / lab.export("gelu").markdown).read_text()
+    assert "no version was written yet" in text
+
+
+def test_what_never_was_is_not_made_up(lab: Lab) -> None:
+    with pytest.raises(UnknownVersion, match=r"softmax has no v2"):
+        lab.validate("softmax", "v2")
+
+
+def test_a_notebook_that_is_renamed_while_it_runs_changes_nothing(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is named for the notebook, and the workspace is fixed when it is opened."""
+    (lab.path / "mine.ipynb").write_text("{}")
+    os.rename(lab.path / "mine.ipynb", lab.path / "yours.ipynb")
+    monkeypatch.chdir(tmp_path)
+    lab.write("softmax", "v2", SOURCE.format("v2"))
+    assert (lab.path / "kernels" / "softmax" / "v2_tiling.py").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ws"]
+
+
+def test_a_workspace_that_is_moved_away_is_said_and_nothing_is_lost(
+    lab: Lab, tmp_path: Path
+) -> None:
+    os.rename(lab.path, tmp_path / "elsewhere")
+    with pytest.raises(WorkspaceError):
+        lab.write("softmax", "v2", SOURCE.format("v2"))
+    assert not (tmp_path / "ws").exists()
+    with Lab(tmp_path / "elsewhere", engine=FakeEngine(), settings=Settings()) as again:
+        assert again.versions("softmax") == ("v1_baseline", "v3_coalesced")
+
+
+@pytest.mark.parametrize("name", ["../softmax", "a/b", "softmax\0", "softmаx", "CON/..", ""])
+def test_a_name_from_elsewhere_touches_nothing(lab: Lab, name: str) -> None:
+    before = sorted(lab.path.parent.rglob("*"))
+    with pytest.raises(UserError):
+        lab.export(name)
+    with pytest.raises(UserError):
+        lab.take([name])
+    with pytest.raises((BadName, UserError)):
+        lab.reference(name, "def reference(x): return x\n")
+    assert sorted(lab.path.parent.rglob("*")) == before
+
+
+def test_events_of_another_op_in_a_log_are_left_and_told(lab: Lab) -> None:
+    log = lab.path / "logs" / "softmax_log.jsonl"
+    event = json.loads(log.read_text().splitlines()[0])
+    with log.open("a") as file:
+        file.write(json.dumps({**event, "uuid": "f" * 32, "op": "../x"}) + "\n")
+    states = {f.what: f.says for f in lab._desk.workspace.repair()}
+    assert "a line is no event of softmax" in states["logs/softmax_log.jsonl"]
+    assert not (lab.path.parent / "x").exists()
