@@ -11,7 +11,7 @@ import triton.language as tl
 
 @triton.jit
 def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    offsets = tl.arange(0, BLOCK) + (1 << 38)
+    offsets = tl.arange(0, BLOCK).to(tl.int64) + (1 << 38)
     tl.store(out_ptr + offsets, tl.load(x_ptr + tl.arange(0, BLOCK)))
 
 

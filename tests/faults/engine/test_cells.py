@@ -1,6 +1,6 @@
 """Nothing that a cell does hurts the notebook: one fault each, and after each all is as before.
 
-`make full` runs every cell, `make test` a third of them, another third each day.
+`make full` runs every cell, `make test` a sixth of them, another sixth each day.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown
 from triton_magics.config import LOCKS
 
 SECRET = "correct horse battery staple"
-SHARES = 4
+SHARES = 6
 TODAY = datetime.date.today().toordinal() % SHARES
 CASES = [
     pytest.param(Fault(path), id=path.stem, marks=[pytest.mark.slow] * (i % SHARES != TODAY))
