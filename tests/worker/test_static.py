@@ -17,7 +17,7 @@ from triton_magics.worker import describe, resources, run
 from triton_magics.worker.hints import hint_for
 from triton_magics.worker.load import UserFault, compile_cache
 from triton_magics.worker.lock import gpu_lock, lock_path
-from triton_magics.worker.occupancy import occupancy
+from triton_magics.worker.occupancy import occupancy, waves
 from triton_magics.worker.pretend import pretending
 
 
@@ -37,6 +37,25 @@ def test_occupancy_on_sm_90(
 ) -> None:
     made = occupancy(90, registers=registers, num_warps=num_warps, shared_bytes=shared)
     assert made == (percent, limiter)
+
+
+@pytest.mark.parametrize(
+    ("registers", "num_warps", "blocks", "expected"),
+    [(32, 8, 8 * 132, 1.0), (32, 8, 4096, 4096 / 1056), (34, 8, 6 * 132 + 66, 6.5 / 6)],
+)
+def test_waves_are_grids_over_what_fits_at_once(
+    registers: int, num_warps: int, blocks: int, expected: float
+) -> None:
+    seen = occupancy(90, registers=registers, num_warps=num_warps, shared_bytes=0)
+    assert seen is not None
+    made = waves(90, seen, blocks=blocks, num_warps=num_warps, sms=132)
+    assert made == pytest.approx(expected)
+
+
+def test_a_block_that_does_not_fit_makes_no_waves() -> None:
+    seen = occupancy(90, registers=32, num_warps=8, shared_bytes=245_760)
+    assert seen is not None
+    assert waves(90, seen, blocks=10, num_warps=8, sms=132) is None
 
 
 def test_occupancy_of_an_unknown_target_is_not_guessed() -> None:

@@ -57,7 +57,10 @@ class KernelError(Value):
 
 
 class KernelResources(Value):
-    """Static figures of one compiled kernel; occupancy as a share of the SM's warps."""
+    """Static figures of one compiled kernel; occupancy as a share of the SM's warps.
+
+    `waves` is how many times its grid fills a GPU of `sms` SMs: 1.1 takes as long as 2.
+    """
 
     name: str
     size: str | None = None
@@ -69,6 +72,8 @@ class KernelResources(Value):
     shared_bytes: int | None = None
     occupancy_pct: float | None = None
     limiter: str | None = None
+    waves: float | None = None
+    sms: int | None = None
 
 
 class Compilation(Value):

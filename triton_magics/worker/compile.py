@@ -6,6 +6,7 @@ each `kernel[grid](...)` is compiled for the target and its grid and resources a
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import tempfile
@@ -29,8 +30,8 @@ from triton_magics.worker.load import (
     load_version,
     raised_in,
 )
-from triton_magics.worker.occupancy import LIMITS, occupancy
-from triton_magics.worker.pretend import StubDriver, pretending
+from triton_magics.worker.occupancy import LIMITS, Occupancy, occupancy, waves
+from triton_magics.worker.pretend import SM_COUNT, StubDriver, pretending
 from triton_magics.worker.report import Reporter
 
 _USAGE = re.compile(r"REG:(\d+)\s+STACK:(\d+)")
@@ -62,18 +63,26 @@ class Compiled:
             num_warps=metadata.num_warps,
             shared_bytes=metadata.shared,
         )
+        blocks = tuple(int(n) for n in grid)
+        known = seen if registers else None
         self.kernels[(metadata.name, self.size)] = KernelResources(
             name=metadata.name,
             size=self.size,
-            grid=tuple(int(n) for n in grid),
+            grid=blocks,
             num_warps=metadata.num_warps,
             num_stages=getattr(metadata, "num_stages", None),
             registers=registers or None,
             spill_bytes=stack if registers else None,
             shared_bytes=metadata.shared,
-            occupancy_pct=seen.percent if seen and registers else None,
-            limiter=seen.limiter if seen and registers else None,
+            occupancy_pct=known.percent if known else None,
+            limiter=known.limiter if known else None,
+            waves=self._waves(known, blocks, metadata.num_warps) if known else None,
+            sms=SM_COUNT,
         )
+
+    def _waves(self, seen: Occupancy, grid: tuple[int, ...], num_warps: int) -> float | None:
+        blocks = math.prod(grid)
+        return waves(self.target, seen, blocks=blocks, num_warps=num_warps, sms=SM_COUNT)
 
 
 def resource_usage(binary: bytes) -> tuple[int, int]:

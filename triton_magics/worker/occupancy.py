@@ -69,3 +69,17 @@ def occupancy(
     limiter = min(blocks, key=blocks.__getitem__)
     percent = 100 * blocks[limiter] * num_warps / limits.warps
     return Occupancy(percent, "nothing" if percent >= 100 else limiter)
+
+
+def waves(target: int, seen: Occupancy, *, blocks: int, num_warps: int, sms: int) -> float | None:
+    """How many times a grid fills the GPU; None where not even one block fits.
+
+    Args:
+        target: compute capability, one of `LIMITS`.
+        seen: the kernel's occupancy there.
+        blocks: of the grid.
+        num_warps: per block.
+        sms: of the GPU.
+    """
+    at_once = round(seen.percent / 100 * LIMITS[target].warps / num_warps) * sms
+    return blocks / at_once if at_once else None

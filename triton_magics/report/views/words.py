@@ -165,9 +165,11 @@ def resources_table(compilation: Compilation) -> Table:
     rows = tuple(_resources_row(k) for k in compilation.kernels)
     header = (
         "kernel", "size", "grid", "warps", "stages", "registers", "spilled", "shared", "occupancy",
-        "limit",
+        "limit", "waves",
     )  # fmt: skip
-    return Table(f"compiled for {compilation.target}", header, rows)
+    sms = next((k.sms for k in compilation.kernels if k.sms), None)
+    how = f", waves on {sms} SMs" if sms else ""
+    return Table(f"compiled for {compilation.target}{how}", header, rows)
 
 
 def _resources_row(k: KernelResources) -> tuple[str, ...]:
@@ -177,6 +179,7 @@ def _resources_row(k: KernelResources) -> tuple[str, ...]:
     return (
         k.name, k.size or MISSING, grid, str(k.num_warps), _or_missing(k.num_stages),
         _or_missing(k.registers), spilled, shared, occupancy, k.limiter or MISSING,
+        MISSING if k.waves is None else f"{k.waves:.2f}",
     )  # fmt: skip
 
 
