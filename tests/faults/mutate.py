@@ -2,8 +2,8 @@
 
     python tests/faults/mutate.py drop_mask 3 [--into FOLDER]
 
-The operator and the seed decide which of the right kernels that are there, and which place in it. A
-mutant says in its docstring what it was made from; whether it is wrong at all, `witness.py` finds out.
+The operator and the seed decide which of the right kernels that are there, and which place in it.
+A mutant's docstring says what it was made from; whether it is wrong at all, `witness.py` finds out.
 """
 
 from __future__ import annotations

@@ -64,6 +64,12 @@ def test_a_buffer_zeroed_for_atomics_is_no_evidence_that_torch_made_a_zero() -> 
     assert result.status is CaseStatus.PASSED, result.reason
 
 
+def test_a_copy_to_work_on_is_no_evidence_where_the_answer_is_the_input() -> None:
+    ones = tuple(Case(shape=(1, 1), dtype="float32", seed=seed) for seed in range(8))
+    results = run_cases(KERNELS / "right" / "relu_on_a_copy.py", *ones)
+    assert {r.status for r in results} == {CaseStatus.PASSED}
+
+
 def test_todays_part_of_the_corpus_gets_its_verdicts(tmp_path: Path) -> None:
     part = f"{date.today().toordinal() % PARTS}/{PARTS}"
     print(f"part {part} of the corpus")
