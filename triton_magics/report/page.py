@@ -18,6 +18,7 @@ h3 { margin: 2rem 0 0.5rem; }
 pre, code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 0.86em; }
 pre { overflow-x: auto; padding: 0.75rem 1rem; border: 1px solid GrayText; border-radius: 6px; }
 pre { line-height: 1.35; }
+pre code { font-size: inherit; }
 .wide { overflow-x: auto; margin: 0.5rem 0 1rem; }
 table { border-collapse: collapse; }
 caption { text-align: left; padding: 0.35rem 0; font-style: italic; }
