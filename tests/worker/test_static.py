@@ -152,7 +152,7 @@ def test_an_own_op_says_what_it_declares(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("return 2 * x", "raise KeyError('lost')", "the reference raised KeyError: 'lost'; its inputs were float32"),
+        ("return 2 * x", "raise KeyError('lost')", "the reference raised KeyError: 'lost'"),
         ("return 2 * x", "pass", "the reference returns nothing"),
         ("return 2 * x", "return x + torch.rand(())", "two answers for the same inputs"),
         ("return 2 * x", ("return 2 * x.float().half().float() if x.dtype != torch.float64 "
