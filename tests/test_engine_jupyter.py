@@ -100,3 +100,46 @@ def test_a_killed_kernel_leaves_no_worker(notebook: Notebook, mark: str) -> None
     assert provisioner is not None
     os.kill(provisioner.pid, 9)
     wait_until(lambda: not engine_processes(mark), within_s=1)
+
+
+# What a kernel is doing when it ends, and what it says once it is that far.
+STAGES = {
+    "idle": ("obeys.py", 'print("there") if engine.run(order("answers"), key="a") else 0', "there"),
+    "warming up": ("never_ready.py", HANG, "starting a worker"),
+    "silent": ("obeys.py", HANG.replace('"hangs"', '"reports_then_hangs"'), "timing"),
+    "deaf": ("obeys.py", HANG.replace('"hangs"', '"hangs_deaf"'), "deaf to signals"),
+    "multiplied": ("obeys.py", HANG.replace('"hangs"', '"multiplies"'), "multiplied"),
+}
+
+
+@pytest.fixture
+def bare() -> Iterator[Notebook]:
+    notebook = Notebook()
+    yield notebook
+    notebook.close()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "kill",
+        pytest.param("restart", marks=pytest.mark.slow),
+        pytest.param("shutdown", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_process_outlives_its_kernel(bare: Notebook, mark: str, stage: str, how: str) -> None:  # noqa: F811
+    script, cell, told = STAGES[stage]
+    bare.start(START.replace("scripted()", f"scripted({script!r})").rpartition("print")[0])
+    bare.start(cell)
+    bare.wait_for(told)
+    before = engine_processes(mark)
+    assert len(before) >= 2
+    if how == "kill":
+        assert bare.manager.provisioner is not None
+        os.kill(bare.manager.provisioner.pid, 9)
+    elif how == "restart":
+        bare.manager.restart_kernel(now=True)
+    else:
+        bare.manager.shutdown_kernel(now=True)
+    wait_until(lambda: not set(before) & set(engine_processes(mark)), within_s=1)

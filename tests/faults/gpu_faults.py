@@ -63,9 +63,11 @@ def in_kernel(body: str, call: str = CALL) -> str:
 
 FAULTS = (
     GpuFault("load from an illegal address", "runtime_error", "illegal memory access", in_kernel(
-        "o = tl.arange(0, BLOCK)\ntl.store(out_ptr + o, tl.load(x_ptr + o.to(tl.int64) + (1 << 38)))")),
+        "o = tl.arange(0, BLOCK)\n"
+        "tl.store(out_ptr + o, tl.load(x_ptr + o.to(tl.int64) + (1 << 38)))")),
     GpuFault("store to an illegal address", "runtime_error", "illegal memory access", in_kernel(
-        "o = tl.arange(0, BLOCK)\ntl.store(out_ptr + o.to(tl.int64) + (1 << 38), tl.load(x_ptr + o))")),
+        "o = tl.arange(0, BLOCK)\n"
+        "tl.store(out_ptr + o.to(tl.int64) + (1 << 38), tl.load(x_ptr + o))")),
     GpuFault("misaligned address", "runtime_error", "misaligned address", in_kernel(
         "p = (x_ptr.to(tl.int64) + 1).to(tl.pointer_type(tl.float32))\n"
         "tl.store(out_ptr, tl.load(p))")),

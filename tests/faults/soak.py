@@ -1,4 +1,4 @@
-"""A thousand jobs, a tenth of them faulty, in a seeded order: nothing grows, all verdicts are right.
+"""A thousand jobs, a tenth of them faulty, in a seeded order: nothing grows, all is judged right.
 
     make soak                                   (1,000 jobs)
     python tests/faults/soak.py --jobs 30
