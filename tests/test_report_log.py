@@ -245,11 +245,11 @@ def test_the_notebook_can_be_run_from_the_top() -> None:
             "%triton_op softmax -q"
         ),
         f"%%triton_kernel softmax v1 {technique} --no-raise\n" + rv.BROKEN,
-        "%triton_validate softmax v1 --plan {plan} --seed 83114 --no-raise",
+        "%triton_validate softmax v1 --cases {plan} --seed 83114 --no-raise",
         f"%%triton_kernel softmax v1 {technique}\n" + rv.SOURCE,
-        "%triton_validate softmax v1 --plan {plan} --seed 83114",
+        "%triton_validate softmax v1 --cases {plan} --seed 83114",
         "%%triton_kernel softmax v2 --technique Tiling\n" + rv.SOURCES["v2_tiling"],
-        "%triton_validate softmax v2 --plan {plan} --seed 83114",
+        "%triton_validate softmax v2 --cases {plan} --seed 83114",
         "%triton_bench softmax --sizes {sizes} --runs {runs} --seed 5",
     ]
 
@@ -262,7 +262,7 @@ def test_a_log_says_what_was_done_otherwise_than_its_parameters_say() -> None:
     second = dataclasses.replace(given.versions[1], validations=(odd,))
     cells = cells_of(dataclasses.replace(given, versions=(given.versions[0], second)))
     assert source_of(cells["softmax-v2-validate"]) == (
-        "%triton_validate softmax v2 --plan quick --seed 83114 " + " ".join(options)
+        "%triton_validate softmax v2 --cases quick --seed 83114 " + " ".join(options)
     )
 
 

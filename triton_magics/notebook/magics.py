@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Magic = Callable[..., object]
 _HELP = ("-h", "--help")
-_VARIABLE = re.compile(r"(?<!\S)(--[\w-]+ +)\{([^\W\d]\w*)\}(?!\S)")  # --plan {plan}
+_VARIABLE = re.compile(r"(?<!\S)(--[\w-]+ +)\{([^\W\d]\w*)\}(?!\S)")  # --cases {plan}
 _COMMON = (
     argument("-o", "--out", metavar="NAME", help="keep the value in this variable"),
     argument("-q", "--quiet", action="store_true", help="show nothing"),

@@ -80,9 +80,9 @@ def validate_line(verdict: Validation | None, version: VersionLog, asked: Parame
     """Judges a version as it was judged: the same plan, the same seed."""
     words = ["%triton_validate", version.source.op, short(version.version)]
     if verdict is None:
-        return " ".join([*words, "--plan {plan}"])
+        return " ".join([*words, "--cases {plan}"])
     plan = "{plan}" if verdict.plan == asked.plan else verdict.plan
-    words += [f"--plan {plan}", f"--seed {verdict.seed}", *verdict.options]
+    words += [f"--cases {plan}", f"--seed {verdict.seed}", *verdict.options]
     return " ".join(words if verdict.passed else [*words, "--no-raise"])
 
 
