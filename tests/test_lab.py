@@ -482,3 +482,19 @@ def test_nothing_is_replayed_where_it_would_tell_nothing_new(
     engine.answer = failing(status, reason, kind)
     lab.validate("softmax", "v1")
     assert "replay" not in [job.kind for job in engine.jobs]
+
+
+def test_a_verdict_stands_where_no_interpreter_can_look_for_the_line(
+    lab: Lab, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_interpreter(job: object) -> None:
+        raise WorkerError("the worker died before it was ready; numpy is too new")
+
+    write(lab, "v1")
+    monkeypatch.setattr(engine, "_replay", no_interpreter)
+    engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
+    made = lab.validate("softmax", "v1")
+    assert isinstance(made, Validation)
+    assert made.failed_cases[0].status is CaseStatus.OUT_OF_BOUNDS
+    assert made.failed_cases[0].error is None
+    assert any("numpy is too new" in note for note in lab.notes())

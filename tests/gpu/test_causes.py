@@ -65,6 +65,8 @@ def test_a_store_outside_on_a_gpu_is_named_with_its_line(lab: Lab) -> None:
     assert isinstance(made, Validation)
     first = made.failed_cases[0]
     assert first.status is CaseStatus.OUT_OF_BOUNDS
+    if any("could not be looked for" in note for note in lab.notes()):
+        pytest.skip("Triton's interpreter does not run with this numpy")
     assert first.error is not None
     assert first.error.kind == "OutOfBounds"
     assert "outside" in first.error.message

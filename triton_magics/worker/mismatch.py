@@ -201,7 +201,8 @@ def _nonfinite_cause(kind: str, case: Case, source: str) -> tuple[str | None, st
             "x = tl.exp(x - tl.max(x, axis=0))",
         )
     if bare:
-        return f"a load without a mask on line {bare[0]} reads past the tensor", bare[1]
+        said = f"a load without a mask on line {bare[0]} reads past the tensor"
+        return said, _with_argument(bare[1], "mask=mask, other=0.0")
     if unfilled:
         return (
             f"`other=` is missing on line {unfilled[0]}, so the lanes past the end are undefined",
@@ -212,12 +213,18 @@ def _nonfinite_cause(kind: str, case: Case, source: str) -> tuple[str | None, st
 
 def _with_other(line: str) -> str:
     """The line with `other=` as the last argument of its `tl.load`."""
+    changed = _with_argument(line, 'other=-float("inf")')
+    return f"{changed}  # 0.0 for a sum" if changed != line else line
+
+
+def _with_argument(line: str, argument: str) -> str:
+    """The line with one more argument at the end of its `tl.load`."""
     start = line.index("tl.load(") + len("tl.load(")
     depth = 1
     for i in range(start, len(line)):
         depth += (line[i] == "(") - (line[i] == ")")
         if depth == 0:
-            return f'{line[:i]}, other=-float("inf"){line[i:]}  # 0.0 for a sum'
+            return f"{line[:i]}, {argument}{line[i:]}"
     return line
 
 
