@@ -390,7 +390,8 @@ def main() -> int:
             {**about, "shares": shares(results), "guards": table, "kernels": results}, indent=1
         ) + "\n")  # fmt: skip
     missed = [r for r in results if r["passed"] != (r["kind"] == "right")]
-    return int(any(given.gpu or not r["needs_gpu"] for r in missed))
+    excused = [r for r in missed if "\nnot_caught: " in (KERNELS / r["file"]).read_text()]
+    return int(any(given.gpu or not r["needs_gpu"] for r in missed if r not in excused))
 
 
 def _device_name() -> str:
