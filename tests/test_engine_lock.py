@@ -1,7 +1,8 @@
-"""The lock of a GPU: one timing at a time, in the order of asking, and who waits is told for whom."""
+"""The lock of a GPU: one timing at a time, in the order of asking; who waits is told for whom."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -140,7 +141,7 @@ def test_three_notebooks_never_time_at_once_and_each_gets_its_turn(gpu: str) -> 
     spans = [s for n in notebooks for s in n.rest() if "from" in s]
     assert len(spans) == 45
     spans.sort(key=lambda span: span["from"])
-    for before, after in zip(spans, spans[1:], strict=False):
+    for before, after in itertools.pairwise(spans):
         assert before["to"] <= after["from"]
 
 

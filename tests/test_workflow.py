@@ -18,7 +18,7 @@ from triton_magics.workflow import (
 
 STATES: tuple[State, ...] = get_args(State)
 VERBS: tuple[Verb, ...] = get_args(Verb)
-PLAIN = ("ran", "chosen", "exported")
+PLAIN = ("ran", "chosen", "exported", "sized")
 
 OPEN = {"current": "v2_tiling", "written": 2}
 DONE = {"passed": True, "in_full": True, "timed": True}

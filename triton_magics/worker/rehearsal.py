@@ -62,9 +62,7 @@ def rehearse(mode: str) -> None:
 
 def _validate(device: torch.device) -> None:
     job = ValidateJob(op=OP, version=_version(), seed=0)
-    subject = Subject(
-        ops.load(OP.name), load_version(job.version), job, device, KERNEL.read_text()
-    )
+    subject = Subject(ops.load(OP.name), load_version(job.version), job, device, KERNEL.read_text())
     shape = (64, 4096) if device.type == "cuda" else (8, 8)
     for dtype in ("float32", "float16"):
         result, _ = validate.run_case(subject, Case(shape=shape, dtype=dtype, seed=0))
