@@ -6,5 +6,8 @@ Workers are given their own value by the engine; what needs a GPU in a process, 
 from __future__ import annotations
 
 import os
+import signal
 
 os.environ["TRITON_INTERPRET"] = "1"
+# A suite that a script starts in the background inherits an ignored SIGINT; interrupts are tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
