@@ -75,7 +75,7 @@ def engine_processes(mark: str) -> list[int]:  # noqa: F811 (its value)
 def _command(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except OSError:
         return b"ipykernel"  # gone meanwhile: nobody's
 
 
