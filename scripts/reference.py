@@ -55,9 +55,11 @@ def api_page() -> str:
 
 
 def _methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
-    for name, member in vars(cls).items():
-        if inspect.isfunction(member) and not name.startswith("_"):
-            yield name, member
+    """Its own, then those of its parts, in the order in which they stand in the code."""
+    for part in cls.__mro__:
+        for name, member in vars(part).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                yield name, member
 
 
 class _Bare(str):

@@ -41,7 +41,7 @@ def test_every_magic_and_every_argument_is_on_its_page(reference: ModuleType) ->
 
 def test_every_public_method_of_a_lab_is_on_its_page(reference: ModuleType) -> None:
     headings = set(re.findall(r"^### `Lab\.(\w+)`$", reference.PAGES["api.md"](), re.M))
-    methods = {n for n, m in vars(Lab).items() if callable(m) and not n.startswith("_")}
+    methods = {n for n in dir(Lab) if callable(getattr(Lab, n)) and not n.startswith("_")}
     assert headings == methods
 
 

@@ -1,0 +1,35 @@
+"""What every part of a Lab stands on."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from triton_magics.config import Settings
+from triton_magics.lab.desk import Desk
+from triton_magics.model import Status, Value
+
+V = TypeVar("V", bound=Value)
+
+
+class Part:
+    """The verbs of one subject; a Lab is made of several such parts, all at one desk.
+
+    Attributes:
+        settings: what the user set.
+        last: the value of the last verb, also where it was interrupted or raised.
+    """
+
+    settings: Settings
+    last: Value | None
+    _desk: Desk
+
+    def _remember(self, value: V) -> V:
+        self.last = value
+        return value
+
+    def _end(self, value: V) -> V:
+        """The value of a job; an interrupted one is kept as `last`, and the interrupt goes on."""
+        self.last = value
+        if getattr(value, "status", None) is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return value

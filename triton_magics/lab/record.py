@@ -1,0 +1,88 @@
+"""The verbs that write down what happened: log, report, summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triton_magics import report
+from triton_magics.errors import BadValue
+from triton_magics.lab import log, several
+from triton_magics.lab.part import Part
+from triton_magics.model import Export, Report, Summary
+
+
+class Record(Part):
+    """Logs, reports, summaries."""
+
+    def export(self, op: str, *, tests: bool = False) -> Export:
+        """Writes the op's log as a notebook, Markdown and HTML; returns their paths.
+
+        Args:
+            op: its name or alias.
+            tests: write tests/test_<op>.py too, which validates every version that passed.
+
+        Raises:
+            ExportError: a file could not be written, or is a person's own.
+            UnknownVersion: tests of no version: none has passed.
+        """
+        name = self._desk.canonical(op)
+        written = (
+            log.write_tests(self._desk.workspace, self._desk.facts_of(name)) if tests else None
+        )
+        gathered = log.gather(
+            self._desk.workspace,
+            self._desk.facts_of(name),
+            self._desk.state(name),
+            budget_s=self.settings.validate_budget_s,
+        )
+        made = log.write(self._desk.workspace, name, gathered)
+        made = made.model_copy(update={"tests": written})
+        self._desk.changed(name)
+        return self._remember(made)
+
+    def report(self, ops: Sequence[str] = ()) -> Report:
+        """How far each op came, its best version, what failed and why; runs nothing.
+
+        Args:
+            ops: names or aliases; by default every op of the workspace.
+        """
+        return self._remember(self._over_all(self._named(ops), None))
+
+    def summary(self, *, max_chars: int = 6000) -> Summary:
+        """Writes docs/summarization.md: what a newcomer or a program needs to go on.
+
+        State, next steps, how to go on, versions, what was tried and failed; what does not fit is
+        cut from the end, and named.
+
+        Args:
+            max_chars: the longest that the text may be.
+
+        Raises:
+            BadValue: too short to say anything.
+            ExportError: it could not be written, or is a person's own.
+        """
+        if max_chars < report.SHORTEST_SUMMARY:
+            least = report.SHORTEST_SUMMARY
+            raise BadValue(f"max_chars={max_chars}: nothing fits; write {least} or more")
+        desk, names = self._desk, self._named(())
+        histories = [
+            log.gather(
+                desk.workspace, desk.facts_of(name), desk.state(name),
+                budget_s=self.settings.validate_budget_s,
+            )
+            for name in names
+        ]  # fmt: skip
+        made = report.summary(self._over_all(names, None), histories, max_chars=max_chars)
+        path = log.write_summary(desk.workspace, made.markdown)
+        return self._remember(
+            Summary(path=path, markdown=made.markdown, max_chars=max_chars, left_out=made.left_out)
+        )
+
+    def _named(self, ops: Sequence[str]) -> tuple[str, ...]:
+        """Each op once; all are known before anything is done."""
+        named = tuple(dict.fromkeys(self._desk.canonical(op) for op in ops))
+        return named or self._desk.workspace.open_ops()
+
+    def _over_all(self, names: Sequence[str], paused_at: str | None) -> Report:
+        states = [self._desk.state(name) for name in names]
+        return several.over_all(self._desk.workspace, states, paused_at)

@@ -1,0 +1,60 @@
+"""The verbs about where things stand: ops, engine, machine, workspace."""
+
+from __future__ import annotations
+
+from triton_magics import knowledge
+from triton_magics.errors import BadValue
+from triton_magics.lab.part import Part
+from triton_magics.model import Diagnosis, EngineState, LabState, OpState
+
+
+class Standing(Part):
+    """The state of ops, engine, machine and workspace."""
+
+    def status(
+        self, op: str | None = None, *, force_write: str | None = None, reset: bool = False
+    ) -> OpState | LabState:
+        """Where an op stands; without one, where every op of the workspace does.
+
+        Args:
+            op: its name or alias.
+            force_write: a reason to go back to writing without a verdict.
+            reset: start over; the history stays.
+        """
+        if op is None:
+            if force_write is not None or reset:
+                raise BadValue("name the op: %triton_status OP --reset")
+            states = tuple(self._desk.state(name) for name in self._desk.workspace.open_ops())
+            state = LabState(workspace=self._desk.path.name, ops=states, engine=self.engine_state())
+            return self._remember(state)
+        name = self._desk.canonical(op)
+        if force_write is not None:
+            self._desk.gate("force-write", name)
+            self._desk.record(name, "forced", None, args={"reason": force_write})
+        if reset:
+            self._desk.record(name, "reset", None)
+        return self._remember(self._desk.state(name))
+
+    def engine_state(self) -> EngineState:
+        """What there is to run kernels with."""
+        return self._desk.engine.state()
+
+    def doctor(self, *, repair: bool = False) -> Diagnosis:
+        """What kernels need of this machine and this folder: what is wrong, and how to mend it.
+
+        Args:
+            repair: mend what can be mended in the workspace without losing anything: an edit of a
+                file becomes an attempt, a lost file is put back, a damaged store is rebuilt.
+
+        Raises:
+            WorkspaceError: to be repaired, and can't be written.
+        """
+        desk = self._desk
+        ops = [knowledge.facts(name) for name in knowledge.op_names()]
+        kept = desk.workspace.repair() if repair else desk.workspace.check()
+        findings = (*desk.engine.examine(ops), *kept)
+        return self._remember(Diagnosis(findings=findings))
+
+    def notes(self) -> tuple[str, ...]:
+        """What to tell the user once: steps out of order, repairs of the store."""
+        return self._desk.notes()

@@ -1,0 +1,278 @@
+"""The verbs that run a kernel: is it right, how fast is it, which is best."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Literal
+
+from triton_magics import workflow
+from triton_magics.engine.protocol import BenchJob, PlanJob, RunJob, ValidateJob
+from triton_magics.errors import (
+    BadValue,
+    IllegalStep,
+    UnknownName,
+    UnknownVersion,
+    did_you_mean,
+)
+from triton_magics.lab import outcomes
+from triton_magics.lab.defaults import ranked, validate_options
+from triton_magics.lab.desk import nothing_written
+from triton_magics.lab.part import Part
+from triton_magics.model import (
+    SIZES,
+    Benchmark,
+    Best,
+    Plan,
+    RunResult,
+    Validation,
+    Validations,
+    shape_text,
+)
+
+Shape = tuple[int, ...]
+MAX_RUNS = 1000
+
+
+class Verdicts(Part):
+    """Runs, validations, benchmarks, the choice."""
+
+    def run(
+        self,
+        op: str,
+        version: str,
+        *,
+        size: str = "small",
+        shape: Shape | None = None,
+        dtype: str = "float32",
+        seed: int = 0,
+        inputs: str | None = None,
+        timeout: float | None = None,
+    ) -> RunResult:
+        """Calls a version twice on one input: what it gives, prints, and how long the host waits.
+
+        Args:
+            op, version: which.
+            size: small, medium or large.
+            shape: in its place.
+            dtype, seed: of the inputs.
+            inputs: in place of all these, a Python expression with `torch` and `device` in it.
+            timeout: seconds that it may take in all.
+        """
+        _check_sizes((size,))
+        source = self._desk.source(op, version)
+        self._desk.gate("run", source.op)
+        job = RunJob(
+            op=self._desk.op_ref(source.op),
+            version=self._desk.version_ref(source),
+            size=size,
+            shape=shape,
+            dtype=dtype,
+            seed=seed,
+            inputs=inputs,
+            compile_s=self.settings.compile_s,
+        )
+        said = inputs or (f"{shape_text(shape)} {dtype}" if shape else f"{size} {dtype}")
+        outcome = self._desk.do(job, source.sha256, timeout)
+        result = outcomes.run_result(outcome, job, said)
+        self._desk.record(source.op, "ran", result, source=source)
+        return self._end(result)
+
+    def plan(
+        self,
+        op: str,
+        *,
+        dtypes: Sequence[str] | None = None,
+        plan: Literal["full", "quick"] = "full",
+        seed: int | None = None,
+        shapes: Sequence[Shape] = (),
+    ) -> Plan:
+        """What a validation would run, and what this device would leave out; needs no version.
+
+        Args:
+            op: its name or alias.
+            dtypes: None: all that the op declares.
+            plan: `full` or `quick`.
+            seed: of the plan; by default a new one, which `validate(seed=...)` then runs.
+            shapes: only these.
+        """
+        name = self._desk.canonical(op)
+        self._desk.check_dtypes(name, dtypes)
+        job = PlanJob(
+            op=self._desk.op_ref(name),
+            dtypes=tuple(dtypes) if dtypes else None,
+            plan=plan,
+            shapes=tuple(shapes),
+            own_shapes=self._desk.own_shapes(name),
+            seed=secrets.randbits(24) if seed is None else seed,
+            device_kind=self._desk.engine.device_kind,
+        )
+        outcome = self._desk.do(job, "", None)
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        made = outcomes.plan(outcome, name)
+        return self._remember(made.model_copy(update={"device": self._desk.engine.state().device}))
+
+    def validate(
+        self,
+        op: str,
+        version: str,
+        *,
+        dtypes: Sequence[str] | None = None,
+        plan: Literal["full", "quick"] = "full",
+        seed: int | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        shapes: Sequence[Shape] = (),
+        sanitize: bool = False,
+        timeout: float | None = None,
+    ) -> Validation | Validations:
+        """Is it right? Against a float64 oracle, on hostile inputs.
+
+        Args:
+            op: its name or alias.
+            version: `v2`, or `all`: a `Validations`.
+            dtypes: None: all that the op declares.
+            plan: `full`, or `quick`: fewer cases, enough for a benchmark but not for the end.
+            seed: of the plan; by default a secret one, which the result tells.
+            rtol, atol: in place of the calibrated tolerance; a badge from then on.
+            shapes: only these.
+            sanitize: run a case under compute-sanitizer too: memcheck, racecheck, initcheck.
+            timeout: seconds that it may take in all.
+        """
+        if version == "all":
+            name = self._desk.canonical(op)
+            every = [v.version for v in self._desk.workspace.versions(name)]
+            if not every:
+                raise UnknownVersion(nothing_written(name))
+            made = [
+                self.validate(
+                    name, v, dtypes=dtypes, plan=plan, seed=seed, rtol=rtol, atol=atol,
+                    shapes=shapes, sanitize=sanitize, timeout=timeout,
+                )
+                for v in every
+            ]  # fmt: skip
+            return self._remember(
+                Validations(validations=tuple(v for v in made if isinstance(v, Validation)))
+            )
+        source = self._desk.source(op, version)
+        self._desk.gate("validate", source.op)
+        self._desk.check_dtypes(source.op, dtypes)
+        for label, value in (("rtol", rtol), ("atol", atol)):
+            if value is not None and not 0 <= value < 1:
+                raise BadValue(f"{label}={value:g} is no tolerance: write a number from 0 to 1")
+        interpreted = self._desk.engine.device_kind == "interpreter"
+        job = ValidateJob(
+            op=self._desk.op_ref(source.op),
+            version=self._desk.version_ref(source),
+            dtypes=tuple(dtypes) if dtypes else None,
+            plan=plan,
+            shapes=tuple(shapes),
+            own_shapes=self._desk.own_shapes(source.op),
+            sanitize=sanitize,
+            seed=secrets.randbits(24) if seed is None else seed,
+            rtol=rtol,
+            atol=atol,
+            budget_s=self.settings.validate_budget_s if interpreted else None,
+            compile_s=self.settings.compile_s,
+        )
+        outcome = self._desk.do(job, source.sha256, timeout)
+        made_one = outcomes.validation(outcome, job).model_copy(
+            update={"options": validate_options(dtypes, rtol, atol, shapes)}
+        )
+        made_one = self._desk.with_context(self._desk.located(made_one, source), source)
+        self._desk.record(source.op, "validated", made_one, source=source)
+        return self._end(made_one)
+
+    def validation(self, op: str, version: str) -> Validation | None:
+        """The newest validation of a version's newest attempt."""
+        return self._desk.workspace.latest_validation(self._desk.canonical(op), version)
+
+    def bench(
+        self,
+        op: str,
+        *versions: str,
+        sizes: Sequence[str] = SIZES,
+        runs: int = 10,
+        dtype: str = "float32",
+        against: Sequence[str] = (),
+        hot: bool = False,
+        budget: float | None = None,
+        seed: int | None = None,
+        timeout: float | None = None,
+    ) -> Benchmark:
+        """How fast? Ten runs a size, every provider in random order, torch beside them.
+
+        Args:
+            op: its name or alias.
+            versions: none or `all`: every version that passed its validation.
+            sizes: of small, medium, large.
+            runs: timed runs a size.
+            dtype: of the inputs.
+            against: `torch.compile`, a version, or `module:function`.
+            hot: leave the inputs in the L2 cache.
+            budget: seconds.
+            seed: of inputs and order.
+            timeout: seconds that it may take in all.
+
+        Raises:
+            IllegalStep: a version has not passed a validation of this very source.
+        """
+        name = self._desk.canonical(op)
+        _check_sizes(sizes)
+        if not 1 <= runs <= MAX_RUNS:
+            raise BadValue(f"runs={runs}: write a number from 1 to {MAX_RUNS}")
+        self._desk.gate("bench", name)
+        own = [a for a in against if self._desk.known(name, a)]
+        sources = self._desk.to_be_timed(name, (*versions, *own), dtype)
+        job = BenchJob(
+            op=self._desk.op_ref(name),
+            versions=tuple(self._desk.version_ref(s) for s in sources),
+            sizes=tuple(s for s in SIZES if s in sizes),
+            runs=runs,
+            dtype=dtype,
+            against=tuple(a for a in against if a not in own),
+            cold=not hot,
+            seed=secrets.randbits(24) if seed is None else seed,
+            budget_s=self.settings.bench_budget_s if budget is None else budget,
+            compile_s=self.settings.compile_s,
+        )
+        longest = max(self.settings.job_s, 2 * job.budget_s) if timeout is None else timeout
+        outcome = self._desk.do(job, "+".join(sorted(s.sha256 for s in sources)), longest)
+        made = outcomes.benchmark(outcome, job)
+        made = made.model_copy(update={"badges": (*made.badges, *self._desk.badges(name, sources))})
+        self._desk.record(name, "benchmarked", made)
+        return self._end(made)
+
+    def benchmark(self, op: str) -> Benchmark | None:
+        """The newest benchmark of an op."""
+        return self._desk.workspace.latest_benchmark(self._desk.canonical(op))
+
+    def best(self, op: str, *, now: bool = False) -> Best:
+        """The version to ship, with its code: the smallest final within one benchmark.
+
+        Args:
+            op: its name or alias.
+            now: before the workflow's end, with what is known.
+
+        Raises:
+            IllegalStep: not at its end, and not `now`.
+            UnknownVersion: no version has passed.
+        """
+        name = self._desk.canonical(op)
+        sentence = workflow.check("best", self._desk.facts(name), now=now)
+        if sentence and not now:
+            raise IllegalStep(sentence)
+        versions = self._desk.workspace.versions(name)
+        chosen = ranked(name, versions, self._desk.workspace.ranking(name))
+        best = Best(source=self._desk.workspace.source(name, chosen.version), **chosen.figures)
+        self._desk.record(name, "chosen", best)
+        return self._remember(best)
+
+
+def _check_sizes(sizes: Sequence[str]) -> None:
+    for size in sizes:
+        if size not in SIZES:
+            raise UnknownName(
+                f"unknown size {size!r}.{did_you_mean(size, SIZES)} Known: {', '.join(SIZES)}"
+            )

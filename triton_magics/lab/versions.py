@@ -1,0 +1,111 @@
+"""The verbs about the code of a version: written, compiled, kept, restored."""
+
+from __future__ import annotations
+
+from triton_magics import knowledge
+from triton_magics.errors import BadValue
+from triton_magics.lab.part import Part
+from triton_magics.model import Compilation, KernelSource, Written, version_name
+from triton_magics.workspace import inspect_source
+
+
+class Versions(Part):
+    """Versions and the attempts at them."""
+
+    def write(
+        self,
+        op: str,
+        version: str,
+        source: str,
+        *,
+        entry: str | None = None,
+        technique: str | None = None,
+        cell_offset: int = 0,
+        compile: bool = True,  # noqa: A002 (the word that users type)
+    ) -> Written:
+        """Saves a version's source as an attempt and compiles it, GPU or not.
+
+        Args:
+            op: its name or alias.
+            version: `v2`, `v2_online`.
+            source: a whole module, byte for byte.
+            entry: the wrapper's name; by default `triton_<op>`, `solve`, or the only one there is.
+            technique: what this version tries, for the log.
+            cell_offset: lines of the cell before the source (1 for a magic's own line).
+            compile: whether to compile it right away.
+
+        Raises:
+            BadKernelSource, AmbiguousEntry: no module with an entry point; nothing was saved.
+            UserError: the number has another slug already.
+        """
+        name = self._desk.canonical(op)
+        self._desk.gate("write", name)
+        found, signature = inspect_source(name, self._desk.aliases(name), source, entry)
+        kept, unchanged = self._desk.workspace.write(
+            name,
+            version,
+            source,
+            entry=found,
+            signature=signature,
+            cell_offset=cell_offset,
+            technique=technique,
+        )
+        self._desk.changed(name)
+        compiled = self._desk.compiled(kept) if compile else None
+        number = kept.number + 1
+        technique_hint, block_hint = knowledge.version_hint(name, number)
+        return self._remember(
+            Written(
+                source=kept,
+                unchanged=unchanged,
+                compilation=compiled,
+                next_version=version_name(number) if number <= 4 else None,
+                next_technique=technique_hint,
+                block_hint=block_hint,
+            )
+        )
+
+    def inspect(self, op: str, version: str, *, target: str | None = None) -> Compilation:
+        """Registers, spills, shared memory and occupancy, for the GPU here or another (`sm_90`).
+
+        Raises:
+            BadValue: no such target.
+        """
+        source = self._desk.source(op, version)
+        return self._remember(
+            self._desk.compile(source, _target(target) or self._desk.default_target())
+        )
+
+    def source(self, op: str, version: str, attempt: int | None = None) -> KernelSource:
+        """The source of a version, of its newest attempt by default."""
+        return self._desk.workspace.source(self._desk.canonical(op), version, attempt)
+
+    def attempts(self, op: str, version: str) -> tuple[KernelSource, ...]:
+        """Every attempt at a version, oldest first."""
+        return self._desk.workspace.attempts(self._desk.canonical(op), version)
+
+    def restore(self, op: str, version: str, attempt: int) -> Written:
+        """Makes an earlier attempt the newest again."""
+        name = self._desk.canonical(op)
+        self._desk.gate("restore", name)
+        source = self._desk.workspace.restore(name, version, attempt)
+        self._desk.changed(name)
+        return self._remember(Written(source=source))
+
+    def versions(self, op: str) -> tuple[str, ...]:
+        """The versions of an op that are written."""
+        return tuple(v.version for v in self._desk.workspace.versions(self._desk.canonical(op)))
+
+
+def _target(name: str | None) -> int | None:
+    """90 of `sm_90`.
+
+    Raises:
+        BadValue: not of that form.
+    """
+    if name is None:
+        return None
+    digits = name.removeprefix("sm_")
+    if not digits.isdigit() or not 70 <= int(digits) <= 130:
+        raise BadValue(f"{name!r} is no target: write sm_80, sm_89, sm_90, sm_100 or sm_120")
+    return int(digits)
