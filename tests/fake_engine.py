@@ -63,15 +63,23 @@ class FakeEngine:
         self.keys: list[str] = []
         self.warmed = 0
         self.closed = 0
+        self.cancelled = 0
+        self.busy: str | None = None
 
     def warm(self, mode: str | None = None) -> None:
         self.warmed += 1
 
     def state(self) -> EngineState:
-        return EngineState(device_kind=self.device_kind, device="a fake", missing=self.missing)
+        return EngineState(
+            device_kind=self.device_kind, device="a fake", missing=self.missing, busy=self.busy
+        )
 
     def close(self) -> None:
         self.closed += 1
+
+    def cancel(self) -> str | None:
+        self.cancelled += 1
+        return self.busy
 
     def run(self, job: Any, *, key: str = "", **_: object) -> Outcome:
         self.jobs.append(job)

@@ -18,7 +18,7 @@ from engine_harness import (  # noqa: F401 (mark, engine: fixtures)
     told,
 )
 
-from triton_magics.engine import Engine
+from triton_magics.engine import Engine, Outcome
 from triton_magics.engine.protocol import Progress
 from triton_magics.errors import WorkerError
 
@@ -269,6 +269,59 @@ def test_an_interrupt_while_a_worker_warms_up_leaves_it_to_warm_up() -> None:
     outcome = engine.run(order("answers"), on_progress=interrupter.note)
     assert interrupter.since_s() < 1
     assert outcome.status == "interrupted"
+    engine.close()
+
+
+def test_a_job_is_cancelled_from_another_thread(engine: Engine) -> None:
+    reached, said = threading.Event(), []
+    canceller = threading.Thread(target=lambda: (reached.wait(10), said.append(engine.cancel())))
+    canceller.start()
+
+    def listen(progress: Progress) -> None:
+        if progress.stage == "timing 2x3 float32":
+            reached.set()
+
+    outcome = engine.run(order("reports_then_hangs"), on_progress=listen, timeout_s=20)
+    canceller.join()
+    assert said == ["describe reports_then_hangs"]
+    assert (outcome.status, len(outcome.cases), len(outcome.timings)) == ("interrupted", 1, 1)
+    assert outcome.wall_s < 10
+    assert works(engine)
+
+
+def test_a_job_that_runs_in_another_thread_is_cancelled_by_this_one(engine: Engine) -> None:
+    ended: list[Outcome] = []
+    hanging = threading.Event()
+    job = threading.Thread(
+        target=lambda: ended.append(engine.run(order("hangs"), on_progress=lambda _: hanging.set()))
+    )
+    job.start()
+    assert hanging.wait(10)
+    assert engine.cancel() == "describe hangs"
+    job.join()
+    assert [outcome.status for outcome in ended] == ["interrupted"]
+
+
+def test_a_listener_may_cancel_the_job_that_it_listens_to(engine: Engine) -> None:
+    def listen(progress: Progress) -> None:
+        if progress.stage == "hanging":
+            engine.cancel()
+
+    outcome = engine.run(order("hangs"), on_progress=listen, timeout_s=20)
+    assert (outcome.status, outcome.detail) == ("interrupted", "interrupted while hanging")
+
+
+def test_to_cancel_where_nothing_runs_hurts_no_later_job(engine: Engine) -> None:
+    assert engine.cancel() is None
+    assert works(engine)
+    assert engine.cancel() is None
+    assert works(engine)
+
+
+def test_cancelled_before_its_worker_is_ready_a_job_never_begins() -> None:
+    engine = scripted("never_ready.py")
+    outcome = engine.run(order("answers"), on_progress=lambda _: engine.cancel())
+    assert (outcome.status, outcome.detail) == ("interrupted", "interrupted before it began")
     engine.close()
 
 

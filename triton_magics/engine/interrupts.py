@@ -1,4 +1,4 @@
-"""Ctrl-C as something to look at, rather than an exception between any two lines."""
+"""Ctrl-C, and what asks for the same, as something to look at rather than an exception."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ class Interrupts:
             self._replaced = True
         return self
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
+    def ask(self) -> None:
+        """The same as a SIGINT, from any thread, while entered."""
         if not self.seen:
             self.seen = True
             os.write(self._write_fd, b"!")
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.ask()
 
     def __exit__(
         self,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -88,6 +88,8 @@ class Engine:
         self._lock = threading.Lock()
         self._runner: int | None = None
         self._busy: str | None = None
+        self._asking = threading.Lock()
+        self._interrupts: Interrupts | None = None  # of the job that runs
         self._environment: Environment | None = None
         self._detected: DeviceKind | None = None
 
@@ -174,6 +176,30 @@ class Engine:
             finally:
                 self._lock.release()
 
+    def cancel(self) -> str | None:
+        """Interrupts the job that runs, from any thread, as Ctrl-C does; does not wait for its end.
+
+        Returns:
+            What is interrupted, `validate softmax v2`; None where nothing runs.
+        """
+        with self._asking:
+            if self._interrupts is None:
+                return None
+            self._interrupts.ask()
+            return self._busy
+
+    @contextmanager
+    def _interruptible(self, job: AnyJob) -> Iterator[Interrupts]:
+        """The time of a job: what runs can be seen and cancelled."""
+        with Interrupts() as interrupts:
+            with self._asking:
+                self._busy, self._interrupts = label(job), interrupts
+            try:
+                yield interrupts
+            finally:
+                with self._asking:
+                    self._busy = self._interrupts = None
+
     # ------------------------------------------------------------------------------- run
 
     def run(
@@ -205,9 +231,9 @@ class Engine:
         if self._real and (missing := self.missing):
             raise Unavailable(missing)
         limits = Limits.of(self._settings, timeout_s)
-        with self._lock, Interrupts() as interrupts:
+        with self._lock, self._interruptible(job) as interrupts:
             call = _Call(job, self._mode(job), key, interrupts, on_progress)
-            self._busy, self._runner = label(job), threading.get_ident()
+            self._runner = threading.get_ident()
             try:
                 worker = self._worker(call)
                 if worker is None:
@@ -217,7 +243,7 @@ class Engine:
             except KeyboardInterrupt:
                 return Outcome(status="interrupted", detail="interrupted before it began")
             finally:
-                self._busy = self._runner = None
+                self._runner = None
                 self._crew.prune({self.device_kind, "compiler"})
 
     def _mode(self, job: AnyJob) -> Mode:

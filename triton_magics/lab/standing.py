@@ -39,6 +39,14 @@ class Standing(Part):
         """What there is to run kernels with."""
         return self._desk.engine.state()
 
+    def cancel(self) -> str | None:
+        """Interrupts the job that runs, whoever started it here; safe in any thread.
+
+        Returns:
+            What is interrupted, `validate softmax v2_tiling`; None where nothing runs.
+        """
+        return self._desk.engine.cancel()
+
     def doctor(self, *, repair: bool = False) -> Diagnosis:
         """What kernels need of this machine and this folder: what is wrong, and how to mend it.
 
