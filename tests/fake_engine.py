@@ -31,6 +31,7 @@ from triton_magics.model import (
     Timing,
     Tolerance,
     Validation,
+    shape_of,
 )
 
 SHAPES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
@@ -147,7 +148,7 @@ class FakeEngine:
         providers = ("torch", *versions) if on_gpu else versions
         timings = tuple(
             Timing(
-                provider=p, size=s, shape=SHAPES[s], clock=self.device_kind,
+                provider=p, size=s, shape=shape_of(s) or SHAPES[s], clock=self.device_kind,
                 samples_us=(self._us(p, s),) * job.runs,
             )
             for p in providers
@@ -162,9 +163,9 @@ class FakeEngine:
 
     def _us(self, provider: str, size: str) -> float:
         if provider == "torch":
-            return TORCH_US[size]
+            return TORCH_US.get(size, 900.0)
         known = self.times_us.get(provider.split("_", maxsplit=1)[0], (1.0, 4.0, 40.0))
-        return dict(zip(SHAPES, known, strict=True))[size]
+        return dict(zip(SHAPES, known, strict=True)).get(size, 800.0)
 
     def _compilation(self, job: CompileJob) -> Compilation:
         return Compilation(**self._named(job), status=Status.PASSED, target=f"sm_{job.target}")

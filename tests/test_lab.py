@@ -432,6 +432,24 @@ def test_shapes_of_ones_own_are_kept_per_op_join_the_plan_and_can_be_removed(
         assert again.op("softmax").own_shapes == ((3, 5),)
 
 
+def test_shapes_of_ones_own_are_timed_beside_the_three_sizes_and_the_final_stays(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    final_us = lab.bench("softmax").final_us("v1")
+    lab.op("softmax", shapes=((8192, 151936),))
+    made = lab.bench("softmax")
+    assert made.sizes == ("small", "medium", "large", "8192x151936")
+    own = made.timing("v1", "8192x151936")
+    assert own is not None
+    assert (own.shape, own.mean_us) == ((8192, 151936), 800.0)
+    assert made.final_us("v1") == final_us
+    assert lab.bench("softmax", sizes=("7x13", "small")).sizes == ("small", "7x13")
+    with pytest.raises(UnknownName, match="unknown size '7x0'"):
+        lab.bench("softmax", sizes=("7x0",))
+
+
 # --------------------------------------------------------------------- the line, by a replay
 
 

@@ -77,6 +77,21 @@ def test_the_benchmark_table_has_the_form_of_the_log() -> None:
     assert "| torch | 2.2 us | 6.1 us | 55.1 us | 21.1 us | 1.00x |" in text
 
 
+def test_a_shape_of_ones_own_is_a_column_of_the_log_and_is_timed_again_with_it() -> None:
+    given = rv.log_input(2)
+    versions = tuple(
+        dataclasses.replace(v, benchmark=rv.with_own_shape(v.benchmark))  # type: ignore[arg-type]
+        for v in given.versions
+    )
+    given = dataclasses.replace(given, versions=versions)
+    text = markdown_log(given)
+    assert "| Kernel | Small | Medium | Large | 8192x151936 | Final | Speedup |" in text
+    assert "| v2_tiling | 1.9 us | 3.9 us | 33.1 us | 600 us | 13.0 us | 1.63x |" in text
+    assert 'sizes = "small,medium,large,8192x151936"' in "".join(
+        map(source_of, cells_of(given).values())
+    )
+
+
 def test_a_failed_attempt_is_told_with_its_reason_and_its_code() -> None:
     text = markdown_log(rv.log_input(1))
     assert "Attempt 1 was replaced. ✗ WRONG" in text

@@ -42,6 +42,7 @@ BENCHMARKS = {
     "only small": rv.benchmark(2, sizes=("small",), badges=("quick", "loosened tolerance")),
     "interpreter": rv.interpreter_benchmark(3),
     "wide range": wide_range(),
+    "a shape of one's own": rv.with_own_shape(rv.benchmark(2)),
     "no intervals": rv.benchmark(2, comparisons=()),
 }
 

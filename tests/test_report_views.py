@@ -9,6 +9,7 @@ import report_values as rv
 
 from triton_magics.model import CaseResult, CaseStatus, NotTimed, Status, Validations, Value
 from triton_magics.report import bundle, failure_lines, finding, headline, to_text, view
+from triton_magics.report.views.benchmark import times_table
 
 VALUES = rv.every_value()
 NAN = float("nan")
@@ -454,3 +455,25 @@ def test_views_import_neither_matplotlib_nor_nbformat() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_shape_of_ones_own_is_a_column_that_no_final_counts_in() -> None:
+    three = rv.benchmark(2)
+    made = rv.with_own_shape(three)
+    assert made.final_us("torch") == three.final_us("torch")
+    assert made.speedup("v2") == three.speedup("v2")
+    assert made.geomean_speedup("v2") == three.geomean_speedup("v2")
+    table = times_table(made)
+    assert table.header[3:6] == ("large 4096x4096", "8192x151936", "final")
+    assert table.rows[0][4] == "1.80 ms"
+    assert table.rows[1][4] == "900 us (2.0x)"
+    assert "shapes of your own left out" in str(table.caption)
+
+
+def test_what_a_shape_of_ones_own_shows_does_not_make_the_verdict() -> None:
+    made = rv.with_own_shape(rv.benchmark(1))
+    slower = tuple(
+        c.model_copy(update={"verdict": "faster" if c.size == "8192x151936" else "same"})
+        for c in made.comparisons
+    )
+    assert headline(made.model_copy(update={"comparisons": slower})).startswith("SAME")

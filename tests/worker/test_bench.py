@@ -281,6 +281,32 @@ def test_a_size_whose_inputs_do_not_fit_is_missing_for_all() -> None:
     assert {t.size for t in made["timings"]} == {"small"}
 
 
+def test_a_shape_of_ones_own_that_does_not_fit_is_missing_and_the_sizes_stand() -> None:
+    one = session(provider(right), sizes=("small", "300x300", "8192x151936"))
+    make = one.op.make_inputs
+
+    def fits(shape: tuple[int, ...], *rest: object) -> tuple[torch.Tensor, ...]:
+        if torch.Size(shape).numel() > 2**24:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return make(shape, *rest)
+
+    made = bench.all_sizes(replace(one, op=replace(one.op, make_inputs=fits)))
+    assert {(t.size, t.shape) for t in made["timings"]} == {
+        ("small", (256, 256)), ("300x300", (300, 300)),
+    }  # fmt: skip
+    (gap,) = made["not_timed"]
+    assert (gap.size, gap.provider) == ("8192x151936", None)
+    assert gap.reason == "does not fit the GPU's free memory"
+
+
+def test_the_interpreter_times_a_shape_of_ones_own_unless_it_is_too_large() -> None:
+    made = benched(sizes=("small", "5x13", "8192x151936"), runs=1)
+    assert [t.shape for t in made.timings] == [(256, 256), (5, 13)]
+    (gap,) = made.not_timed
+    assert (gap.size, gap.provider) == ("8192x151936", "v1_baseline")
+    assert "too large for the interpreter" in gap.reason
+
+
 def test_after_a_cuda_error_what_was_timed_is_kept() -> None:
     def breaks(x: torch.Tensor) -> torch.Tensor:
         if x.numel() > 256 * 256:

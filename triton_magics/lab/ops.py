@@ -31,7 +31,7 @@ class Ops(Part):
 
         Args:
             op: its name or alias.
-            shapes: shapes of your own to keep for it: they join every plan.
+            shapes: shapes of your own to keep for it: they join every plan and benchmark.
             no_shapes: those to keep no longer.
 
         Raises:

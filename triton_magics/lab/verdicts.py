@@ -27,6 +27,7 @@ from triton_magics.model import (
     RunResult,
     Validation,
     Validations,
+    shape_of,
     shape_text,
 )
 
@@ -192,7 +193,7 @@ class Verdicts(Part):
         self,
         op: str,
         *versions: str,
-        sizes: Sequence[str] = SIZES,
+        sizes: Sequence[str] | None = None,
         runs: int = 10,
         dtype: str = "float32",
         against: Sequence[str] = (),
@@ -206,7 +207,8 @@ class Verdicts(Part):
         Args:
             op: its name or alias.
             versions: none or `all`: every version that passed its validation.
-            sizes: of small, medium, large.
+            sizes: of small, medium, large, and shapes of your own (`8192x151936`), which no final
+                counts in. None: the three and the shapes that are kept for the op.
             runs: timed runs a size.
             dtype: of the inputs.
             against: `torch.compile`, a version, or `module:function`.
@@ -219,7 +221,9 @@ class Verdicts(Part):
             IllegalStep: a version has not passed a validation of this very source.
         """
         name = self._desk.canonical(op)
-        _check_sizes(sizes)
+        if sizes is None:
+            sizes = (*SIZES, *map(shape_text, self._desk.own_shapes(name)))
+        _check_sizes([s for s in sizes if shape_of(s) is None])
         if not 1 <= runs <= MAX_RUNS:
             raise BadValue(f"runs={runs}: write a number from 1 to {MAX_RUNS}")
         self._desk.gate("bench", name)
@@ -228,7 +232,7 @@ class Verdicts(Part):
         job = BenchJob(
             op=self._desk.op_ref(name),
             versions=tuple(self._desk.version_ref(s) for s in sources),
-            sizes=tuple(s for s in SIZES if s in sizes),
+            sizes=tuple(s for s in dict.fromkeys((*SIZES, *sizes)) if s in sizes),
             runs=runs,
             dtype=dtype,
             against=tuple(a for a in against if a not in own),

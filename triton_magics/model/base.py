@@ -13,6 +13,7 @@ from triton_magics.errors import BadName
 
 SIZES = ("small", "medium", "large")
 SLUGS = {1: "baseline", 2: "tiling", 3: "coalesced", 4: "optimized"}
+_SHAPE = re.compile(r"[0-9]+(?:x[0-9]+)*")
 _OP_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VERSION_NAME = re.compile(r"v([1-9][0-9]{0,3})(?:_([a-z0-9][a-z0-9_]{0,63}))?")
 
@@ -121,3 +122,10 @@ def short(version: str) -> str:
 def shape_text(shape: Sequence[int]) -> str:
     """`257x1023`; a scalar's shape is `()`."""
     return "x".join(str(n) for n in shape) or "()"
+
+
+def shape_of(text: str) -> tuple[int, ...] | None:
+    """(257, 1023) of `257x1023`; None where it is no shape."""
+    if not _SHAPE.fullmatch(text) or 0 in (shape := tuple(int(n) for n in text.split("x"))):
+        return None
+    return shape

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from triton_magics.model import Benchmark, Mismatch, shape_text
+from triton_magics.model import SIZES, Benchmark, Mismatch, shape_text
 from triton_magics.report.numbers import short_ratio, time_text
 from triton_magics.report.views.benchmark import finding, void
 from triton_magics.report.views.words import badge_text
@@ -86,7 +86,8 @@ def speedup_plot(value: Benchmark) -> Figure | None:
 
 def _panel(value: Benchmark, size: str, compared: bool) -> _Panel:
     shapes = [t.shape for t in value.timings if t.size == size]
-    title = f"{size}\n{shape_text(shapes[0])}" if shapes else f"{size}\n"
+    name = size if size in SIZES else "your own"
+    title = f"{name}\n{shape_text(shapes[0]) if shapes else size if size not in SIZES else ''}"
     found = [_mark(value, row, size, compared) for row in range(len(value.versions))]
     marks = tuple(mark for mark in found if mark)
     return _Panel(title, marks, tuple(row for row, mark in enumerate(found) if not mark))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from triton_magics.errors import UserError, did_you_mean
-
-_SHAPE = re.compile(r"\d+(?:x\d+)*")
+from triton_magics.model import shape_of
 
 
 class BadLine(UserError):
@@ -70,7 +69,7 @@ def shape(text: str) -> tuple[int, ...]:
     Raises:
         ArgumentTypeError: not of that form, or a dimension of 0.
     """
-    if not _SHAPE.fullmatch(text) or 0 in (dims := tuple(int(n) for n in text.split("x"))):
+    if (dims := shape_of(text)) is None:
         raise ArgumentTypeError(f"{text!r} is no shape: write 257x1023")
     return dims
 

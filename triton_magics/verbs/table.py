@@ -91,7 +91,7 @@ DTYPE = argument(
     OP,
     argument(
         "--shape", type=shape, action="append", default=[], metavar="NxM",
-        help="keep a shape of your own for it, 8192x151936; may be repeated",
+        help="keep a shape of your own, 8192x151936, for its plans and benchmarks; may be repeated",
     ),
     argument(
         "--no-shape", type=shape, action="append", default=[], metavar="NxM",
@@ -211,8 +211,9 @@ def validate(lab: Lab, a: Namespace) -> Value:
         help="which; by default every one that passed",
     ),
     argument(
-        "--sizes", names="size", type=listed, default=("small", "medium", "large"),
-        metavar="SIZES", help="some of small,medium,large",
+        "--sizes", names="size", type=listed, metavar="SIZES",
+        help="of small,medium,large and shapes such as 8192x151936; by default the three and the "
+        "shapes that you keep for the op",
     ),
     argument("--runs", type=int, default=10, metavar="N", help="timed runs at each size: 10"),
     DTYPE,

@@ -11,12 +11,13 @@ from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob
 from triton_magics.model import Benchmark, NotTimed, Status, Timing, shape_text
 from triton_magics.worker import oracle
-from triton_magics.worker.cases import make_pristine
+from triton_magics.worker.cases import OWN, make_pristine
 from triton_magics.worker.launches import watching
 from triton_magics.worker.load import Loaded, UserFault, explain
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
+from triton_magics.worker.skips import never_here
 from triton_magics.worker.slots import case_of
 
 CAUTION = 1.5
@@ -72,6 +73,8 @@ def _one(
 ) -> Timing | NotTimed | str:
     """A version at a size: its timing, why there is none, or what was wrong with its output."""
     case = case_of(op, size, job.dtype, job.seed)
+    if case.size == OWN and (never := never_here(case, this_device(), job.dtype)):
+        return NotTimed(size=size, provider=version.name, reason=never)
     given = make_pristine(op, case, this_device())
     try:
         programs = _programs(version, given)

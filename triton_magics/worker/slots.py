@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from triton_magics import ops
-from triton_magics.model import Case
+from triton_magics.model import Case, shape_of
 from triton_magics.worker import oracle
-from triton_magics.worker.cases import make_pristine
+from triton_magics.worker.cases import OWN, make_pristine
 from triton_magics.worker.load import UserFault
 
 MAX_SHARE = 0.3
@@ -17,13 +17,15 @@ MIN_SLOTS = 2
 
 
 def case_of(op: ops.Op, size: str, dtype: str, seed: int) -> Case:
-    """The case of a named size.
+    """The case of a named size, or of a shape of the user's own (`8192x151936`).
 
     Raises:
         UserFault: the op changes its inputs, so that a run could not be repeated.
     """
     if op.mutates:
         raise UserFault(f"{op.name} changes its inputs (MUTATES); timing such ops: not yet")
+    if own := shape_of(size):
+        return Case(shape=own, dtype=dtype, size=OWN, seed=seed)
     return Case(shape=op.sizes[size], dtype=dtype, size=size, seed=seed)
 
 

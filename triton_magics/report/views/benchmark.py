@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triton_magics.model import Benchmark, Status, Timing, shape_text, short
+from triton_magics.model import SIZES, Benchmark, Status, Timing, shape_text, short
 from triton_magics.report.blocks import Details, Document, Line, LineStatus, Table
 from triton_magics.report.numbers import MISSING, duration_text, ratio_text, short_ratio, time_text
 from triton_magics.report.views.faults import (
@@ -83,7 +83,7 @@ def _standing(value: Benchmark) -> tuple[LineStatus, str]:
     best = value.fastest
     if best is None or "torch" not in value.providers:
         return "good", "TIMED"
-    verdicts = {c.verdict for s in value.sizes if (c := value.comparison(best, s))}
+    verdicts = {c.verdict for s in SIZES if (c := value.comparison(best, s))}
     speedup = value.speedup(best) or 1.0
     if "faster" in verdicts and speedup > 1:
         return "good", "FASTER"
@@ -169,7 +169,10 @@ def table_caption(value: Benchmark) -> str:
     how = "interpreter times" if value.clock == "interpreter" else _conditions(value)
     badges = badge_text(value.badges)
     runs = _runs_text(value)
-    return f"{value.op}, {how}: mean of {runs} per size; final = mean of the three means{badges}"
+    own = ", shapes of your own left out" if any(s not in SIZES for s in value.sizes) else ""
+    return (
+        f"{value.op}, {how}: mean of {runs} per size; final = mean of the three means{own}{badges}"
+    )
 
 
 def _runs_text(value: Benchmark) -> str:
@@ -182,7 +185,7 @@ def _runs_text(value: Benchmark) -> str:
 
 def _size_header(value: Benchmark, size: str) -> str:
     shapes = [t.shape for t in value.timings if t.size == size]
-    return f"{size} {shape_text(shapes[0])}" if shapes else size
+    return f"{size} {shape_text(shapes[0])}" if shapes and size in SIZES else size
 
 
 def _row(value: Benchmark, provider: str, compared: bool) -> tuple[str, ...]:

@@ -199,7 +199,7 @@ def _own_shapes(value: OpPage) -> Document:
         return ()
     shapes = ", ".join(map(shape_text, value.own_shapes))
     gone = f"`%triton_op {value.facts.name} --no-shape {shape_text(value.own_shapes[0])}`"
-    return (Line(f"your own shapes, in every plan: {shapes} · {gone} removes one"),)
+    return (Line(f"your own shapes, in every plan and benchmark: {shapes} · {gone} removes one"),)
 
 
 def _page_details(value: OpPage) -> Document:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 
 from triton_magics import roofline
-from triton_magics.model import Benchmark, Comparison, NotTimed, Timing, short
+from triton_magics.model import SIZES, Benchmark, Comparison, NotTimed, Timing, short
 from triton_magics.report.blocks import Document, Line, Table
 from triton_magics.report.numbers import (
     MISSING,
@@ -68,7 +68,7 @@ def notes(value: Benchmark) -> Document:
     if value.clock == "gpu" and value.timings:
         lines += [
             *_floor_line(value),
-            *_rate_line(value),
+            *_rate_lines(value),
             *_neighbour_lines(value),
             *_quality_line(value),
             *(Line(said, "info") for said in value.conditions),
@@ -99,8 +99,15 @@ def _launch_bound(value: Benchmark, size: str) -> bool:
     return bool(means) and roofline.launch_bound(min(means), value.floor_us)
 
 
-def _rate_line(value: Benchmark) -> Iterator[Line]:
-    timed = [t for v in value.versions for s in value.sizes[-1:] if (t := value.timing(v, s))]
+def _rate_lines(value: Benchmark) -> Iterator[Line]:
+    """Of the largest size, and of each shape of the user's own."""
+    own = [s for s in value.sizes if s not in SIZES]
+    for size in (*[s for s in value.sizes if s in SIZES][-1:], *own):
+        yield from _rate_line(value, size)
+
+
+def _rate_line(value: Benchmark, size: str) -> Iterator[Line]:
+    timed = [t for v in value.versions if (t := value.timing(v, size))]
     best = min(timed, key=lambda t: t.mean_us, default=None)
     if best is None or _launch_bound(value, best.size):
         return
