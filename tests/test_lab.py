@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -331,6 +332,66 @@ def test_runs_out_of_range_are_refused(lab: Lab, arguments: dict[str, int], word
     lab.validate("softmax", "v1")
     with pytest.raises(BadValue, match=words):
         lab.bench("softmax", "v1", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"against": ("torch.compil",)}, BadValue, "Did you mean 'torch.compile'"),
+        ({"against": ("torch",)}, BadValue, "torch is timed beside every version"),
+        ({"against": ("v9",)}, UnknownVersion, "v9"),
+        ({"against": ("module:",)}, BadValue, "module:function"),
+        ({"sizes": ("huge",)}, UnknownName, "unknown size 'huge'"),
+        ({"sizes": ()}, BadValue, "no size: name some of small,medium,large"),
+        ({"dtype": "float23"}, UnknownName, "Did you mean 'float32'"),
+        ({"budget": -1.0}, BadValue, "budget=-1: write seconds"),
+    ],
+)
+def test_what_can_not_be_timed_is_refused_and_nothing_runs(
+    lab: Lab, engine: FakeEngine, arguments: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    jobs = len(engine.jobs)
+    with pytest.raises(error, match=words):
+        lab.bench("softmax", **arguments)
+    assert len(engine.jobs) == jobs
+
+
+def test_against_a_version_times_every_version_and_compares_all_with_it(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    for version in ("v1", "v2", "v3"):
+        write(lab, version)
+        lab.validate("softmax", version)
+    lab.bench("softmax", against=("v1", "torch.compile", "package.module:function"))
+    job = engine.jobs[-1]
+    assert [v.version for v in job.versions] == ["v1_baseline", "v2_tiling", "v3_coalesced"]
+    assert job.against == ("torch.compile", "package.module:function")
+    assert job.rivals == ("v1_baseline", "torch.compile", "package.module:function")
+    lab.bench("softmax", "v3", against=("v1",))
+    assert [v.version for v in engine.jobs[-1].versions] == ["v1_baseline", "v3_coalesced"]
+
+
+def test_a_rival_that_has_not_passed_is_not_timed(lab: Lab) -> None:
+    write(lab, "v1")
+    write(lab, "v2")
+    lab.validate("softmax", "v2")
+    with pytest.raises(IllegalStep, match="v1 has not passed"):
+        lab.bench("softmax", against=("v1",))
+    assert lab.bench("softmax").versions == ("v2_tiling",)
+
+
+def test_a_benchmark_that_was_lost_names_its_shapes_and_rivals(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lost_job = Outcome(status="timeout", environment=environment("gpu"), detail="no answer")
+    engine.answer = lambda job: lost_job
+    made = lab.bench("softmax", sizes=("8192x100", "7x13"), against=("m:f",))
+    assert engine.jobs[-1].sizes == made.sizes == ("8192x100", "7x13")
+    assert made.against == ("m:f",)
 
 
 def test_a_tolerance_that_is_none_is_refused(lab: Lab) -> None:

@@ -477,3 +477,32 @@ def test_what_a_shape_of_ones_own_shows_does_not_make_the_verdict() -> None:
         for c in made.comparisons
     )
     assert headline(made.model_copy(update={"comparisons": slower})).startswith("SAME")
+
+
+def test_whom_the_versions_are_compared_with_has_a_line_each_and_precision_is_shown() -> None:
+    value = rv.benchmark(3)
+    times = {(t.provider, t.size): t for t in value.timings}
+    rival = {s: rv.timing("torch.compile", s, 4.0) for s in value.sizes}
+    pairs = [rv.comparison(times[v, s], rival[s]) for v in value.versions for s in value.sizes]
+    against_v1 = [
+        rv.comparison(times[v, s], times["v1_baseline", s])
+        for v in value.versions[1:]
+        for s in value.sizes
+    ]
+    told = to_text(
+        view(
+            value.model_copy(
+                update={
+                    "against": ("v1_baseline", "torch.compile"),
+                    "providers": (*value.providers, "torch.compile"),
+                    "timings": (*value.timings, *rival.values()),
+                    "comparisons": (*value.comparisons, *pairs, *against_v1),
+                }
+            )
+        ),
+        width=200,
+    )
+    assert "v1 against torch.compile: faster at small (2.11x)" in told
+    assert "v3 against v1: faster at" in told
+    assert told.count("v2 against v1: ") == 1
+    assert "for all: tf32 off" in told

@@ -18,6 +18,7 @@ from triton_magics.model import Benchmark, Status, Timing
 from triton_magics.worker import bench, oracle, verdicts
 from triton_magics.worker.cases import same_bits
 from triton_magics.worker.load import Loaded, UserFault
+from triton_magics.worker.precision import Precision
 from triton_magics.worker.slots import Slots, case_of, traffic
 from triton_magics.worker.timers import Sample, Unstable
 
@@ -96,6 +97,39 @@ def test_an_unknown_rival_is_the_callers_to_mend() -> None:
         bench._providers(job(against=("no.such:thing",)), op, ())
     named = bench._providers(job(against=("math:fsum",)), op, ())
     assert [p.name for p in named] == ["torch", "math:fsum", verdicts.AGAIN]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no.such:thing", "ModuleNotFoundError: No module named 'no'"),
+        ("math:no_such", "no attribute 'no_such'"),
+        ("math:pi", "pi is no function"),
+    ],
+)
+def test_a_rival_that_can_not_be_called_is_refused_without_a_gpu_too(name: str, words: str) -> None:
+    with pytest.raises(UserFault, match=rf"--against {name}: .*{words}"):
+        benched(against=(name,))
+
+
+def test_in_the_interpreter_a_rival_is_not_timed_and_that_is_said() -> None:
+    made = benched(against=("math:fsum",), rivals=("math:fsum",), runs=1)
+    assert made.against == ("math:fsum",)
+    assert [(g.provider, g.size, g.reason) for g in made.not_timed] == [
+        ("math:fsum", "small", "only a GPU's times are compared")
+    ]
+
+
+def test_a_shape_of_ones_own_is_timed_in_place_of_a_size() -> None:
+    made = benched(sizes=("7x13",), runs=1)
+    (timing,) = made.timings
+    assert (timing.size, timing.shape) == ("7x13", (7, 13))
+    assert made.final_us("v1") is None
+
+
+def test_a_shape_that_the_op_makes_no_inputs_of_is_refused_with_its_sizes() -> None:
+    with pytest.raises(UserFault, match=r"matmul makes no inputs of shape 7x13 .* small 256x"):
+        benched(kernel="matmul_right", op="matmul", sizes=("7x13",))
 
 
 def test_slots_never_hand_out_the_same_storage_twice_in_a_row_and_always_the_rounds_contents() -> (
@@ -225,6 +259,66 @@ def provider(call: Callable[..., object], name: str = "v1_a") -> bench.Provider:
 
 def right(x: torch.Tensor) -> torch.Tensor:
     return x.sum(-1)
+
+
+def test_every_version_is_compared_with_each_rival() -> None:
+    times = {"torch": 10.0, "v1_a": 8.0, "v2_b": 5.0, "v3_c": 4.0, "m:f": 6.0}
+    net = {name: [us] * 10 for name, us in times.items()}
+    made, _ = verdicts.compared(net, None, "small", ("m:f", "v1_a"))
+    against_torch = {(n, "torch") for n in times if n != "torch"}
+    rivals = {("v1_a", "m:f"), ("v2_b", "m:f"), ("v3_c", "m:f"), ("v2_b", "v1_a"), ("v3_c", "v1_a")}
+    assert {(c.candidate, c.baseline) for c in made} == against_torch | rivals | {("v3_c", "v2_b")}
+    told = {(c.candidate, c.baseline): c.verdict for c in made}
+    assert (told["v1_a", "m:f"], told["v2_b", "m:f"]) == ("slower", "faster")
+
+
+def test_a_rival_that_computes_something_else_has_no_time_and_the_rest_stands() -> None:
+    rival = bench.Provider("m:twice", lambda x: 2 * x.sum(-1))
+    one = session(provider(right), rival, rivals=("m:twice",))
+    made = bench.all_sizes(one)
+    assert made["status"] is Status.PASSED
+    assert [t.provider for t in made["timings"]] == ["torch", "v1_a"]
+    (gap,) = made["not_timed"]
+    assert gap.provider == "m:twice"
+    assert gap.reason.startswith("it does not compute what sum is: ")
+
+
+def test_who_changes_torchs_precision_is_told_and_nobody_is_timed_under_it() -> None:
+    seen = set()
+
+    def meddles(x: torch.Tensor) -> torch.Tensor:
+        seen.add(torch.backends.cuda.matmul.fp32_precision)
+        torch.set_float32_matmul_precision("medium")
+        return right(x)
+
+    before = torch.get_float32_matmul_precision()
+    one = session(provider(meddles), raw_us=lambda: 100.0)
+    made = bench.all_sizes(one)
+    assert made["status"] is Status.PASSED
+    assert one.meddlers == {"v1_a"}
+    assert torch.get_float32_matmul_precision() == before
+    assert torch.backends.cuda.matmul.allow_tf32 is False
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        lambda: setattr(torch.backends.cuda.matmul, "allow_tf32", True),
+        lambda: setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32"),
+        lambda: setattr(torch.backends, "fp32_precision", "tf32"),
+        lambda: torch.set_float32_matmul_precision("high"),
+        lambda: setattr(
+            torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", False
+        ),
+    ],
+)
+def test_precision_is_put_back_whichever_way_it_was_changed(meddle: Callable[[], None]) -> None:
+    precision = Precision()
+    assert precision.put_back() is False
+    meddle()
+    assert precision.put_back() is True
+    assert precision.put_back() is False
+    assert torch.backends.cuda.matmul.allow_tf32 is False  # also: torch refuses no product
 
 
 def test_net_is_raw_without_what_the_timer_adds() -> None:

@@ -76,7 +76,11 @@ class ValidateJob(Value):
 
 
 class BenchJob(Value):
-    """How fast are these versions, beside torch?"""
+    """How fast are these versions, beside torch?
+
+    `sizes` may hold shapes as text (`257x1023`). `against` are providers beside the versions;
+    `rivals`, those and versions, are whom every version is compared with.
+    """
 
     kind: Literal["bench"] = "bench"
     op: OpRef
@@ -85,6 +89,7 @@ class BenchJob(Value):
     runs: int
     dtype: str
     against: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
     cold: bool = True
     seed: int
     budget_s: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from triton_magics.engine.protocol import (
     VersionRef,
 )
 from triton_magics.errors import (
+    BadValue,
     IllegalStep,
     Unavailable,
     UnknownName,
@@ -43,6 +45,7 @@ from triton_magics.model import (
     Validation,
     Verb,
     VersionState,
+    is_version,
     shape_text,
     short,
 )
@@ -53,6 +56,7 @@ _KILLED = (Status.INTERRUPTED, Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEM
 
 
 REPLAY_S = 30.0
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.\w+)*:[A-Za-z_]\w*(\.\w+)*")  # package.module:function
 
 
 class Desk:
@@ -198,10 +202,6 @@ class Desk:
             self.changed(name)
             return edited
         return self.workspace.source(name, version)
-
-    def known(self, op: str, version: str) -> bool:
-        """Whether an op has that version."""
-        return any(version in (v.version, short(v.version)) for v in self.workspace.versions(op))
 
     def op_ref(self, op: str) -> OpRef:
         """The op as a worker loads it."""
@@ -349,8 +349,39 @@ class Desk:
         cases = tuple(told if c is first else c for c in made.cases)
         return made.model_copy(update={"cases": cases, "error": found.error})
 
-    def to_be_timed(self, op: str, versions: Sequence[str], dtype: str) -> tuple[KernelSource, ...]:
+    def rivals(self, op: str, against: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Whom `--against` names: versions of the op by their whole names, and others.
+
+        Raises:
+            UnknownVersion: a version that was not written.
+            BadValue: neither a version nor `torch.compile` nor `module:function`.
+        """
+        versions, others = [], []
+        for name in dict.fromkeys(against):
+            if is_version(name):
+                versions.append(self.source(op, name).version)
+            elif name == "torch.compile" or _FUNCTION.fullmatch(name):
+                others.append(name)
+            elif name == "torch":
+                raise BadValue("--against torch: torch is timed beside every version as it is")
+            else:
+                known = ("torch.compile", *(short(v.version) for v in self.workspace.versions(op)))
+                raise BadValue(
+                    f"--against {name}: write torch.compile, a version (v1), or module:function "
+                    f"that can be imported from here.{did_you_mean(name, known)}"
+                )
+        return tuple(versions), tuple(others)
+
+    def to_be_timed(
+        self, op: str, versions: Sequence[str], dtype: str, *, rivals: Sequence[str] = ()
+    ) -> tuple[KernelSource, ...]:
         """The sources to time, each with a passed validation; oldest version first.
+
+        Args:
+            op: its canonical name.
+            versions: which; none or `all`: every one that passed.
+            dtype: that they must have passed in.
+            rivals: versions that are timed too.
 
         Raises:
             IllegalStep: one has none.
@@ -360,14 +391,16 @@ class Desk:
         every = [v.version for v in self.workspace.versions(op)]
         if not every:
             raise UnknownVersion(nothing_written(op))
-        sources = {s.version: s for s in (self.source(op, v) for v in named or every)}
+        asked = [self.source(op, v) for v in (*named, *rivals)]
+        others = [] if named else [self.source(op, v) for v in every]
+        sources = {s.version: s for s in (*asked, *others)}
         kind = self.engine.device_kind
         passed = [
             s for s in sources.values()
             if self.workspace.passed_validation(op, s.sha256, dtype, kind)
         ]  # fmt: skip
-        missing = [s for s in sources.values() if s not in passed]
-        if missing and (named or not passed):
+        missing = [s for s in (asked if passed else sources.values()) if s not in passed]
+        if missing:
             first = short(missing[0].version)
             where = "in the interpreter" if kind == "interpreter" else "on this GPU"
             raise IllegalStep(

@@ -124,6 +124,7 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         sizes=job.sizes,
         runs=job.runs,
         dtype=job.dtype,
+        against=job.rivals,
         cold=job.cold,
         clock=kind,
         timings=tuple(

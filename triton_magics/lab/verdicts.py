@@ -33,6 +33,7 @@ from triton_magics.model import (
 
 Shape = tuple[int, ...]
 MAX_RUNS = 1000
+MAX_BUDGET_S = 3600.0
 
 
 class Verdicts(Part):
@@ -211,14 +212,16 @@ class Verdicts(Part):
                 counts in. None: the three and the shapes that are kept for the op.
             runs: timed runs a size.
             dtype: of the inputs.
-            against: `torch.compile`, a version, or `module:function`.
+            against: whom every version is compared with beside torch: `torch.compile`, a version,
+                or `module:function`.
             hot: leave the inputs in the L2 cache.
-            budget: seconds.
+            budget: seconds for rounds that settle a verdict.
             seed: of inputs and order.
             timeout: seconds that it may take in all.
 
         Raises:
             IllegalStep: a version has not passed a validation of this very source.
+            BadValue, UnknownName, UnknownVersion: a value out of its range, or an unknown one.
         """
         name = self._desk.canonical(op)
         if sizes is None:
@@ -226,16 +229,21 @@ class Verdicts(Part):
         _check_sizes([s for s in sizes if shape_of(s) is None])
         if not 1 <= runs <= MAX_RUNS:
             raise BadValue(f"runs={runs}: write a number from 1 to {MAX_RUNS}")
+        if not sizes:
+            raise BadValue(f"no size: name some of {','.join(SIZES)}, or a shape")
+        if budget is not None and not 0 <= budget <= MAX_BUDGET_S:
+            raise BadValue(f"budget={budget:g}: write seconds, from 0 to {MAX_BUDGET_S:g}")
         self._desk.gate("bench", name)
-        own = [a for a in against if self._desk.known(name, a)]
-        sources = self._desk.to_be_timed(name, (*versions, *own), dtype)
+        own, others = self._desk.rivals(name, against)
+        sources = self._desk.to_be_timed(name, versions, dtype, rivals=own)
         job = BenchJob(
             op=self._desk.op_ref(name),
             versions=tuple(self._desk.version_ref(s) for s in sources),
             sizes=tuple(s for s in dict.fromkeys((*SIZES, *sizes)) if s in sizes),
             runs=runs,
             dtype=dtype,
-            against=tuple(a for a in against if a not in own),
+            against=others,
+            rivals=(*own, *others),
             cold=not hot,
             seed=secrets.randbits(24) if seed is None else seed,
             budget_s=self.settings.bench_budget_s if budget is None else budget,

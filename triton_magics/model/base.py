@@ -107,6 +107,11 @@ def parse_version(name: str) -> tuple[int, str | None]:
     return int(match[1]), match[2]
 
 
+def is_version(name: str) -> bool:
+    """Whether a name has the form of a version's: `v2`, `v2_online`."""
+    return _VERSION_NAME.fullmatch(name) is not None
+
+
 def version_name(number: int, slug: str | None = None) -> str:
     """The whole name of a version: `v2_tiling`, `v5`."""
     slug = slug or SLUGS.get(number)

@@ -110,7 +110,9 @@ class NotTimed(Value):
 class Benchmark(Value):
     """How fast: every provider at every size, in one session, in random order.
 
-    `timer_us` is what the timer adds to a call, and is taken off every net time.
+    `timer_us` is what the timer adds to a call, and is taken off every net time. `against` are the
+    providers, torch apart, that every version is compared with. `sizes` are names of the op's
+    sizes, or shapes of the caller's own as text: `8192x151936`.
     """
 
     kind: Literal["benchmark"] = "benchmark"
@@ -122,6 +124,7 @@ class Benchmark(Value):
     sizes: tuple[str, ...]
     runs: int
     dtype: str
+    against: tuple[str, ...] = ()
     clock: Clock | None = None
     cold: bool = True
     timings: tuple[Timing, ...] = ()

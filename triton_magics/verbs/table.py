@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from triton_magics.errors import BadName
+from triton_magics.model import shape_text
 from triton_magics.verbs.arguments import Argument, argument, listed, shape
 
 if TYPE_CHECKING:
@@ -215,11 +216,15 @@ def validate(lab: Lab, a: Namespace) -> Value:
         help="of small,medium,large and shapes such as 8192x151936; by default the three and the "
         "shapes that you keep for the op",
     ),
+    argument(
+        "--shape", type=shape, action="append", default=[], metavar="NxM",
+        help="only this one, in place of the sizes: 8192x151936; may be repeated",
+    ),
     argument("--runs", type=int, default=10, metavar="N", help="timed runs at each size: 10"),
     DTYPE,
     argument(
         "--against", names="against version", action="append", default=[], metavar="WHOM",
-        help="torch.compile, a version or module:function; may be repeated",
+        help="compare with torch.compile, a version or module:function too; may be repeated",
     ),
     argument("--hot", action="store_true", help="leave the inputs in the L2 cache"),
     argument("--budget", type=float, metavar="S", help="seconds for rounds that settle a verdict"),
@@ -231,8 +236,9 @@ def validate(lab: Lab, a: Namespace) -> Value:
 def bench(lab: Lab, a: Namespace) -> Value:
     """How fast? Every version and torch, in random order: means, final, speedup, verdicts."""
     return lab.bench(
-        a.op, *a.versions, sizes=a.sizes, runs=a.runs, dtype=a.dtype, against=tuple(a.against),
-        hot=a.hot, budget=a.budget, seed=a.seed, timeout=a.timeout,
+        a.op, *a.versions, sizes=(*(a.sizes or ()), *map(shape_text, a.shape)) or a.sizes,
+        runs=a.runs, dtype=a.dtype,
+        against=tuple(a.against), hot=a.hot, budget=a.budget, seed=a.seed, timeout=a.timeout,
     )  # fmt: skip
 
 

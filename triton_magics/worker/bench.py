@@ -7,13 +7,14 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import torch
 
 from triton_magics import ops, stats
 from triton_magics.engine.protocol import Answer, BenchJob
-from triton_magics.model import Benchmark, Discard, NotTimed, Status, Timing
+from triton_magics.model import Benchmark, Discard, NotTimed, Status, Timing, shape_text
 from triton_magics.worker import conditions, interpreted, oracle
 from triton_magics.worker.ceilings import Ceilings, Floors, ceilings
 from triton_magics.worker.load import (
@@ -26,6 +27,7 @@ from triton_magics.worker.load import (
     load_version,
 )
 from triton_magics.worker.lock import gpu_lock
+from triton_magics.worker.precision import Precision
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
@@ -39,6 +41,8 @@ EXTRA_ROUNDS = 15
 MAX_ROUNDS = 100
 RUN_US = 60.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
 MAX_CALLS = 15
+META = torch.device("meta")
+MEDDLED = "{} changes torch's precision settings; they were put back"
 RAW = "raw times: CUPTI could not tell what the timer adds"
 
 
@@ -53,6 +57,10 @@ class Provider:
 
 class WrongOutput(Exception):
     """A timed call gave a wrong answer; the benchmark is void."""
+
+
+class UnequalRival(Exception):
+    """A provider of `--against` gave another answer than the op's; the message says how far off."""
 
 
 class GpuLost(Exception):
@@ -89,6 +97,13 @@ class Session:
     correction_us: float
     tick_us: float | None
     deadline: float
+    precision: Precision = field(default_factory=Precision)
+    meddlers: set[str] = field(default_factory=set)
+
+    def put_back(self, provider: Provider) -> None:
+        """The precision settings as they were, whoever changed them; and who did is remembered."""
+        if self.precision.put_back():
+            self.meddlers.add(provider.name)
 
     def net_us(self, series: Series) -> tuple[float, ...]:
         """The runs without what the timer adds."""
@@ -123,6 +138,10 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
         raise UserFault(f"{op.name} has no dtype {job.dtype!r}; it declares {', '.join(op.dtypes)}")
     base = _base(job)
     report.stage("loading")
+    for name in job.against:
+        _against(name, op)  # refused before anything is timed
+    _check_sizes(op, job)
+    precision = Precision()
     try:
         with pretending(device):
             versions = tuple(load_version(ref) for ref in job.versions)
@@ -138,10 +157,32 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     uuid = environment().gpu_uuid
     with gpu_lock(uuid, alone=True, what=what, waiting=wait), compile_cache(job.versions):
         report.stage("measuring this GPU (once per machine)", patience_s=120)
+        if precision.put_back():
+            base = base.model_copy(update={"badges": (MEDDLED.format("a version's import"),)})
         filled = base.model_copy(
             update=measure(job, op, versions, report, known=ceilings(environment()))
         )
+        filled = filled.model_copy(update={"badges": (*base.badges, *filled.badges)})
     return _ended(filled, started), filled.status is not Status.PASSED
+
+
+def _check_sizes(op: ops.Op, job: BenchJob) -> None:
+    """Every shape of the caller's own is one that the op makes inputs of.
+
+    Raises:
+        UserFault: one is not.
+    """
+    for size in job.sizes:
+        case = case_of(op, size, job.dtype, job.seed)
+        if size in op.sizes:
+            continue
+        try:
+            op.make_inputs(case.shape, getattr(torch, job.dtype), META, torch.Generator())
+        except Exception as error:
+            known = ", ".join(f"{name} {shape_text(s)}" for name, s in op.sizes.items())
+            raise UserFault(
+                f"{op.name} makes no inputs of shape {size} ({error}); its sizes: {known}"
+            ) from error
 
 
 def _ended(benchmark: Benchmark, started: float) -> Benchmark:
@@ -158,6 +199,7 @@ def _base(job: BenchJob) -> Benchmark:
         sizes=job.sizes,
         runs=job.runs,
         dtype=job.dtype,
+        against=job.rivals,
         cold=job.cold,
         clock=environment().device_kind,
         environment=environment(),
@@ -180,14 +222,20 @@ def _against(name: str, op: ops.Op) -> Callable[..., Any]:
         UserFault: neither.
     """
     if name == "torch.compile":
-        compiled: Callable[..., Any] = torch.compile(op.reference)
+        # For each shape its own code, and no process that would outlive the call.
+        inductor: Any = importlib.import_module("torch._inductor.config")
+        inductor.compile_threads = 1
+        compiled: Callable[..., Any] = torch.compile(op.reference, dynamic=False)
         return compiled
     module, _, function = name.partition(":")
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+        found: Callable[..., Any] = attrgetter(function)(importlib.import_module(module))
+        if not callable(found):
+            raise TypeError(f"{function} is no function")
+    except Exception as error:  # whatever the module raises when it is imported
         raise UserFault(
-            f"--against {name}: {error}; write torch.compile, a version, or module:function"
+            f"--against {name}: {type(error).__name__}: {error}; write torch.compile, a version, "
+            "or module:function that can be imported from here"
         ) from error
     return found
 
@@ -232,8 +280,9 @@ def measure(
     before = conditions.read(library, uuid)
     with torch.no_grad(), no_garbage_collection():
         update |= all_sizes(session)
+    meddled = tuple(MEDDLED.format(name) for name in sorted(session.meddlers))
     badges, notes = conditions.told(before, conditions.read(library, uuid))
-    return {**update, "badges": (*update["badges"], *badges), "conditions": notes}
+    return {**update, "badges": (*update["badges"], *meddled, *badges), "conditions": notes}
 
 
 def _floors(known: Ceilings | None, *, cold: bool) -> Floors | None:
@@ -265,7 +314,7 @@ def all_sizes(session: Session) -> dict[str, Any]:
         made = [_timing(session, size, name, s, field) for name, s in field.series.items()]
         for timing in made:
             session.report.timing(timing)
-        pairs, control = compare(made, session.tick_us)
+        pairs, control = compare(made, session.tick_us, session.job.rivals)
         timings += [t for t in made if t.provider != AGAIN]
         comparisons += pairs
         controls += control
@@ -301,7 +350,7 @@ def _one_size(session: Session, size: str) -> Field:
 def _still_open(session: Session, field: Field, timed: list[Provider]) -> list[Provider]:
     """Who waits for a verdict; with torch its control, which tells what a difference is worth."""
     net_us = {name: session.net_us(series) for name, series in field.series.items()}
-    waiting = undecided(net_us, session.tick_us)
+    waiting = undecided(net_us, session.tick_us, session.job.rivals)
     if "torch" in waiting:
         waiting.add(AGAIN)
     return [p for p in timed if p.name in waiting]
@@ -333,12 +382,26 @@ def _warm(session: Session, provider: Provider, field: Field, size: str) -> floa
 
     def calls() -> float:
         for i in range(WARM_CALLS):
-            provider.call(*field.slots.given(i))
+            value = provider.call(*field.slots.given(i))
+            if i == 0 and provider.version is None and provider.call is not session.op.reference:
+                _check_rival(value, field)
         session.timer.settle()
         given = field.slots.given(0)
         return session.timer.sample(lambda: provider.call(*given), field.slots.poison).raw_us
 
-    return _or_drop(calls, provider, field, size)
+    raw_us = _or_drop(calls, provider, field, size)
+    session.put_back(provider)
+    return raw_us
+
+
+def _check_rival(value: Any, field: Field) -> None:
+    """Whoever the versions are compared with computes the same.
+
+    Raises:
+        UnequalRival: it does not; it has no time here, and the rest stands.
+    """
+    if wrong := field.slots.wrong(value, field.expected):
+        raise UnequalRival(f"it does not compute what {field.slots.op.name} is: {wrong}")
 
 
 def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) -> T | None:
@@ -364,6 +427,8 @@ def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) 
 
 
 def _reason(provider: Provider, error: Exception) -> str:
+    if isinstance(error, UnequalRival):
+        return str(error)
     if provider.version is None:
         return f"{type(error).__name__}: {str(error)[:200]}"
     told = explain(error, provider.version.ref, provider.version.module)
@@ -383,6 +448,7 @@ def _one_run(session: Session, provider: Provider, field: Field, size: str) -> N
             ),
             provider, field, size,
         )  # fmt: skip
+        session.put_back(provider)
         if sample is None:
             return
         for reason in sample.discarded:

@@ -56,10 +56,18 @@ def run(
             "status": Status.PASSED if timings else Status.FAILED,
             "providers": base.versions,
             "timings": tuple(timings),
-            "not_timed": tuple(missing),
+            "not_timed": (*missing, *_rivals(job)),
             "badges": ("interpreter", *few),
         }
     )
+
+
+def _rivals(job: BenchJob) -> list[NotTimed]:
+    """Whom `--against` names beside the versions: not timed here."""
+    reason = "only a GPU's times are compared"
+    return [
+        NotTimed(size=s, provider=name, reason=reason) for s in job.sizes for name in job.against
+    ]
 
 
 def _one(

@@ -104,8 +104,13 @@ def _version(package: str) -> str | None:
 def _flags() -> tuple[str, ...]:
     """What decides precision and speed on both sides of a comparison."""
     tf32 = "on" if torch.backends.cuda.matmul.allow_tf32 else "off"
+    dot = triton.knobs.language.fp32_default or "tf32"
     fusion = os.environ.get("TRITON_DEFAULT_FP_FUSION", "default")
-    return (f"torch tf32 matmul {tf32}", f"triton fp fusion {fusion}")
+    return (
+        f"torch tf32 matmul {tf32}",
+        f"tl.dot of float32 {dot} unless it says otherwise",
+        f"triton fp fusion {fusion}",
+    )
 
 
 def _driver() -> str | None:

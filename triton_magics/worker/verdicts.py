@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from triton_magics import stats
-from triton_magics.model import CONFIDENCE, Comparison, Timing
+from triton_magics.model import CONFIDENCE, Comparison, Timing, is_version
 
 AGAIN = "torch (again)"
 SAME_WITHIN = 0.01
@@ -14,15 +14,19 @@ SAME_CONFIDENCE = 0.95  # tests of equivalence use 90 %: to call a same kernel s
 
 
 def compare(
-    timings: Sequence[Timing], tick_us: float | None
+    timings: Sequence[Timing], tick_us: float | None, rivals: Sequence[str] = ()
 ) -> tuple[list[Comparison], list[Comparison]]:
-    """Every provider against torch, versions against their neighbours; and the A/A control."""
+    """Every provider against torch, versions against rivals and neighbours; and the A/A control."""
     size = timings[0].size if timings else ""
-    return compared({t.provider: t.samples_us + t.extra_us for t in timings}, tick_us, size)
+    by_name = {t.provider: t.samples_us + t.extra_us for t in timings}
+    return compared(by_name, tick_us, size, rivals)
 
 
 def compared(
-    by_name: Mapping[str, Sequence[float]], tick_us: float | None, size: str
+    by_name: Mapping[str, Sequence[float]],
+    tick_us: float | None,
+    size: str,
+    rivals: Sequence[str] = (),
 ) -> tuple[list[Comparison], list[Comparison]]:
     """The same, from net times by provider."""
     tick = _tick(by_name, tick_us)
@@ -32,9 +36,11 @@ def compared(
         control = [make(AGAIN, "torch", tick)]
     threshold = max([tick, *(abs(c.ratio - 1) for c in control)])
     names = [n for n in by_name if n not in ("torch", AGAIN)]
+    versions = [n for n in names if is_version(n)]
     pairs = [(n, "torch") for n in names if "torch" in by_name]
-    pairs += list(zip(names[1:], names, strict=False))
-    return [make(a, b, threshold) for a, b in pairs], control
+    pairs += [(n, rival) for rival in rivals if rival in by_name for n in versions if n != rival]
+    pairs += list(zip(versions[1:], versions, strict=False))
+    return [make(a, b, threshold) for a, b in dict.fromkeys(pairs)], control
 
 
 def _tick(by_name: Mapping[str, Sequence[float]], tick_us: float | None) -> float:
@@ -70,7 +76,10 @@ def _comparison(
     )
 
 
-def undecided(net_us: Mapping[str, Sequence[float]], tick_us: float | None) -> set[str]:
+def undecided(
+    net_us: Mapping[str, Sequence[float]], tick_us: float | None, rivals: Sequence[str] = ()
+) -> set[str]:
     """Who still waits for a verdict that will be told."""
-    open_ones = [c for c in compared(net_us, tick_us, "")[0] if c.verdict == "undecided"]
+    told = compared(net_us, tick_us, "", rivals)[0]
+    open_ones = [c for c in told if c.verdict == "undecided"]
     return {name for c in open_ones for name in (c.candidate, c.baseline)}

@@ -214,8 +214,16 @@ def _footer(value: Benchmark) -> Line:
         f"seed {value.seed}",
         None if value.duration_s is None else duration_text(value.duration_s),
         value.environment.line if value.environment else None,
+        _precision(value),
     )
     return Line(joined(parts), "info")
+
+
+def _precision(value: Benchmark) -> str | None:
+    """The settings that torch and the versions were timed under."""
+    if value.clock != "gpu" or not value.environment or not value.environment.flags:
+        return None
+    return f"for all: {', '.join(value.environment.flags)}"
 
 
 def _details(value: Benchmark) -> Document:

@@ -69,6 +69,7 @@ def notes(value: Benchmark) -> Document:
         lines += [
             *_floor_line(value),
             *_rate_lines(value),
+            *_rival_lines(value),
             *_neighbour_lines(value),
             *_quality_line(value),
             *(Line(said, "info") for said in value.conditions),
@@ -139,8 +140,16 @@ def _arithmetic_text(timing: Timing, value: Benchmark) -> str | None:
 def _neighbour_lines(value: Benchmark) -> Iterator[Line]:
     for older, newer in itertools.pairwise(value.versions):
         text = verdict_text(value, newer, older)
-        if text:
+        if text and older not in value.against:
             yield Line(f"{short(newer)} against {short(older)}: {text}")
+
+
+def _rival_lines(value: Benchmark) -> Iterator[Line]:
+    """Every version beside whom `--against` names."""
+    for rival in value.against:
+        for version in value.versions:
+            if text := verdict_text(value, version, rival):
+                yield Line(f"{short(version)} against {short(rival)}: {text}")
 
 
 def _quality_line(value: Benchmark) -> Iterator[Line]:
