@@ -9,6 +9,8 @@ from triton_magics.engine import Outcome
 from triton_magics.engine.protocol import (
     BenchJob,
     CompileJob,
+    DescribeJob,
+    OpDescription,
     PlanJob,
     ReplayJob,
     RunJob,
@@ -95,6 +97,7 @@ class FakeEngine:
             BenchJob: self._benchmark,
             CompileJob: self._compilation,
             RunJob: self._run,
+            DescribeJob: self._description,
         }
         return Outcome(status="finished", answer=makers[type(job)](job))
 
@@ -126,6 +129,13 @@ class FakeEngine:
             **self._named(job), status=status, plan=job.plan, seed=job.seed, dtypes=dtypes,
             cases=cases, environment=environment(self.device_kind), triton_kernels=("k",),
             badges=("quick",) if job.plan == "quick" else (),
+        )  # fmt: skip
+
+    def _description(self, job: DescribeJob) -> OpDescription:
+        shapes = tuple(SHAPES.values())
+        return OpDescription(
+            name=job.op.name, sizes=SHAPES, shapes=shapes, dtypes=("float32",), signature="(x)",
+            doc="", outputs=("[n, m] float32",),
         )  # fmt: skip
 
     def _replay(self, job: ReplayJob) -> Replay:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.fake_engine import FakeEngine
 from triton_magics.config import Settings
+from triton_magics.engine import Outcome
 from triton_magics.errors import BadName, UnknownVersion, UserError, WorkspaceError
 from triton_magics.lab import Lab
 
@@ -36,6 +39,37 @@ def test_a_log_with_a_missing_version_says_so_and_is_whole(lab: Lab) -> None:
     ids = [c["id"] for c in cells if c["id"].endswith("-code")]
     assert ids == ["softmax-v1-code", "softmax-v3-code"]
     assert lab.take(["softmax"]).paused_at == "softmax v2"
+
+
+def test_a_log_tells_the_verdict_that_stands(lab: Lab) -> None:
+    """A quick pass after a full one, or an interrupt, says less: it is no news for a reviewer."""
+    before = (lab.path / lab.export("softmax").markdown).read_text()
+    lab.validate("softmax", "v1", plan="quick")
+    assert (lab.path / lab.export("softmax").markdown).read_text() == before
+    lab._desk.engine.answer = lambda _job: Outcome(status="interrupted", detail="interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        lab.validate("softmax", "v1")
+    assert (lab.path / lab.export("softmax").markdown).read_text() == before
+    lab.restore("softmax", "v1", 1)
+    assert (lab.path / lab.export("softmax").markdown).read_text() == before
+
+
+def test_a_log_reads_what_stands_and_not_the_whole_history(lab: Lab) -> None:
+    """Every event that no longer stands is made unreadable; the log does not miss it."""
+    for _ in range(5):
+        lab.validate("softmax", "v1")
+        lab.bench("softmax")
+        lab.inspect("softmax", "v1")
+        lab.op("softmax")
+    before = [Path(p).read_bytes() for p in lab.export("softmax").paths]
+    with closing(sqlite3.connect(lab.path / ".triton_magics" / "lab.db")) as store, store:
+        standing = (
+            "SELECT seq FROM attempts UNION SELECT compiled_seq FROM attempts WHERE compiled_seq"
+            " UNION SELECT seq FROM verdicts UNION SELECT seq FROM timed"
+        )
+        spoilt = store.execute(f"UPDATE events SET json = 'x' WHERE seq NOT IN ({standing})")
+        assert spoilt.rowcount >= 20
+    assert [Path(p).read_bytes() for p in lab.export("softmax").paths] == before
 
 
 def test_a_log_of_an_op_without_versions_is_written_too(lab: Lab) -> None:

@@ -106,7 +106,7 @@ def test_code_stands_byte_for_byte() -> None:
     given = rv.log_input(versions=versions, best=None)
     assert odd.strip("\n") in markdown_log(given)
     cell = cells_of(given)["softmax-v1-code"]
-    assert source_of(cell) == "%%triton_kernel softmax v1\n" + odd
+    assert source_of(cell) == "%%triton_kernel softmax v1 --replay\n" + odd
 
 
 def test_what_changed_is_counted_against_the_version_before() -> None:
@@ -259,11 +259,11 @@ def test_the_notebook_can_be_run_from_the_top() -> None:
             "%config TritonMagics.validate_budget_s = budget_s\n"
             "%triton_op softmax -q"
         ),
-        f"%%triton_kernel softmax v1 {technique} --no-raise\n" + rv.BROKEN,
+        f"%%triton_kernel softmax v1 {technique} --replay --no-raise\n" + rv.BROKEN,
         "%triton_validate softmax v1 --cases {plan} --seed 83114 --no-raise",
-        f"%%triton_kernel softmax v1 {technique}\n" + rv.SOURCE,
+        f"%%triton_kernel softmax v1 {technique} --replay\n" + rv.SOURCE,
         "%triton_validate softmax v1 --cases {plan} --seed 83114",
-        "%%triton_kernel softmax v2 --technique Tiling\n" + rv.SOURCES["v2_tiling"],
+        "%%triton_kernel softmax v2 --technique Tiling --replay\n" + rv.SOURCES["v2_tiling"],
         "%triton_validate softmax v2 --cases {plan} --seed 83114",
         "%triton_bench softmax --sizes {sizes} --runs {runs} --seed 5",
     ]
@@ -396,10 +396,10 @@ def test_the_cell_of_a_version_says_what_its_names_do_not() -> None:
     def first_line(**changes: Any) -> str:
         return kernel_cell(rv.source().model_copy(update=changes)).splitlines()[0]
 
-    assert first_line() == "%%triton_kernel softmax v1"
-    assert first_line(version="v2_online") == "%%triton_kernel softmax v2_online"
-    assert first_line(version="v5") == "%%triton_kernel softmax v5"
-    assert first_line(entry="solve") == "%%triton_kernel softmax v1 --entry solve"
+    assert first_line() == "%%triton_kernel softmax v1 --replay"
+    assert first_line(version="v2_online") == "%%triton_kernel softmax v2_online --replay"
+    assert first_line(version="v5") == "%%triton_kernel softmax v5 --replay"
+    assert first_line(entry="solve") == "%%triton_kernel softmax v1 --entry solve --replay"
 
 
 # ------------------------------------------------------------------------------------- page

@@ -10,10 +10,14 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from papermill import execute_notebook, inspect_notebook
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
 from tests.fake_engine import FakeEngine
 from tests.notebook.shells import KERNEL, Shell
 from triton_magics.config import Settings
+from triton_magics.errors import IllegalStep
 from triton_magics.lab import Lab
 from triton_magics.model import OpState, Status
 from triton_magics.workspace.source import sha256_of
@@ -41,6 +45,9 @@ def triton_sum(x):
 """
 TOO_SHORT = SUM.replace("< n_cols", "< n_cols - 1")
 NEVER_MENDED = SUM.replace("other=0.0", "other=1.0")
+
+
+DOUBLE = "def make_inputs(*_): ...\n\n\ndef reference(x):\n    return 2 * x\n"
 
 
 def story(lab: Lab, op: str) -> list[tuple[Any, ...]]:
@@ -96,6 +103,35 @@ def test_a_log_run_elsewhere_gives_the_same_log(shell: Shell, lab: Lab, made: La
         assert mine == theirs
 
 
+def test_a_log_runs_in_strict_mode_and_says_nothing_of_an_order(
+    shell: Shell, lab: Lab, made: Lab
+) -> None:
+    """It writes every version before it times any; to go on by hand the gate is there again."""
+    shell("%config TritonMagics.strict = True")
+    for cell in notebook_of(made, "softmax").cells:
+        if cell.cell_type == "code":
+            ran = shell(cell.source)
+            assert ran.error is None, cell.source
+            assert "waits for its verdict" not in ran.shown()
+    assert story(lab, "softmax") == story(made, "softmax")
+    (written, *_) = (e for e in lab._desk.workspace.events("softmax") if e.verb == "written")
+    assert written.args["replayed"] is True
+    shell("%%triton_kernel softmax v4 --no-compile\n" + KERNEL.format("v4"))
+    refused = shell("%%triton_kernel softmax v5 --no-compile\n" + KERNEL.format("v5")).error
+    assert isinstance(refused, IllegalStep)
+
+
+def test_a_log_of_an_own_op_runs_elsewhere(shell: Shell, lab: Lab, tmp_path: Path) -> None:
+    with Lab(tmp_path / "elsewhere", engine=FakeEngine(), settings=Settings()) as made:
+        made.reference("double", DOUBLE)
+        made.write("double", "v1", KERNEL.format("v1").replace("softmax", "double"), cell_offset=1)
+        made.validate("double", "v1", seed=3)
+        for cell in notebook_of(made, "double").cells:
+            if cell.cell_type == "code":
+                assert shell(cell.source).error is None, cell.source
+        assert story(lab, "double") == story(made, "double")
+
+
 def test_exporting_what_has_not_changed_changes_nothing(made: Lab) -> None:
     first = made.export("softmax")
     before = [Path(p).read_bytes() for p in first.paths]
@@ -103,29 +139,40 @@ def test_exporting_what_has_not_changed_changes_nothing(made: Lab) -> None:
     assert [Path(p).read_bytes() for p in first.paths] == before
 
 
-def test_parameters_reach_every_cell(shell: Shell, lab: Lab, engine: FakeEngine, made: Lab) -> None:
-    """As papermill does: a cell of other values below the one that is tagged `parameters`."""
-    cells = [c for c in notebook_of(made, "softmax").cells if c.cell_type == "code"]
-    at = next(i for i, c in enumerate(cells) if "parameters" in c.metadata.get("tags", ()))
-    other = nbformat.v4.new_code_cell("plan, sizes, runs, budget_s = 'full', 'small', 2, 3.5")
-    cells.insert(at + 1, other)
+def test_papermill_puts_its_parameters_into_every_cell(
+    shell: Shell, lab: Lab, engine: FakeEngine, made: Lab
+) -> None:
+    asked = {"plan": "full", "sizes": "small", "runs": 2, "budget_s": 3.5}
     engine.jobs.clear()
-    for cell in cells:
-        shell(cell.source)
-    asked = [job.plan for job in engine.jobs if type(job).__name__ == "ValidateJob"]
-    assert asked == ["full"] * 4
+    notebook = load_notebook_node(str(made.path / made.export("softmax").notebook))
+    for cell in parameterize_notebook(notebook, asked).cells:
+        if cell.cell_type == "code":
+            shell(cell.source)
+    plans = [job.plan for job in engine.jobs if type(job).__name__ == "ValidateJob"]
+    assert plans == ["full"] * 4
     assert (engine.jobs[-1].sizes, engine.jobs[-1].runs) == (("small",), 2)
     assert lab.settings.validate_budget_s == 3.5
+
+
+def test_papermill_finds_what_a_log_takes(made: Lab) -> None:
+    """What `papermill --help-notebook` prints."""
+    found = inspect_notebook(str(made.path / made.export("softmax").notebook))
+    assert {name: p["default"] for name, p in found.items()} == {
+        "plan": '"quick"', "sizes": '"small,medium"', "runs": "3", "budget_s": "20",
+    }  # fmt: skip
+    assert all(p["help"] for p in found.values())
 
 
 # ------------------------------------------------------------------------- the real thing
 
 
 @pytest.mark.slow
-def test_nbclient_runs_a_log_in_an_empty_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("runner", ["nbclient", "papermill"])
+def test_a_log_is_run_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str
 ) -> None:
-    """About a minute: a real kernel, real workers, Triton's interpreter."""
+    """About a minute each: a real kernel, real workers, Triton's interpreter, strict mode."""
+    monkeypatch.setenv("TRITON_MAGICS_STRICT", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     here, there = tmp_path / "here", tmp_path / "there"
     there.mkdir()
@@ -138,13 +185,20 @@ def test_nbclient_runs_a_log_in_an_empty_folder(
         lab.bench("sum", sizes=("small",), runs=2)
         notebook, told = notebook_of(lab, "sum"), story(lab, "sum")
     assert [verdict for _, _, verdict, _, _ in told] == [Status.PASSED, Status.FAILED]
-    NotebookClient(
-        notebook, resources={"metadata": {"path": str(there)}}, timeout=120, kernel_name="python3"
-    ).execute()
+    runs = 2
+    if runner == "nbclient":
+        resources = {"metadata": {"path": str(there)}}
+        NotebookClient(notebook, resources=resources, timeout=120, kernel_name="python3").execute()
+    else:
+        path, runs = here / "logs" / "sum_log.ipynb", 3
+        execute_notebook(
+            path, tmp_path / "ran.ipynb", {"runs": runs}, cwd=there, progress_bar=False
+        )
+        assert nbformat.read(tmp_path / "ran.ipynb", as_version=4).cells[-1].cell_type == "markdown"
     with Lab(there) as lab:
         assert story(lab, "sum") == told
         (benchmark,) = [lab.benchmark("sum")]
         assert benchmark is not None
-        assert (benchmark.sizes, benchmark.runs) == (("small",), 2)
+        assert (benchmark.sizes, benchmark.runs) == (("small",), runs)
     events = (there / "logs" / "sum_log.jsonl").read_text().splitlines()
     assert [json.loads(line)["verb"] for line in events].count("validated") == 3

@@ -307,10 +307,7 @@ class Desk:
 
     def known_compilation(self, source: KernelSource) -> Compilation | None:
         """The newest compilation of exactly this source."""
-        verbs: tuple[Verb, ...] = ("compiled",)
-        events = self.workspace.events(source.op, verbs=verbs)
-        made = [e.result for e in events if isinstance(e.result, Compilation)]
-        return next((c for c in reversed(made) if c.sha256 == source.sha256), None)
+        return self.workspace.compilation(source.op, source.sha256)
 
     def with_context(self, made: Validation, source: KernelSource) -> Validation:
         """With how it compiles where no GPU could say, and how many attempts have failed."""

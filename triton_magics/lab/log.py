@@ -6,65 +6,51 @@ from triton_magics import knowledge, report
 from triton_magics.errors import ExportError, UnknownVersion, WorkspaceError
 from triton_magics.lab.defaults import ranked
 from triton_magics.model import (
-    Benchmark,
     Best,
-    Compilation,
     Environment,
     Event,
     Export,
     OpFacts,
     OpState,
-    Validation,
     Verb,
+    VersionState,
 )
 from triton_magics.workspace import Workspace
 
-# A session has thousands of other events (what was shown, run, exported), which no log tells.
-_TOLD: tuple[Verb, ...] = (
-    "written", "compiled", "validated", "benchmarked", "chosen", "forced", "reset",
-)  # fmt: skip
+_NOTED: tuple[Verb, ...] = ("forced", "reset")
+_RUN: tuple[Verb, ...] = ("validated", "benchmarked")
 
 
 def gather(
     workspace: Workspace, facts: OpFacts, state: OpState, *, budget_s: float
 ) -> report.LogInput:
-    """Everything that the log of an op is made from."""
+    """Everything that the log of an op is made from: what stands, however long its history is."""
     op = facts.name
-    events = tuple(workspace.events(op, verbs=_TOLD))
-    versions = tuple(_version(workspace, op, v.version, events) for v in state.versions)
+    versions = tuple(_version(workspace, op, v) for v in state.versions)
     return report.LogInput(
         facts=facts,
         state=state,
         techniques=knowledge.techniques_for(facts),
         versions=versions,
         best=_best(workspace, op, state),
-        environment=_environment(events),
-        notes=tuple(_note(e) for e in events if e.verb in ("forced", "reset")),
+        environment=_environment(workspace, op),
+        notes=tuple(_note(e) for e in workspace.events(op, verbs=_NOTED)),
         export_command=f"%triton_log {op}",
         reference=workspace.reference_path(op).read_text() if facts.own else None,
         budget_s=budget_s,
     )
 
 
-def _version(
-    workspace: Workspace, op: str, version: str, events: tuple[Event, ...]
-) -> report.VersionLog:
-    own = [e for e in events if e.version == version]
-    validations = [e.result for e in own if isinstance(e.result, Validation)]
-    compilations = [e.result for e in own if isinstance(e.result, Compilation)]
-    benchmarks = [
-        e.result
-        for e in events
-        if isinstance(e.result, Benchmark) and version in e.result.versions and e.result.timings
-    ]
-    techniques = [e.args["technique"] for e in own if e.args.get("technique")]
+def _version(workspace: Workspace, op: str, version: VersionState) -> report.VersionLog:
+    attempts = workspace.history(op, version.version)
+    benchmark = workspace.timed(op, version.version)
     return report.VersionLog(
-        version=version,
-        attempts=workspace.attempts(op, version),
-        validations=tuple(validations),
-        compilations=tuple(compilations),
-        benchmark=benchmarks[-1] if benchmarks else None,
-        technique=str(techniques[-1]) if techniques else None,
+        version=version.version,
+        attempts=tuple(a.source for a in attempts),
+        validations=tuple(a.validation for a in attempts if a.validation),
+        compilations=tuple(a.compilation for a in attempts if a.compilation),
+        benchmark=benchmark,
+        technique=version.technique,
     )
 
 
@@ -76,8 +62,9 @@ def _best(workspace: Workspace, op: str, state: OpState) -> Best | None:
     return Best(source=workspace.source(op, chosen.version), **chosen.figures)
 
 
-def _environment(events: tuple[Event, ...]) -> Environment | None:
-    found = (getattr(e.result, "environment", None) for e in reversed(events))
+def _environment(workspace: Workspace, op: str) -> Environment | None:
+    events = workspace.events(op, verbs=_RUN, newest_first=True)
+    found = (getattr(e.result, "environment", None) for e in events)
     return next((e for e in found if e is not None), None)
 
 

@@ -28,6 +28,7 @@ class VersionState(Value):
     entry: str
     path: str
     sha256: str
+    technique: str | None = None
     validation: Status | None = None
     validation_device: DeviceKind | None = None
     validation_plan: str | None = None

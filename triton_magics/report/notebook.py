@@ -90,7 +90,7 @@ def _cells(given: LogInput) -> Iterator[NotebookNode]:
     op, asked = given.op, Parameters.of(given)
     yield _markdown(op, "summary", phases.summary(given), "summary")
     yield _code(op, "parameters", asked.cell, [], "parameters", "summary")
-    yield _code(op, "setup", setup_cell(op))
+    yield _code(op, "setup", setup_cell(op, own=given.reference is not None))
     if given.reference:
         yield _code(op, "reference", f"%%triton_reference {op}\n{given.reference}")
     yield _markdown(op, "research", phases.research(given))

@@ -47,12 +47,10 @@ class Parameters(NamedTuple):
         )
 
 
-def setup_cell(op: str) -> str:
-    """Loads the magics and opens the op."""
-    return (
-        "%load_ext triton_magics\n"
-        "%config TritonMagics.validate_budget_s = budget_s\n"
-        f"%triton_op {op} -q"
+def setup_cell(op: str, *, own: bool = False) -> str:
+    """Loads the magics and opens the op; one of the user's own is opened by its reference."""
+    return "%load_ext triton_magics\n%config TritonMagics.validate_budget_s = budget_s" + (
+        "" if own else f"\n%triton_op {op} -q"
     )
 
 
@@ -71,6 +69,7 @@ def kernel_cell(source: KernelSource, *, technique: str | None = None, fails: bo
         short(source.version) if usual else source.version,
         *(() if source.entry == f"triton_{source.op}" else ("--entry", source.entry)),
         *(("--technique", shlex.quote(" ".join(technique.split()))) if technique else ()),
+        "--replay",
         *(("--no-raise",) if fails else ()),
     ]
     return f"{' '.join(words)}\n{source.source}"

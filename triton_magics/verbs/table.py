@@ -113,6 +113,11 @@ def op(lab: Lab, a: Namespace) -> Value:
     argument(
         "--no-compile", action="store_false", dest="compile", help="save it, compile it later"
     ),
+    argument(
+        "--replay",
+        action="store_true",
+        help="a log's cell: judged and timed further down, whatever the workflow's order",
+    ),
     magic="kernel",
     cell=True,
     judges=True,
@@ -126,7 +131,7 @@ def write(lab: Lab, a: Namespace) -> Value:
     """Saves the cell as a version of an op, a module in kernels/OP/, and compiles it."""
     return lab.write(
         a.op, a.version, a.cell, entry=a.entry, technique=a.technique,
-        cell_offset=a.cell_offset, compile=a.compile,
+        cell_offset=a.cell_offset, compile=a.compile, replay=a.replay,
     )  # fmt: skip
 
 

@@ -47,11 +47,17 @@ def _create_logs(conn: sqlite3.Connection) -> None:
     conn.execute("INSERT INTO unlogged SELECT op, seq FROM events")
 
 
+def _index_verbs(conn: sqlite3.Connection) -> None:
+    """What happened to an op, by kind: a long history has few events of most kinds."""
+    conn.execute("CREATE INDEX events_of_verb ON events (op, verb, seq)")
+
+
 # The events are the truth; the tables of the current state are made anew after any migration, so a
 # change of those alone needs a migration that does nothing but carry a name.
 MIGRATIONS: tuple[tuple[str, Callable[[sqlite3.Connection], None]], ...] = (
     ("create_events", _create_events),
     ("create_logs", _create_logs),
+    ("index_verbs", _index_verbs),
 )
 
 

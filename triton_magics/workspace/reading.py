@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from triton_magics.errors import WorkspaceError
 from triton_magics.model import (
     Benchmark,
+    Compilation,
     DeviceKind,
     Event,
     KernelSource,
@@ -83,12 +85,17 @@ def seqs(
     conn: sqlite3.Connection, op: str, *, verbs: Collection[Verb] | None, limit: int | None
 ) -> tuple[int, ...]:
     """Numbers of an op's newest events, the oldest first; all, unless there is a limit."""
-    wanted = json.dumps(list(verbs)) if verbs is not None else None
-    rows = conn.execute(
-        "SELECT seq FROM events WHERE op = ? AND (? IS NULL OR verb IN (SELECT value FROM"
-        " json_each(?))) ORDER BY seq DESC LIMIT ?",
-        (op, wanted, wanted, -1 if limit is None else limit),
-    )
+    most = -1 if limit is None else limit
+    if verbs is None:
+        rows = conn.execute(
+            "SELECT seq FROM events WHERE op = ? ORDER BY seq DESC LIMIT ?", (op, most)
+        )
+    else:
+        rows = conn.execute(
+            "SELECT seq FROM events INDEXED BY events_of_verb WHERE op = ? AND verb IN"
+            " (SELECT value FROM json_each(?)) ORDER BY seq DESC LIMIT ?",
+            (op, json.dumps(list(verbs)), most),
+        )
     return tuple(int(row[0]) for row in rows.fetchall())[::-1]
 
 
@@ -117,8 +124,8 @@ def _validation(conn: sqlite3.Connection, query: str, key: tuple[str, ...]) -> V
     return result if isinstance(result, Validation) else None
 
 
-def _marked(conn: sqlite3.Connection, query: str, op: str) -> Event | None:
-    row = conn.execute(query, (op,)).fetchone()
+def _marked(conn: sqlite3.Connection, query: str, *key: str) -> Event | None:
+    row = conn.execute(query, key).fetchone()
     return event_at(conn, row[0]) if row and row[0] else None
 
 
@@ -137,6 +144,47 @@ def attempts(
             yield source.model_copy(
                 update={"version": version, "attempt": number, "path": module_path(op, version)}
             )
+
+
+class Attempt(NamedTuple):
+    """What became of one saved source: the verdict that stands, the newest compilation."""
+
+    source: KernelSource
+    validation: Validation | None
+    compilation: Compilation | None
+
+
+def history(conn: sqlite3.Connection, op: str, version: str) -> Iterator[Attempt]:
+    """Every attempt at a version with what became of it, newest first.
+
+    Reads one event for each of these, however long the op's history is.
+    """
+    rows = conn.execute(
+        "SELECT d.seq, a.compiled_seq FROM attempts a LEFT JOIN verdicts d ON d.op = a.op AND"
+        " d.version = a.version AND d.sha256 = a.sha256 WHERE a.op = ? AND a.version = ?"
+        " ORDER BY a.attempt DESC",
+        (op, version),
+    ).fetchall()
+    for source, (judged, compiled) in zip(attempts(conn, op, version), rows, strict=True):
+        verdict = event_at(conn, judged).result if judged else None
+        compilation = event_at(conn, compiled).result if compiled else None
+        assert isinstance(verdict, Validation | None)
+        assert isinstance(compilation, Compilation | None)
+        yield Attempt(source, verdict, compilation)
+
+
+def compilation(conn: sqlite3.Connection, op: str, sha256: str) -> Compilation | None:
+    """The newest compilation of a source."""
+    event = _marked(
+        conn, "SELECT MAX(compiled_seq) FROM attempts WHERE op = ? AND sha256 = ?", op, sha256
+    )
+    return event.result if event and isinstance(event.result, Compilation) else None
+
+
+def timed(conn: sqlite3.Connection, op: str, version: str) -> Benchmark | None:
+    """The newest benchmark with a time of a version, whatever came of it."""
+    event = _marked(conn, "SELECT seq FROM timed WHERE op = ? AND version = ?", op, version)
+    return event.result if event and isinstance(event.result, Benchmark) else None
 
 
 def newest(conn: sqlite3.Connection, op: str, version: str) -> KernelSource | None:

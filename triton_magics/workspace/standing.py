@@ -13,7 +13,7 @@ EXHAUSTED_AT = 3  # failed attempts
 
 # A benchmark with all three sizes on a GPU says more than a part of one, or the interpreter.
 _NEWEST = """
-SELECT v.version, a.attempt, a.entry, a.sha256, a.compilation, v.written_seq,
+SELECT v.version, a.attempt, a.entry, a.sha256, a.compilation, v.written_seq, v.technique,
        d.status, d.plan, d.device_kind, d.cases, d.badges AS verdict_badges,
        t.clock, t.final_us, t.speedup, t.means_us, t.badges AS time_badges
 FROM versions v
@@ -69,6 +69,7 @@ def _version_state(op: str, row: dict[str, Any], **known: Any) -> VersionState:
         attempt=row["attempt"],
         exhausted=known["attempts_failed"] >= EXHAUSTED_AT and not passed,
         entry=row["entry"],
+        technique=row["technique"],
         path=module_path(op, row["version"]),
         sha256=row["sha256"],
         compilation=row["compilation"],

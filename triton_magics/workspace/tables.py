@@ -23,15 +23,17 @@ from triton_magics.model import (
 from triton_magics.workspace import reading
 
 # A verdict and a time belong to a source (its sha256), so a restored attempt has its own again.
-# `passes` keeps the newest verdict per dtype and device kind, `verdicts` the one that stands.
+# `passes` keeps the newest verdict per dtype and device kind, `verdicts` the one that stands,
+# `timed` the newest benchmark with a time of a version, whatever came of it.
 _TABLES = {
     "ops": "op TEXT PRIMARY KEY, state TEXT NOT NULL, first_seq INTEGER NOT NULL,"
     " n_events INTEGER NOT NULL, reset_seq INTEGER NOT NULL DEFAULT 0, reference_seq INTEGER,"
     " facts_seq INTEGER, benchmark_seq INTEGER",
     "versions": "op TEXT, number INTEGER, version TEXT NOT NULL, written_seq INTEGER NOT NULL,"
-    " PRIMARY KEY (op, number)",
+    " technique TEXT, PRIMARY KEY (op, number)",
     "attempts": "op TEXT, version TEXT, attempt INTEGER, sha256 TEXT NOT NULL, entry TEXT NOT NULL,"
-    " seq INTEGER NOT NULL, compilation TEXT, PRIMARY KEY (op, version, attempt)",
+    " seq INTEGER NOT NULL, compilation TEXT, compiled_seq INTEGER,"
+    " PRIMARY KEY (op, version, attempt)",
     "verdicts": "op TEXT, version TEXT, sha256 TEXT, seq INTEGER NOT NULL, status TEXT NOT NULL,"
     " failed INTEGER NOT NULL, plan TEXT NOT NULL, device_kind TEXT, cases TEXT, badges TEXT,"
     " PRIMARY KEY (op, version, sha256)",
@@ -39,6 +41,7 @@ _TABLES = {
     " passed INTEGER NOT NULL, PRIMARY KEY (op, sha256, dtype, device_kind)",
     "times": "op TEXT, version TEXT, sha256 TEXT, seq INTEGER, clock TEXT, final_us REAL,"
     " speedup REAL, means_us TEXT NOT NULL, badges TEXT, PRIMARY KEY (op, version, sha256, seq)",
+    "timed": "op TEXT, version TEXT, seq INTEGER NOT NULL, PRIMARY KEY (op, version)",
 }
 _FORGET_OP = (
     "DELETE FROM verdicts WHERE op = ?",
@@ -95,9 +98,9 @@ def _written(conn: sqlite3.Connection, seq: int, event: Event) -> None:
         return
     version = reading.known_version(conn, event.op, source.number) or source.version
     conn.execute(
-        "INSERT INTO versions VALUES (?, ?, ?, ?) ON CONFLICT (op, number) DO UPDATE SET"
-        " written_seq = excluded.written_seq",
-        (event.op, source.number, version, seq),
+        "INSERT INTO versions VALUES (?, ?, ?, ?, ?) ON CONFLICT (op, number) DO UPDATE SET"
+        " written_seq = excluded.written_seq, technique = COALESCE(excluded.technique, technique)",
+        (event.op, source.number, version, seq, _technique(event)),
     )
     key = (event.op, version)
     mine = (source.attempt, source.sha256, source.entry)
@@ -110,9 +113,14 @@ def _written(conn: sqlite3.Connection, seq: int, event: Event) -> None:
     # Two clones of a repository may have written the same attempt: the later one moves up.
     attempt = max([source.attempt, *(a + 1 for a, _, _ in past)])
     conn.execute(
-        "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, NULL)",
+        "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, NULL, NULL)",
         (*key, attempt, source.sha256, source.entry, seq),
     )
+
+
+def _technique(event: Event) -> str | None:
+    said = event.args.get("technique")
+    return str(said) if said else None
 
 
 def _forget_other_entries(conn: sqlite3.Connection, op: str, source: KernelSource) -> None:
@@ -129,8 +137,9 @@ def _compiled(conn: sqlite3.Connection, seq: int, event: Event) -> None:
     result = event.result
     if isinstance(result, Compilation):
         conn.execute(
-            "UPDATE attempts SET compilation = ? WHERE op = ? AND version = ? AND sha256 = ?",
-            (result.status, event.op, _stored(conn, event.op, result.version), result.sha256),
+            "UPDATE attempts SET compilation = ?, compiled_seq = ? WHERE op = ? AND version = ? AND"
+            " sha256 = ?",
+            (result.status, seq, event.op, _stored(conn, event.op, result.version), result.sha256),
         )
 
 
@@ -203,7 +212,12 @@ def _per_dtype(validation: Validation) -> Iterator[tuple[str, DeviceKind, bool]]
 
 def _benchmarked(conn: sqlite3.Connection, seq: int, event: Event) -> None:
     result = event.result
-    if not isinstance(result, Benchmark) or not result.passed:
+    if not isinstance(result, Benchmark):
+        return
+    for version in result.versions if result.timings else ():
+        key = (event.op, _stored(conn, event.op, version))
+        conn.execute("INSERT OR REPLACE INTO timed VALUES (?, ?, ?)", (*key, seq))
+    if not result.passed:
         return
     conn.execute("UPDATE ops SET benchmark_seq = ? WHERE op = ?", (seq, event.op))
     for version, sha256 in zip(result.versions, result.sha256s, strict=False):
@@ -224,7 +238,7 @@ def _defined(conn: sqlite3.Connection, seq: int, event: Event) -> None:
     (old_seq,) = conn.execute("SELECT reference_seq FROM ops WHERE op = ?", (event.op,)).fetchone()
     old = reading.event_at(conn, old_seq) if old_seq else None
     if old is None or old.reference != event.reference:
-        for statement in _FORGET_OP:
+        for statement in (*_FORGET_OP, "DELETE FROM timed WHERE op = ?"):
             conn.execute(statement, (event.op,))
     conn.execute("UPDATE ops SET reference_seq = ? WHERE op = ?", (seq, event.op))
     if event.facts:

@@ -11,6 +11,7 @@ from typing import Self, Unpack
 from triton_magics.errors import UnknownVersion, WorkspaceError, did_you_mean
 from triton_magics.model import (
     Benchmark,
+    Compilation,
     DeviceKind,
     Event,
     Finding,
@@ -164,6 +165,7 @@ class Workspace:
         signature: str,
         cell_offset: int,
         technique: str | None = None,
+        replayed: bool = False,
     ) -> tuple[KernelSource, bool]:
         """Save a cell as its version's next attempt, in the store and in kernels/.
 
@@ -177,6 +179,7 @@ class Workspace:
             signature: how it is called, `(x, dim=-1)`.
             cell_offset: lines of the cell above the body.
             technique: what this version tries, for the log.
+            replayed: it comes from a log; the event says so.
 
         Returns:
             the attempt, and whether it is the newest one unchanged.
@@ -202,7 +205,8 @@ class Workspace:
                 header_lines=modules.HEADER_LINES,
                 cell_offset=cell_offset,
             )
-            return self._kernels.write(conn, draft, {"technique": technique} if technique else {})
+            said = {"technique": technique, "replayed": replayed}
+            return self._kernels.write(conn, draft, {k: v for k, v in said.items() if v})
 
     def sync(self, op: str, version: str) -> KernelSource | None:
         """Keep an edit made in the version's file, put a lost file back.
@@ -291,18 +295,24 @@ class Workspace:
             return self._recorder.append(conn, op, verb, **details)
 
     def events(
-        self, op: str, *, verbs: Collection[Verb] | None = None, limit: int | None = None
+        self,
+        op: str,
+        *,
+        verbs: Collection[Verb] | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
     ) -> Iterator[Event]:
-        """What happened to an op, the oldest first.
+        """What happened to an op, the oldest first; each is read when it is asked for.
 
         Args:
             op: canonical name.
             verbs: only these.
             limit: only the newest ones, this many.
+            newest_first: in the other order.
         """
         with self._store.reading() as conn:
             seqs = reading.seqs(conn, check_op_name(op), verbs=verbs, limit=limit)
-        return (self._event(seq) for seq in seqs)
+        return (self._event(seq) for seq in (seqs[::-1] if newest_first else seqs))
 
     def _event(self, seq: int) -> Event:
         with self._store.reading() as conn:
@@ -316,6 +326,26 @@ class Workspace:
         return int(found[0]) if found else 0
 
     # ------------------------------------------------------------------------------- results
+
+    def history(self, op: str, version: str) -> tuple[reading.Attempt, ...]:
+        """Every attempt at a version, the oldest first, with its verdict and compilation.
+
+        Raises:
+            UnknownVersion: no such version; names those there are.
+        """
+        with self._store.reading() as conn:
+            name = self._known(conn, op, version)
+            return tuple(reading.history(conn, op, name))[::-1]
+
+    def compilation(self, op: str, sha256: str) -> Compilation | None:
+        """The newest compilation of a source."""
+        with self._store.reading() as conn:
+            return reading.compilation(conn, check_op_name(op), sha256)
+
+    def timed(self, op: str, version: str) -> Benchmark | None:
+        """The newest benchmark with a time of a version, whatever came of it."""
+        with self._store.reading() as conn:
+            return reading.timed(conn, check_op_name(op), version)
 
     def latest_validation(self, op: str, version: str) -> Validation | None:
         """The verdict that stands on the version's newest attempt."""
