@@ -134,7 +134,17 @@ returns its value, so that `x = %triton_bench softmax` works. Every one also tak
 This page is written by `scripts/reference.py`; change the code, not the page."""
 
 _SETTINGS_HEAD = """`%config TritonMagics` lists them with their values, `%config TritonMagics.strict = True`
-sets one; in plain Python, `Lab(settings=Settings(strict=True))`."""
+sets one; in plain Python, `Lab(settings=Settings(strict=True))`. The environment sets it by
+`TRITON_MAGICS_STRICT=1`, a workspace by its pyproject.toml:
+
+```toml
+[tool.triton_magics]
+strict = true
+```
+
+What was chosen here goes before the environment, that before pyproject.toml, that before a profile of
+IPython, that before the default. A name that is no setting is refused, and so is a value that it can't
+have."""
 
 _CLI_HEAD = """`triton-magics quickstart DIR` copies the notebooks to begin with. The verbs are commands with
 the same arguments: {commands}. Those that take a cell in a notebook take a file, or `-` for the

@@ -16,7 +16,7 @@ from triton_magics.engine import Engine, Outcome
 from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef
 
 WORKERS = Path(__file__).with_name("engine_workers")
-MARK = "TRITON_MAGICS_TEST_MARK"
+MARK = "MAGICS_TEST_MARK"
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ def _add(commands: Any, verb: Verb) -> None:
     for each in (*verb.arguments, *((_FILE,) if verb.cell else ())):
         each.add_to(command)
     command.add_argument(
-        "--workspace", default=".", metavar="DIR", help="folder of kernels/ and logs/"
+        "--workspace", metavar="DIR", help="folder of kernels/ and logs/; this one by default"
     )
     command.add_argument("--json", action="store_true", help="the value as JSON, and nothing else")
     command.set_defaults(act=lambda asked: _do(verb, asked))

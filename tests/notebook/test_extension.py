@@ -142,6 +142,62 @@ def test_config_of_an_unknown_name_is_refused_with_a_suggestion(
     assert "no setting 'workspce'. Did you mean 'workspace'?" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("min_writes = 0", "min_writes is a whole number from 1, not 0"),
+        ("strict = 'x'", "strict is true or false, not 'x'"),
+        ("device = 'cuda'", "device is one of 'auto', 'gpu', 'interpreter', not 'cuda'"),
+    ],
+)
+def test_config_of_a_wrong_value_is_refused_and_changes_nothing(
+    shell: Shell, caplog: pytest.LogCaptureFixture, line: str, wanted: str
+) -> None:
+    name = line.split(" ", maxsplit=1)[0]
+    before = shell(f"%config TritonMagics.{name}").value
+    shell(f"%config TritonMagics.{line}")
+    assert f"%config TritonMagics: {wanted}" in caplog.text
+    assert shell(f"%config TritonMagics.{name}").value == before
+
+
+def test_config_goes_before_the_environment_and_that_before_pyproject_and_a_profile(
+    bare_shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.triton_magics]\nmin_writes = 5\nsilence_s = 5.0\njob_s = 5.0\n"
+    )
+    monkeypatch.setenv("TRITON_MAGICS_SILENCE_S", "6")
+    monkeypatch.setenv("TRITON_MAGICS_JOB_S", "6")
+    bare_shell.shell.config.TritonMagics.min_writes = 7
+    bare_shell.shell.config.TritonMagics.compile_s = 7
+    bare_shell("%load_ext triton_magics")
+    bare_shell("%config TritonMagics.job_s = 8")
+
+    def value(name: str) -> object:
+        return bare_shell(f"%config TritonMagics.{name}").value
+
+    names = ("compile_s", "min_writes", "silence_s", "job_s")
+    assert [value(name) for name in names] == [7, 5, 6, 8]
+    (tmp_path / "other").mkdir()
+    bare_shell("%config TritonMagics.workspace = 'other'")
+    assert [value(name) for name in names] == [7, 7, 6, 8]
+
+
+def test_a_setting_that_cant_be_stops_loading_in_one_line(
+    bare_shell: Shell, tmp_path: Path
+) -> None:
+    bare_shell("%unload_ext triton_magics")  # as above: IPython makes this magic when it is used
+    before = traces(bare_shell.shell)
+    (tmp_path / "pyproject.toml").write_text("[tool.triton_magics]\nstrct = true\n")
+    cell = bare_shell("%load_ext triton_magics")
+    (line,) = cell.lines
+    assert line.startswith("UnknownName: [tool.triton_magics] in")
+    assert "Did you mean 'strict'?" in line
+    assert traces(bare_shell.shell) == before
+    (tmp_path / "pyproject.toml").unlink()
+    assert bare_shell("%load_ext triton_magics").error is None
+
+
 def test_another_workspace_is_another_lab(shell: Shell, engine: FakeEngine, tmp_path: Path) -> None:
     first = triton_magics.default_lab()
     shell("%config TritonMagics.workspace = 'elsewhere'")

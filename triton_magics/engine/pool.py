@@ -35,7 +35,7 @@ from triton_magics.engine.protocol import (
     Progress,
     ReplayJob,
 )
-from triton_magics.errors import BadValue, Unavailable, WorkerError
+from triton_magics.errors import Unavailable, WorkerError
 from triton_magics.model import EngineState, Environment, Finding, OpFacts
 
 DEVICES: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
@@ -97,17 +97,11 @@ class Engine:
 
     @property
     def device_kind(self) -> DeviceKind:
-        """`gpu` or `interpreter`, as set or found out; torch is not asked.
-
-        Raises:
-            BadValue: the setting is neither of those nor `auto`.
-        """
+        """`gpu` or `interpreter`, as set or found out; torch is not asked."""
         setting = self._settings.device
         if setting == "auto":
             self._detected = self._detected or gpu.detect()
             return self._detected
-        if setting not in DEVICES:
-            raise BadValue(f"device = {setting!r}: it is 'auto', 'gpu' or 'interpreter'")
         return DEVICES[setting]
 
     @property

@@ -25,7 +25,7 @@ class Lab(Ops, Versions, Verdicts, Standing, Record):
     Args:
         path: folder of kernels/ and logs/; by default the one of the settings, else this one.
         strict: a step that the workflow does not allow is an error; else a note.
-        settings: what the user set.
+        settings: what the user set; by default what pyproject.toml and the environment say.
         engine: what runs kernels; by default one of its own, started when first needed.
 
     Attributes:
@@ -43,7 +43,7 @@ class Lab(Ops, Versions, Verdicts, Standing, Record):
         settings: Settings | None = None,
         engine: Engine | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or Settings.found(path)
         if strict is not None:
             self.settings.strict = strict
         self.last: Value | None = None

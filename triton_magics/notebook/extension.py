@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -10,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import triton_magics
-from triton_magics.config import Settings
-from triton_magics.errors import Unavailable, UnknownName, did_you_mean
+from triton_magics.config import Settings, checked, found, from_environment
+from triton_magics.errors import TritonMagicsError, Unavailable
 from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
 from triton_magics.notebook.display import Display, said
 from triton_magics.notebook.jobs import Jobs
 from triton_magics.notebook.magics import forms, magic
 from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
+from triton_magics.notebook.tracebacks import explained
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
@@ -28,10 +30,18 @@ _loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
 
 def load(shell: Any) -> None:
-    """Puts the magics into a shell; a second time does nothing."""
+    """Puts the magics into a shell; a second time does nothing.
+
+    Raises:
+        UnknownName, BadValue: a setting can't be; nothing was put in.
+    """
     if shell not in _loaded:
-        _loaded[shell] = Extension(shell)
-        _loaded[shell].load()
+        try:
+            extension = Extension(shell)
+        except TritonMagicsError as error:
+            raise explained(error) from None
+        _loaded[shell] = extension
+        extension.load()
 
 
 def unload(shell: Any) -> None:
@@ -44,17 +54,33 @@ def unload(shell: Any) -> None:
 class TritonMagics(Settings):
     """What `%config TritonMagics` shows and sets."""
 
-    def update_config(self, config: Any) -> None:
-        """Takes what was set.
+    def __init__(self, parent: Any) -> None:
+        super().__init__(parent=parent)
+        self.workspace = from_environment(os.environ).get("workspace", self.workspace)
+        self._below = {name: getattr(self, name) for name in self.trait_names(config=True)}
+        self._chosen: set[str] = set()
+        self.gather()
+
+    def gather(self) -> None:
+        """Takes what the environment and the workspace's pyproject.toml say, where nobody chose.
 
         Raises:
-            UnknownName: no such setting.
+            UnknownName, BadValue: what one of them says can't be.
         """
-        known = self.trait_names(config=True)
-        for name in config.get(type(self).__name__, {}):
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise UnknownName(f"no setting {name!r}.{hint} Known: {', '.join(sorted(known))}")
+        values = {**self._below, **found(self.workspace)}
+        for name in values.keys() - self._chosen - {"workspace"}:
+            setattr(self, name, values[name])
+
+    def update_config(self, config: Any) -> None:
+        """Takes what was chosen by `%config`.
+
+        Raises:
+            UnknownName, BadValue: no such setting, or not what it may be.
+        """
+        chosen = config.get(type(self).__name__, {})
+        for name, value in chosen.items():
+            checked(name, value, "%config TritonMagics")
+        self._chosen.update(chosen)
         super().update_config(config)
 
 
@@ -129,10 +155,12 @@ class Extension:
     def _place(self) -> InNotebook | InTerminal:
         return InNotebook() if self.display.in_notebook else InTerminal(sys.stderr)
 
-    def _moved(self, _change: object) -> None:
-        """Another workspace is another Lab."""
+    def _moved(self, change: Any) -> None:
+        """Another workspace is another Lab, with the settings of its own pyproject.toml."""
         self._close_panels()
         triton_magics.close()
+        if change.name == "workspace":
+            self.settings.gather()
 
     # -------------------------------------------------------------------------------- panels
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from triton_magics.errors import UserError, did_you_mean
-from triton_magics.model import shape_of
 
 
 class BadLine(UserError):
@@ -69,6 +68,8 @@ def shape(text: str) -> tuple[int, ...]:
     Raises:
         ArgumentTypeError: not of that form, or a dimension of 0.
     """
+    from triton_magics.model import shape_of  # pydantic, which loading the magics does without
+
     if (dims := shape_of(text)) is None:
         raise ArgumentTypeError(f"{text!r} is no shape: write 257x1023")
     return dims
