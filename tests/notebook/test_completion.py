@@ -14,8 +14,8 @@ from triton_magics.lab import Lab
 from triton_magics.notebook.completion import typed
 
 BENCH = [
-    "--sizes", "--runs", "--dtype", "--against", "--hot", "--budget", "--seed", "--timeout",
-    "--no-raise", "--out", "--quiet", "--help",
+    "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--budget", "--seed",
+    "--timeout", "--no-raise", "--out", "--quiet", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from triton_magics.errors import BadName
-from triton_magics.model import shape_text
 from triton_magics.verbs.arguments import Argument, argument, listed, shape
 
 if TYPE_CHECKING:
@@ -240,6 +239,8 @@ def validate(lab: Lab, a: Namespace) -> Value:
 )  # fmt: skip
 def bench(lab: Lab, a: Namespace) -> Value:
     """How fast? Every version and torch, in random order: means, final, speedup, verdicts."""
+    from triton_magics.model import shape_text
+
     return lab.bench(
         a.op, *a.versions, sizes=(*(a.sizes or ()), *map(shape_text, a.shape)) or a.sizes,
         runs=a.runs, dtype=a.dtype,
