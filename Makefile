@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks format clean types lint layers soak
+.PHONY: install demo test full corpus lab check notebooks ops format clean types lint layers soak
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -46,11 +46,15 @@ corpus: install  ## every right, wrong and cheating kernel through the real vali
 	$(BIN)/python tests/faults/corpus.py --guards --jobs $(or $(JOBS),2) --json corpus.json \
 	    $(shell $(BIN)/python -c "import torch; print('--gpu' * torch.cuda.is_available())")
 
-notebooks: install  ## write and execute the shipped notebooks where they are
-	rm -rf notebooks/kernels notebooks/logs notebooks/.triton_magics
+notebooks: install  ## write the quickstart, execute it, and ship it with its outputs
+	rm -rf build/notebooks
 	$(BIN)/python scripts/quickstart.py
-	$(BIN)/python scripts/demo.py --into notebooks
-	rm -rf notebooks/.triton_magics
+	$(BIN)/python scripts/demo.py --into build/notebooks
+	cp build/notebooks/quickstart.ipynb notebooks/
+
+ops: install  ## the ops' notebooks, their kernels and logs, and docs/measured/ops.md; needs a GPU
+	$(BIN)/python scripts/ops.py run
+	$(BIN)/python scripts/ops.py measure
 
 format: install
 	$(BIN)/ruff check --fix .

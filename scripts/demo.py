@@ -38,14 +38,14 @@ class Narrator:
         print(f"{time.monotonic() - self._cell_begun:6.1f} s", flush=True)
 
 
-def execute(folder: Path) -> Path:
-    """Runs the notebook in a fresh folder; returns where the executed one is.
+def execute(source: Path, folder: Path) -> Path:
+    """Runs a notebook in a fresh folder; returns where the executed one is.
 
     Raises:
         CellExecutionError: a cell failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = nbformat.read(source, as_version=4)
     narrator = Narrator(len(notebook.cells))
     client = NotebookClient(
         notebook,
@@ -58,7 +58,7 @@ def execute(folder: Path) -> Path:
         on_cell_start=narrator.starts,
         on_cell_executed=narrator.ends,
     )
-    target = folder / "quickstart.ipynb"
+    target = folder / source.name
     try:
         client.execute()
     finally:
@@ -81,7 +81,7 @@ def main() -> int:
     parser.add_argument("--into", type=Path, default=Path("demo"), help="folder to work in")
     folder = parser.parse_args().into.resolve()
     try:
-        path = execute(folder)
+        path = execute(NOTEBOOK, folder)
     except CellExecutionError as error:
         print(f"\n\na cell failed:\n{error}", file=sys.stderr)
         return 1

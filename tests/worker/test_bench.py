@@ -329,6 +329,21 @@ def test_net_is_raw_without_what_the_timer_adds() -> None:
         assert len(timing.samples_us) == 10
 
 
+def test_torch_compile_knows_the_shape_at_every_size() -> None:
+    seen = []
+
+    def told(graph: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
+        seen.append([tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs])
+        return graph.forward
+
+    compiled = bench.Provider(bench.COMPILE, torch.compile(right, backend=told))
+    made = bench.all_sizes(
+        session(compiled, sizes=("small", "medium"), against=(bench.COMPILE,), runs=2)
+    )
+    assert [t.provider for t in made["timings"]].count(bench.COMPILE) == 2
+    assert seen == [[(256, 256)], [(1024, 1024)]]  # of any size, an input would be a symbol
+
+
 def test_a_short_call_is_made_several_times_a_run() -> None:
     made = bench.all_sizes(session(provider(right), raw_us=lambda: 5.5))
     assert {t.calls for t in made["timings"]} == {10}

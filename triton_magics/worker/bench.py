@@ -43,6 +43,7 @@ RUN_US = 60.0  # a shorter call is made several times a run: its clock jitters b
 MAX_CALLS = 15
 META = torch.device("meta")
 MEDDLED = "{} changes torch's precision settings; they were put back"
+COMPILE = "torch.compile"
 RAW = "raw times: CUPTI could not tell what the timer adds"
 
 
@@ -221,11 +222,11 @@ def _against(name: str, op: ops.Op) -> Callable[..., Any]:
     Raises:
         UserFault: neither.
     """
-    if name == "torch.compile":
-        # For each shape its own code, and no process that would outlive the call.
+    if name == COMPILE:
+        # One kernel needs no pool of compilers, whose processes would outlive the call.
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.compile_threads = 1
-        compiled: Callable[..., Any] = torch.compile(op.reference, dynamic=False)
+        compiled: Callable[..., Any] = torch.compile(op.reference)
         return compiled
     module, _, function = name.partition(":")
     try:
@@ -358,6 +359,9 @@ def _still_open(session: Session, field: Field, timed: list[Provider]) -> list[P
 
 def _field(session: Session, size: str, seed: int) -> Field:
     """Everyone warm, and as many calls a run as their times ask for."""
+    if COMPILE in session.job.against:
+        # Else its second shape would be compiled for shapes of any size, and be slower for it.
+        torch._dynamo.reset()
     case = case_of(session.op, size, session.job.dtype, seed)
     slots = Slots(session.op, case, this_device(), n=len(session.providers) + 12)
     expected = oracle.expect(session.op, slots.pristine(0), case, None, None)

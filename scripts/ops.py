@@ -1,0 +1,281 @@
+"""The notebooks of the ops: writes them, executes them, and tabulates what they measured.
+
+    python scripts/ops.py build [OP ...]      notebooks/<op>.ipynb, without outputs
+    python scripts/ops.py run [OP ...]        the same, executed; its kernels and logs beside it
+    python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the logs
+
+A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
+
+    ```python                     is a code cell;
+    ```python v1 one row each     is the kernel cell of v1, with its technique; a validation, a
+                                  benchmark and a line with what was measured follow it;
+    <!-- compare v4 -->           stands for the benchmarks of all versions beside torch and
+                                  torch.compile, in bfloat16 and float32, and a table of v4,
+                                  which is the op's best.
+
+The choice, the state and the log end every notebook.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import ops_table
+from demo import execute
+from nbclient.exceptions import CellExecutionError
+
+ROOT = Path(__file__).parent.parent
+TEXTS = Path(__file__).parent / "notebooks"
+TARGET = ROOT / "notebooks"
+MEASURED = ROOT / "docs" / "measured"
+FENCE = re.compile(r"```python(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
+COMPARE = re.compile(r"<!-- compare (v\d+) -->")
+SAME_AS_PICTURE = "text/html"
+
+
+class CellFailed(Exception):
+    """A cell that may fail without a GPU failed; the message says which, and how."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell to be written.
+
+    Attributes:
+        kind: `markdown` or `code`.
+        measured: whose figures the run puts in place of the text: a version's, or `compare v4`.
+    """
+
+    kind: str
+    text: str
+    measured: str = ""
+
+
+# ------------------------------------------------------------------------------------- build
+
+
+def cells(op: str, text: str) -> list[Cell]:
+    """Every cell of an op's notebook.
+
+    Raises:
+        ValueError: a fence is not closed, or no `compare` says which version is compared.
+    """
+    made = [Cell("code", "%load_ext triton_magics"), *_written(op, text)]
+    if not any(cell.measured.startswith("compare") for cell in made):
+        raise ValueError(f"{op}.md: write <!-- compare v4 --> where its figures shall stand")
+    ends = (f"%triton_best {op}", f"%triton_status {op}", f"%triton_log {op}")
+    return [*made, *(Cell("code", end) for end in ends)]
+
+
+def _written(op: str, text: str) -> Iterator[Cell]:
+    prose: list[str] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        fence, compare = FENCE.fullmatch(line), COMPARE.fullmatch(line)
+        if not fence and not compare:
+            prose.append(line)
+            continue
+        yield from _prose(prose)
+        if compare:
+            yield from _comparison(op, compare[1])
+        elif fence:
+            yield from _code(op, fence, _until_closed(op, lines))
+    yield from _prose(prose)
+
+
+def _prose(lines: list[str]) -> Iterator[Cell]:
+    """What was gathered, if anything; the list is empty afterwards."""
+    text = "\n".join(lines).strip()
+    lines.clear()
+    if text:
+        yield Cell("markdown", text)
+
+
+def _until_closed(op: str, lines: Iterator[str]) -> str:
+    code: list[str] = []
+    for line in lines:
+        if line == "```":
+            return "\n".join(code)
+        code.append(line)
+    raise ValueError(f"{op}.md: a ```python is not closed")
+
+
+def _code(op: str, fence: re.Match[str], code: str) -> Iterator[Cell]:
+    version, technique = fence["version"], fence["technique"]
+    if version is None:
+        yield Cell("code", code)
+        return
+    options = f' --technique "{technique}"' if technique else ""
+    yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{code}")
+    yield Cell("code", f"%triton_validate {op} {version}")
+    yield Cell("code", f"%triton_bench {op} {version}")
+    yield Cell("markdown", "*Measured when it is run.*", measured=version)
+
+
+def _comparison(op: str, version: str) -> Iterator[Cell]:
+    # float32 last: of benchmarks that timed as many versions, the newest decides which is best.
+    yield Cell("code", f"%triton_bench {op} --against torch.compile --dtype bfloat16")
+    yield Cell("code", f"%triton_bench {op} --against torch.compile")
+    yield Cell("markdown", "*Measured when it is run.*", measured=f"compare {version}")
+
+
+def best(op: str) -> str:
+    """The version that its text compares: the op's best."""
+    found = re.search(COMPARE.pattern, text_of(op))
+    assert found, op
+    return found[1]
+
+
+def text_of(op: str) -> str:
+    """An op's text."""
+    return (TEXTS / f"{op}.md").read_text(encoding="utf-8")
+
+
+def notebook(op: str) -> nbformat.NotebookNode:
+    """The notebook of an op, without outputs."""
+    made = nbformat.v4.new_notebook(
+        metadata={
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for i, cell in enumerate(cells(op, text_of(op))):
+        new = (
+            nbformat.v4.new_markdown_cell if cell.kind == "markdown" else nbformat.v4.new_code_cell
+        )
+        metadata: dict[str, object] = {"measured": cell.measured} if cell.measured else {}
+        if cell.text.endswith("bfloat16"):
+            metadata["tags"] = ["raises-exception"]  # without a GPU: Run All goes on after it
+        made.cells.append(new(cell.text, id=f"{op}-{i:02}", metadata=metadata))
+    nbformat.validate(made)
+    return made
+
+
+# --------------------------------------------------------------------------------------- run
+
+
+def run(op: str, folder: Path) -> None:
+    """Executes an op's notebook in an empty folder; what it made replaces what is in notebooks/.
+
+    Raises:
+        CellExecutionError, CellFailed: a cell failed; what it made lies in the folder.
+    """
+    source = folder / f"{op}.ipynb"
+    nbformat.write(notebook(op), source)
+    path = execute(source, folder / "work")
+    executed = nbformat.read(path, as_version=4)
+    if error := next(errors(executed), None):
+        raise CellFailed(error)
+    fill(executed, ops_table.benchmarks(folder / "work" / "logs" / f"{op}_log.jsonl"))
+    slim(executed)
+    _take(op, folder / "work")
+    nbformat.write(executed, TARGET / f"{op}.ipynb")
+
+
+def errors(executed: nbformat.NotebookNode) -> Iterator[str]:
+    """What its cells raised."""
+    for cell in executed.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                yield f"{cell.source.splitlines()[0]}: {output.ename}: {output.evalue}"
+
+
+def fill(executed: nbformat.NotebookNode, benchmarks: Sequence[ops_table.Benchmark]) -> None:
+    """Puts into its cells what was measured; a log without GPU times leaves them as they are."""
+    for cell in executed.cells:
+        what = cell.metadata.get("measured", "")
+        told = ops_table.told(what, benchmarks) if what else None
+        if told:
+            cell.source = told
+
+
+def slim(executed: nbformat.NotebookNode) -> None:
+    """Keeps each picture once: its HTML holds the same PNG again."""
+    for cell in executed.cells:
+        for output in cell.get("outputs", ()):
+            if "image/png" in output.get("data", {}):
+                output.data.pop(SAME_AS_PICTURE, None)
+
+
+def _take(op: str, made: Path) -> None:
+    """Kernels and logs to where they are shipped."""
+    kernels = TARGET / "kernels" / op
+    shutil.rmtree(kernels, ignore_errors=True)
+    shutil.copytree(
+        made / "kernels" / op, kernels, ignore=shutil.ignore_patterns("__pycache__", "*.lock")
+    )
+    (TARGET / "logs").mkdir(exist_ok=True)
+    for path in (made / "logs").glob(f"{op}_log.*"):
+        shutil.copyfile(path, TARGET / "logs" / path.name)
+
+
+def run_several(ops: Sequence[str], jobs: int) -> int:
+    """Each in a process of its own; the engine's lock lets one at a time use the GPU for timing."""
+
+    def one(op: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, __file__, "run", op]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    failed = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for op, ended in zip(ops, pool.map(one, ops), strict=True):
+            print(f"== {op}\n{ended.stdout}{ended.stderr}", flush=True)
+            failed += ended.returncode != 0
+    return failed
+
+
+# ------------------------------------------------------------------------------------ command
+
+
+def known_ops() -> list[str]:
+    """The ops whose text is written."""
+    return sorted(path.stem for path in TEXTS.glob("*.md"))
+
+
+def main() -> int:
+    """Exit code 0 if all that was asked for was done."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=("build", "run", "measure"))
+    parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
+    parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
+    asked = parser.parse_args()
+    ops = asked.ops or known_ops()
+    if unknown := sorted(set(ops) - set(known_ops())):
+        parser.error(f"no text for {', '.join(unknown)}; there is {', '.join(known_ops())}")
+    if asked.command == "measure":
+        ops_table.write(TARGET / "logs", {op: best(op) for op in ops}, MEASURED)
+    elif asked.command == "build":
+        for op in ops:
+            nbformat.write(notebook(op), TARGET / f"{op}.ipynb")
+    elif len(ops) > 1:
+        return min(run_several(ops, asked.jobs), 1)
+    else:
+        return _run_one(ops[0])
+    return 0
+
+
+def _run_one(op: str) -> int:
+    folder = Path(tempfile.mkdtemp(prefix=f"{op}-"))
+    try:
+        run(op, folder)
+    except (CellExecutionError, CellFailed) as error:
+        print(f"\na cell failed; what there is lies in {folder}:\n{error}", file=sys.stderr)
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

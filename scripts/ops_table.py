@@ -1,0 +1,288 @@
+"""What the notebooks of the ops measured, from their logs: sentences for them, and one table."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_magics import knowledge, roofline
+from triton_magics.model import Benchmark, Timing, shape_text, short
+from triton_magics.report.numbers import flops_text, percent_text, rate_text, ratio_text, time_text
+
+COMPILE = "torch.compile"
+DTYPES = ("float32", "bfloat16")
+COPY_GOAL_PCT = 90.0
+ABOUT = """\
+The best version of each op, as its [notebook](../../notebooks) has it. torch.compile runs in its default mode and is
+compiled anew for each shape and dtype. Times are GPU times with cold caches, without what the timer adds
+([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel."""
+COMMAND = "python scripts/ops.py run && python scripts/ops.py measure"
+
+
+@dataclass(frozen=True)
+class Against:
+    """A version beside a baseline at one size: times in us, > 1 is faster, the verdict."""
+
+    us: float
+    speedup: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """The compared version of an op at one size, beside torch and torch.compile.
+
+    `copy_pct` is the share of the copy bandwidth measured on the same card; None where the op is
+    not bound by memory. A baseline that could not be timed is None.
+    """
+
+    op: str
+    version: str
+    dtype: str
+    size: str
+    shape: tuple[int, ...]
+    us: float
+    torch: Against | None
+    compile: Against | None
+    gbps: float | None
+    copy_pct: float | None
+    tflops: float | None
+    launch_bound: bool
+
+    @property
+    def worst(self) -> float:
+        """The speedup over the faster of the two."""
+        known = [a.speedup for a in (self.torch, self.compile) if a]
+        return min(known, default=1.0)
+
+    @property
+    def slower(self) -> bool:
+        """Whether the benchmark calls it slower than one of the two."""
+        return any(a.verdict == "slower" for a in (self.torch, self.compile) if a)
+
+
+# -------------------------------------------------------------------------------------- logs
+
+
+def benchmarks(log: Path) -> list[Benchmark]:
+    """The benchmarks of an op's log that were made on a GPU, oldest first."""
+    made = [Benchmark.model_validate(event["result"]) for event in _benchmarked(log)]
+    return [b for b in made if b.clock == "gpu" and b.passed]
+
+
+def dates(logs: Path) -> str:
+    """On which days the logs' benchmarks were made: `2026-11-21`."""
+    days = {e["time"][:10] for log in sorted(logs.glob("*_log.jsonl")) for e in _benchmarked(log)}
+    return ", ".join(sorted(days))
+
+
+def _benchmarked(log: Path) -> Iterator[dict[str, Any]]:
+    for line in log.read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event["verb"] == "benchmarked":
+            yield event
+
+
+def compared(made: Sequence[Benchmark], dtype: str) -> Benchmark | None:
+    """The newest one in a dtype that has torch.compile in it."""
+    hits = [b for b in made if b.dtype == dtype and COMPILE in b.providers]
+    return hits[-1] if hits else None
+
+
+def rows(benchmark: Benchmark, version: str) -> Iterator[Row]:
+    """One a size, of one of its versions."""
+    for size in benchmark.sizes:
+        if timing := benchmark.timing(version, size):
+            yield _row(benchmark, version, timing)
+
+
+def _row(b: Benchmark, version: str, timing: Timing) -> Row:
+    memory_bound = knowledge.facts(b.op).bound == "memory"
+    copied = roofline.share_pct(timing.gbps, b.copy_gbps) if memory_bound else None
+    return Row(
+        op=b.op,
+        version=short(version),
+        dtype=b.dtype,
+        size=timing.size,
+        shape=timing.shape,
+        us=timing.mean_us,
+        torch=_against(b, version, "torch", timing.size),
+        compile=_against(b, version, COMPILE, timing.size),
+        gbps=timing.gbps,
+        copy_pct=copied,
+        tflops=timing.tflops,
+        launch_bound=roofline.launch_bound(timing.mean_us, b.floor_us),
+    )
+
+
+def _against(b: Benchmark, version: str, baseline: str, size: str) -> Against | None:
+    if baseline not in b.providers or not (timed := b.timing(baseline, size)):
+        return None
+    speedup = b.size_speedup(version, size, baseline)
+    assert speedup is not None
+    told = b.comparison(version, size, baseline)
+    return Against(timed.mean_us, speedup, told.verdict if told else "undecided")
+
+
+# ------------------------------------------------------------------------- in the notebooks
+
+
+def told(what: str, made: Sequence[Benchmark]) -> str | None:
+    """What stands in a notebook's cell: of `v2`, or of `compare v4`; None without GPU times."""
+    kind, _, version = what.rpartition(" ")
+    if kind == "compare":
+        found = [b for dtype in DTYPES if (b := compared(made, dtype))]
+        made_rows = [row for b in found for row in rows(b, version)]
+        return _comparison(made_rows, found[0]) if found else None
+    alone = [
+        b for b in made if [short(v) for v in b.versions] == [version] and b.dtype == "float32"
+    ]
+    return _measured(alone[0], version) if alone else None
+
+
+def _measured(b: Benchmark, version: str) -> str:
+    figures = "; ".join(f"{r.size} {_figures(r)}" for r in rows(b, version))
+    assert b.environment is not None
+    return f"**Measured**, float32, on {b.environment.device}, caches cold: {figures}."
+
+
+def _figures(row: Row) -> str:
+    """`30.5 us, 1.76x torch (faster), 4.40 TB/s, 104 % of a copy`."""
+    parts = [time_text(row.us)]
+    if row.torch:
+        parts.append(f"{ratio_text(row.torch.speedup)} torch ({row.torch.verdict})")
+    return ", ".join([*parts, *([rate] if (rate := _rate(row)) else [])])
+
+
+def _rate(row: Row) -> str:
+    if row.launch_bound:
+        return "under what an empty kernel takes"
+    if row.copy_pct is not None and row.gbps:
+        return f"{rate_text(row.gbps)}, {percent_text(row.copy_pct)} of a copy"
+    return flops_text(row.tflops) if row.tflops else ""
+
+
+def _comparison(made: Sequence[Row], b: Benchmark) -> str:
+    assert b.environment is not None
+    head = f"**{b.op} {made[0].version}** on {b.environment.line}; GPU time, caches cold."
+    return "\n\n".join([head, table(made, with_op=False), *_summary(made)])
+
+
+def _summary(made: Sequence[Row]) -> Iterator[str]:
+    """Geometric means; what falls short, and by how much."""
+    yield _means(made)
+    for row in made:
+        if row.slower:
+            place = f"{row.op} {row.dtype} {row.size}"
+            yield f"Short of the goal: {place} takes {1 / row.worst:.2f} times the fastest."
+        if row.size == "large" and row.copy_pct is not None and row.copy_pct < COPY_GOAL_PCT:
+            yield (
+                f"Short of the goal: {row.op} {row.dtype} large reaches {row.copy_pct:.1f} % of a "
+                f"copy's bandwidth, not {COPY_GOAL_PCT:.0f} %."
+            )
+
+
+def _means(made: Sequence[Row]) -> str:
+    over_torch = [r.torch.speedup for r in made if r.torch]
+    over_compile = [r.compile.speedup for r in made if r.compile]
+    said = [
+        f"{ratio_text(statistics.geometric_mean(speedups))} over {name}"
+        for name, speedups in (("torch", over_torch), (COMPILE, over_compile))
+        if speedups
+    ]
+    return f"Geometric mean: {', '.join(said)}."
+
+
+# -------------------------------------------------------------------------------- the table
+
+
+def table(made: Sequence[Row], *, with_op: bool = True) -> str:
+    """Markdown; a line a row."""
+    names = (*(("op",) if with_op else ()), "dtype", "size", "shape", "version", "torch", COMPILE)
+    head = [*names, "over torch", f"over {COMPILE}", "rate"]
+    lines = [head, ["---"] * len(head), *(_line(row, with_op=with_op) for row in made)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _line(row: Row, *, with_op: bool) -> list[str]:
+    pair = (row.torch, row.compile)
+    return [
+        *([f"{row.op} {row.version}"] if with_op else []),
+        row.dtype,
+        row.size,
+        shape_text(row.shape),
+        time_text(row.us),
+        *(time_text(a.us if a else None) for a in pair),
+        *(f"{ratio_text(a.speedup)} {a.verdict}" if a else "—" for a in pair),
+        _rate(row),
+    ]
+
+
+# ------------------------------------------------------------------------------------- files
+
+
+def found_in(logs: Path, best: Mapping[str, str]) -> list[tuple[Benchmark, str]]:
+    """The comparisons of every op and the version that counts, in the ops' order.
+
+    Args:
+        logs: the folder of the ops' logs.
+        best: op -> its best version.
+    """
+    made: list[tuple[Benchmark, str]] = []
+    for op in knowledge.op_names():
+        log = logs / f"{op}_log.jsonl"
+        if op in best and log.is_file():
+            own = benchmarks(log)
+            made += [(b, best[op]) for dtype in DTYPES if (b := compared(own, dtype))]
+    return made
+
+
+def page(found: Sequence[tuple[Benchmark, str]], when: str) -> str:
+    """docs/measured/ops.md from what was found; `when` it was measured."""
+    made = [row for b, version in found for row in rows(b, version)]
+    memory = [row for row in made if row.copy_pct is not None]
+    rest = [row for row in made if row.copy_pct is None]
+    parts = [
+        "# Every op beside torch and torch.compile",
+        _where([b for b, _ in found], when),
+        ABOUT,
+    ]
+    for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
+        if part:
+            parts += [f"## {title}", "\n".join(f"- {s}" for s in _summary(part)), table(part)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _where(found: Sequence[Benchmark], when: str) -> str:
+    """GPU, versions, dates and the command."""
+    lines = sorted({b.environment.line for b in found if b.environment})
+    pythons = sorted({b.environment.python for b in found if b.environment})
+    copies = sorted({f"{b.copy_gbps / 1e3:.2f} TB/s" for b in found if b.copy_gbps})
+    return (
+        f"{'; '.join(lines)}; Python {', '.join(pythons)}; {when}. A copy reaches "
+        f"{', '.join(copies)} on this card. `{COMMAND}` ([json](ops.json))."
+    )
+
+
+def data(found: Sequence[tuple[Benchmark, str]], when: str) -> dict[str, object]:
+    """docs/measured/ops.json."""
+    made = [b for b, _ in found]
+    return {
+        "command": COMMAND,
+        "date": when,
+        "environments": sorted({b.environment.line for b in made if b.environment}),
+        "copy_gbps": sorted({b.copy_gbps for b in made if b.copy_gbps}),
+        "rows": [asdict(row) for b, version in found for row in rows(b, version)],
+    }
+
+
+def write(logs: Path, best: Mapping[str, str], into: Path) -> None:
+    """Both files."""
+    found, when = found_in(logs, best), dates(logs)
+    told = json.dumps(data(found, when), indent=1) + "\n"
+    (into / "ops.md").write_text(page(found, when), encoding="utf-8")
+    (into / "ops.json").write_text(told, encoding="utf-8")

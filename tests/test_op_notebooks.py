@@ -1,0 +1,244 @@
+"""The ops' notebooks: how their texts become cells, what is shipped, and what the table says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests import report_values
+from triton_magics import ops
+from triton_magics.model import Benchmark, Comparison
+from triton_magics.workspace import inspect_source
+
+ROOT = Path(__file__).parents[1]
+TEXTS = sorted(path.stem for path in (ROOT / "scripts" / "notebooks").glob("*.md"))
+SHIPPED = [op for op in TEXTS if (ROOT / "notebooks" / f"{op}.ipynb").is_file()]
+TEXT = """\
+# An op
+
+```python
+%triton_op relu
+```
+
+```python v1 one row each
+import torch
+```
+
+    ```python
+an indented fence is text
+
+<!-- compare v1 -->
+
+The end.
+"""
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Any:
+    """The two modules, imported as the script imports them: its folder is on the path."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        yield {name: importlib.import_module(name) for name in ("ops", "ops_table")}
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+        for name in ("ops", "ops_table", "demo"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def builder(scripts: dict[str, ModuleType]) -> ModuleType:
+    return scripts["ops"]
+
+
+@pytest.fixture(scope="module")
+def table(scripts: dict[str, ModuleType]) -> ModuleType:
+    return scripts["ops_table"]
+
+
+# ------------------------------------------------------------------------------------ texts
+
+
+def test_a_text_becomes_cells_in_reading_order(builder: ModuleType) -> None:
+    made = builder.cells("relu", TEXT)
+    assert [(c.kind[0], c.text.splitlines()[0], c.measured) for c in made] == [
+        ("c", "%load_ext triton_magics", ""),
+        ("m", "# An op", ""),
+        ("c", "%triton_op relu", ""),
+        ("c", '%%triton_kernel relu v1 --technique "one row each"', ""),
+        ("c", "%triton_validate relu v1", ""),
+        ("c", "%triton_bench relu v1", ""),
+        ("m", "*Measured when it is run.*", "v1"),
+        ("m", "```python", ""),
+        ("c", "%triton_bench relu --against torch.compile --dtype bfloat16", ""),
+        ("c", "%triton_bench relu --against torch.compile", ""),
+        ("m", "*Measured when it is run.*", "compare v1"),
+        ("m", "The end.", ""),
+        ("c", "%triton_best relu", ""),
+        ("c", "%triton_status relu", ""),
+        ("c", "%triton_log relu", ""),
+    ]
+
+
+def test_a_text_that_is_not_whole_is_refused(builder: ModuleType) -> None:
+    with pytest.raises(ValueError, match="not closed"):
+        builder.cells("relu", "```python v1\nimport torch\n")
+    with pytest.raises(ValueError, match="compare v4"):
+        builder.cells("relu", "# relu\n")
+
+
+def test_every_text_is_of_an_op_that_ships() -> None:
+    assert set(TEXTS) <= set(ops.BUILTIN)
+
+
+@pytest.mark.parametrize("op", TEXTS)
+def test_every_text_has_four_versions_each_with_its_technique(builder: ModuleType, op: str) -> None:
+    kernels = kernels_of(builder, op)
+    assert [version for version, _, _ in kernels][:4] == ["v1", "v2", "v3", "v4"]
+    for version, options, source in kernels:
+        assert options.startswith('--technique "'), version
+        entry, _ = inspect_source(op, (), source, None)
+        assert entry == f"triton_{op}"
+
+
+def kernels_of(builder: ModuleType, op: str) -> list[tuple[str, str, str]]:
+    """Version, options and source of each kernel cell of a text."""
+    found = []
+    for cell in builder.cells(op, builder.text_of(op)):
+        line, _, source = cell.text.partition("\n")
+        if line.startswith("%%triton_kernel"):
+            _, _, version, options = line.split(" ", 3)
+            found.append((version, options, source))
+    return found
+
+
+# ---------------------------------------------------------------------------------- shipped
+
+
+@pytest.mark.parametrize("op", SHIPPED)
+def test_a_shipped_notebook_is_its_text_executed_without_an_error(
+    builder: ModuleType, op: str
+) -> None:
+    shipped = nbformat.read(ROOT / "notebooks" / f"{op}.ipynb", as_version=4)
+    nbformat.validate(shipped)
+    assert list(builder.errors(shipped)) == []
+    written = builder.cells(op, builder.text_of(op))
+    assert [c.cell_type for c in shipped.cells] == [c.kind for c in written]
+    for cell, expected in zip(shipped.cells, written, strict=True):
+        if expected.measured:
+            assert "Measured when" not in cell.source
+        else:
+            assert cell.source == expected.text, f"python scripts/ops.py run {op}"
+        if cell.cell_type == "code":
+            assert cell.execution_count is not None
+
+
+@pytest.mark.parametrize("op", SHIPPED)
+def test_the_shipped_kernels_are_the_notebooks_cells(builder: ModuleType, op: str) -> None:
+    folder = ROOT / "notebooks" / "kernels" / op
+    files = {path.stem.split("_")[0]: path for path in folder.glob("v*.py")}
+    kernels = kernels_of(builder, op)
+    assert sorted(files) == sorted(version for version, _, _ in kernels)
+    for version, _, source in kernels:
+        assert files[version].read_text(encoding="utf-8").endswith(source), version
+
+
+# -------------------------------------------------------------------------------- the table
+
+
+def beside_compile(**changes: Any) -> Benchmark:
+    """One version of softmax, torch and torch.compile, which has 10, 40 and 60 us."""
+    own = report_values.benchmark(1)
+    timings = [*own.timings]
+    comparisons = [*own.comparisons]
+    for size, us in (("small", 10.0), ("medium", 40.0), ("large", 60.0)):
+        made = report_values.timing("torch.compile", size, us)
+        mine = own.timing(own.versions[0], size)
+        assert mine is not None
+        timings.append(made)
+        comparisons.append(report_values.comparison(mine, made))
+    return own.model_copy(
+        update={
+            "providers": (*own.providers, "torch.compile"),
+            "timings": tuple(timings),
+            "comparisons": tuple(comparisons),
+            **changes,
+        }
+    )
+
+
+def test_a_row_has_the_benchmarks_own_verdicts(table: ModuleType) -> None:
+    made = beside_compile()
+    for row in table.rows(made, "v1"):
+        for name, against in (("torch", row.torch), ("torch.compile", row.compile)):
+            told = made.comparison("v1", row.size, name)
+            assert isinstance(told, Comparison)
+            assert against.verdict == told.verdict
+            assert against.speedup == pytest.approx(against.us / row.us)
+        assert row.copy_pct == pytest.approx(100 * row.gbps / 4180.0)
+
+
+def test_what_falls_short_is_said_with_its_figure(table: ModuleType) -> None:
+    large = next(r for r in table.rows(beside_compile(), "v1") if r.size == "large")
+
+    def said(**changes: Any) -> list[str]:
+        return list(table._summary(list(table.rows(beside_compile(**changes), "v1"))))[1:]
+
+    assert said(copy_gbps=large.gbps / 0.901) == []
+    (short,) = said(copy_gbps=large.gbps / 0.896)
+    assert "softmax float32 large reaches 89.6 %" in short
+
+
+def test_a_loss_is_said_with_its_size(table: ModuleType) -> None:
+    made = beside_compile()
+    lost = made.timing("torch.compile", "small")
+    assert lost is not None
+    mine = made.timing(made.versions[0], "small")
+    assert mine is not None
+    quicker = report_values.timing("torch.compile", "small", mine.mean_us / 2)
+    others = [t for t in made.timings if t != lost]
+    told = [c for c in made.comparisons if (c.baseline, c.size) != ("torch.compile", "small")]
+    changed = made.model_copy(
+        update={
+            "timings": (*others, quicker),
+            "comparisons": (*told, report_values.comparison(mine, quicker)),
+            "copy_gbps": 1.0,
+        }
+    )
+    _, said = table._summary(list(table.rows(changed, "v1")))
+    assert "softmax float32 small takes 2.00 times the fastest" in said
+
+
+def test_the_newest_comparison_counts_and_one_alone_does_not(table: ModuleType) -> None:
+    alone, first, second = (
+        report_values.benchmark(1),
+        beside_compile(seed=1),
+        beside_compile(seed=2),
+    )
+    assert table.compared([first, second, alone], "float32") == second
+    assert table.compared([first, second, alone], "bfloat16") is None
+
+
+def test_a_cell_says_what_was_measured(table: ModuleType) -> None:
+    made = [report_values.benchmark(1), beside_compile()]
+    assert table.told("v1", made).startswith("**Measured**, float32, on")
+    assert "| torch.compile |" in table.told("compare v1", made)
+    assert table.told("v7", made) is None
+    assert table.told("compare v1", made[:1]) is None
+
+
+def test_the_table_is_what_the_logs_say(builder: ModuleType, table: ModuleType) -> None:
+    logs, measured = ROOT / "notebooks" / "logs", ROOT / "docs" / "measured"
+    best = {op: builder.best(op) for op in TEXTS}
+    found, when = table.found_in(logs, best), table.dates(logs)
+    if not found:
+        pytest.skip("no op's notebook is shipped yet")
+    assert (measured / "ops.md").read_text(encoding="utf-8") == table.page(found, when)
+    told = json.loads((measured / "ops.json").read_text(encoding="utf-8"))
+    assert told == json.loads(json.dumps(table.data(found, when)))
