@@ -15,6 +15,7 @@ from triton_magics.model import (
     Comparison,
     Compilation,
     Diagnosis,
+    Difference,
     Discard,
     EngineState,
     Environment,
@@ -28,10 +29,16 @@ from triton_magics.model import (
     NotTimed,
     OpFacts,
     OpPage,
+    OpResult,
     OpState,
+    Plan,
     Reference,
+    Report,
     RunResult,
+    Setback,
+    Side,
     Status,
+    Summary,
     Technique,
     Template,
     TensorSummary,
@@ -580,6 +587,27 @@ EXPORT = Export(
 )
 
 
+PLAN = Plan(
+    op="softmax",
+    plan="quick",
+    seed=83114,
+    dtypes=("float32",),
+    cases=(
+        Case(shape=(256, 256), dtype="float32", size="small", seed=1),
+        Case(shape=(4096, 4096), dtype="float32", size="large", seed=1),
+    ),
+    not_run=(
+        CaseResult(
+            case=Case(shape=(4096, 4096), dtype="float32", size="large", seed=1),
+            status=CaseStatus.NOT_RUN,
+            reason="takes about 4 s a launch here",
+        ),
+    ),
+    device="CPU (interpreter)",
+)
+SUMMARY = Summary(path="docs/summarization.md", markdown="# Where this work stands", max_chars=600)
+
+
 def best(**changes: Any) -> Best:
     values: dict[str, Any] = {
         "source": source("v2_tiling"),
@@ -589,6 +617,31 @@ def best(**changes: Any) -> Best:
         "reason": "smallest final of 2 versions in one benchmark; faster than v1 at large",
     }
     return Best(**values | changes)
+
+
+def report(**changes: Any) -> Report:
+    """softmax is through, gelu waits for its second version, whose first failed."""
+    setback = Setback(
+        op="gelu", version="v1_baseline", status=Status.FAILED, attempts_failed=3, exhausted=True,
+        why="7 of 43 cases",
+    )  # fmt: skip
+    done = OpResult(
+        state=op_state(), done=True, best="v2_tiling", final_us=12.97, torch_us=21.1, speedup=1.63
+    )
+    waiting = OpResult(
+        state=op_state(1, op="gelu"), paused="v2: not written yet", setbacks=(setback,)
+    )
+    return Report(**{"ops": (done, waiting), "paused_at": "gelu v2"} | changes)
+
+
+def difference(**changes: Any) -> Difference:
+    """v1 as it was mended, and v2, both right, timed together."""
+    sides = {
+        name: Side(source=source(name, code=code), validation=validation(name, sha256=sha256(code)))
+        for name, code in list(SOURCES.items())[:2]
+    }
+    values = {"op": "softmax", "before": sides["v1_baseline"], "after": sides["v2_tiling"]}
+    return Difference(**values | {"benchmark": _measured(2)} | changes)
 
 
 def every_value() -> dict[str, Any]:
@@ -615,6 +668,10 @@ def every_value() -> dict[str, Any]:
         "benchmark_interpreter": interpreter_benchmark(),
         "run": run_result(),
         "op_state": op_state(),
+        "plan": PLAN,
+        "report": report(),
+        "summary": SUMMARY,
+        "difference": difference(),
         "diagnosis": Diagnosis(
             findings=(
                 Finding(what="GPU", state="good", says="NVIDIA H200"),

@@ -224,10 +224,52 @@ def test_a_diff_says_what_changed_between_attempts(shell: Shell) -> None:
     assert "-    return x  # v1\n+    return x  # v1 mended" in text
 
 
+def test_a_diff_has_verdicts_and_times_beside_the_code(shell: Shell, engine: FakeEngine) -> None:
+    engine.times_us = {"v1_baseline": (2.0, 4.0, 48.0), "v2_tiling": (2.0, 2.0, 23.0)}
+    for version in ("v1", "v2"):
+        shell.write(version)
+    before = shell("%triton_diff softmax v1 v2")
+    assert "not timed together" in before.shown()
+    assert "next: %triton_validate softmax v1" in before.shown()
+    shell("%triton_validate softmax all -q")
+    shell("%triton_bench softmax -q")
+    value = shell("%triton_diff softmax v1 v2").value
+    assert [side.validation.status for side in value.sides] == ["passed", "passed"]
+    assert value.benchmark.speedup("v2_tiling", "v1_baseline") == 2.0
+    shell("%triton_bench softmax v2 -q")  # v2 alone: the two are still in one benchmark
+    assert shell("%triton_diff softmax v1 v2").value.benchmark == value.benchmark
+    shell.write("v1", text=" mended")
+    assert shell("%triton_diff softmax v1 v2").value.benchmark is None
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("v1 v9", "softmax has no v9"),
+        ("v1 v1:7", "v1_baseline has no attempt 7; known: 1"),
+        ("v1:x v1", "'v1:x' is no version: write v2, or v2:1 for its first attempt"),
+        ("v1:0 v1", "'v1:0' is no version"),
+    ],
+)
+def test_a_diff_of_what_is_not_there_says_what_is(shell: Shell, line: str, wanted: str) -> None:
+    shell.write("v1")
+    assert wanted in str(shell(f"%triton_diff softmax {line}").error)
+
+
+def test_restore_without_a_number_says_which_there_are(shell: Shell) -> None:
+    shell.write("v1")
+    shell.write("v1", text=" mended")
+    error = shell("%triton_restore softmax v1").error
+    assert str(error) == "which attempt? softmax v1 has 1, 2: add --attempt N"
+    assert "has no attempt 5; known: 1, 2" in str(
+        shell("%triton_restore softmax v1 --attempt 5").error
+    )
+
+
 def test_restore_brings_an_attempt_back(shell: Shell, lab: Lab) -> None:
     shell.write("v1")
     shell.write("v1", text=" mended")
-    shell("%triton_restore softmax v1 1")
+    shell("%triton_restore softmax v1 --attempt 1")
     assert lab.source("softmax", "v1").source == KERNEL.format("v1")
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from triton_magics import knowledge
-from triton_magics.errors import BadValue
+from triton_magics.errors import BadName, BadValue
 from triton_magics.lab.part import Part
-from triton_magics.model import Compilation, KernelSource, Written, version_name
+from triton_magics.model import (
+    Compilation,
+    Difference,
+    KernelSource,
+    Side,
+    Written,
+    version_name,
+)
 from triton_magics.workspace import inspect_source
 
 
@@ -89,8 +96,37 @@ class Versions(Part):
         """Every attempt at a version, oldest first."""
         return self._desk.workspace.attempts(self._desk.canonical(op), version)
 
+    def diff(self, op: str, before: str, after: str) -> Difference:
+        """What changed in the code from one version to another, their verdicts and times beside it.
+
+        Args:
+            op: its name or alias.
+            before, after: `v1`, `v2`; or an attempt, the third at v1: `v1:3`.
+
+        Raises:
+            UnknownVersion: no such version or attempt.
+            BadName: not of that form.
+        """
+        name = self._desk.canonical(op)
+        first, second = self._side(name, before), self._side(name, after)
+        measured = self._desk.workspace.timed_together(name, first.source, second.source)
+        return self._remember(Difference(op=name, before=first, after=second, benchmark=measured))
+
+    def _side(self, op: str, name: str) -> Side:
+        version, _, number = name.partition(":")
+        if number and not (number.isdecimal() and int(number)):
+            raise BadName(f"{name!r} is no version: write v2, or v2:1 for its first attempt")
+        attempts = self._desk.workspace.history(op, version)
+        source = self.source(op, version, int(number) if number else None)
+        verdict = next(a.validation for a in attempts if a.source.attempt == source.attempt)
+        return Side(source=source, validation=verdict)
+
     def restore(self, op: str, version: str, attempt: int) -> Written:
-        """Makes an earlier attempt the newest again."""
+        """Makes an earlier attempt the newest again.
+
+        Raises:
+            UnknownVersion: no such version or attempt; names those there are.
+        """
         name = self._desk.canonical(op)
         self._desk.gate("restore", name)
         source = self._desk.workspace.restore(name, version, attempt)

@@ -35,6 +35,10 @@ from triton_magics.model.diagnosis import (
     Diagnosis,
     Finding,
 )
+from triton_magics.model.difference import (
+    Difference,
+    Side,
+)
 from triton_magics.model.environment import (
     Environment,
 )
@@ -96,6 +100,7 @@ __all__ = [
     "Compilation",
     "DeviceKind",
     "Diagnosis",
+    "Difference",
     "Discard",
     "EngineState",
     "Environment",
@@ -120,6 +125,7 @@ __all__ = [
     "RunResult",
     "Sanitized",
     "Setback",
+    "Side",
     "State",
     "Status",
     "Summary",

@@ -6,9 +6,10 @@ rest, so that a message may hold any characters.
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 LineStatus = Literal["good", "bad", "warn", "info", "plain"]
 Align = Literal["left", "right"]
@@ -99,6 +100,71 @@ class Code:
     language: str = "python"
 
 
+class Hunk(NamedTuple):
+    """Lines that changed, with those around them; each begins with `- `, `+ ` or two spaces.
+
+    The two sides are of one height: where a line has no partner, the other side is empty.
+    """
+
+    line: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Two texts: side by side where there is room for it, else their differences one by one.
+
+    Attributes:
+        caption: what is compared.
+        before_title, after_title: whose text.
+        before, after: the texts.
+    """
+
+    caption: str
+    before_title: str
+    after_title: str
+    before: str
+    after: str
+
+    @property
+    def unified(self) -> str:
+        """The differences as `diff -u` has them; empty where there are none."""
+        old, new = clean(self.before).splitlines(), clean(self.after).splitlines()
+        lines = difflib.unified_diff(old, new, self.before_title, self.after_title, lineterm="")
+        return "\n".join(lines)
+
+    @property
+    def n_in(self) -> int:
+        """How many lines came in."""
+        return sum(line.startswith("+ ") for hunk in self.hunks for line in hunk.after)
+
+    @property
+    def n_out(self) -> int:
+        """How many lines went out."""
+        return sum(line.startswith("- ") for hunk in self.hunks for line in hunk.before)
+
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """What changed, from top to bottom."""
+        old, new = clean(self.before).splitlines(), clean(self.after).splitlines()
+        groups = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3)
+        return tuple(_hunk(group, old, new) for group in groups)
+
+
+def _hunk(group: list[tuple[str, int, int, int, int]], old: list[str], new: list[str]) -> Hunk:
+    before: list[str] = []
+    after: list[str] = []
+    for tag, i, i_end, j, j_end in group:
+        marks = ("  ", "  ") if tag == "equal" else ("- ", "+ ")
+        before += [f"{marks[0]}{line}".rstrip() for line in old[i:i_end]]
+        after += [f"{marks[1]}{line}".rstrip() for line in new[j:j_end]]
+        height = max(len(before), len(after))
+        before += [""] * (height - len(before))
+        after += [""] * (height - len(after))
+    return Hunk(group[0][3] + 1, tuple(before), tuple(after))
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A picture, and what it shows in words.
@@ -126,7 +192,9 @@ class Markdown:
     text: str
 
 
-Block: TypeAlias = Line | Heading | Text | Items | Table | Code | Figure | Details | Markdown
+Block: TypeAlias = (
+    Line | Heading | Text | Items | Table | Code | Changes | Figure | Details | Markdown
+)
 Document: TypeAlias = tuple[Block, ...]
 
 

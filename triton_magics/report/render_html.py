@@ -95,6 +95,23 @@ def _code(block: blocks.Code) -> str:
     return f"<pre><code>{_escape(text)}</code></pre>"
 
 
+def _changes(block: blocks.Changes) -> str:
+    titles = ("line", block.before_title, block.after_title)
+    header = "".join(_cell("th", "col", title, "left") for title in titles)
+    rows = "\n".join(
+        f"<tr>{_cell('th', 'row', str(line), 'left')}{_side(before)}{_side(after)}</tr>"
+        for line, before, after in block.hunks
+    )
+    head = f"<thead>\n<tr>{header}</tr>\n</thead>"
+    caption = f"<caption>{_inline(block.caption)}</caption>"
+    return f"<table>\n{caption}\n{head}\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _side(lines: Sequence[str]) -> str:
+    text = "\n".join(_escape(line) or " " for line in lines)
+    return f'<td style="text-align: left"><pre><code>{text}</code></pre></td>'
+
+
 def _figure(block: blocks.Figure) -> str:
     data = base64.b64encode(block.png).decode()
     alt = _escape(blocks.plain(block.alt))
@@ -116,6 +133,7 @@ _RENDERERS: dict[type, Callable[[Any], str]] = {
     blocks.Items: _items,
     blocks.Table: _table,
     blocks.Code: _code,
+    blocks.Changes: _changes,
     blocks.Figure: _figure,
     blocks.Details: _details,
     blocks.Markdown: _markdown,

@@ -133,6 +133,7 @@ _RENDERERS: dict[type, Callable[[Any], str]] = {
     blocks.Items: _items,
     blocks.Table: _table,
     blocks.Code: _code,
+    blocks.Changes: lambda block: _code(blocks.Code(block.unified, "diff")),
     blocks.Details: _details,
     blocks.Markdown: _markdown,
 }

@@ -115,6 +115,10 @@ def _code(block: blocks.Code, width: int) -> str:
     return textwrap.indent(blocks.clean(block.text).strip("\n"), "    ")
 
 
+def _changes(block: blocks.Changes, width: int) -> str:
+    return _code(blocks.Code(block.unified, "diff"), width)
+
+
 def _figure(block: blocks.Figure, width: int) -> str:
     return wrap(f"[picture: {blocks.plain(block.alt)}]", width, "  ")
 
@@ -178,6 +182,7 @@ _RENDERERS: dict[type, Callable[[Any, int], str]] = {
     blocks.Items: _items,
     blocks.Table: _table,
     blocks.Code: _code,
+    blocks.Changes: _changes,
     blocks.Figure: _figure,
     blocks.Details: _details,
     blocks.Markdown: _markdown,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import re
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from triton_magics.errors import BadName
+from triton_magics.errors import BadName, BadValue
 from triton_magics.verbs.arguments import Argument, argument, listed, shape
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from triton_magics.model import KernelSource, Reference, Value
 
 Call = Callable[["Lab", Namespace], "Value"]
-_ATTEMPT = re.compile(r"(?P<version>[^:]+)(?::(?P<attempt>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -311,18 +309,21 @@ def inspect(lab: Lab, a: Namespace) -> Value:
     example="%triton_diff softmax v1 v2",
 )
 def diff(lab: Lab, a: Namespace) -> Value:
-    """What changed in the code from one version, or one attempt, to another."""
-    return difference(_source(lab, a.op, a.before), _source(lab, a.op, a.after))
+    """What changed from one version, or one attempt, to another: code, verdicts and times."""
+    return lab.diff(a.op, a.before, a.after)
 
 
 @verb(
     OP,
     VERSION,
-    argument("attempt", type=int, help="its number, from 1"),
-    example="%triton_restore softmax v2 1",
+    argument("--attempt", type=int, metavar="N", help="its number, from 1; without: what there is"),
+    example="%triton_restore softmax v2 --attempt 1",
 )
 def restore(lab: Lab, a: Namespace) -> Value:
     """Makes an earlier attempt at a version its newest again."""
+    if a.attempt is None:
+        numbers = ", ".join(str(source.attempt) for source in lab.attempts(a.op, a.version))
+        raise BadValue(f"which attempt? {a.op} {a.version} has {numbers}: add --attempt N")
     return lab.restore(a.op, a.version, a.attempt)
 
 
@@ -406,15 +407,6 @@ def summary(lab: Lab, a: Namespace) -> Value:
 def _names(words: list[str]) -> tuple[str, ...]:
     """The ops of `softmax, layer_norm,gelu`."""
     return tuple(name for word in words for name in word.split(",") if name)
-
-
-def _source(lab: Lab, op: str, name: str) -> KernelSource:
-    """The source of `v2`, or of `v2:1`, an attempt at it."""
-    found = _ATTEMPT.fullmatch(name)
-    if not found:
-        raise BadName(f"{name!r} is no version: write v2, or v2:1 for its first attempt")
-    attempt = found["attempt"]
-    return lab.source(op, found["version"], int(attempt) if attempt else None)
 
 
 def difference(before: KernelSource, after: KernelSource) -> Reference:

@@ -360,6 +360,14 @@ class Workspace:
         with self._store.reading() as conn:
             return reading.passed(conn, (check_op_name(op), sha256, dtype, device_kind))
 
+    def timed_together(self, op: str, *sources: KernelSource) -> Benchmark | None:
+        """The newest benchmark of each source that timed all of them."""
+        wanted = {(source.version, source.sha256) for source in sources}
+        found = (self.timed(op, version) for version, _ in sorted(wanted, reverse=True))
+        return next(
+            (b for b in found if b and wanted <= set(zip(b.versions, b.sha256s, strict=True))), None
+        )
+
     def latest_benchmark(self, op: str) -> Benchmark | None:
         """The newest benchmark that passed."""
         with self._store.reading() as conn:

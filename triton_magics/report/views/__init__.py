@@ -15,6 +15,7 @@ from triton_magics.model import (
     Best,
     Compilation,
     Diagnosis,
+    Difference,
     Export,
     LabState,
     OpPage,
@@ -33,6 +34,7 @@ from triton_magics.report.blocks import Block, Code, Document, Line
 from triton_magics.report.render import to_html, to_markdown, to_text
 from triton_magics.report.views.benchmark import benchmark_view, finding
 from triton_magics.report.views.diagnosis import diagnosis_view
+from triton_magics.report.views.difference import difference_view
 from triton_magics.report.views.kernels import best_view, compilation_view, run_view, written_view
 from triton_magics.report.views.knowledge import reference_view, template_view
 from triton_magics.report.views.pictures import is_picture
@@ -53,6 +55,7 @@ VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
         Best: best_view,
         Compilation: compilation_view,
         Diagnosis: diagnosis_view,
+        Difference: difference_view,
         Export: export_view,
         LabState: lab_state_view,
         OpPage: op_page_view,

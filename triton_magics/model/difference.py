@@ -1,0 +1,36 @@
+"""Two sources side by side, and what is known of each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from triton_magics.model.base import Value
+from triton_magics.model.benchmark import Benchmark
+from triton_magics.model.source import KernelSource
+from triton_magics.model.validation import Validation
+
+
+class Side(Value):
+    """A source, and the verdict that stands on it."""
+
+    source: KernelSource
+    validation: Validation | None = None
+
+
+class Difference(Value):
+    """What changed from one source of an op to another, and what that did.
+
+    `benchmark` is the newest one that timed exactly these two; times of two benchmarks are never
+    compared.
+    """
+
+    kind: Literal["difference"] = "difference"
+    op: str
+    before: Side
+    after: Side
+    benchmark: Benchmark | None = None
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Before and after."""
+        return self.before, self.after
