@@ -129,6 +129,7 @@ returns its value, so that `x = %triton_bench softmax` works. Every one also tak
 - `-o NAME`, which keeps the value in a variable;
 - `-q`, which shows nothing; on a line magic a `;` at the end does the same;
 - `--help`, which shows what is below;
+- `--traceback`, which shows every frame where it fails;
 - where it judges a kernel, `--no-raise`: a failed verdict is shown, and the cell passes all the same.
 
 This page is written by `scripts/reference.py`; change the code, not the page."""

@@ -15,7 +15,7 @@ from triton_magics.notebook.completion import typed
 
 BENCH = [
     "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--budget", "--seed",
-    "--timeout", "--no-raise", "--out", "--quiet", "--help",
+    "--timeout", "--no-raise", "--out", "--quiet", "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
 

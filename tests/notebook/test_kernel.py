@@ -256,7 +256,7 @@ def test_a_slow_job_says_how_far_it_is(loaded: Kernel) -> None:
 
 def test_options_are_completed_and_nothing_else(loaded: Kernel) -> None:
     reply = loaded.complete("%triton_best relu --")
-    assert reply["matches"] == ["--now", "--out", "--quiet", "--help"]
+    assert reply["matches"] == ["--now", "--out", "--quiet", "--traceback", "--help"]
     assert (reply["cursor_start"], reply["cursor_end"]) == (18, 20)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import pytest
@@ -10,16 +11,18 @@ from IPython.core.error import UsageError
 from tests.fake_engine import FakeEngine
 from tests.notebook.shells import KERNEL, Shell
 from triton_magics.engine import Outcome
+from triton_magics.engine.protocol import RunJob
 from triton_magics.errors import (
     BadKernelSource,
     IllegalStep,
     KernelFailure,
     UnknownName,
     UnknownOp,
+    UnknownVersion,
     WorkerError,
 )
 from triton_magics.lab import Lab
-from triton_magics.model import Benchmark, Status, Validation, Validations
+from triton_magics.model import Benchmark, KernelError, Status, Validation, Validations
 from triton_magics.verbs import VERBS
 
 
@@ -344,6 +347,40 @@ def test_what_a_user_can_mend_is_one_line_of_our_own(
     assert type(cell.error) is error
     assert cell.lines == [f"{error.__name__}: {cell.error}"]
     assert hint in cell.lines[0]
+
+
+def test_traceback_shows_every_frame_of_an_error_of_ours(shell: Shell) -> None:
+    cell = shell("%triton_run softmax v1 --traceback")
+    assert isinstance(cell.error, UnknownVersion)
+    assert not hasattr(cell.error, "_render_traceback_")
+    frames = [f.name for f in traceback.extract_tb(cell.error.__traceback__)]
+    assert {"_value", "run", "_known"} <= set(frames)
+
+
+def test_traceback_shows_what_the_kernels_own_process_raised(
+    shell: Shell, engine: FakeEngine
+) -> None:
+    inner = "Traceback (most recent call last):\n" + "".join(f"  frame {n}\n" for n in range(30))
+    error = KernelError(
+        kind="RuntimeError", message="boom", line=5, column=12, cell_line=6, file_line=8,
+        file="kernels/softmax/v1_baseline.py", code="    return x  # v1", traceback=inner,
+    )  # fmt: skip
+    shell.write("v1")
+
+    def raises(job: RunJob) -> Outcome:
+        made = engine._run(job).model_copy(update={"status": Status.RUNTIME_ERROR, "error": error})
+        return Outcome(status="finished", answer=made)
+
+    engine.answer = raises
+    short = shell("%triton_run softmax v1").lines
+    assert "cell line 6 · kernels/softmax/v1_baseline.py:8" in short
+    at = next(i for i, line in enumerate(short) if "return x  # v1" in line)
+    assert short[at + 1].index("^") == short[at].index("x  # v1")
+    assert not [line for line in short if "frame 29" in line]
+    engine.answer = raises
+    long = shell("%triton_run softmax v1 --traceback").lines
+    assert long[: len(short) - 1] == short[:-1]
+    assert [line for line in long if "frame 29" in line]
 
 
 def test_a_syntax_error_names_the_line_of_the_cell(shell: Shell) -> None:

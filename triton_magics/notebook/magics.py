@@ -26,6 +26,7 @@ _VARIABLE = re.compile(r"(?<!\S)(--[\w-]+ +)\{([^\W\d]\w*)\}(?!\S)")  # --cases 
 _COMMON = (
     argument("-o", "--out", metavar="NAME", help="keep the value in this variable"),
     argument("-q", "--quiet", action="store_true", help="show nothing"),
+    argument("--traceback", action="store_true", help="where it fails, every frame of it"),
     argument(*_HELP, action="store_true", help="show this"),
 )
 _NO_RAISE = argument(
@@ -160,7 +161,7 @@ def _shown(verb: Verb, extension: Extension, asked: Namespace) -> object:
         return None if asked.quiet else value
     if not asked.quiet:
         extension.display.show(value)
-    raise tracebacks.failure(value)
+    raise tracebacks.failure(value, whole=asked.traceback)
 
 
 def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
@@ -169,6 +170,8 @@ def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
             lambda lab: verb.call(lab, asked), title=_title(verb, asked), quiet=asked.quiet
         )
     except TritonMagicsError as error:
+        if asked.traceback:
+            raise
         offset = asked.cell_offset if verb.cell else 0
         raise tracebacks.explained(error, cell_offset=offset) from None
     except KeyboardInterrupt as interrupt:

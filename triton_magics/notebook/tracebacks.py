@@ -31,13 +31,14 @@ def explained(error: TritonMagicsError, *, cell_offset: int = 0) -> TritonMagics
     return told(error, [f"{type(error).__name__}: {text}"])
 
 
-def failure(value: object) -> KernelFailure:
+def failure(value: object, *, whole: bool = False) -> KernelFailure:
     """The exception of a failed verdict: where, what, why and what to do, and the value itself.
 
     Args:
         value: a `Validation`, `Benchmark`, `RunResult`, `Compilation` or `Written`.
+        whole: with the traceback of the kernel's own process, where there is one.
     """
     from triton_magics import report
 
     error = KernelFailure(report.headline(value), value)
-    return told(error, report.failure_lines(value))
+    return told(error, report.failure_lines(value, whole=whole))

@@ -30,11 +30,12 @@ from triton_magics.model import (
     Validations,
     Written,
 )
-from triton_magics.report.blocks import Block, Code, Document, Line
+from triton_magics.report.blocks import Block, Code, Details, Document, Line
 from triton_magics.report.render import to_html, to_markdown, to_text
 from triton_magics.report.views.benchmark import benchmark_view, finding
 from triton_magics.report.views.diagnosis import diagnosis_view
 from triton_magics.report.views.difference import difference_view
+from triton_magics.report.views.faults import WHOLE_TRACEBACK
 from triton_magics.report.views.kernels import best_view, compilation_view, run_view, written_view
 from triton_magics.report.views.knowledge import reference_view, template_view
 from triton_magics.report.views.pictures import is_picture
@@ -103,16 +104,25 @@ def bundle(value: object) -> dict[str, str]:
     }
 
 
-def failure_lines(value: object) -> list[str]:
+def failure_lines(value: object, *, whole: bool = False) -> list[str]:
     """A failure as the lines of a traceback: verdict, place, caret, cause, what to do.
 
     Tables, details and the picture stand in the value's own view.
 
     Args:
         value: the value that an exception carries.
+        whole: with the traceback of the kernel's own process, where there is one.
     """
-    spoken = tuple(b for b in view(value) if isinstance(b, Line) or _is_code(b))
+    spoken = tuple(b for b in view(value) if _is_spoken(b) or (whole and _is_traceback(b)))
     return to_text(spoken).splitlines()
+
+
+def _is_spoken(block: Block) -> bool:
+    return isinstance(block, Line) or _is_code(block)
+
+
+def _is_traceback(block: Block) -> bool:
+    return isinstance(block, Details) and block.title == WHOLE_TRACEBACK
 
 
 def _is_code(block: Block) -> bool:

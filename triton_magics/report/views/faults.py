@@ -6,6 +6,8 @@ from triton_magics.model import KernelError, Status
 from triton_magics.report.blocks import Code, Details, Document, Line, clean, code
 from triton_magics.report.views.words import EXPLANATIONS, joined
 
+WHOLE_TRACEBACK = "whole traceback"
+
 
 def error_view(error: KernelError, *, said: str = "") -> Document:
     """The message, the place in cell and file, the line with a caret, the hint.
@@ -60,7 +62,7 @@ def traceback_view(error: KernelError | None) -> Document:
     """The whole traceback, folded away."""
     if not error or not error.traceback.strip():
         return ()
-    return (Details("whole traceback", (Code(error.traceback, "text"),)),)
+    return (Details(WHOLE_TRACEBACK, (Code(error.traceback, "text"),)),)
 
 
 def reason_text(status: Status, message: str | None, error: KernelError | None) -> str:
