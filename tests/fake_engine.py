@@ -14,6 +14,8 @@ from triton_magics.engine.protocol import (
     PlanJob,
     ReplayJob,
     RunJob,
+    SweepJob,
+    SweepPoint,
     ValidateJob,
 )
 from triton_magics.model import (
@@ -22,6 +24,7 @@ from triton_magics.model import (
     CaseResult,
     CaseStatus,
     Compilation,
+    Configuration,
     DeviceKind,
     EngineState,
     Environment,
@@ -30,6 +33,7 @@ from triton_magics.model import (
     Replay,
     RunResult,
     Status,
+    Sweep,
     Timing,
     Tolerance,
     Validation,
@@ -52,6 +56,7 @@ class FakeEngine:
     Attributes:
         verdicts: source -> status of its validation; `passed` where it is not named.
         times_us: version -> microseconds at small, medium, large.
+        sweep_us: a configuration's settings -> microseconds, or what is wrong with it.
         answer: replaces the next answer.
         jobs: what was asked, in order.
     """
@@ -61,6 +66,7 @@ class FakeEngine:
         self.missing = missing
         self.verdicts: dict[str, Status] = {}
         self.times_us: dict[str, tuple[float, float, float]] = {}
+        self.sweep_us: Callable[[dict[str, Any]], float | CaseStatus] = lambda settings: 10.0
         self.answer: Callable[[Any], Outcome] | None = None
         self.jobs: list[Any] = []
         self.keys: list[str] = []
@@ -96,6 +102,7 @@ class FakeEngine:
             ReplayJob: self._replay,
             BenchJob: self._benchmark,
             CompileJob: self._compilation,
+            SweepJob: self._sweep,
             RunJob: self._run,
             DescribeJob: self._description,
         }
@@ -179,6 +186,28 @@ class FakeEngine:
 
     def _compilation(self, job: CompileJob) -> Compilation:
         return Compilation(**self._named(job), status=Status.PASSED, target=f"sm_{job.target}")
+
+    def _sweep(self, job: SweepJob) -> Sweep:
+        on_gpu = job.target is None
+        return Sweep(
+            **self._named(job), status=Status.PASSED, size=job.size, shape=SHAPES[job.size],
+            knobs={n: tuple({p.settings[n] for p in job.points}) for n in job.points[0].settings},
+            dtype=job.dtype, clock="gpu" if on_gpu else None, seed=job.seed,
+            configurations=tuple(self._configuration(p, on_gpu) for p in job.points),
+            environment=environment(self.device_kind),
+        )  # fmt: skip
+
+    def _configuration(self, point: SweepPoint, on_gpu: bool) -> Configuration:
+        """Right, unless `sweep_us` says otherwise; without a GPU only compiled."""
+        if not on_gpu:
+            return Configuration(settings=point.settings, status=CaseStatus.NOT_RUN)
+        told = self.sweep_us(point.settings)
+        if isinstance(told, CaseStatus):
+            return Configuration(settings=point.settings, status=told, reason=told.value)
+        timing = Timing(
+            provider="it", size="large", shape=(1,), clock="gpu", samples_us=(told,) * 10
+        )
+        return Configuration(settings=point.settings, status=CaseStatus.PASSED, timing=timing)
 
     def _run(self, job: RunJob) -> RunResult:
         return RunResult(

@@ -39,6 +39,11 @@ KEY_NUMBERS = {
     "validation_interpreter": ["RIGHT (interpreter)", "8 of 8", "1 not run", "about 4 s a launch"],
     "validation_timeout": ["TIMEOUT", "no answer in 20 s while validating 256x256 float32"],
     "validation_compile_error": ["DOES NOT COMPILE", "n_colz", "cell line 11", "did you mean"],
+    "sweep": [
+        "BEST", "BLOCK_SIZE=1024 num_warps=4 takes 30.0 us", "as fast as the version as it stands",
+        "as fast as torch", "wrong values", "does not compile", "--write",
+    ],
+    "sweep_compiled": ["COMPILED", "9 of 12 configurations compile for sm_90", "no GPU here"],
     "validations": ["1 of 2 versions right, not v1", "WRONG", "12 of 12", "12 of 14"],
     "benchmark": ["FASTER", "1.63x", "1.44x", "55.1 us", "13.0 us", "97 %", "2.8 us", "cold L2"],
     "benchmark_four": ["v4_optimized", "1.64x", "32.9 us", "faster at large (1.42x)"],

@@ -18,7 +18,7 @@ from triton_magics.workflow import (
 
 STATES: tuple[State, ...] = get_args(State)
 VERBS: tuple[Verb, ...] = get_args(Verb)
-PLAIN = ("ran", "chosen", "exported", "sized")
+PLAIN = ("ran", "swept", "chosen", "exported", "sized")
 
 OPEN = {"current": "v2_tiling", "written": 2}
 DONE = {"passed": True, "in_full": True, "timed": True}
@@ -101,9 +101,9 @@ def test_every_pair_of_state_and_event_has_its_row():
 
 GATED = {
     "start": (),
-    "write": ("write", "restore", "validate", "bench", "run", "inspect"),
-    "evaluation": ("validate", "bench", "run", "inspect", "force-write"),
-    "end": ("best", "write", "restore", "validate", "bench", "run", "inspect"),
+    "write": ("write", "restore", "validate", "bench", "run", "inspect", "sweep"),
+    "evaluation": ("validate", "bench", "run", "inspect", "sweep", "force-write"),
+    "end": ("best", "write", "restore", "validate", "bench", "run", "inspect", "sweep"),
 }
 FREE = ("op", "ref", "template", "status", "diff", "log", "reset")
 
@@ -125,7 +125,7 @@ def test_a_refused_step_says_why_and_what_comes_next():
         "softmax v2_tiling waits for its verdict: 2 of 3 versions written, v2 not yet validated; "
         "%triton_status softmax --force-write REASON goes on without it. "
         "Next: %triton_validate softmax v2 (allowed now: validate, bench, run, inspect, "
-        "force-write, op, ref, template, status, diff, log, reset)."
+        "sweep, force-write, op, ref, template, status, diff, log, reset)."
     )
 
 

@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Lab", "attempts", "bench", "best", "close", "configure", "default_lab", "export", "inspect",
     "op", "open_lab", "ref", "reference", "restore", "run", "show", "source", "status", "summary",
-    "take", "template", "use", "validate", "write",
+    "sweep", "take", "template", "use", "validate", "write",
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from triton_magics.model import State, Status, Value, Verb, VersionState, parse_
 
 DEFAULT_MIN_WRITES = 3
 _ALWAYS = ("op", "ref", "template", "status", "diff", "log", "reset")
-_JUDGING = ("validate", "bench", "run", "inspect")
+_JUDGING = ("validate", "bench", "run", "inspect", "sweep")
 _STEPS: dict[State, tuple[str, ...]] = {
     "start": _ALWAYS,
     "write": ("write", "restore", *_JUDGING, *_ALWAYS),

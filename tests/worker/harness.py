@@ -11,7 +11,7 @@ import torch
 
 from triton_magics import ops
 from triton_magics.engine.protocol import OpRef, ValidateJob, VersionRef
-from triton_magics.model import Case, CaseResult, Validation
+from triton_magics.model import Case, CaseResult, Configuration, Validation
 from triton_magics.worker import validate
 from triton_magics.worker.load import load_version
 
@@ -27,6 +27,7 @@ class Recorder:
     cases: list[CaseResult] = field(default_factory=list)
     plans: list[tuple[CaseResult, ...]] = field(default_factory=list)
     timings: list[object] = field(default_factory=list)
+    configurations: list[Configuration] = field(default_factory=list)
 
     def stage(self, text: str, done: int = 0, total: int = 0, patience_s: float = 20.0) -> None:
         self.stages.append(text)
@@ -39,6 +40,9 @@ class Recorder:
 
     def timing(self, timing: object) -> None:
         self.timings.append(timing)
+
+    def configuration(self, configuration: Configuration) -> None:
+        self.configurations.append(configuration)
 
     def environment(self, environment: object) -> None:
         pass

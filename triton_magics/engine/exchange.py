@@ -181,6 +181,7 @@ class Exchange:
             planned=ledger.planned,
             cases=tuple(ledger.cases),
             timings=tuple(ledger.timings),
+            configurations=tuple(ledger.configurations),
             environment=ledger.environment or (ready.environment if ready else None),
             stage=ledger.stage,
             exit=str(self.worker.exit) if verdict.status == "crashed" else None,

@@ -14,12 +14,13 @@ from triton_magics.engine.protocol import (
     Progress,
     ReplayJob,
     RunJob,
+    SweepJob,
     ValidateJob,
 )
-from triton_magics.model import CaseResult, Environment, Timing
+from triton_magics.model import CaseResult, Configuration, Environment, Timing
 
 Ending = Literal["finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory"]
-AnyJob = ValidateJob | ReplayJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob
+AnyJob = ValidateJob | ReplayJob | PlanJob | BenchJob | SweepJob | RunJob | CompileJob | DescribeJob
 # Far more than any job has: a bound on what a process gone wild can make us keep.
 MAX_RESULTS = 10_000
 
@@ -34,6 +35,7 @@ class Outcome:
         planned: every case that was to be run, as told before the first.
         cases: the cases that are done.
         timings: the timings that are done.
+        configurations: those of a sweep that are checked.
         environment: where it ran.
         stage: what it was doing last.
         exit: how its process ended, where it ended by itself: `SIGSEGV`, `exit code 0`.
@@ -47,6 +49,7 @@ class Outcome:
     planned: tuple[CaseResult, ...] = ()
     cases: tuple[CaseResult, ...] = ()
     timings: tuple[Timing, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
     environment: Environment | None = None
     stage: str = ""
     exit: str | None = None
@@ -63,6 +66,7 @@ class Ledger:
         self.planned: tuple[CaseResult, ...] = ()
         self.cases: list[CaseResult] = []
         self.timings: list[Timing] = []
+        self.configurations: list[Configuration] = []
         self.environment: Environment | None = None
 
     def note(self, progress: Progress) -> None:
@@ -74,11 +78,14 @@ class Ledger:
             self.cases.append(progress.case)
         if progress.timing is not None:
             self.timings.append(progress.timing)
+        if progress.configuration is not None:
+            self.configurations.append(progress.configuration)
 
     @property
     def full(self) -> bool:
         """Whether more was told than any job can have to tell."""
-        return len(self.cases) + len(self.timings) > MAX_RESULTS
+        told = len(self.cases) + len(self.timings) + len(self.configurations)
+        return told > MAX_RESULTS
 
 
 def label(job: AnyJob) -> str:

@@ -34,6 +34,7 @@ from triton_magics.engine.protocol import (
     PlanJob,
     Progress,
     ReplayJob,
+    SweepJob,
 )
 from triton_magics.errors import Unavailable, WorkerError
 from triton_magics.model import EngineState, Environment, Finding, OpFacts
@@ -243,7 +244,12 @@ class Engine:
     def _mode(self, job: AnyJob) -> Mode:
         if isinstance(job, ReplayJob):
             return "interpreter"
-        return "compiler" if isinstance(job, CompileJob | PlanJob) else self.device_kind
+        compiles = (
+            isinstance(job, PlanJob)
+            or (isinstance(job, CompileJob) and not job.here)
+            or (isinstance(job, SweepJob) and job.target is not None)
+        )
+        return "compiler" if compiles else self.device_kind
 
     # -- before the job
 
@@ -278,7 +284,7 @@ class Engine:
     # -- the job
 
     def _do(self, call: _Call, exchange: Exchange) -> Outcome:
-        timing = isinstance(call.job, BenchJob)
+        timing = isinstance(call.job, BenchJob | SweepJob)
         if timing:
             self._crew.dismiss()
         with self._crew.hushed() if timing and call.mode == "gpu" else nullcontext():
@@ -290,7 +296,7 @@ class Engine:
     def _converse(self, call: _Call, exchange: Exchange) -> Verdict:
         try:
             exchange.start(call.job)
-            if not isinstance(call.job, BenchJob):
+            if not isinstance(call.job, BenchJob | SweepJob):
                 self._prepare_next(call)
             while (verdict := exchange.hear(interrupted=call.interrupts.seen)) is None:
                 self._crew.turn(exchange.wait_s(), call.interrupts.fd)

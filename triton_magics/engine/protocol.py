@@ -18,11 +18,14 @@ from triton_magics.model import (
     Case,
     CaseResult,
     Compilation,
+    Configuration,
     DeviceKind,
     Environment,
     Plan,
     Replay,
     RunResult,
+    Setting,
+    Sweep,
     Timing,
     Validation,
     Value,
@@ -111,7 +114,11 @@ class RunJob(Value):
 
 
 class CompileJob(Value):
-    """Compile for a GPU that need not be there. `target` is a compute capability, 90 for sm_90."""
+    """Compile for a GPU that need not be there. `target` is a compute capability, 90 for sm_90.
+
+    `here`: run it on this GPU and tell what its driver says of the kernels. `detail`: look at their
+    instructions too; `listings`: give their code as text.
+    """
 
     kind: Literal["compile"] = "compile"
     op: OpRef
@@ -119,6 +126,37 @@ class CompileJob(Value):
     target: int = 90
     sizes: tuple[str, ...] = ("small", "large")
     dtype: str = "float32"
+    here: bool = False
+    detail: bool = False
+    listings: tuple[Literal["ptx", "sass"], ...] = ()
+    compile_s: float = 120.0
+
+
+class SweepPoint(Value):
+    """A configuration to try: what it is set to, and the whole source with that."""
+
+    settings: dict[str, Setting]
+    source: str
+    sha256: str
+
+
+class SweepJob(Value):
+    """Which of these configurations of a version are right, and how fast is each?
+
+    `target` (90 for sm_90): compile for it and no more, where there is no GPU. `size` may be a
+    shape as text.
+    """
+
+    kind: Literal["sweep"] = "sweep"
+    op: OpRef
+    version: VersionRef
+    points: tuple[SweepPoint, ...]
+    size: str
+    dtype: str
+    runs: int = 10
+    cold: bool = True
+    seed: int
+    target: int | None = None
     compile_s: float = 120.0
 
 
@@ -178,11 +216,19 @@ class WorkerFault(Value):
 
 
 Job = Annotated[
-    ValidateJob | ReplayJob | PlanJob | BenchJob | RunJob | CompileJob | DescribeJob,
+    ValidateJob | ReplayJob | PlanJob | BenchJob | SweepJob | RunJob | CompileJob | DescribeJob,
     Field(discriminator="kind"),
 ]
 Answer = Annotated[
-    Validation | Replay | Plan | Benchmark | RunResult | Compilation | OpDescription | WorkerFault,
+    Validation
+    | Replay
+    | Plan
+    | Benchmark
+    | Sweep
+    | RunResult
+    | Compilation
+    | OpDescription
+    | WorkerFault,
     Field(discriminator="kind"),
 ]
 
@@ -208,8 +254,8 @@ class Progress(Value):
     """A step of a job.
 
     `patience_s` is how long the next step may stay silent, where that is longer than the user's own
-    limit. `planned` comes once, before the first case; `case` and `timing` carry what is already
-    known, so that a deadline or an interrupt loses nothing.
+    limit. `planned` comes once, before the first case; `case`, `timing` and `configuration` carry
+    what is already known, so that a deadline or an interrupt loses nothing.
     """
 
     type: Literal["progress"] = "progress"
@@ -222,6 +268,7 @@ class Progress(Value):
     planned: tuple[CaseResult, ...] | None = None
     case: CaseResult | None = None
     timing: Timing | None = None
+    configuration: Configuration | None = None
 
 
 class Reply(Value):
@@ -305,6 +352,8 @@ __all__ = [
     "ReplayJob",
     "Reply",
     "RunJob",
+    "SweepJob",
+    "SweepPoint",
     "ValidateJob",
     "VersionRef",
     "WorkerFault",

@@ -288,18 +288,26 @@ class Desk:
             return None
         return self.compile(source, self.default_target())
 
-    def compile(self, source: KernelSource, target: int) -> Compilation:
-        """Compiles a version for a target, and records it."""
+    def compile(self, source: KernelSource, target: int, **more: Any) -> Compilation:
+        """Compiles a version for a target, and records it; the code as text is not kept.
+
+        Args:
+            source: the version.
+            target: compute capability, 90 for sm_90.
+            more: what else a `CompileJob` says.
+        """
         job = CompileJob(
             op=self.op_ref(source.op),
             version=self.version_ref(source),
             target=target,
             dtype=self.facts_of(source.op).dtypes[0],
             compile_s=self.settings.compile_s,
+            **more,
         )
         outcome = self.do(job, source.sha256, None)
         made = outcomes.compilation(outcome, job)
-        self.record(source.op, "compiled", made, source=source)
+        kept = made.model_copy(update={"listings": ()})
+        self.record(source.op, "compiled", kept, source=source)
         if outcome.status == "interrupted":
             self.last = made
             raise KeyboardInterrupt

@@ -14,12 +14,12 @@ from triton_magics.lab.desk import Desk
 from triton_magics.lab.ops import Ops
 from triton_magics.lab.record import Record
 from triton_magics.lab.standing import Standing
+from triton_magics.lab.sweeps import Sweeps
 from triton_magics.lab.verdicts import Verdicts
-from triton_magics.lab.versions import Versions
 from triton_magics.model import Report, Value
 
 
-class Lab(Ops, Versions, Verdicts, Standing, Record):
+class Lab(Ops, Sweeps, Verdicts, Standing, Record):
     """A workspace, an engine and the rules between them.
 
     Args:

@@ -8,6 +8,7 @@ from triton_magics.engine.protocol import (
     CompileJob,
     OpDescription,
     RunJob,
+    SweepJob,
     ValidateJob,
     WorkerFault,
 )
@@ -17,11 +18,15 @@ from triton_magics.model import (
     CaseResult,
     CaseStatus,
     Compilation,
+    Configuration,
     Plan,
     Replay,
     RunResult,
     Status,
+    Sweep,
     Validation,
+    settings_text,
+    shape_of,
 )
 
 _STATUS = {
@@ -138,6 +143,58 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
     )
 
 
+def sweep(outcome: Outcome, job: SweepJob) -> Sweep:
+    """The sweep, or the configurations that were checked before its process was lost.
+
+    Raises:
+        UserError, WorkerError: the job could not be done, through no fault of the version.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, Sweep):
+        return outcome.answer.model_copy(update={"output": outcome.output})
+    status = _STATUS[outcome.status]
+    names = dict.fromkeys(name for point in job.points for name in point.settings)
+    return Sweep(
+        op=job.op.name,
+        version=job.version.version,
+        attempt=job.version.attempt,
+        sha256=job.version.sha256,
+        status=status,
+        knobs={n: tuple(dict.fromkeys(p.settings[n] for p in job.points)) for n in names},
+        size=job.size,
+        shape=shape_of(job.size) or (),
+        dtype=job.dtype,
+        cold=job.cold,
+        target=f"sm_{job.target}" if job.target else None,
+        configurations=_configurations(outcome, job, status),
+        seed=job.seed,
+        environment=outcome.environment,
+        message=_message(outcome),
+        output=outcome.output,
+        duration_s=outcome.wall_s,
+    )
+
+
+def _configurations(outcome: Outcome, job: SweepJob, status: Status) -> tuple[Configuration, ...]:
+    """Every point: those that were checked, the one it was at, and the rest as not reached."""
+    done = {c.label: c for c in outcome.configurations}
+    made = []
+    for point in job.points:
+        label = settings_text(point.settings)
+        if label in done:
+            made.append(done[label])
+        elif outcome.stage == f"checking {label}" and status in _CASE_STATUS:
+            made.append(Configuration(
+                settings=point.settings, status=_CASE_STATUS[status], reason=outcome.detail
+            ))  # fmt: skip
+        else:
+            reason = f"not reached: {outcome.status} at {outcome.stage}"
+            made.append(Configuration(
+                settings=point.settings, status=CaseStatus.NOT_RUN, reason=reason
+            ))  # fmt: skip
+    return tuple(made)
+
+
 def run_result(outcome: Outcome, job: RunJob, inputs: str) -> RunResult:
     """The run, or how it ended.
 
@@ -176,6 +233,7 @@ def compilation(outcome: Outcome, job: CompileJob) -> Compilation:
         sha256=job.version.sha256,
         status=_STATUS[outcome.status],
         target=f"sm_{job.target}",
+        here=job.here,
         duration_s=outcome.wall_s,
         note=_message(outcome),
     )

@@ -11,11 +11,10 @@ from triton_magics.engine.protocol import BenchJob, PlanJob, RunJob, ValidateJob
 from triton_magics.errors import (
     BadValue,
     IllegalStep,
-    UnknownName,
     UnknownVersion,
-    did_you_mean,
 )
 from triton_magics.lab import outcomes
+from triton_magics.lab.checks import check_budget, check_runs, check_sizes
 from triton_magics.lab.defaults import ranked, validate_options
 from triton_magics.lab.desk import nothing_written
 from triton_magics.lab.part import Part
@@ -27,13 +26,10 @@ from triton_magics.model import (
     RunResult,
     Validation,
     Validations,
-    shape_of,
     shape_text,
 )
 
 Shape = tuple[int, ...]
-MAX_RUNS = 1000
-MAX_BUDGET_S = 3600.0
 
 
 class Verdicts(Part):
@@ -61,7 +57,7 @@ class Verdicts(Part):
             inputs: in place of all these, a Python expression with `torch` and `device` in it.
             timeout: seconds that it may take in all.
         """
-        _check_sizes((size,))
+        check_sizes((size,), shapes=False)
         source = self._desk.source(op, version)
         self._desk.gate("run", source.op)
         job = RunJob(
@@ -226,13 +222,9 @@ class Verdicts(Part):
         name = self._desk.canonical(op)
         if sizes is None:
             sizes = (*SIZES, *map(shape_text, self._desk.own_shapes(name)))
-        _check_sizes([s for s in sizes if shape_of(s) is None])
-        if not 1 <= runs <= MAX_RUNS:
-            raise BadValue(f"runs={runs}: write a number from 1 to {MAX_RUNS}")
-        if not sizes:
-            raise BadValue(f"no size: name some of {','.join(SIZES)}, or a shape")
-        if budget is not None and not 0 <= budget <= MAX_BUDGET_S:
-            raise BadValue(f"budget={budget:g}: write seconds, from 0 to {MAX_BUDGET_S:g}")
+        check_sizes(sizes)
+        check_runs(runs)
+        check_budget(budget)
         self._desk.gate("bench", name)
         own, others = self._desk.rivals(name, against)
         sources = self._desk.to_be_timed(name, versions, dtype, rivals=own)
@@ -280,11 +272,3 @@ class Verdicts(Part):
         best = Best(source=self._desk.workspace.source(name, chosen.version), **chosen.figures)
         self._desk.record(name, "chosen", best)
         return self._remember(best)
-
-
-def _check_sizes(sizes: Sequence[str]) -> None:
-    for size in sizes:
-        if size not in SIZES:
-            raise UnknownName(
-                f"unknown size {size!r}.{did_you_mean(size, SIZES)} Known: {', '.join(SIZES)}"
-            )

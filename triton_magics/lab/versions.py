@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from triton_magics import knowledge
 from triton_magics.errors import BadName, BadValue
 from triton_magics.lab.part import Part
 from triton_magics.model import (
+    SIZES,
     Compilation,
     Difference,
     KernelSource,
@@ -14,6 +17,8 @@ from triton_magics.model import (
     version_name,
 )
 from triton_magics.workspace import inspect_source
+
+Form = Literal["ptx", "sass"]
 
 
 class Versions(Part):
@@ -77,16 +82,37 @@ class Versions(Part):
             )
         )
 
-    def inspect(self, op: str, version: str, *, target: str | None = None) -> Compilation:
-        """Registers, spills, shared memory and occupancy, for the GPU here or another (`sm_90`).
+    def inspect(
+        self,
+        op: str,
+        version: str,
+        *,
+        target: str | None = None,
+        ptx: bool = False,
+        sass: bool = False,
+    ) -> Compilation:
+        """Registers, spills, shared memory, occupancy, waves, widths of loads, tensor cores.
+
+        On a GPU of the kernels as it runs them; for another `target`, or without a GPU, of what
+        the compiler makes for that.
+
+        Args:
+            op, version: which.
+            target: `sm_90`; by default the GPU that is here, else the one of the settings.
+            ptx, sass: the code as text too, in `listings`.
 
         Raises:
             BadValue: no such target.
         """
         source = self._desk.source(op, version)
-        return self._remember(
-            self._desk.compile(source, _target(target) or self._desk.default_target())
-        )
+        asked = _target(target)
+        here = asked is None and self._desk.engine.device_kind == "gpu"
+        forms: tuple[Form, ...] = (*(("ptx",) if ptx else ()), *(("sass",) if sass else ()))
+        made = self._desk.compile(
+            source, asked or self._desk.default_target(), sizes=SIZES, here=here, detail=True,
+            listings=forms,
+        )  # fmt: skip
+        return self._remember(made)
 
     def source(self, op: str, version: str, attempt: int | None = None) -> KernelSource:
         """The source of a version, of its newest attempt by default."""

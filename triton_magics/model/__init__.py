@@ -57,6 +57,7 @@ from triton_magics.model.source import (
     KernelError,
     KernelResources,
     KernelSource,
+    Listing,
     Written,
 )
 from triton_magics.model.state import (
@@ -73,6 +74,12 @@ from triton_magics.model.state import (
     Template,
     Verb,
     VersionState,
+)
+from triton_magics.model.sweep import (
+    Configuration,
+    Setting,
+    Sweep,
+    settings_text,
 )
 from triton_magics.model.validation import (
     Case,
@@ -98,6 +105,7 @@ __all__ = [
     "Clock",
     "Comparison",
     "Compilation",
+    "Configuration",
     "DeviceKind",
     "Diagnosis",
     "Difference",
@@ -111,6 +119,7 @@ __all__ = [
     "KernelResources",
     "KernelSource",
     "LabState",
+    "Listing",
     "Mismatch",
     "NotTimed",
     "OpFacts",
@@ -125,10 +134,12 @@ __all__ = [
     "RunResult",
     "Sanitized",
     "Setback",
+    "Setting",
     "Side",
     "State",
     "Status",
     "Summary",
+    "Sweep",
     "Technique",
     "Template",
     "TensorSummary",
@@ -143,6 +154,7 @@ __all__ = [
     "check_op_name",
     "is_version",
     "parse_version",
+    "settings_text",
     "shape_of",
     "shape_text",
     "short",

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from triton_magics.model.base import Status, Value, parse_version
+from triton_magics.model.environment import Environment
 
 
 class KernelSource(Value):
@@ -59,7 +60,9 @@ class KernelError(Value):
 class KernelResources(Value):
     """Static figures of one compiled kernel; occupancy as a share of the SM's warps.
 
-    `waves` is how many times its grid fills a GPU of `sms` SMs: 1.1 takes as long as 2.
+    `waves` is how many times its grid fills a GPU of `sms` SMs: 1.1 takes as long as 2. What its
+    code holds, where it was looked at: `loads` and `stores` of global memory, bits of one access ->
+    how many; `bulk_copies` (TMA); `tensor_cores`, name of an instruction -> how many.
     """
 
     name: str
@@ -74,10 +77,27 @@ class KernelResources(Value):
     limiter: str | None = None
     waves: float | None = None
     sms: int | None = None
+    loads: dict[int, int] | None = None
+    stores: dict[int, int] | None = None
+    bulk_copies: int | None = None
+    tensor_cores: dict[str, int] | None = None
+
+
+class Listing(Value):
+    """The code of a compiled kernel, as text; `sizes` are those whose launches run it."""
+
+    kernel: str
+    form: Literal["ptx", "sass"]
+    sizes: tuple[str, ...]
+    text: str
 
 
 class Compilation(Value):
-    """A version compiled for a GPU, which need not be there."""
+    """A version compiled for a GPU, which need not be there.
+
+    `here`: the figures are the driver's, of kernels that this GPU has run. `refused`: the GPU will
+    not launch it, and why. `listings` are not kept with the record.
+    """
 
     kind: Literal["compilation"] = "compilation"
     op: str
@@ -89,7 +109,11 @@ class Compilation(Value):
     duration_s: float | None = None
     kernels: tuple[KernelResources, ...] = ()
     error: KernelError | None = None
+    refused: str | None = None
     note: str | None = None
+    here: bool = False
+    environment: Environment | None = None
+    listings: tuple[Listing, ...] = ()
 
 
 class Written(Value):

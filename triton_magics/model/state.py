@@ -11,6 +11,7 @@ from triton_magics.model.base import Clock, DeviceKind, Status, Value, short
 from triton_magics.model.benchmark import Benchmark, RunResult
 from triton_magics.model.knowledge import OpFacts, Technique
 from triton_magics.model.source import Compilation, KernelSource
+from triton_magics.model.sweep import Sweep
 from triton_magics.model.validation import Validation
 
 
@@ -155,10 +156,10 @@ class Export(Value):
 
 
 Result = Annotated[
-    Validation | Benchmark | RunResult | Compilation | Best, Field(discriminator="kind")
+    Validation | Benchmark | Sweep | RunResult | Compilation | Best, Field(discriminator="kind")
 ]
 Verb = Literal[
-    "shown", "defined", "written", "compiled", "ran", "validated", "benchmarked", "chosen",
+    "shown", "defined", "written", "compiled", "ran", "validated", "benchmarked", "swept", "chosen",
     "forced", "reset", "exported", "sized",
 ]  # fmt: skip
 

@@ -152,6 +152,7 @@ class Completion:
             "op": self._ops,
             "version": lambda: self._versions(given.get("op", "")),
             "new": lambda: self._next_version(given.get("op", "")),
+            "knob": lambda: self._knobs(given.get("op", ""), given.get("version", "")),
             "against": lambda: ("torch.compile",),
             "all": lambda: ("all",),
             "size": lambda: SIZES,
@@ -175,6 +176,14 @@ class Completion:
         try:
             return [short(version) for version in lab.versions(op)] if lab else []
         except TritonMagicsError:  # the op may be misspelt as yet
+            return []
+
+    def _knobs(self, op: str, version: str) -> Iterable[str]:
+        """What of a version can be swept, ready for its values."""
+        lab = self._lab()
+        try:
+            return [f"{name}=" for name in lab.knobs(op, version)] if lab else []
+        except TritonMagicsError:  # no such version as yet
             return []
 
     def _next_version(self, op: str) -> Iterable[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from triton_magics.model import Benchmark, CaseResult, Report, Validation
+    from triton_magics.model import Benchmark, CaseResult, Report, Sweep, Validation
 
 # By name, so that registering it imports nothing; what is registered for a class serves its
 # subclasses too.
@@ -41,10 +41,12 @@ def said(text: str, *, status: str = "warn") -> dict[str, str]:
 
 def picture(value: object) -> dict[str, str] | None:
     """The picture of a value, with what it shows in words; None where there is none."""
-    from triton_magics.model import Benchmark, Report, Validation
+    from triton_magics.model import Benchmark, Report, Sweep, Validation
 
     if isinstance(value, Benchmark):
         return _speedups(value)
+    if isinstance(value, Sweep):
+        return _grid(value)
     if isinstance(value, Report):
         return _overview(value)
     return _mismatch(value) if isinstance(value, Validation) else None
@@ -57,6 +59,16 @@ def _speedups(value: Benchmark) -> dict[str, str] | None:
     if figure is None:
         return None
     alt = report.finding(value)
+    return _figure(report.png(figure, alt), alt)
+
+
+def _grid(value: Sweep) -> dict[str, str] | None:
+    from triton_magics import report
+
+    figure = report.sweep_plot(value)
+    if figure is None:
+        return None
+    alt = report.sweep_finding(value)
     return _figure(report.png(figure, alt), alt)
 
 

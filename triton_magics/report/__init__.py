@@ -10,6 +10,7 @@ from triton_magics.report.notebook import log_notebook, write_notebook
 from triton_magics.report.overview import overview_plot
 from triton_magics.report.page import html_log
 from triton_magics.report.plots import finding, mismatch_plot, png, speedup_plot
+from triton_magics.report.plots_sweep import sweep_plot
 from triton_magics.report.pytest_file import MARK as PYTEST_MARK
 from triton_magics.report.pytest_file import pytest_file
 from triton_magics.report.render import to_html, to_markdown, to_text
@@ -18,6 +19,7 @@ from triton_magics.report.summary import SHORTEST as SHORTEST_SUMMARY
 from triton_magics.report.summary import summary
 from triton_magics.report.views import bundle, failure_lines, headline, view
 from triton_magics.report.views.record import report_finding
+from triton_magics.report.views.sweep import finding as sweep_finding
 
 __all__ = [
     "PYTEST_MARK",
@@ -41,6 +43,8 @@ __all__ = [
     "report_finding",
     "speedup_plot",
     "summary",
+    "sweep_finding",
+    "sweep_plot",
     "to_html",
     "to_markdown",
     "to_text",

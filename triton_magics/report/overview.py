@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triton_magics.model import Report, short
+from triton_magics.report.canvas import defaults, sheet
 from triton_magics.report.numbers import short_ratio
-from triton_magics.report.plots import DPI, defaults
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,13 +23,9 @@ def overview_plot(value: Report) -> Figure | None:
     timed = [(f"{op.op} {short(op.best or '')}", op.speedup) for op in value.ops if op.speedup]
     if not timed:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     with defaults():
         size = (6.4, 1.3 + 0.36 * len(timed))
-        figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = sheet(*size)
         axes = figure.subplots()
         for row, (_, speedup) in enumerate(timed):
             colour = _FASTER if speedup >= 1 else _SLOWER

@@ -1,20 +1,17 @@
 """Figures: how fast each version is, and where an output is wrong.
 
-Built with matplotlib's objects, not pyplot: no global state, no window. Every face is opaque, so
-that a figure reads the same in a light and a dark notebook; colours are Okabe and Ito's, and each
-verdict has its marker and its word besides.
+Each verdict has its marker and its word besides its colour.
 """
 
 from __future__ import annotations
 
-import io
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from triton_magics.model import SIZES, Benchmark, Mismatch, shape_text
+from triton_magics.report.canvas import FAINT, GREY, INK, defaults, png, sheet
 from triton_magics.report.numbers import short_ratio, time_text
 from triton_magics.report.views.benchmark import finding, void
 from triton_magics.report.views.words import badge_text
@@ -24,11 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
-DPI = 110
 _COLUMN = 0.56  # where the words begin, as a share of a panel's width
 _LABEL = 0.19  # of a panel's width: what a tick's label takes
 _LEFT, _RIGHT = 0.16, 1.3  # margins of a panel, as shares of the range of its marks
-_INK, _GREY, _FAINT = "#222222", "#6b6b6b", "#e4e4e4"
 _STYLE = {
     "faster": ("#0072B2", "^"),
     "slower": ("#D55E00", "v"),
@@ -111,24 +106,11 @@ def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None
 # ----------------------------------------------------------------------------------- drawing
 
 
-@contextmanager
-def defaults() -> Iterator[None]:
-    """Matplotlib as it ships: the reader's own settings don't change a log."""
-    import matplotlib as mpl
-
-    with mpl.rc_context({k: v for k, v in mpl.rcParamsDefault.items() if k != "backend"}):
-        yield
-
-
 def _canvas(value: Benchmark, n_panels: int) -> tuple[Figure, Sequence[Axes]]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     names = max(len(v) for v in value.versions)
     width = max(5.6, 0.6 + 0.085 * names + 2.6 * n_panels)
     height = 1.75 + 0.36 * len(value.versions)
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = sheet(width, height)
     axes = figure.subplots(1, n_panels, sharey=True, squeeze=False)
     return figure, list(axes[0])
 
@@ -148,7 +130,7 @@ def _limits(rows: Sequence[Axes], panels: Sequence[_Panel], compared: bool) -> N
 def _draw(axes: Axes, panel: _Panel, compared: bool) -> None:
     _frame(axes, panel)
     if compared:
-        axes.axvline(1.0, color=_INK, linewidth=1.1, zorder=1)
+        axes.axvline(1.0, color=INK, linewidth=1.1, zorder=1)
     for mark in panel.marks:
         colour, marker = _STYLE[mark.verdict]
         axes.plot([mark.low, mark.high], [mark.row] * 2, color=colour, linewidth=2.2, zorder=2)
@@ -157,31 +139,31 @@ def _draw(axes: Axes, panel: _Panel, compared: bool) -> None:
     for row in panel.missing:
         axes.text(
             _COLUMN, row, "not timed", transform=axes.get_yaxis_transform(), ha="left",
-            va="center", color=_GREY, fontsize=8.5, style="italic", backgroundcolor="white",
+            va="center", color=GREY, fontsize=8.5, style="italic", backgroundcolor="white",
         )  # fmt: skip
 
 
 def _write(axes: Axes, row: int, text: str) -> None:
     axes.text(
         _COLUMN, row, text, transform=axes.get_yaxis_transform(), ha="left", va="center",
-        color=_INK, fontsize=9, backgroundcolor="white",
+        color=INK, fontsize=9, backgroundcolor="white",
     )  # fmt: skip
 
 
 def _frame(axes: Axes, panel: _Panel) -> None:
     axes.set_facecolor("white")
-    axes.set_title(panel.title, fontsize=9.5, color=_INK)
+    axes.set_title(panel.title, fontsize=9.5, color=INK)
     axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", colors=_GREY, labelsize=8.5)
-    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
+    axes.tick_params(axis="x", colors=GREY, labelsize=8.5)
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(_GREY)
+    axes.spines["bottom"].set_color(GREY)
 
 
 def _name_rows(axes: Axes, versions: Sequence[str]) -> None:
-    axes.set_yticks(range(len(versions)), labels=list(versions), fontsize=9.5, color=_INK)
+    axes.set_yticks(range(len(versions)), labels=list(versions), fontsize=9.5, color=INK)
     axes.set_ylim(len(versions) - 0.5, -0.5)
 
 
@@ -232,8 +214,8 @@ def _say(figure: Figure, value: Benchmark, compared: bool) -> None:
         how = f"mean, with the range of the runs{ranks}; left is faster"
     text = f"{title} · {where}{badge_text(value.badges)}"
     whole = textwrap.fill(text, int(figure.get_figwidth() * 12.5))
-    figure.suptitle(whole, x=0.01, ha="left", fontsize=11, color=_INK)
-    figure.supxlabel(how, x=0.01, ha="left", fontsize=8.5, color=_GREY)
+    figure.suptitle(whole, x=0.01, ha="left", fontsize=11, color=INK)
+    figure.supxlabel(how, x=0.01, ha="left", fontsize=8.5, color=GREY)
 
 
 # ---------------------------------------------------------------------------------- mismatch
@@ -248,18 +230,14 @@ def mismatch_plot(mismatch: Mismatch, title: str) -> Figure | None:
     """
     if not mismatch.picture or not mismatch.picture[0]:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     n_rows, n_columns = len(mismatch.picture), len(mismatch.picture[0])
     with defaults():
         size = (1.4 + 0.105 * max(n_columns, 34), 1.2 + 0.105 * n_rows)
-        figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = sheet(*size)
         axes = figure.subplots()
         axes.pcolormesh(
             [[_visible(share) for share in row] for row in mismatch.picture],
-            cmap=_error_colours(), vmin=0, vmax=1, edgecolors=_FAINT, linewidth=0.4,
+            cmap=_error_colours(), vmin=0, vmax=1, edgecolors=FAINT, linewidth=0.4,
         )  # fmt: skip
         axes.set_aspect("equal")
         axes.invert_yaxis()
@@ -281,28 +259,11 @@ def _error_colours() -> LinearSegmentedColormap:
 def _label_grid(axes: Axes, mismatch: Mismatch, title: str) -> None:
     wrong = f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} wrong"
     where = f", {mismatch.where}" if mismatch.where else ""
-    axes.set_title(f"{title}\n{wrong}{where}", fontsize=9.5, color=_INK, loc="left")
-    axes.set_xlabel("columns of the output", fontsize=8.5, color=_GREY)
-    axes.set_ylabel("rows", fontsize=8.5, color=_GREY)
+    axes.set_title(f"{title}\n{wrong}{where}", fontsize=9.5, color=INK, loc="left")
+    axes.set_xlabel("columns of the output", fontsize=8.5, color=GREY)
+    axes.set_ylabel("rows", fontsize=8.5, color=GREY)
     axes.set_xticks([])
     axes.set_yticks([])
-
-
-# --------------------------------------------------------------------------------------- png
-
-
-def png(figure: Figure, alt: str) -> bytes:
-    """The figure as PNG; the same figure gives the same bytes.
-
-    Args:
-        figure: from `speedup_plot` or `mismatch_plot`.
-        alt: what it shows, in words; kept in the file as its description.
-    """
-    stream = io.BytesIO()
-    metadata = {"Software": None, "Description": alt}
-    with defaults():
-        figure.savefig(stream, format="png", dpi=DPI, metadata=metadata)
-    return stream.getvalue()
 
 
 __all__ = ["finding", "mismatch_plot", "png", "speedup_plot"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
@@ -73,6 +74,28 @@ def shape(text: str) -> tuple[int, ...]:
     if (dims := shape_of(text)) is None:
         raise ArgumentTypeError(f"{text!r} is no shape: write 257x1023")
     return dims
+
+
+def knob(text: str) -> tuple[str, tuple[bool | int | float | str, ...]]:
+    """('num_warps', (4, 8)) of `num_warps=4,8`.
+
+    Raises:
+        ArgumentTypeError: not of that form.
+    """
+    name, sign, values = text.partition("=")
+    words = listed(values)
+    if not (sign and name.isidentifier() and words):
+        raise ArgumentTypeError(f"{text!r} names no values: write BLOCK_SIZE=256,512")
+    return name, tuple(_literal(word) for word in words)
+
+
+def _literal(word: str) -> bool | int | float | str:
+    """A number or a truth value where it is written as one, else the text."""
+    try:
+        value = ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        return word
+    return value if isinstance(value, bool | int | float | str) else word
 
 
 def listed(text: str) -> tuple[str, ...]:

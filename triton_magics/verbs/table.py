@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from triton_magics.errors import BadName, BadValue
-from triton_magics.verbs.arguments import Argument, argument, listed, shape
+from triton_magics.verbs.arguments import Argument, argument, knob, listed, shape
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
@@ -248,6 +248,34 @@ def bench(lab: Lab, a: Namespace) -> Value:
 
 @verb(
     OP,
+    VERSION,
+    argument(
+        "knobs", names="knob", type=knob, nargs="*", metavar="NAME=VALUES",
+        help="what to try: BLOCK_SIZE=256,512,1024 num_warps=4,8; every combination is",
+    ),
+    argument(
+        "--size", names="size", default="large", metavar="SIZE",
+        help="at which they are timed: small, medium, large or a shape such as 8192x151936; large",
+    ),
+    DTYPE,
+    argument("--runs", type=int, default=10, metavar="N", help="timed runs of each: 10"),
+    argument("--hot", action="store_true", help="leave the inputs in the L2 cache"),
+    argument("--write", action="store_true", help="make the best one a new version"),
+    SEED,
+    TIMEOUT,
+    judges=True,
+    example="%triton_sweep softmax v2 BLOCK_SIZE=256,512,1024 num_warps=4,8 --write",
+)  # fmt: skip
+def sweep(lab: Lab, a: Namespace) -> Value:
+    """Which settings? A version at every point of a grid: compiled, checked and timed."""
+    return lab.sweep(
+        a.op, a.version, dict(a.knobs), size=a.size, dtype=a.dtype, runs=a.runs, hot=a.hot,
+        write=a.write, seed=a.seed, timeout=a.timeout,
+    )  # fmt: skip
+
+
+@verb(
+    OP,
     argument("--now", action="store_true", help="before the end, with what is known"),
     example="%triton_best softmax",
 )
@@ -293,13 +321,18 @@ def template(lab: Lab, a: Namespace) -> Value:
 @verb(
     OP,
     VERSION,
-    argument("--target", names="target", metavar="GPU", help="compile for this one: sm_90"),
+    argument(
+        "--target", names="target", metavar="GPU",
+        help="compile for this one, which need not be here: sm_90",
+    ),
+    argument("--ptx", action="store_true", help="show the PTX"),
+    argument("--sass", action="store_true", help="show the SASS, the machine's own code"),
     judges=True,
     example="%triton_inspect softmax v2 --target sm_80",
-)
+)  # fmt: skip
 def inspect(lab: Lab, a: Namespace) -> Value:
-    """Registers, spills, shared memory and occupancy of a version, with or without a GPU."""
-    return lab.inspect(a.op, a.version, target=a.target)
+    """Registers, spills, shared memory, occupancy, waves, loads, tensor cores; GPU or not."""
+    return lab.inspect(a.op, a.version, target=a.target, ptx=a.ptx, sass=a.sass)
 
 
 @verb(

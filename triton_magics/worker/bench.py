@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
@@ -57,7 +57,11 @@ class Provider:
 
 
 class WrongOutput(Exception):
-    """A timed call gave a wrong answer; the benchmark is void."""
+    """A timed call of `provider` gave a wrong answer; the benchmark is void."""
+
+    def __init__(self, provider: str, wrong: str) -> None:
+        super().__init__(f"{provider} gave a wrong answer in a timed run: {wrong}")
+        self.provider = provider
 
 
 class UnequalRival(Exception):
@@ -141,7 +145,7 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     report.stage("loading")
     for name in job.against:
         _against(name, op)  # refused before anything is timed
-    _check_sizes(op, job)
+    check_sizes(op, job.sizes, job.dtype, job.seed)
     precision = Precision()
     try:
         with pretending(device):
@@ -167,18 +171,18 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     return _ended(filled, started), filled.status is not Status.PASSED
 
 
-def _check_sizes(op: ops.Op, job: BenchJob) -> None:
+def check_sizes(op: ops.Op, sizes: Sequence[str], dtype: str, seed: int) -> None:
     """Every shape of the caller's own is one that the op makes inputs of.
 
     Raises:
         UserFault: one is not.
     """
-    for size in job.sizes:
-        case = case_of(op, size, job.dtype, job.seed)
+    for size in sizes:
+        case = case_of(op, size, dtype, seed)
         if size in op.sizes:
             continue
         try:
-            op.make_inputs(case.shape, getattr(torch, job.dtype), META, torch.Generator())
+            op.make_inputs(case.shape, getattr(torch, dtype), META, torch.Generator())
         except Exception as error:
             known = ", ".join(f"{name} {shape_text(s)}" for name, s in op.sizes.items())
             raise UserFault(
@@ -303,7 +307,13 @@ def all_sizes(session: Session) -> dict[str, Any]:
         try:
             field = _one_size(session, size)
         except WrongOutput as wrong:
-            return {"status": Status.FAILED, "message": str(wrong), "timings": tuple(timings)}
+            culprit = NotTimed(size=size, provider=wrong.provider, reason=str(wrong))
+            return {
+                "status": Status.FAILED,
+                "message": str(wrong),
+                "timings": tuple(timings),
+                "not_timed": (culprit,),
+            }
         except GpuLost as lost:
             ended = {"status": Status.CRASHED, "message": str(lost)}
             break
@@ -471,7 +481,7 @@ def _checked(provider: Provider, field: Field, value: Any, right: Any) -> Any:
     if provider.version is None or (right is not None and _equal(value, right)):
         return right
     if wrong := field.slots.wrong(value, field.expected):
-        raise WrongOutput(f"{provider.name} gave a wrong answer in a timed run: {wrong}")
+        raise WrongOutput(provider.name, wrong)
     return value
 
 

@@ -6,12 +6,9 @@ each `kernel[grid](...)` is compiled for the target and its grid and resources a
 
 from __future__ import annotations
 
-import math
-import re
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +16,19 @@ import torch
 import triton
 
 from triton_magics import ops
-from triton_magics.engine.protocol import Answer, CompileJob
-from triton_magics.model import Case, Compilation, KernelError, KernelResources, Status
+from triton_magics.engine.protocol import Answer, CompileJob, VersionRef
+from triton_magics.model import Case, Compilation, KernelError, KernelResources, Listing, Status
 from triton_magics.worker.cases import make_pristine
+from triton_magics.worker.figures import (
+    Instructions,
+    Launch,
+    disassembled,
+    instructions,
+    launched,
+    of_launch,
+    resource_usage,
+    resources,
+)
 from triton_magics.worker.load import (
     LoadError,
     compile_cache,
@@ -30,13 +37,15 @@ from triton_magics.worker.load import (
     load_version,
     raised_in,
 )
-from triton_magics.worker.occupancy import LIMITS, Occupancy, occupancy, waves
+from triton_magics.worker.lock import gpu_lock
+from triton_magics.worker.occupancy import LIMITS
 from triton_magics.worker.pretend import SM_COUNT, StubDriver, pretending
 from triton_magics.worker.report import Reporter
+from triton_magics.worker.resources import environment, this_device
 
-_USAGE = re.compile(r"REG:(\d+)\s+STACK:(\d+)")
 _COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 META = torch.device("meta")
+MAX_LISTINGS_CHARS = 6_000_000
 
 
 @dataclass
@@ -57,56 +66,23 @@ class Compiled:
     def launched(self, metadata: Any, grid: tuple[int, ...]) -> None:
         """One launch that did not happen."""
         registers, stack = self.usage.get(metadata.name, (0, 0))
-        seen = occupancy(
-            self.target,
-            registers=registers,
-            num_warps=metadata.num_warps,
-            shared_bytes=metadata.shared,
-        )
         blocks = tuple(int(n) for n in grid)
-        known = seen if registers else None
-        self.kernels[(metadata.name, self.size)] = KernelResources(
-            name=metadata.name,
-            size=self.size,
+        self.kernels[(metadata.name, self.size)] = resources(
+            metadata,
+            target=self.target,
             grid=blocks,
-            num_warps=metadata.num_warps,
-            num_stages=getattr(metadata, "num_stages", None),
-            registers=registers or None,
-            spill_bytes=stack if registers else None,
-            shared_bytes=metadata.shared,
-            occupancy_pct=known.percent if known else None,
-            limiter=known.limiter if known else None,
-            waves=self._waves(known, blocks, metadata.num_warps) if known else None,
+            size=self.size,
             sms=SM_COUNT,
+            registers=registers,
+            spill_bytes=stack,
         )
-
-    def _waves(self, seen: Occupancy, grid: tuple[int, ...], num_warps: int) -> float | None:
-        blocks = math.prod(grid)
-        return waves(self.target, seen, blocks=blocks, num_warps=num_warps, sms=SM_COUNT)
-
-
-def resource_usage(binary: bytes) -> tuple[int, int]:
-    """Registers per thread and stack bytes of a cubin; (0, 0) if the tool is not there.
-
-    Source: `cuobjdump --dump-resource-usage`, which Triton's wheel carries.
-    """
-    tool = triton.knobs.nvidia.cuobjdump.path
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(binary)
-        file.flush()
-        told = subprocess.run(
-            [tool, "--dump-resource-usage", file.name], capture_output=True, text=True, check=False
-        )
-    found = _USAGE.search(told.stdout)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
-    """Compiles every kernel that the wrapper launches at the given sizes."""
+    """Every kernel that the wrapper launches at the given sizes, with its static figures."""
     started = time.monotonic()
     op = load_op(job.op)
-    seen = Compiled(job.target)
-    triton.runtime.driver.set_active(StubDriver(job.target, seen.load, seen.launched))
+    cases = {s: Case(shape=op.sizes[s], dtype=job.dtype, size=s, seed=1) for s in job.sizes}
     base = Compilation(
         op=job.op.name,
         version=job.version.version,
@@ -114,38 +90,183 @@ def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
         sha256=job.version.sha256,
         status=Status.PASSED,
         target=f"sm_{job.target}",
+        here=job.here,
     )
-    error, note = None, None
     with compile_cache((job.version,)):
-        try:
-            with pretending(META, job.target):
-                version = load_version(job.version)
-            for size in job.sizes:
-                report.stage(f"compiling for sm_{job.target}, {size}", patience_s=job.compile_s)
-                seen.size = size
-                _call(version.call, op, job, size)
-        except LoadError as raised:
-            error = explain(raised, job.version)
-        except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
-            told = explain(raised, job.version)
-            if told.kind in _COMPILER or "ptxas" in told.message:
-                error = told
-            else:
-                note = _why_not_ahead(told, raised_in(raised, job.version.path))
-    update = {
+        update = (_here if job.here else _elsewhere)(job, op, cases, report)
+    update["duration_s"] = time.monotonic() - started
+    made = base.model_copy(update=update)
+    return made, job.here and made.status is not Status.PASSED
+
+
+def _elsewhere(
+    job: CompileJob, op: ops.Op, cases: Mapping[str, Case], report: Reporter
+) -> dict[str, Any]:
+    """Cross-compiled: the stub driver launches nothing."""
+    seen = Compiled(job.target)
+    triton.runtime.driver.set_active(StubDriver(job.target, seen.load, seen.launched))
+    stages = Stages(report, f"compiling for sm_{job.target}", job.compile_s)
+    with launched() as launches:
+        error, note = compile_version(
+            job.version, op, cases, seen, pretend=lambda: pretending(META, job.target),
+            told=lambda size: stages.next(size, launches),
+        )  # fmt: skip
+    code = Code(job)
+    kernels = {
+        (k.name, k.size): code.looked_at(k, launch)
+        for size, launch in stages.of(launches)
+        if (k := seen.kernels.get((launch.kernel.metadata.name, size)))
+    }
+    return {
         "status": Status.COMPILE_ERROR if error else Status.PASSED,
         "error": error,
-        "kernels": tuple(seen.kernels.values()),
-        "note": note or _too_much_shared(seen),
-        "duration_s": time.monotonic() - started,
+        "kernels": tuple(kernels.values()),
+        "refused": too_much_shared(seen),
+        "note": note,
+        "listings": code.listings,
     }
-    return base.model_copy(update=update), False
 
 
-def _call(call: Callable[..., Any], op: ops.Op, job: CompileJob, size: str) -> None:
-    inputs = _meta_inputs(op, Case(shape=op.sizes[size], dtype=job.dtype, seed=1))
-    with torch.no_grad(), pretending(META, job.target):
-        call(*inputs)
+def _here(
+    job: CompileJob, op: ops.Op, cases: Mapping[str, Case], report: Reporter
+) -> dict[str, Any]:
+    """Run on this GPU, tuned where it tunes itself: what the driver says of the kernels."""
+    device, code = this_device(), Code(job)
+    kernels: dict[tuple[str, str | None], KernelResources] = {}
+    update: dict[str, Any] = {"target": environment().capability, "environment": environment()}
+    wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
+    try:
+        version = load_version(job.version)
+        for size, case in cases.items():
+            report.stage(f"running it at {size}", patience_s=job.compile_s)
+            given = make_pristine(op, case, device)
+            uuid = environment().gpu_uuid
+            with gpu_lock(uuid, alone=False, what=f"inspecting {op.name}", waiting=wait):
+                version.call(*given)  # it compiles, and tunes itself, here
+                with launched() as launches:
+                    version.call(*given)
+                torch.cuda.synchronize()
+            for launch in launches:
+                figures = code.looked_at(of_launch(launch, size), launch)
+                kernels[figures.name, size] = figures
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        update["note"] = "not every size fits the GPU's free memory"
+    except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
+        error = explain(raised, job.version)
+        compiler = error.kind in _COMPILER or "ptxas" in error.message
+        update["status"] = Status.COMPILE_ERROR if compiler else Status.RUNTIME_ERROR
+        update["error"] = error
+    return {**update, "kernels": tuple(kernels.values()), "listings": code.listings}
+
+
+@dataclass
+class Stages:
+    """Which launches belong to which size."""
+
+    report: Reporter
+    words: str
+    patience_s: float
+    starts: list[tuple[str, int]] = field(default_factory=list)
+
+    def next(self, size: str, launches: Sequence[Launch]) -> None:
+        """From here on it is that size."""
+        self.starts.append((size, len(launches)))
+        self.report.stage(f"{self.words}, {size}", patience_s=self.patience_s)
+
+    def of(self, launches: Sequence[Launch]) -> Iterator[tuple[str, Launch]]:
+        """Each launch with its size."""
+        ends = [start for _, start in self.starts[1:]] + [len(launches)]
+        for (size, start), end in zip(self.starts, ends, strict=True):
+            yield from ((size, launch) for launch in launches[start:end])
+
+
+@dataclass
+class Code:
+    """The code of the kernels of one job, each disassembled once."""
+
+    job: CompileJob
+    found: dict[str, tuple[Instructions, str]] = field(default_factory=dict)
+    texts: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+    def looked_at(self, figures: KernelResources, launch: Launch) -> KernelResources:
+        """The figures with what the code holds, if that was asked for."""
+        wanted = self.job.listings
+        if not (self.job.detail or wanted):
+            return figures
+        kernel = launch.kernel
+        if kernel.hash not in self.found:
+            sass = disassembled(kernel.asm["cubin"])
+            self.found[kernel.hash] = instructions(sass), sass
+        held, sass = self.found[kernel.hash]
+        for form in wanted:
+            text = sass if form == "sass" else str(kernel.asm["ptx"])
+            self.texts.setdefault((figures.name, form, text), []).append(figures.size or "")
+        update = {
+            "loads": held.loads,
+            "stores": held.stores,
+            "bulk_copies": held.bulk,
+            "tensor_cores": held.tensor,
+        }
+        return figures.model_copy(update=update) if sass else figures
+
+    @property
+    def listings(self) -> tuple[Listing, ...]:
+        """Each text once, with the sizes that run it, as far as they fit one answer."""
+        made, room = [], MAX_LISTINGS_CHARS
+        for (kernel, form, text), sizes in self.texts.items():
+            shown = text if len(text) <= room else f"{text[:room]}\n... cut here: too long\n"
+            room -= min(len(text), room)
+            names = tuple(dict.fromkeys(sizes))
+            made.append(
+                Listing.model_validate(
+                    {"kernel": kernel, "form": form, "sizes": names, "text": shown}
+                )
+            )
+        return tuple(made)
+
+
+def compile_version(
+    ref: VersionRef,
+    op: ops.Op,
+    cases: Mapping[str, Case],
+    seen: Compiled,
+    *,
+    pretend: Callable[[], AbstractContextManager[object]],
+    told: Callable[[str], None] = lambda size: None,
+) -> tuple[KernelError | None, str | None]:
+    """Imports a version and calls it on tensors without memory; the stub driver launches nothing.
+
+    Args:
+        ref: the version.
+        op: whose inputs it is given.
+        cases: by the name of their size.
+        seen: takes what is compiled.
+        pretend: in which tensors pass for those of a GPU.
+        told: hears each size before it is compiled.
+
+    Returns:
+        what the compiler, or the import, says against it; a word where it could not be compiled
+        ahead.
+    """
+    try:
+        with pretend():
+            version = load_version(ref)
+        for size, case in cases.items():
+            told(size)
+            seen.size = size
+            with torch.no_grad():
+                given = _meta_inputs(op, case)
+                with pretend():
+                    version.call(*given)
+    except LoadError as raised:
+        return explain(raised, ref), None
+    except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
+        error = explain(raised, ref)
+        if error.kind in _COMPILER or "ptxas" in error.message:
+            return error, None
+        return None, _why_not_ahead(error, raised_in(raised, ref.path))
+    return None, None
 
 
 def _meta_inputs(op: ops.Op, case: Case) -> tuple[Any, ...]:
@@ -164,7 +285,8 @@ def _why_not_ahead(error: KernelError, refused: bool) -> str:
     return f"not compiled ahead: the wrapper needs real data ({error.kind}: {error.message[:200]})"
 
 
-def _too_much_shared(seen: Compiled) -> str | None:
+def too_much_shared(seen: Compiled) -> str | None:
+    """Why the GPU would refuse a launch for want of shared memory; None where it would not."""
     limits = LIMITS.get(seen.target)
     for kernel in seen.kernels.values():
         if limits and (kernel.shared_bytes or 0) > limits.block_shared_bytes:

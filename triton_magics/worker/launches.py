@@ -38,7 +38,7 @@ def _volume(grid: tuple[int, ...]) -> int:
     return product
 
 
-def _resolve(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def resolved(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The grid as numbers; a callable one is given what the kernel is given."""
     if callable(grid):
         named = dict(zip(function.arg_names, args, strict=False))
@@ -80,7 +80,7 @@ def watching(*, suppress: bool = False) -> Iterator[Launches]:
             if warmup:
                 return original(self, *args, grid=grid, warmup=warmup, **kwargs)
             seen.names.append(str(self.__name__))
-            seen.grids.append(_resolve(self, grid, args, kwargs))
+            seen.grids.append(resolved(self, grid, args, kwargs))
             if suppress:
                 return None
             # What the interpreter does with torch is not the version's doing.

@@ -30,10 +30,12 @@ def precompile(op: ops.Op, version: Loaded, cases: Sequence[Case], device: torch
     forms = list(dict.fromkeys((c.shape, c.dtype) for c in cases))
     threads = min(MAX_THREADS, os.cpu_count() or 1)
     with only_compiling(), ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda form: _dry_run(op, version, *form), forms))
+        list(pool.map(lambda form: compile_form(op, version, form), forms))
 
 
-def _dry_run(op: ops.Op, version: Loaded, shape: tuple[int, ...], dtype: str) -> None:
+def compile_form(op: ops.Op, version: Loaded, form: tuple[tuple[int, ...], str]) -> None:
+    """Compiles what a version launches for inputs of a shape and dtype, within `only_compiling`."""
+    shape, dtype = form
     try:
         made = op.make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
         with torch.no_grad(), PretendCuda(META):

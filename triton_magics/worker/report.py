@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from triton_magics.engine.protocol import Progress
-from triton_magics.model import CaseResult, Environment, Timing
+from triton_magics.model import CaseResult, Configuration, Environment, Timing
 
 INTERVAL_S = 0.05
 
@@ -72,6 +72,10 @@ class Reporter:
     def timing(self, timing: Timing) -> None:
         """A timing that is done."""
         self._send(timing=timing)
+
+    def configuration(self, configuration: Configuration) -> None:
+        """A configuration that is checked."""
+        self._send(configuration=configuration)
 
     def environment(self, environment: Environment) -> None:
         """Where the job runs."""

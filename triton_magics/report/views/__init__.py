@@ -25,6 +25,7 @@ from triton_magics.model import (
     Report,
     RunResult,
     Summary,
+    Sweep,
     Template,
     Validation,
     Validations,
@@ -47,6 +48,7 @@ from triton_magics.report.views.state import (
     op_page_view,
     op_state_view,
 )
+from triton_magics.report.views.sweep import sweep_view
 from triton_magics.report.views.validation import validation_view, validations_view
 
 FOLD_OVER = 12
@@ -66,6 +68,7 @@ VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
         Report: report_view,
         RunResult: run_view,
         Summary: summary_view,
+        Sweep: sweep_view,
         Template: template_view,
         Validation: validation_view,
         Validations: validations_view,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from triton_magics.model import Best, Compilation, RunResult, Status, TensorSummary, Written
 from triton_magics.model import shape_text as shape
-from triton_magics.report.blocks import Code, Details, Document, Line, Table, code
+from triton_magics.report.blocks import Block, Code, Details, Document, Heading, Line, Table, code
 from triton_magics.report.numbers import (
     MISSING,
+    anded,
     duration_text,
     number_text,
     ratio_text,
@@ -24,11 +27,15 @@ from triton_magics.report.views.words import (
     compiled_text,
     entry_text,
     following,
+    instructions_table,
     joined,
     printed,
     resources_table,
     subject,
 )
+
+_WIDE_BITS = 64
+_FEW_WAVES, _SHORT_TAIL = 8, 0.5  # where a last wave that is not full costs a share worth naming
 
 
 def written_view(value: Written) -> Document:
@@ -101,19 +108,76 @@ def _after(value: Written) -> str:
 def compilation_view(value: Compilation) -> Document:
     """Registers, spills, shared memory and occupancy, or the compiler's error."""
     name = subject(value.op, value.version)
-    status, word = VERDICTS[value.status]
-    if value.status is Status.PASSED:
-        took = None if value.duration_s is None else duration_text(value.duration_s)
-        head = Line(joined((f"{name} for {compiled_text(value)}", took)), "good", "COMPILES")
-    else:
-        reason = reason_text(value.status, None, value.error)
-        head = Line(f"{name} for {value.target}: {reason}", status, word)
+    head = _compilation_line(value, name)
     error = error_view(value.error, said=head.text) if value.error else ()
-    table = (resources_table(value),) if value.kernels else ()
+    tables = (resources_table(value), *instructions_table(value)) if value.kernels else ()
     note = (Line(value.note, "info"),) if value.note else ()
-    passed = value.status is Status.PASSED
+    passed = value.status is Status.PASSED and not value.refused
     after = f"`%triton_validate {name}`" if passed else "mend the cell and run it again"
-    return (head, *error, *note, *table, *traceback_view(value.error), following(after))
+    return (
+        head,
+        *error,
+        *note,
+        *tables,
+        *_remarks(value),
+        *_listings(value),
+        *traceback_view(value.error),
+        following(after),
+    )
+
+
+def _compilation_line(value: Compilation, name: str) -> Line:
+    status, word = VERDICTS[value.status]
+    if value.status is not Status.PASSED:
+        reason = reason_text(value.status, None, value.error)
+        return Line(f"{name} for {value.target}: {reason}", status, word)
+    if value.refused:
+        return Line(f"{name}: {value.refused}", "bad", "WILL NOT LAUNCH")
+    took = None if value.duration_s is None else duration_text(value.duration_s)
+    device = value.environment.device if value.environment else "this GPU"
+    where = f"as {device} runs it, " if value.here else "for "
+    lead = "COMPILED" if value.here else "COMPILES"
+    return Line(joined((f"{name} {where}{compiled_text(value)}", took)), "good", lead)
+
+
+def _remarks(value: Compilation) -> Document:
+    """What the figures mean, where that is worth a sentence."""
+    said: list[Line] = []
+    spilled = [k for k in value.kernels if k.spill_bytes]
+    if spilled:
+        sizes = anded([k.size or k.name for k in spilled])
+        said.append(
+            Line(f"registers spill to memory at {sizes}: a smaller block or more warps", "warn")
+        )
+    narrow = [k for k in value.kernels if k.loads and max(k.loads) < _WIDE_BITS]
+    if narrow:
+        sizes = anded([k.size or k.name for k in narrow])
+        said.append(
+            Line(
+                f"no access is wider than {max(max(k.loads or {0: 0}) for k in narrow)} bits at "
+                f"{sizes}: contiguous, aligned elements of a thread would load 128 bits at once",
+                "info",
+            )
+        )
+    part = [k for k in value.kernels if k.waves and 1 < k.waves < _FEW_WAVES and k.waves % 1]
+    said += [
+        Line(f"{k.size}: {k.waves:.2f} waves take as long as {math.ceil(k.waves)}", "info")
+        for k in part
+        if k.waves and k.waves % 1 < _SHORT_TAIL
+    ]
+    return tuple(said)
+
+
+def _listings(value: Compilation) -> Document:
+    """The code that was asked for, whole: one form of one kernel after the other."""
+    made: list[Block] = []
+    for listing in value.listings:
+        sizes = anded(list(listing.sizes))
+        made += [
+            Heading(f"{listing.form.upper()} of {listing.kernel} ({sizes})"),
+            Code(listing.text, "text"),
+        ]
+    return tuple(made)
 
 
 def run_view(value: RunResult) -> Document:

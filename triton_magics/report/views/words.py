@@ -183,6 +183,28 @@ def _resources_row(k: KernelResources) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def instructions_table(compilation: Compilation) -> Document:
+    """How wide each kernel's accesses to global memory are, and its tensor-core instructions."""
+    looked_at = [k for k in compilation.kernels if k.loads is not None]
+    if not looked_at:
+        return ()
+    header = ("kernel", "size", "loads", "stores", "bulk copies", "tensor cores")
+    rows = tuple(_instructions_row(k) for k in looked_at)
+    caption = "accesses to global memory in the code, bits x count; tensor-core instructions"
+    return (Table(caption, header, rows, "llllrl"),)
+
+
+def _instructions_row(k: KernelResources) -> tuple[str, ...]:
+    tensor = ", ".join(f"{name} x {n}" for name, n in (k.tensor_cores or {}).items())
+    loads, stores = (_widths(each) for each in (k.loads, k.stores))
+    return k.name, k.size or MISSING, loads, stores, str(k.bulk_copies or 0), tensor or "none"
+
+
+def _widths(counts: dict[int, int] | None) -> str:
+    """`128 x 4, 32 x 1`."""
+    return ", ".join(f"{bits} x {n}" for bits, n in (counts or {}).items()) or "none"
+
+
 def _memory(k: KernelResources) -> tuple[int | None, int | None]:
     return k.spill_bytes, k.shared_bytes
 

@@ -1,0 +1,81 @@
+"""A sweep of 32 configurations of softmax: how long it takes, where the time goes.
+
+    python tests/benchmarks/sweep.py [--json PATH]
+
+Each repeat sweeps a source that was never compiled before, with a standby ready. Without a GPU the
+configurations are only compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from common import report
+
+from triton_magics import report as rendering
+from triton_magics.lab import Lab
+
+REPEATS = 3
+KNOBS = {"BLOCK_SIZE": (256, 512, 1024, 2048), "num_warps": (1, 2, 4, 8), "NUM_STAGES": (1, 2)}
+KERNEL = Path(__file__).parent / "kernels" / "softmax_two_passes.py"
+
+
+def variant(i: int) -> str:
+    """A softmax that was never compiled before."""
+    return KERNEL.read_text().replace(
+        "tl.exp(x - new)", f"tl.exp(x - new - {i + time.time() % 1:.9f}e-30)"
+    )
+
+
+def wait_for_standby(lab: Lab) -> None:
+    """Until a warm worker is there, as it is while a person writes."""
+    lab.status()
+    deadline = time.monotonic() + 120
+    while not lab.engine_state().standby_ready and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def once(lab: Lab, i: int) -> tuple[float, Any]:
+    """Seconds of the whole, and the sweep."""
+    lab.write("softmax", f"v{i + 1}_swept", variant(i), compile=False)
+    wait_for_standby(lab)
+    began = time.perf_counter()
+    made = lab.sweep("softmax", f"v{i + 1}", KNOBS)
+    rendering.bundle(made)
+    return time.perf_counter() - began, made
+
+
+def main() -> None:
+    """Prints the table."""
+    with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
+        lab.op("softmax")
+        runs = [once(lab, i) for i in range(REPEATS + 1)][1:]  # the first measures the machine
+        device = lab.engine_state().device
+    print(rendering.to_text(rendering.view(runs[-1][1]), width=160))
+    steps = [{"all": wall, **made.steps_s} for wall, made in runs]
+    rows = [
+        {
+            "what": name,
+            "median s": statistics.median(s[name] for s in steps),
+            "max s": max(s[name] for s in steps),
+        }
+        for name in steps[0]
+    ]
+    n = len(runs[-1][1].configurations)
+    best = runs[-1][1].best
+    report(
+        f"{n} configurations of softmax on {device}, {os.cpu_count()} cores",
+        rows,
+        repeats=REPEATS,
+        best=best.label if best else None,
+        best_us=best.timing.mean_us if best and best.timing else None,
+    )
+
+
+if __name__ == "__main__":
+    main()

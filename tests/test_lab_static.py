@@ -1,0 +1,129 @@
+"""What the compiler makes of a version for a GPU that is not here: the real one, in its worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from triton_magics.config import Settings
+from triton_magics.lab import Lab
+from triton_magics.model import CaseStatus, Status
+from triton_magics.report import headline, to_text, view
+from triton_magics.worker.figures import instructions
+
+TWO_PASSES = Path(__file__).parent / "benchmarks" / "kernels" / "softmax_two_passes.py"
+MATMUL = Path(__file__).parent / "faults" / "kernels" / "matmul_right.py"
+DOT = """
+import torch
+import triton
+import triton.language as tl
+
+STAGES = 2
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    acc = tl.zeros((B, B), dtype=tl.float32)
+    for start in tl.range(0, K, BK, num_stages=STAGES):
+        k = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + k[None, :])
+        b = tl.load(b_ptr + k[:, None] * N + cols[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+
+
+def triton_matmul(a, b):
+    (m, k), n = a.shape, b.shape[1]
+    c = torch.empty((m, n), device=a.device, dtype=a.dtype)
+    kernel[(m // 128, n // 128)](a, b, c, m, n, k, B=128, BK=64, STAGES=STAGES)
+    return c
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("workspace")
+    with Lab(folder, settings=Settings(device="interpreter")) as made:
+        made.write("softmax", "v1", TWO_PASSES.read_text(), compile=False)
+        made.write("matmul", "v1", DOT, compile=False)
+        yield made
+
+
+def test_an_inspection_tells_registers_waves_and_widths_at_every_size(lab: Lab) -> None:
+    made = lab.inspect("softmax", "v1", target="sm_90", ptx=True, sass=True)
+    assert (made.status, made.target, made.here) == (Status.PASSED, "sm_90", False)
+    assert [k.size for k in made.kernels] == ["small", "medium", "large"]
+    large = made.kernels[2]
+    assert large.registers is not None
+    assert 16 <= large.registers <= 64
+    assert large.spill_bytes == 0
+    assert large.grid == (4096, 1, 1)
+    assert large.waves == pytest.approx(4096 / (132 * 16), rel=0.01)
+    assert large.loads == {128: 8}  # BLOCK_SIZE 1024, 4 warps, two loops: 8 elements a thread each
+    assert large.stores == {128: 2}
+    assert large.tensor_cores == {}
+    forms = [(listing.form, listing.kernel, listing.sizes) for listing in made.listings]
+    sizes = ("small", "medium", "large")
+    assert forms == [("ptx", "softmax_kernel", sizes), ("sass", "softmax_kernel", sizes)]
+    assert ".visible .entry softmax_kernel" in made.listings[0].text
+    assert "STG.E.128" in made.listings[1].text
+    told = to_text(view(made), width=150)
+    assert "128 x 8" in told
+    assert "PTX of softmax_kernel (small, medium and large)" in told
+    kept = lab._desk.workspace.events("softmax", verbs=("compiled",))
+    assert [e.result.listings for e in kept if e.result] == [()]
+
+
+def test_tensor_cores_are_seen_and_too_much_shared_memory_is_foretold(lab: Lab) -> None:
+    fits = lab.inspect("matmul", "v1", target="sm_90")
+    assert fits.refused is None
+    assert fits.kernels[-1].tensor_cores
+    assert set(fits.kernels[-1].tensor_cores or {}) <= {"HGMMA", "HMMA"}
+    lab.write("matmul", "v1", DOT.replace("STAGES = 2", "STAGES = 5"), compile=False)
+    made = lab.inspect("matmul", "v1", target="sm_90")
+    assert made.refused is not None
+    assert "bytes of shared memory a block, sm_90 has 232448: it will not launch" in made.refused
+    assert headline(made).startswith("✗ WILL NOT LAUNCH  matmul v1: kernel needs")
+    assert made.kernels[-1].occupancy_pct == 0
+
+
+def test_a_sweep_compiles_every_point_and_tells_who_does_not(lab: Lab) -> None:
+    made = lab.sweep("softmax", "v1", {"BLOCK_SIZE": (256, 300, 512), "num_warps": (2, 4)})
+    assert (made.status, made.clock, made.target) == (Status.PASSED, None, "sm_90")
+    verdicts = {c.settings["BLOCK_SIZE"]: c.status for c in made.configurations}
+    assert verdicts == {
+        256: CaseStatus.NOT_RUN, 300: CaseStatus.COMPILE_ERROR, 512: CaseStatus.NOT_RUN,
+    }  # fmt: skip
+    wrong = next(c for c in made.configurations if c.error)
+    assert wrong.error is not None
+    assert "power of 2" in wrong.error.message
+    assert wrong.error.file == "kernels/softmax/v1_baseline.py"
+    compiled = [c.kernel for c in made.configurations if not c.error]
+    assert [k.num_warps for k in compiled if k] == [2, 4, 2, 4]
+    assert all(k.registers for k in compiled if k)
+
+
+SASS = """
+        /*0090*/                   LDG.E.128.CONSTANT R4, desc[UR4][R2.64] ;
+        /*00a0*/                   LDG.E R8, desc[UR4][R2.64] ;
+        /*00b0*/                   LDG.E.U16 R8, desc[UR4][R2.64] ;
+        /*00c0*/                   LDGSTS.E.BYPASS.LTC128B.128 [R7], desc[UR4][R2.64] ;
+        /*00d0*/                   STG.E.64 desc[UR4][R2.64], R4 ;
+        /*00e0*/                   HGMMA.64x128x16.F32 R24, gdesc[UR4].tnspB, !UPT ;
+        /*00f0*/                   HMMA.16816.F32 R24, R4, R8, R24 ;
+        /*0100*/                   UTMALDG.2D [UR8], [UR4] ;
+        /*0110*/                   LDS.128 R4, [R2] ;
+        /*0120*/                   LDL R4, [R1] ;
+"""
+
+
+def test_a_listing_is_read_by_its_mnemonics() -> None:
+    held = instructions(SASS)
+    assert held.loads == {128: 2, 32: 1, 16: 1}
+    assert held.stores == {64: 1}
+    assert held.tensor == {"HGMMA": 1, "HMMA": 1}
+    assert held.bulk == 1
