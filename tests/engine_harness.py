@@ -38,8 +38,18 @@ def engine() -> Iterator[Engine]:
 
 def scripted(script: str = "obeys.py", **settings: object) -> Engine:
     """An engine whose workers run a script of `engine_workers/`."""
-    defaults = {"device": "interpreter", "silence_s": 5.0, "job_s": 30.0}
+    defaults = {"device": "interpreter", "silence_s": 5.0, "job_s": 30.0, "standbys": 1}
     return Engine(Settings(**(defaults | settings)), command=lambda mode: command(script, mode))
+
+
+def forked(**settings: object) -> Engine:
+    """An engine whose workers do the same, and are forked by a zygote."""
+    defaults = {"device": "interpreter", "silence_s": 5.0, "job_s": 30.0, "standbys": 2}
+    return Engine(
+        Settings(**(defaults | settings)),
+        command=lambda mode: command("obeys.py", mode),
+        zygote=[sys.executable, str(WORKERS / "forks.py")],
+    )
 
 
 def command(script: str, mode: str) -> list[str]:

@@ -243,7 +243,7 @@ def test_a_held_standby_goes_with_the_engine(mark: str) -> None:
 
 
 def test_a_change_of_device_ends_the_workers_of_the_other() -> None:
-    settings = Settings(device="gpu")
+    settings = Settings(device="gpu", standbys=1)
     engine = Engine(settings, command=lambda mode: command("obeys.py", mode))
     first = pid(engine.run(order("answers"), key="a"))
     settings.device = "interpreter"

@@ -58,6 +58,9 @@ class Settings(Configurable):
     host_memory_gib = Float(
         0.0, min=0.0, help="GiB that a worker may take; 0: three quarters of the machine's memory."
     ).tag(config=True)
+    standbys = Int(
+        2, min=1, help="Warm workers that wait for a job; each has a context of its own on a GPU."
+    ).tag(config=True)
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 
     def __init__(self, **values: Any) -> None:

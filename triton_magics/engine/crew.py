@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 from triton_magics.engine.environment import (
     allowed,
@@ -15,30 +16,45 @@ from triton_magics.engine.environment import (
     working_folder,
 )
 from triton_magics.engine.nanny import WORKER_DATA_FD, children_of
-from triton_magics.engine.nursery import KILL_S, Nursery
+from triton_magics.engine.nursery import KILL_S, Nursery, Zygote
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import Mode
 
+FD = ("--fd", str(WORKER_DATA_FD))
+INTERPRET = "TRITON_INTERPRET"
+# A zygote that dies more often than this (a library that can't be forked) is not tried again.
+ZYGOTES = 8
+
 
 class Crew:
-    """At most one current and one standby worker per mode, under one nanny that starts when needed.
+    """At most one current worker per mode and some on standby, all under one nanny.
 
-    Not thread-safe, `hang_up` apart.
+    That starts when it is needed. Not thread-safe, `hang_up` apart.
     """
 
     def __init__(
-        self, command: Callable[[Mode], list[str]], memory_bytes: Callable[[], int]
+        self,
+        command: Callable[[Mode], list[str]],
+        memory_bytes: Callable[[], int],
+        *,
+        zygote: list[str] | None = None,
+        standbys: Callable[[Mode], int] = lambda mode: 1,
     ) -> None:
         """Starts nothing yet.
 
         Args:
             command: argv of a worker; `--fd N` is added.
             memory_bytes: what a worker may take, asked for each.
+            zygote: argv of a process that forks workers; None: each is started by its own command.
+            standbys: how many of a mode should be warm.
         """
         self._command = command
         self._memory_bytes = memory_bytes
+        self._zygote_argv = zygote
+        self._wanted = standbys
         self._nursery: Nursery | None = None
-        self._standby: dict[Mode, Worker] = {}
+        self._standby: dict[Mode, list[Worker]] = {}
+        self._zygotes_left = ZYGOTES
         self._current: dict[Mode, Worker] = {}
         self._leaving: list[Worker] = []
 
@@ -51,25 +67,27 @@ class Crew:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The nanny's process and those of its workers, as far as they are known."""
+        """The nanny's process and those that it has started, as far as they are known."""
         if self._nursery is None or not self.up:
             return ()
-        workers = self._nursery.workers.values()
-        return (self._nursery.pid, *(w.pid for w in workers if w.pid is not None))
+        return (self._nursery.pid, *(pid for pid in self._nursery.pids if pid is not None))
 
     def standby_ready(self, mode: Mode) -> bool:
         """Whether a job of this mode would find a warm worker."""
-        standby = self._standby.get(mode)
-        return standby is not None and standby.ready is not None and standby.usable
+        return self.n_ready(mode) > 0
+
+    def n_ready(self, mode: Mode) -> int:
+        """How many jobs of this mode, each after a fault of the last, would find a warm worker."""
+        return sum(w.ready is not None and w.usable for w in self._standby.get(mode, ()))
 
     def leaves_nothing(self, worker: Worker) -> bool:
         """Whether nothing runs that the worker, or a job before it, has started."""
         if self._nursery is None or worker.pid is None:
             return False
-        workers = [w.pid for w in self._nursery.workers.values()]
-        strays = children_of(self._nursery.pid) - set(workers)
+        known = self._nursery.pids
+        strays = children_of(self._nursery.pid) - set(known)
         # One that is just being started is not known by its number yet.
-        return not children_of(worker.pid) and len(strays) <= workers.count(None)
+        return not children_of(worker.pid) and len(strays) <= known.count(None)
 
     def turn(self, timeout_s: float, wake_fd: int | None = None) -> None:
         """Lets in whatever the workers have said, waiting for at most that many seconds."""
@@ -79,7 +97,7 @@ class Crew:
     # ------------------------------------------------------------------------------ change
 
     def prepare(self, mode: Mode) -> None:
-        """Sees to it that there is a standby, warm or warming.
+        """Sees to it that there are as many standbys as wanted, warm or warming.
 
         Raises:
             WorkerError: the nanny could not be started.
@@ -87,11 +105,11 @@ class Crew:
         self._start()
         self.dismiss()
         self.turn(0)
-        standby = self._standby.get(mode)
-        if standby is not None and not standby.usable:
-            self.retire(standby)
-        if mode not in self._standby:
-            self._standby[mode] = self._spawn(mode)
+        for worker in [w for w in self._standby.get(mode, ()) if not w.usable]:
+            self.retire(worker)
+        shelf = self._standby.setdefault(mode, [])
+        while len(shelf) < self._wanted(mode):
+            shelf.append(self._spawn(mode))
 
     def take(self, mode: Mode, key: str) -> Worker:
         """The worker that serves this key: the current one if the key is its own, or a new one.
@@ -110,7 +128,11 @@ class Crew:
             self._leaving.append(current)
         if not self.standby_ready(mode):
             self.prepare(mode)
-        return self._standby.pop(mode)
+        shelf = self._standby[mode]
+        ready = [w for w in shelf if w.ready is not None and w.usable]
+        worker = (ready or shelf)[0]
+        shelf.remove(worker)
+        return worker
 
     def dismiss(self) -> None:
         """Kills who has run another key's code. A GPU's context takes 0.08 s to go (H200).
@@ -122,8 +144,10 @@ class Crew:
 
     def put_back(self, worker: Worker) -> None:
         """Returns a worker that was taken and given nothing to do."""
-        shelf = self._current if worker.key else self._standby
-        shelf[worker.mode] = worker
+        if worker.key:
+            self._current[worker.mode] = worker
+        else:
+            self._standby.setdefault(worker.mode, []).insert(0, worker)
 
     def keep(self, worker: Worker, key: str) -> None:
         """Makes a worker that has run a key's code the current one."""
@@ -133,9 +157,10 @@ class Crew:
 
     def retire(self, worker: Worker, within_s: float = KILL_S) -> bool:
         """Kills a worker and all that it started; whether nothing of it is left, that soon."""
-        for shelf in (self._standby, self._current):
-            if shelf.get(worker.mode) is worker:
-                del shelf[worker.mode]
+        if worker in self._standby.get(worker.mode, ()):
+            self._standby[worker.mode].remove(worker)
+        if self._current.get(worker.mode) is worker:
+            del self._current[worker.mode]
         return self._nursery is None or self._nursery.kill(worker, within_s)
 
     @contextmanager
@@ -144,18 +169,20 @@ class Crew:
         nursery, since = self._nursery, time.monotonic()
         assert nursery is not None
         warming = [w for w in nursery.workers.values() if w.ready is None and w.usable]
-        for worker in warming:
-            nursery.pause(worker)
+        held: list[Zygote | Worker] = [*nursery.zygotes.values(), *warming]
+        for process in held:
+            nursery.pause(process)
         try:
             yield
         finally:
+            for process in held:
+                nursery.resume(process)
             for worker in warming:
-                nursery.resume(worker)
                 worker.started_at += time.monotonic() - since
 
     def prune(self, modes: set[Mode]) -> None:
         """Kills whoever is neither standby nor current, or of a mode that is no longer wanted."""
-        kept = [*self._standby.values(), *self._current.values()]
+        kept = [*chain(*self._standby.values()), *self._current.values()]
         for worker in [*self._nursery.workers.values()] if self._nursery else []:
             if worker not in kept or worker.mode not in modes:
                 self.retire(worker)
@@ -186,11 +213,34 @@ class Crew:
 
     def _spawn(self, mode: Mode) -> Worker:
         assert self._nursery is not None
-        env = child_environment(mode, self._nursery.scratch(), os.environ)
-        argv = [*self._command(mode), "--fd", str(WORKER_DATA_FD)]
+        zygote = self._zygote(mode)
+        env = child_environment(mode, os.environ, scratch=self._nursery.scratch())
         return self._nursery.spawn(
-            mode, argv, env, working_folder(), memory_bytes=self._memory_bytes()
-        )
+            mode, [*self._command(mode), *FD], env, working_folder(),
+            memory_bytes=self._memory_bytes(), zygote=zygote,
+        )  # fmt: skip
+
+    def _zygote(self, mode: Mode) -> Zygote | None:
+        """One that has the environment that a worker should have; a new one if need be."""
+        assert self._nursery is not None
+        if self._zygote_argv is None:
+            return None
+        env = child_environment(mode, os.environ)
+        for zygote in [*self._nursery.zygotes.values()]:
+            if zygote.env == env:
+                return zygote
+            if zygote.env.get(INTERPRET) == env.get(INTERPRET):  # the user has changed a variable
+                self._nursery.close_zygote(zygote)
+        if not self._zygotes_left:
+            return None
+        self._zygotes_left -= 1
+        return self._nursery.open_zygote([*self._zygote_argv, *FD], env)
+
+    def start_over(self) -> None:
+        """Forgets the zygotes: the next worker is forked from a new one."""
+        if self._nursery is not None:
+            for zygote in [*self._nursery.zygotes.values()]:
+                self._nursery.close_zygote(zygote)
 
 
 __all__ = ["Crew"]

@@ -37,16 +37,21 @@ def allowed(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if k in ALLOWED or k.startswith(ALLOWED_PREFIXES)}
 
 
-def child_environment(mode: Mode, scratch: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """A worker's whole environment.
+def child_environment(
+    mode: Mode, env: Mapping[str, str], *, scratch: Path | None = None
+) -> dict[str, str]:
+    """The whole environment of a worker, or of the zygote of several.
 
     Args:
         mode: only the interpreter runs with TRITON_INTERPRET.
-        scratch: a folder of its own for Triton's cache, so that a compile that was killed half-way
-            harms no other process.
         env: the notebook's environment.
+        scratch: a folder of the worker's own for Triton's cache, so that a compile that was killed
+            half-way harms no other process.
     """
-    child = allowed(env) | {"PYTHONUNBUFFERED": "1", "TRITON_CACHE_DIR": str(scratch)}
+    child = allowed(env) | {"PYTHONUNBUFFERED": "1"}
+    child.pop("TRITON_CACHE_DIR", None)
+    if scratch:
+        child["TRITON_CACHE_DIR"] = str(scratch)
     child.pop("TRITON_INTERPRET", None)
     if mode == "interpreter":
         child["TRITON_INTERPRET"] = "1"
@@ -65,6 +70,11 @@ def _package_parent() -> str | None:
 def worker_command(mode: Mode) -> list[str]:
     """How the real worker is started; `-P`: the notebook's folder can't shadow a module of ours."""
     return [sys.executable, "-P", "-m", "triton_magics.worker", "--mode", mode]
+
+
+def zygote_command() -> list[str]:
+    """How the process that forks workers is started."""
+    return [sys.executable, "-P", "-m", "triton_magics.worker", "--zygote"]
 
 
 def memory_for_a_worker(root: Path = Path("/")) -> int:
@@ -111,4 +121,5 @@ __all__ = [
     "new_home",
     "worker_command",
     "working_folder",
+    "zygote_command",
 ]

@@ -10,15 +10,19 @@ that started them ends (prctl(2)). Every 5 ms while something is to die; five ti
 looks whether a worker and what it has started take too much memory or are too many; else asleep.
 
 Commands, one JSON object a line:
-    {"do": "spawn", "id": 1, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/...",
-     "memory_bytes": 8589934592}
-        with two descriptors (SCM_RIGHTS): the worker's data socket and the end of its output pipe
+    {"do": "open", "id": 1, "argv": [...], "env": {...}, "cwd": "/"}
+        starts a zygote: a process that has imported what workers need, and forks them
+    {"do": "spawn", "id": 2, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/...",
+     "memory_bytes": 8589934592, "zygote": 1, "mode": "gpu"}
+        with two descriptors (SCM_RIGHTS): the worker's data socket and the end of its output pipe;
+        forked by the zygote once it is ready, or started from argv where there is none (null)
     {"do": "stop", "id": 1}         its process group, until
     {"do": "continue", "id": 1}
     {"do": "kill", "id": 1}
 Answers:
     {"started": 1, "pid": 4711}
-    {"gone": 1, "code": 0, "signal": null, "error": null}     when nothing of worker 1 is left
+    {"gone": 1, "code": 0, "signal": null, "error": null}     when nothing of worker 1 is left, or
+                                                              when zygote 1 forks no more
     {"gone": 1, "code": null, "signal": null, "over": "memory", "error": "it took 9.1 GiB ..."}
 """
 
@@ -34,14 +38,17 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
 from typing import Any
 
 WORKER_DATA_FD = 3
 TICK_S = 0.005
 WATCH_S = 0.2
+LOOK_S = 0.05
 MAX_PROCESSES = 512  # a compile on a machine of many cores starts a few dozen
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 LEAVE_S = 10.0
+FORK_S = 5.0  # a fork takes 0.02 s; a zygote that does not answer is stopped, or ill
 JOB_CONTROL = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT}
 STALE_S = 60.0
 _PR_SET_CHILD_SUBREAPER = 36
@@ -121,9 +128,10 @@ def excess(pids: set[int], memory_bytes: int) -> dict[str, str] | None:
     """
     if len(pids) > MAX_PROCESSES:
         return {"over": "processes", "error": f"it started more than {MAX_PROCESSES} processes"}
-    if sum(map(_resident_bytes, pids)) <= memory_bytes:
+    resident = {pid: _resident_bytes(pid) for pid in pids}
+    if sum(resident.values()) <= memory_bytes:
         return None
-    used = sum(map(_own_bytes, pids))
+    used = _own_in_all(resident)
     if used <= memory_bytes:
         return None
     said = f"it took {used / 2**30:.1f} GiB of memory and may take {memory_bytes / 2**30:.1f}"
@@ -136,6 +144,22 @@ def _resident_bytes(pid: int) -> int:
             return int(statm.read().split()[1]) * PAGE_BYTES
     except (OSError, IndexError):
         return 0
+
+
+def _own_in_all(resident: dict[int, int]) -> float:
+    """What processes have in all, memory that several share counted once; bytes.
+
+    To ask for one takes up to some 10 ms: of very many only the first are asked, and the others are
+    taken to share as much.
+    """
+    until = time.monotonic() + LOOK_S
+    own = seen = 0
+    for pid in sorted(resident, key=resident.__getitem__, reverse=True):
+        own += _own_bytes(pid)
+        seen += resident[pid]
+        if time.monotonic() > until:
+            break
+    return own * sum(resident.values()) / max(1, seen)
 
 
 def _own_bytes(pid: int) -> int:
@@ -191,6 +215,47 @@ class Worker:
             self.reaped = True
 
 
+class Unforked(Exception):
+    """A zygote did not start a worker; `asked`: it may have, and nobody knows of it."""
+
+    def __init__(self, why: object, *, asked: bool) -> None:
+        super().__init__(str(why))
+        self.asked = asked
+
+
+class Zygote:
+    """A process that forks workers when asked, and those who wait until it is ready.
+
+    Attributes:
+        held: whether it is stopped, so that it must not be asked.
+        waiting: commands to spawn, each with the worker's data socket and output pipe.
+    """
+
+    def __init__(self, pid: int, talk: socket.socket) -> None:
+        self.pid = pid
+        self.talk = talk
+        self.ready = False
+        self.held = False
+        self.waiting: list[tuple[dict[str, Any], int, int]] = []
+
+    def fork(self, command: dict[str, Any], data: int, output: int) -> int:
+        """Has it start a worker, which is then a child of this process; its pid.
+
+        Raises:
+            Unforked: it could not be asked, or did not answer.
+        """
+        order = {name: command[name] for name in ("mode", "cwd", "scratch")}
+        os.makedirs(command["scratch"], mode=0o700, exist_ok=True)
+        try:
+            socket.send_fds(self.talk, [json.dumps(order).encode()], [data, output])
+        except OSError as error:
+            raise Unforked(error, asked=False) from error
+        try:
+            return int(self.talk.recv(64))
+        except (OSError, ValueError) as error:
+            raise Unforked(f"its zygote did not answer ({error})", asked=True) from error
+
+
 def _signal(pid: int, number: int, *, group: bool = False) -> bool:
     """Whether the signal could be sent (to a process that runs as another user it can't)."""
     try:
@@ -209,6 +274,7 @@ class Nanny:
         self._control = control
         self._home = home
         self._workers: dict[int, Worker] = {}
+        self._zygotes: dict[int, Zygote] = {}
         self._descriptors: list[int] = []
         self._buffer = b""
         self._leaving = False
@@ -229,6 +295,7 @@ class Nanny:
         while not self._leaving:
             self._turn()
         deadline = time.monotonic() + LEAVE_S
+        self._zygotes.clear()  # from here on they are killed like all that is left
         for worker in self._workers.values():
             worker.doomed = True
         while (self._workers or children() - self._out_of_reach) and time.monotonic() < deadline:
@@ -277,29 +344,135 @@ class Nanny:
             self._obey(json.loads(line))
 
     def _obey(self, command: dict[str, Any]) -> None:
-        worker = self._workers.get(command["id"])
-        if command["do"] == "spawn":
+        if command["do"] == "open":
+            self._open(command)
+        elif command["do"] == "spawn":
             self._spawn(command)
-        elif worker is None:
-            if command["do"] == "kill":
-                self._tell(gone=command["id"], code=None, signal=None, error="it was gone already")
         elif command["do"] == "kill":
-            worker.doomed = True
+            self._kill(command["id"])
         else:
-            _signal(worker.pid, JOB_CONTROL[command["do"]], group=True)
+            self._hold(command["id"], command["do"])
+
+    def _kill(self, number: int) -> None:
+        if worker := self._workers.get(number):
+            worker.doomed = True
+        elif number in self._zygotes:
+            self._lose_zygote(number, "it was told to go")
+        else:
+            for zygote in self._zygotes.values():
+                self._forget_waiting(zygote, number)
+            self._gone(number, "it was gone already")
+
+    def _hold(self, number: int, how: str) -> None:
+        """Stops a worker or a zygote, or lets it go on."""
+        found = self._workers.get(number) or self._zygotes.get(number)
+        if found:
+            _signal(found.pid, JOB_CONTROL[how], group=True)
+        if isinstance(found, Zygote):
+            found.held = how == "stop"
+            self._fork_those_who_wait(number)
 
     def _spawn(self, command: dict[str, Any]) -> None:
         data, output = self._descriptors.pop(0), self._descriptors.pop(0)
-        try:
-            pid = _start(command, data, output)
-        except OSError as error:
-            self._tell(gone=command["id"], code=None, signal=None, error=str(error))
+        zygote = self._zygotes.get(command["zygote"])
+        if zygote is None:
+            self._start_alone(command, data, output)
         else:
-            self._workers[command["id"]] = Worker(pid, command["scratch"], command["memory_bytes"])
-            self._tell(started=command["id"], pid=pid)
+            zygote.waiting.append((command, data, output))
+            self._fork_those_who_wait(command["zygote"])
+
+    def _start_alone(self, command: dict[str, Any], data: int, output: int) -> None:
+        """Starts a worker by its own command."""
+        try:
+            self._begun(command, _start(command, data, output))
+        except OSError as error:
+            self._gone(command["id"], str(error))
         finally:
             os.close(data)
             os.close(output)
+
+    def _begun(self, command: dict[str, Any], pid: int) -> None:
+        self._workers[command["id"]] = Worker(pid, command["scratch"], command["memory_bytes"])
+        self._tell(started=command["id"], pid=pid)
+
+    def _gone(self, number: int, error: str) -> None:
+        self._tell(gone=number, code=None, signal=None, error=error)
+
+    # ---------------------------------------------------------------------------- zygotes
+
+    def _open(self, command: dict[str, Any]) -> None:
+        talk, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        data = _out_of_the_way(theirs.detach())
+        nowhere = _out_of_the_way(os.open(os.devnull, os.O_RDWR))
+        try:
+            pid = _start(command, data, nowhere)
+        except OSError as error:
+            talk.close()
+            self._gone(command["id"], str(error))
+        else:
+            talk.settimeout(FORK_S)
+            self._zygotes[command["id"]] = Zygote(pid, talk)
+            hear = partial(self._hear_zygote, command["id"])
+            self._selector.register(talk, selectors.EVENT_READ, hear)
+            self._tell(started=command["id"], pid=pid)
+        finally:
+            os.close(data)
+            os.close(nowhere)
+
+    def _hear_zygote(self, number: int) -> None:
+        """It is ready, or it has ended."""
+        zygote = self._zygotes.get(number)
+        if zygote is None:
+            return
+        try:
+            zygote.ready = bool(zygote.talk.recv(64))
+        except OSError:
+            zygote.ready = False
+        if zygote.ready:
+            self._fork_those_who_wait(number)
+        else:
+            self._lose_zygote(number, "it has ended")
+
+    def _fork_those_who_wait(self, number: int) -> None:
+        zygote = self._zygotes[number]
+        while zygote.ready and not zygote.held and zygote.waiting:
+            command, data, output = zygote.waiting[0]
+            try:
+                pid = zygote.fork(command, data, output)
+            except Unforked as error:
+                self._lose_zygote(number, str(error), asked=error.asked)
+                return
+            self._begun(command, pid)
+            del zygote.waiting[0]
+            os.close(data)
+            os.close(output)
+
+    def _lose_zygote(self, number: int, why: str, *, asked: bool = False) -> None:
+        """Ends it; those who wait for it are started by themselves.
+
+        Args:
+            asked: the first of them may have been forked all the same: it finds that the other end
+                of its socket is closed, and ends.
+        """
+        zygote = self._zygotes.pop(number)
+        self._selector.unregister(zygote.talk)
+        zygote.talk.close()
+        _signal(zygote.pid, signal.SIGKILL, group=True)
+        self._gone(number, why)
+        if asked:
+            self._gone(zygote.waiting[0][0]["id"], why)
+            self._forget_waiting(zygote, zygote.waiting[0][0]["id"])
+        for waiting in zygote.waiting:
+            self._start_alone(*waiting)
+
+    def _forget_waiting(self, zygote: Zygote, number: int) -> None:
+        """Drops a worker that was to be forked."""
+        for entry in [entry for entry in zygote.waiting if entry[0]["id"] == number]:
+            zygote.waiting.remove(entry)
+            os.close(entry[1])
+            os.close(entry[2])
+
+    # ---------------------------------------------------------------------------- answers
 
     def _tell(self, **answer: object) -> None:
         try:
@@ -325,8 +498,9 @@ class Nanny:
             self._report(doomed)
 
     def _orphans(self) -> set[int]:
-        """Children that are no workers: what ended workers, or ended children of workers, left."""
-        return children() - {worker.pid for worker in self._workers.values() if not worker.reaped}
+        """Children that are neither workers nor zygotes: what ended workers have left."""
+        ours = {worker.pid for worker in self._workers.values() if not worker.reaped}
+        return children() - ours - {zygote.pid for zygote in self._zygotes.values()}
 
     def _report(self, doomed: dict[int, Worker]) -> None:
         for number, worker in doomed.items():
@@ -337,8 +511,9 @@ class Nanny:
 
 
 def _start(command: dict[str, Any], data: int, output: int) -> int:
-    """Starts a worker in its own session, with nothing open but 0 to 3; its pid."""
-    os.makedirs(command["scratch"], mode=0o700, exist_ok=True)
+    """Starts a worker or a zygote in its own session, with nothing open but 0 to 3; its pid."""
+    if "scratch" in command:
+        os.makedirs(command["scratch"], mode=0o700, exist_ok=True)
     os.chdir(command["cwd"])
     try:
         return os.posix_spawnp(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,20 @@ KILL_S = 10.0
 CLOSE_S = 5.0
 NO_LIMIT = 2**63
 _NANNY = Path(__file__).with_name("nanny.py")
+
+
+@dataclass
+class Zygote:
+    """A process that forks workers, as far as it is known here.
+
+    Attributes:
+        env: what it and its workers run with.
+        pid: None until it has been started.
+    """
+
+    number: int
+    env: dict[str, str]
+    pid: int | None = None
 
 
 class Nursery:
@@ -40,6 +55,7 @@ class Nursery:
             WorkerError: it could not be started.
         """
         self.workers: dict[int, Worker] = {}
+        self.zygotes: dict[int, Zygote] = {}
         self.lost = False
         self._home = home
         self._count = 0
@@ -69,6 +85,27 @@ class Nursery:
         """The folder of the worker to be spawned next; removed when that worker is gone."""
         return self._home / str(self._count + 1)
 
+    @property
+    def pids(self) -> list[int | None]:
+        """The processes that the nanny has started; None: one of which that is not known yet."""
+        workers = [worker.pid for worker in self.workers.values()]
+        return workers + [zygote.pid for zygote in self.zygotes.values()]
+
+    def open_zygote(self, argv: Sequence[str], env: Mapping[str, str]) -> Zygote:
+        """Has a zygote started, and does not wait for it."""
+        self._count += 1
+        zygote = Zygote(self._count, {**env})
+        self.zygotes[zygote.number] = zygote
+        self._command(
+            {"do": "open", "id": zygote.number, "argv": [*argv], "env": zygote.env, "cwd": "/"}
+        )
+        return zygote
+
+    def close_zygote(self, zygote: Zygote) -> None:
+        """Ends a zygote; its workers live on."""
+        self.zygotes.pop(zygote.number, None)
+        self._command({"do": "kill", "id": zygote.number})
+
     def spawn(
         self,
         mode: Mode,
@@ -77,12 +114,14 @@ class Nursery:
         cwd: str,
         *,
         memory_bytes: int = NO_LIMIT,
+        zygote: Zygote | None = None,
     ) -> Worker:
         """Has a worker started, and does not wait for it.
 
         Args:
             mode, argv, env, cwd: of its process.
             memory_bytes: what it and all that it starts may take.
+            zygote: that forks it once it is ready, instead of a start from argv.
         """
         scratch = str(self.scratch())
         self._count += 1
@@ -94,19 +133,20 @@ class Nursery:
         self.workers[worker.number] = worker
         self._command(
             {"do": "spawn", "id": worker.number, "argv": [*argv], "env": {**env}, "cwd": cwd}
-            | {"scratch": scratch, "memory_bytes": memory_bytes},
+            | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
+            | {"zygote": zygote.number if zygote else None},
             [their_data.fileno(), their_output],
         )
         their_data.close()
         os.close(their_output)
         return worker
 
-    def pause(self, worker: Worker) -> None:
-        """Stops a worker where it is, until `resume`."""
+    def pause(self, worker: Worker | Zygote) -> None:
+        """Stops a worker or zygote where it is, until `resume`."""
         self._command({"do": "stop", "id": worker.number})
 
-    def resume(self, worker: Worker) -> None:
-        """Lets a paused worker go on."""
+    def resume(self, worker: Worker | Zygote) -> None:
+        """Lets a paused one go on."""
         self._command({"do": "continue", "id": worker.number})
 
     def kill(self, worker: Worker, within_s: float = KILL_S) -> bool:
@@ -160,6 +200,7 @@ class Nursery:
         for worker in self.workers.values():
             worker.close()
         self.workers.clear()
+        self.zygotes.clear()
         self.lost = True
         self._control.close()
         if self.foreign:
@@ -201,13 +242,16 @@ class Nursery:
             self._note(json.loads(line))
 
     def _note(self, answer: dict[str, Any]) -> None:
-        worker = self.workers.get(answer["started"] if "started" in answer else answer["gone"])
-        if worker is None:
+        number = answer["started"] if "started" in answer else answer["gone"]
+        child = self.workers.get(number) or self.zygotes.get(number)
+        if child is None:
             return
         if "started" in answer:
-            worker.pid = answer["pid"]
+            child.pid = answer["pid"]
+        elif isinstance(child, Zygote):
+            del self.zygotes[number]
         else:
-            worker.end(Exit(answer["code"], answer["signal"], answer["error"], answer.get("over")))
+            child.end(Exit(answer["code"], answer["signal"], answer["error"], answer.get("over")))
 
     def _lose(self) -> None:
         """The nanny is gone; its workers die with it (PR_SET_PDEATHSIG)."""

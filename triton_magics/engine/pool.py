@@ -12,7 +12,7 @@ from functools import partial
 from triton_magics.config import Settings
 from triton_magics.engine import doctor, gpu
 from triton_magics.engine.crew import Crew
-from triton_magics.engine.environment import memory_for_a_worker, worker_command
+from triton_magics.engine.environment import memory_for_a_worker, worker_command, zygote_command
 from triton_magics.engine.exchange import (
     TURN_S,
     Exchange,
@@ -76,16 +76,23 @@ class Engine:
         settings: Settings | None = None,
         *,
         command: Callable[[Mode], list[str]] | None = None,
+        zygote: list[str] | None = None,
     ) -> None:
         """Makes an engine that has started nothing yet.
 
         Args:
             settings: deadlines and device; read anew for each job.
             command: argv of a worker for a mode, to which `--fd N` is added; the real one if None.
+            zygote: argv of a process that forks such workers; of the real one if both are None.
         """
         self._settings = settings or Settings()
         self._real = command is None
-        self._crew = Crew(command or worker_command, partial(_memory_bytes, self._settings))
+        self._crew = Crew(
+            command or worker_command,
+            partial(_memory_bytes, self._settings),
+            zygote=zygote if command else zygote_command(),
+            standbys=partial(_standbys, self._settings),
+        )
         self._lock = threading.Lock()
         self._runner: int | None = None
         self._busy: str | None = None
@@ -264,6 +271,7 @@ class Engine:
                 self._crew.put_back(worker)
                 return None
             self._crew.retire(worker)
+            self._crew.start_over()
             raise WorkerError(f"the worker was not ready in {WARM_S:g} s{_last_words(worker)}")
         if worker.ready is None:
             self._crew.retire(worker)
@@ -322,6 +330,10 @@ class Engine:
 
 def _memory_bytes(settings: Settings) -> int:
     return int(settings.host_memory_gib * 2**30) or memory_for_a_worker()
+
+
+def _standbys(settings: Settings, mode: Mode) -> int:
+    return 1 if mode == "compiler" else settings.standbys
 
 
 def _last_words(worker: Worker) -> str:

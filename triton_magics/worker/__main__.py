@@ -1,5 +1,7 @@
 """The worker: `python -m triton_magics.worker --mode gpu --fd 3`. Warms up, then does jobs.
 
+With `--zygote --fd 3` it is instead a process that forks such workers (see `zygote`).
+
 All that it says goes over its data socket as frames; what code under test prints goes to stdout and
 stderr. Only an answer that carries the job's nonce counts. The nonce is kept in closures, out of
 reach of a kernel's globals: that protects from faults (a kernel that ends the process, scribbles
@@ -39,7 +41,7 @@ from triton_magics.engine.protocol import (
 )
 from triton_magics.errors import UserError
 from triton_magics.model import Environment
-from triton_magics.worker import watch
+from triton_magics.worker import watch, zygote
 from triton_magics.worker.report import Reporter
 
 CHUNK_BYTES = 2**16
@@ -51,17 +53,31 @@ Handler = Callable[..., tuple[Answer, bool]]
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Warms up, says so, and does jobs until the engine hangs up."""
+    """A worker, or the zygote of many."""
     options = _parse(argv)
+    if options.zygote:
+        zygote.serve(options.fd, work)
+    else:
+        work(options.mode, options.fd)
+
+
+def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None:
+    """Warms up, says so, and does jobs until the engine hangs up.
+
+    Args:
+        mode: how it runs kernels.
+        fd: its data socket.
+        environment: where it runs, if it is a fork of a process that has warmed up.
+    """
     started = time.monotonic()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
     nanny = os.environ.get("TRITON_MAGICS_NANNY")
     watch.die_with(int(nanny) if nanny else None)
     watch.be_expendable()
-    data = socket.socket(fileno=_out_of_reach(options.fd))
+    data = socket.socket(fileno=_out_of_reach(fd))
     watch.watch(data.fileno())
-    environment = _warm_up(options.mode)
+    environment = environment or _warm_up(mode)
     # Last, so that a module of the user's can't shadow one of torch's.
     sys.path.append(os.getcwd())
     send = _sender(data)
@@ -72,7 +88,8 @@ def main(argv: list[str] | None = None) -> None:
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="triton_magics.worker")
-    parser.add_argument("--mode", choices=("gpu", "interpreter", "compiler"), required=True)
+    parser.add_argument("--mode", choices=("gpu", "interpreter", "compiler"))
+    parser.add_argument("--zygote", action="store_true")
     parser.add_argument("--fd", type=int, required=True)
     return parser.parse_args(argv)
 

@@ -123,7 +123,7 @@ class FaultLab:
 
     def ready_or_cold(self) -> bool:
         """Whether a standby is warm, or none is on its way."""
-        return self.ready() or not self.crew.up or not self.crew._standby
+        return self.ready() or not self.crew.up or not any(self.crew._standby.values())
 
     def strangers(self) -> set[int]:
         """Processes of this lab that are neither the nanny nor a worker that it knows."""

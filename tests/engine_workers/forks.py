@@ -1,0 +1,24 @@
+"""The real zygote, of workers that do what `obeys.py` does; it is ready once a file says so."""
+
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+from triton_magics.worker import zygote
+
+
+def prepare():
+    until = os.environ.get("TRITON_MAGICS_TEST_WAIT")
+    while until and not Path(until).exists():
+        time.sleep(0.005)
+
+
+def work(mode, fd, *, environment=None):
+    sys.argv = ["obeys.py", "--mode", mode, "--fd", str(fd)]
+    os.environ["TRITON_MAGICS_TEST_RANDOM"] = str(random.random())
+    import obeys  # noqa: F401 (serves when imported)
+
+
+zygote.serve(int(sys.argv[sys.argv.index("--fd") + 1]), work, prepare)
