@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from engine_harness import mark, marked, wait_until  # noqa: F401 (mark: a fixture)
-from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import KernelManager
+from jupyter_kernel import Notebook
 
 HERE = Path(__file__).parent
 START = f"""
@@ -24,35 +22,6 @@ HANG = """
 outcome = engine.run(order("hangs"), key="a", on_progress=lambda p: print(p.stage))
 print(outcome.status)
 """
-
-
-class Notebook:
-    """A kernel and what its cells print."""
-
-    def __init__(self) -> None:
-        self.manager = KernelManager()
-        self.manager.start_kernel()
-        self.connect()
-
-    def connect(self) -> None:
-        self.client: BlockingKernelClient = self.manager.client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
-
-    def start(self, code: str) -> None:
-        self.client.execute(code)
-
-    def wait_for(self, text: str) -> None:
-        while True:
-            message = self.client.get_iopub_msg(timeout=20)
-            assert message["msg_type"] != "error", message["content"]
-            if message["msg_type"] == "stream" and text in message["content"]["text"]:
-                return
-
-    def close(self) -> None:
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
-        self.manager.cleanup_resources()
 
 
 @pytest.fixture
@@ -96,9 +65,7 @@ def test_kernel_restart_leaves_no_worker(notebook: Notebook, mark: str) -> None:
 
 
 def test_a_killed_kernel_leaves_no_worker(notebook: Notebook, mark: str) -> None:  # noqa: F811
-    provisioner = notebook.manager.provisioner
-    assert provisioner is not None
-    os.kill(provisioner.pid, 9)
+    notebook.kill()
     wait_until(lambda: not engine_processes(mark), within_s=1)
 
 
@@ -136,8 +103,7 @@ def test_no_process_outlives_its_kernel(bare: Notebook, mark: str, stage: str, h
     before = engine_processes(mark)
     assert len(before) >= 2
     if how == "kill":
-        assert bare.manager.provisioner is not None
-        os.kill(bare.manager.provisioner.pid, 9)
+        bare.kill()
     elif how == "restart":
         bare.manager.restart_kernel(now=True)
     else:

@@ -76,13 +76,16 @@ class FaultLab:
         folder: its workspace.
         mark: that the environment of its processes carries.
         device: `interpreter` or `gpu`.
+        standbys: how many warm workers wait.
     """
 
-    def __init__(self, folder: Path, mark: str, device: str = "interpreter") -> None:
+    def __init__(
+        self, folder: Path, mark: str, device: str = "interpreter", standbys: int = 2
+    ) -> None:
         self.mark = mark
         self.folder = folder
         memory_gib = 2.0 if device == "interpreter" else 0.0
-        settings = Settings(device=device, host_memory_gib=memory_gib)
+        settings = Settings(device=device, host_memory_gib=memory_gib, standbys=standbys)
         self.lab = Lab(folder, settings=settings)
         self.lab.write("relu", "v1", RIGHT, compile=False)
         assert self.next_job_works()
