@@ -1,10 +1,12 @@
 """Breaks a GPU's context in every way that a kernel can, and shows what a notebook would see.
 
-    python tests/faults/gpu_faults.py --into docs/measured/faults.md
+    python tests/faults/gpu_faults.py --into docs/measured/faults_gpu.md
 
 Each fault is a version of relu, run by a real engine; after each the five checks: the next job
-works, no process is left, no descriptor, the GPU's lock is free, the store is intact. How long the
-next job took to answer, and the GPU's free memory before and after, are in the report.
+works, no process is left, no descriptor, the GPU's lock is free, the store is intact. Then it is
+run again at once, without waiting for anything. How long the next job took to answer each time is
+in the report. Then real Jupyter kernels are killed, restarted and shut down in the midst of a job:
+how soon is the GPU's memory free?
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import argparse
 import datetime
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,9 +24,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.engine_harness import MARK, wait_until
+import pynvml
+
+from tests.engine_harness import MARK, marked, wait_until
 from tests.faults.engine.fault_lab import FaultLab, shown, verdict
+from tests.faults.next_job import all_ready
+from tests.jupyter_kernel import Notebook
 from triton_magics.config import LOCKS
+from triton_magics.model import Value
 
 HEAD = """import torch
 import triton
@@ -53,6 +59,7 @@ class GpuFault:
     sees: str
     source: str
     timeout_s: float = 20.0
+    again: bool = True
     by: str = "run"
 
 
@@ -77,12 +84,12 @@ FAULTS = (
     GpuFault("torch's own device assert", "runtime_error", "device-side assert",
         "import torch\n\n\ndef triton_relu(x):\n"
         "    return x.flatten()[torch.tensor([10**9], device=x.device)]\n"),
-    GpuFault("endless kernel", "timeout", "not done in 5 s", in_kernel(
+    GpuFault("endless kernel", "timeout", "not done in 3 s", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
-        "tl.store(out_ptr, v)"), timeout_s=5),
-    GpuFault("endless kernel, not waited for", "timeout", "not done in 5 s", in_kernel(
+        "tl.store(out_ptr, v)"), timeout_s=3),
+    GpuFault("endless kernel, not waited for", "timeout", "not done in 3 s", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
-        "tl.store(out_ptr, v)  # this one is in a validation"), timeout_s=5, by="validate"),
+        "tl.store(out_ptr, v)  # this one is in a validation"), timeout_s=3, again=False, by="validate"),
     GpuFault("out of memory", "out_of_memory", "out of memory",
         "import torch\n\n\ndef triton_relu(x):\n"
         "    kept = [torch.empty(2**34, dtype=torch.uint8, device=x.device) for _ in range(64)]\n"
@@ -112,32 +119,24 @@ def triton_relu(x):
 )  # fmt: skip
 
 
-def used_mib() -> int:
-    said = subprocess.run(
-        ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return int(said.stdout.split()[0])
+def used_mib() -> float:
+    """What all processes on the GPU take."""
+    return pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used / 2**20
 
 
 def suffer(faults: FaultLab, fault: GpuFault) -> dict[str, str]:
     """One fault, and the checks after it."""
     lab, events = faults.lab, faults.n_events()
     lab.write("relu", "v2", fault.source, compile=False)
-    wait_until(faults.ready, within_s=60)
-    begun = time.monotonic()
-    if fault.by == "run":
-        value = lab.run("relu", "v2", timeout=fault.timeout_s)
-    else:
-        value = lab.validate(
-            "relu", "v2", shapes=[(64, 64)], dtypes=["float32"], timeout=fault.timeout_s
-        )
-    seconds = time.monotonic() - begun
+    value, seconds = ask(faults, fault)
+    works, next_s = next_job(faults)
+    again = "-"
+    if fault.again:
+        ask(faults, fault)
+        works_again, again_s = next_job(faults)
+        works, again = works and works_again, f"{again_s:.2f}"
     said = shown(value)
-    asked = time.monotonic()
-    works = lab.run("relu", "v1").status == "passed"
-    next_s = time.monotonic() - asked
-    wait_until(lambda: not faults.strangers(), within_s=5)
+    wait_until(lambda: not faults.strangers() and all_ready(faults), within_s=20)
     checks = {
         "verdict": verdict(value) == fault.status and fault.sees in said,
         "next job": works,
@@ -155,27 +154,110 @@ def suffer(faults: FaultLab, fault: GpuFault) -> dict[str, str]:
         "the user sees": said.splitlines()[0].replace("|", "\\|")[:150],
         "seconds": f"{seconds:.2f}",
         "next job, s": f"{next_s:.2f}",
-        "GPU memory in use after, MiB": str(used_mib()),
+        "again, s": again,
+        "GPU memory in use after, MiB": f"{used_mib():.0f}",
         "checks": "all hold" if not failed else "FAILED: " + ", ".join(failed),
     }
 
 
-def report(rows: list[dict[str, str]], before_mib: int, device: str) -> str:
+def ask(faults: FaultLab, fault: GpuFault) -> tuple[Value, float]:
+    """The verdict on the fault, and the seconds that it took."""
+    begun = time.monotonic()
+    if fault.by == "run":
+        value: Value = faults.lab.run("relu", "v2", timeout=fault.timeout_s)
+    else:
+        value = faults.lab.validate(
+            "relu", "v2", shapes=[(64, 64)], dtypes=["float32"], timeout=fault.timeout_s
+        )
+    return value, time.monotonic() - begun
+
+
+def next_job(faults: FaultLab) -> tuple[bool, float]:
+    """Whether a job with other code works, and the seconds until its answer."""
+    asked = time.monotonic()
+    return faults.lab.run("relu", "v1").status == "passed", time.monotonic() - asked
+
+
+# ------------------------------------------------------------------ a notebook that ends
+
+
+CELL = """
+import sys
+sys.path.insert(0, {root!r})
+from triton_magics.lab import Lab
+from tests.faults.engine.fault_lab import RIGHT
+from tests.faults.gpu_faults import ENDLESS
+lab = Lab({folder!r})
+lab.on_progress = lambda step: print("at", step.stage, flush=True)
+lab.write("relu", "v1", RIGHT, compile=False)
+lab.write("relu", "v2", ENDLESS, compile=False)
+"""
+ENDLESS = next(f for f in FAULTS if f.name == "endless kernel").source
+# What the kernel is doing, what it has said by then, and how it ends.
+ENDINGS = (
+    ("a worker is warming up", 'lab.run("relu", "v1")', "starting a worker", "kill -9"),
+    ("an endless kernel runs", 'lab.run("relu", "v2")', "calling", "kill -9"),
+    ("an endless kernel runs", 'lab.run("relu", "v2")', "calling", "restart"),
+    ("a validation runs", 'lab.validate("relu", "v1")', "validating", "shutdown"),
+    ("the GPU is measured", 'lab.validate("relu", "v1", plan="quick")\nlab.bench("relu", "v1")',
+     "measuring", "kill -9"),
+)  # fmt: skip
+
+
+def end_notebook(stage: str, cell: str, says: str, how: str, mark: str) -> dict[str, str]:
+    """How soon nothing is left of a kernel that ends so, on the GPU and of its processes."""
+    before = used_mib()
+    with tempfile.TemporaryDirectory() as folder:
+        notebook = Notebook()
+        notebook.start(CELL.format(root=str(Path(__file__).parents[2]), folder=folder))
+        notebook.start(cell)
+        notebook.wait_for(f"at {says}")
+        time.sleep(0.3)  # so that the kernel is on the GPU, and not only about to be
+        workers, in_use = set(marked(mark)) - {os.getpid()}, used_mib()
+        begun = time.monotonic()
+        if how == "kill -9":
+            notebook.kill()
+        elif how == "restart":
+            notebook.manager.restart_kernel(now=True)
+        else:
+            notebook.manager.shutdown_kernel(now=True)
+        wait_until(lambda: used_mib() <= before + 16, within_s=20)
+        free_s = time.monotonic() - begun
+        wait_until(lambda: not workers & set(marked(mark)), within_s=20)
+        gone_s = time.monotonic() - begun
+        notebook.close()
+    return {
+        "while": stage, "the kernel gets": how, "in use then, MiB": f"{in_use - before:.0f}",
+        "memory free after, s": f"{free_s:.2f}", "processes gone after, s": f"{gone_s:.2f}",
+    }  # fmt: skip
+
+
+def table(rows: list[dict[str, str]]) -> str:
     head = "| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0])
-    body = "\n".join("| " + " | ".join(row.values()) + " |" for row in rows)
+    return "\n".join([head, *("| " + " | ".join(row.values()) + " |" for row in rows)])
+
+
+def report(
+    rows: list[dict[str, str]], ends: list[dict[str, str]], before_mib: float, device: str
+) -> str:
     return f"""# Faults on a GPU
 
 {device}, Python {platform.python_version()}, {datetime.date.today().isoformat()}.
-`python tests/faults/gpu_faults.py --into docs/measured/faults.md`
+`python tests/faults/gpu_faults.py --into docs/measured/faults_gpu.md`
 
 Each is a version of relu, given to a real engine. `seconds`: from the call to its verdict.
-`next job`: from that verdict to the answer of a job with other code, which needs a standby that was
-still warming up where the fault came at once. Before the first fault {before_mib} MiB of the GPU
-were in use, by a worker and a standby. Checks: the verdict and its words, the next job, no process
-left, no descriptor left, the GPU's lock free, the store intact.
+`next job`: from that verdict to the answer of a job with other code; `again`: the same once more,
+with fault and job right after the first, nothing waited for. Before the first fault
+{before_mib:.0f} MiB of the GPU were in use, by a worker and two standbys; memory is looked at after
+each fault when two stand by again. Checks: the verdict and its words, the next job, no process left,
+no descriptor left, the GPU's lock free, the store intact.
 
-{head}
-{body}
+{table(rows)}
+
+A real Jupyter kernel that ends in the midst of a job: how soon the GPU has its memory back, and no
+process is left.
+
+{table(ends)}
 """
 
 
@@ -183,13 +265,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--into", type=Path, required=True)
     into = parser.parse_args().into.absolute()
+    pynvml.nvmlInit()
     mark = uuid.uuid4().hex
     os.environ[MARK] = mark
     folder = Path(tempfile.mkdtemp())
     os.environ["TRITON_MAGICS_CACHE"] = str(folder / "cache")
     (folder / "workspace").mkdir()
     faults = FaultLab(folder / "workspace", mark, device="gpu")
-    wait_until(faults.ready, within_s=60)
+    wait_until(lambda: all_ready(faults), within_s=60)
     before = used_mib()
     rows = []
     for fault in FAULTS:
@@ -198,8 +281,13 @@ def main() -> int:
     e = faults.lab.run("relu", "v1").environment
     assert e is not None
     device = f"{e.device}, driver {e.driver}, torch {e.torch}, triton {e.triton}"
-    into.write_text(report(rows, before, device))
     faults.lab.close()
+    wait_until(lambda: used_mib() < before / 4)
+    ends = []
+    for ending in ENDINGS:
+        ends.append(end_notebook(*ending, mark))
+        print(ends[-1], flush=True)
+    into.write_text(report(rows, ends, before, device))
     return int(any(row["checks"] != "all hold" for row in rows))
 
 

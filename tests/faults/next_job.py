@@ -100,6 +100,7 @@ def measure(standbys: int, device: str, mark: str) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="interpreter", choices=("interpreter", "gpu"))
+    parser.add_argument("--standbys", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--into", type=Path, required=True)
     given = parser.parse_args()
     os.environ[MARK] = mark = uuid.uuid4().hex
@@ -107,7 +108,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_MAGICS_CACHE"] = cache
-        for standbys in (1, 2, 3):
+        for standbys in given.standbys:
             rows.append(measure(standbys, given.device, mark))
             print(json.dumps(rows[-1]), flush=True)
     into.write_text(json.dumps(rows, indent=1) + "\n")
