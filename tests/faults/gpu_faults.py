@@ -89,7 +89,8 @@ FAULTS = (
         "tl.store(out_ptr, v)"), timeout_s=3),
     GpuFault("endless kernel, not waited for", "timeout", "not done in 3 s", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
-        "tl.store(out_ptr, v)  # this one is in a validation"), timeout_s=3, again=False, by="validate"),
+        "tl.store(out_ptr, v)  # this one is in a validation"), timeout_s=3,
+        again=False, by="validate"),
     GpuFault("out of memory", "out_of_memory", "out of memory",
         "import torch\n\n\ndef triton_relu(x):\n"
         "    kept = [torch.empty(2**34, dtype=torch.uint8, device=x.device) for _ in range(64)]\n"
@@ -248,9 +249,9 @@ def report(
 Each is a version of relu, given to a real engine. `seconds`: from the call to its verdict.
 `next job`: from that verdict to the answer of a job with other code; `again`: the same once more,
 with fault and job right after the first, nothing waited for. Before the first fault
-{before_mib:.0f} MiB of the GPU were in use, by a worker and two standbys; memory is looked at after
-each fault when two stand by again. Checks: the verdict and its words, the next job, no process left,
-no descriptor left, the GPU's lock free, the store intact.
+{before_mib:.0f} MiB of the GPU were in use, by a worker and two standbys; memory is looked at
+after each fault when two stand by again. Checks: the verdict and its words, the next job, no
+process left, no descriptor left, the GPU's lock free, the store intact.
 
 {table(rows)}
 

@@ -1,7 +1,7 @@
 """A thousand jobs, a tenth of them faulty, in a seeded order: nothing grows, all is judged right.
 
     make soak                                   (1,000 jobs)
-    python tests/faults/soak.py --jobs 30
+    python tests/faults/soak.py --jobs 30 --device gpu --into soak.json
 
 Ends with 1 where a verdict was wrong, or where memory, descriptors or processes have grown.
 """
@@ -9,19 +9,25 @@ Ends with 1 where a verdict was wrong, or where memory, descriptors or processes
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 import random
+import statistics
 import sys
 import tempfile
 import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.engine_harness import MARK, wait_until
 from tests.faults.engine.fault_lab import FILES, Fault, FaultLab, verdict
+from tests.faults.next_job import all_ready, gpu_mib, memory_mib
 from triton_magics.config import LOCKS
 
 FAULTY = 0.1
@@ -38,70 +44,127 @@ class Soaked:
     """What a soak has found.
 
     Attributes:
+        kinds: how many faults of each kind there were, by the verdict.
         wrong: what was not as it should be, in words.
-        grown_mib: of this process, from a tenth of the way to the end.
+        before, after: what was in use a tenth of the way, and at the end.
+        next_job_s: from the verdict on a fault to the answer of the right job after it.
     """
 
     jobs: int
     faulty: int
+    kinds: dict[str, int]
     wrong: tuple[str, ...]
-    grown_mib: float
-    descriptors: int
+    before: Use
+    after: Use
+    next_job_s: dict[str, float]
     seconds: float
 
 
-def soak(jobs: int, seed: int, folder: Path, mark: str) -> Soaked:
+@dataclass(frozen=True)
+class Use:
+    """What the notebook's process and the engine's take while nothing runs.
+
+    Attributes:
+        notebook_mib, nanny_mib: resident.
+        engine_mib: nanny, zygote and workers, what they share counted once.
+        descriptors: of this process, without those of workers.
+        processes: that the engine has.
+        gpu_mib: in use on the GPU, by all; None without one.
+    """
+
+    notebook_mib: float
+    nanny_mib: float
+    engine_mib: float
+    descriptors: int
+    processes: int
+    gpu_mib: int | None
+
+    @classmethod
+    def now(cls, faults: FaultLab) -> Self:
+        wait_until(lambda: not faults.strangers() and all_ready(faults), within_s=60)
+        pids = faults.crew.pids
+        return cls(
+            round(resident_mib(os.getpid()), 1),
+            round(resident_mib(pids[0]), 1),
+            round(memory_mib(pids), 1),
+            faults.open_descriptors(),
+            len(pids),
+            gpu_mib(),
+        )
+
+    def grown(self, before: Use) -> list[str]:
+        """What has grown by more than a process may fill at leisure, in words."""
+        said = []
+        if self.notebook_mib - before.notebook_mib > MAY_GROW_MIB:
+            said.append(f"the notebook has grown from {before.notebook_mib} MiB to {self}")
+        if self.nanny_mib - before.nanny_mib > MAY_GROW_MIB / 4:
+            said.append(f"the nanny has grown from {before.nanny_mib} MiB to {self}")
+        if self.descriptors > before.descriptors or self.processes > before.processes:
+            said.append(f"descriptors or processes are left: {before} and {self}")
+        if (self.gpu_mib or 0) - (before.gpu_mib or 0) > MAY_GROW_MIB:
+            said.append(f"GPU memory is left: {before} and {self}")
+        return said
+
+
+def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpreter") -> Soaked:
     """Does that many jobs on real workers, and looks at what is left."""
     dice = random.Random(seed)
-    faults = FaultLab(folder, mark)
+    faults = FaultLab(folder, mark, device)
     cells = [Fault(path) for path in FILES if path.stem not in SLOW]
     wrong: list[str] = []
-    faulty, begun, at_first = 0, time.monotonic(), 0
+    kinds: Counter[str] = Counter()
+    next_s: list[float] = []
+    begun, before, after_a_fault = time.monotonic(), None, False
     for number in range(jobs):
         if number == jobs // 10:
-            at_first = resident_bytes()
+            before = Use.now(faults)
         if dice.random() < FAULTY:
-            faulty += 1
-            wrong += _suffer(faults, dice.choice(cells))
-        elif faults.lab.run("relu", "v1", shape=(4, 4)).status != "passed":
-            wrong.append(f"job {number}: a right kernel did not pass")
-    wait_until(lambda: not faults.strangers(), within_s=5)
-    grown = (resident_bytes() - at_first) / MIB
-    left = faults.open_descriptors() - faults.descriptors
-    if grown > MAY_GROW_MIB:
-        wrong.append(f"this process has grown by {grown:.0f} MiB")
-    if left > 0:
-        wrong.append(f"{left} descriptors were left open")
+            fault = dice.choice(cells)
+            value, _ = faults.do(fault)
+            kinds[verdict(value)] += 1
+            if fault.status not in ("any", verdict(value)):
+                wrong.append(f"{fault.path.stem}: {verdict(value)}, should be {fault.status}")
+            after_a_fault = True
+        else:
+            asked = time.monotonic()
+            if faults.lab.run("relu", "v1", shape=(4, 4)).status != "passed":
+                wrong.append(f"job {number}: a right kernel did not pass")
+            next_s += [time.monotonic() - asked] * after_a_fault
+            after_a_fault = False
+    after = Use.now(faults)
+    wrong += after.grown(before or after)
     if not faults.locks_are_free(LOCKS) or not faults.store_is_intact(jobs):
         wrong.append("a lock is held, or the store is not intact")
     faults.lab.close()
-    return Soaked(jobs, faulty, tuple(wrong), grown, left, time.monotonic() - begun)
+    next_job_s = {"median": round(statistics.median(next_s), 3), "longest": round(max(next_s), 3)}
+    return Soaked(
+        jobs, kinds.total(), dict(kinds), tuple(wrong), before or after, after, next_job_s,
+        round(time.monotonic() - begun, 1),
+    )  # fmt: skip
 
 
-def _suffer(faults: FaultLab, fault: Fault) -> list[str]:
-    value, _ = faults.do(fault)
-    if fault.status in ("any", verdict(value)):
-        return []
-    return [f"{fault.path.stem}: {verdict(value)}, should be {fault.status}"]
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+def resident_mib(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES / MIB
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="interpreter", choices=("interpreter", "gpu"))
+    parser.add_argument("--into", type=Path, help="a JSON file of what was found")
     given = parser.parse_args()
+    into = given.into and given.into.absolute()
     os.environ[MARK] = mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
         os.chdir(workspace)
-        found = soak(given.jobs, given.seed, workspace, mark)
+        found = soak(given.jobs, given.seed, workspace, mark, given.device)
     print(found)
+    if into:
+        into.write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n")
     return int(bool(found.wrong))
 
 
