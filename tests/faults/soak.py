@@ -26,7 +26,7 @@ from typing import Self
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.engine_harness import MARK, wait_until
-from tests.faults.engine.fault_lab import FILES, Fault, FaultLab, verdict
+from tests.faults.engine.fault_lab import FILES, RIGHT, Fault, FaultLab, verdict
 from tests.faults.next_job import all_ready, gpu_mib, memory_mib
 from triton_magics.config import LOCKS
 
@@ -110,6 +110,7 @@ def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpret
     """Does that many jobs on real workers, and looks at what is left."""
     dice = random.Random(seed)
     faults = FaultLab(folder, mark, device)
+    faults.lab.write("relu", "v1", RIGHT)  # the cross-compiler's workers are there from the start
     cells = [Fault(path) for path in FILES if path.stem not in SLOW]
     wrong: list[str] = []
     kinds: Counter[str] = Counter()
