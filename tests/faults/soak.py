@@ -33,6 +33,7 @@ from triton_magics.config import LOCKS
 FAULTY = 0.1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MIB = 2**20
+SOON_S = 0.5
 # Beside what a process may still fill at leisure (caches, the store's pages).
 MAY_GROW_MIB = 32
 # What takes longest is left to the tests that look at each fault by itself.
@@ -48,6 +49,7 @@ class Soaked:
         wrong: what was not as it should be, in words.
         before, after: what was in use a tenth of the way, and at the end.
         next_job_s: from the verdict on a fault to the answer of the right job after it.
+        slow_after: the faults after which that took more than half a second.
     """
 
     jobs: int
@@ -57,6 +59,7 @@ class Soaked:
     before: Use
     after: Use
     next_job_s: dict[str, float]
+    slow_after: dict[str, float]
     seconds: float
 
 
@@ -115,7 +118,8 @@ def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpret
     wrong: list[str] = []
     kinds: Counter[str] = Counter()
     next_s: list[float] = []
-    begun, before, after_a_fault = time.monotonic(), None, False
+    slow: dict[str, float] = {}
+    begun, before, last = time.monotonic(), None, ""
     for number in range(jobs):
         if number == jobs // 10:
             before = Use.now(faults)
@@ -125,13 +129,15 @@ def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpret
             kinds[verdict(value)] += 1
             if fault.status not in ("any", verdict(value)):
                 wrong.append(f"{fault.path.stem}: {verdict(value)}, should be {fault.status}")
-            after_a_fault = True
+            last = fault.path.stem
         else:
             asked = time.monotonic()
             if faults.lab.run("relu", "v1", shape=(4, 4)).status != "passed":
                 wrong.append(f"job {number}: a right kernel did not pass")
-            next_s += [time.monotonic() - asked] * after_a_fault
-            after_a_fault = False
+            if last:
+                next_s.append(time.monotonic() - asked)
+                slow |= {last: round(next_s[-1], 2)} if next_s[-1] > SOON_S else {}
+            last = ""
     after = Use.now(faults)
     wrong += after.grown(before or after)
     if not faults.locks_are_free(LOCKS) or not faults.store_is_intact(jobs):
@@ -139,7 +145,7 @@ def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpret
     faults.lab.close()
     next_job_s = {"median": round(statistics.median(next_s), 3), "longest": round(max(next_s), 3)}
     return Soaked(
-        jobs, kinds.total(), dict(kinds), tuple(wrong), before or after, after, next_job_s,
+        jobs, kinds.total(), dict(kinds), tuple(wrong), before or after, after, next_job_s, slow,
         round(time.monotonic() - begun, 1),
     )  # fmt: skip
 

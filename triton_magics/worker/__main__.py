@@ -41,7 +41,7 @@ from triton_magics.engine.protocol import (
 )
 from triton_magics.errors import UserError
 from triton_magics.model import Environment
-from triton_magics.worker import watch, zygote
+from triton_magics.worker import descriptors, watch, zygote
 from triton_magics.worker.report import Reporter
 
 CHUNK_BYTES = 2**16
@@ -76,6 +76,7 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     watch.die_with(int(nanny) if nanny else None)
     watch.be_expendable()
     data = socket.socket(fileno=_out_of_reach(fd))
+    descriptors.keep_some_back()
     watch.watch(data.fileno())
     environment = environment or _warm_up(mode)
     # Last, so that a module of the user's can't shadow one of torch's.
@@ -146,8 +147,11 @@ def serve(orders: Iterator[Order], send: Send) -> None:
 def _answer(order: Order, reporter: Reporter) -> Reply:
     try:
         answer, retire = _handler(order.job.kind)(order.job, reporter)
+        retire = retire or descriptors.none_left()
         return Reply(nonce=order.nonce, answer=answer, retire=retire)
     except BaseException as error:  # noqa: BLE001 (the loop's; SystemExit must not end it silently)
+        if descriptors.ran_out(error):
+            error = UserError(descriptors.NONE_LEFT)
         return Reply(nonce=order.nonce, answer=_fault(error), retire=True)
 
 

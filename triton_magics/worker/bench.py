@@ -431,7 +431,7 @@ def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) 
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         field.drop(provider, size, "out of GPU memory")
-    except Exception as error:  # whatever a provider raises is its result
+    except BaseException as error:
         reason = _reason(provider, error)
         if "CUDA error" in str(error):
             told = f"{provider.name} at {size}: {reason}; nothing after it could be timed"
@@ -440,7 +440,7 @@ def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) 
     return None
 
 
-def _reason(provider: Provider, error: Exception) -> str:
+def _reason(provider: Provider, error: BaseException) -> str:
     if isinstance(error, UnequalRival):
         return str(error)
     if provider.version is None:

@@ -46,6 +46,10 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "a kernel can't return inside a branch: use a mask or tl.where",
     ),
     (r"int object has no attribute|'int' object", "this value is a Python number, not a tensor"),
+    (
+        r"Too many open files",
+        "close what is opened (`with open(...)`): a worker may have about a thousand at a time",
+    ),
     (r"illegal memory access", "a load or store goes outside its tensor: check masks and strides"),
     (r"misaligned address", "an offset or a tl.multiple_of promise does not hold for this input"),
     (r"device-side assert", "a tl.device_assert failed, or an index is out of range"),

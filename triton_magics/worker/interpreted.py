@@ -95,7 +95,7 @@ def _one(
                 estimate_s=estimate,
             )
         samples, value = _runs(version, given, job.runs, share_s)
-    except Exception as error:  # noqa: BLE001 (whatever the version raises: it has no time here)
+    except BaseException as error:  # noqa: BLE001 (whatever the version raises: it has no time here)
         told = explain(error, version.ref, version.module)
         return NotTimed(
             size=size, provider=version.name, reason=f"{told.kind}: {told.message[:200]}"

@@ -9,7 +9,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,7 @@ from triton_magics import ops
 from triton_magics.config import cache_dir
 from triton_magics.engine.protocol import OpRef, VersionRef
 from triton_magics.model import KernelError
+from triton_magics.worker.descriptors import ran_out, use_the_rest
 from triton_magics.worker.hints import hint_for
 
 
@@ -89,9 +90,7 @@ def _import(name: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
-        if isinstance(error, Exception | SystemExit):
-            raise LoadError(str(error)) from error
-        raise
+        raise LoadError(str(error)) from error
     return module
 
 
@@ -165,6 +164,8 @@ def explain(error: BaseException, ref: VersionRef, module: ModuleType | None = N
     The deepest exception of the chain that points into the file wins: Triton and its interpreter
     wrap what was raised.
     """
+    if ran_out(error):
+        use_the_rest()
     chain = list(_chain(error))
     if isinstance(error, LoadError):
         chain = chain[1:]
@@ -273,11 +274,16 @@ def compile_cache(refs: tuple[VersionRef, ...]) -> Iterator[None]:
     try:
         yield
     finally:
-        fresh = [p for p in private.iterdir() if p.is_dir() and p.name not in before]
-        launchers = [p for p in fresh if any(p.glob("*.so"))]
-        _publish(launchers, _common())
-        if len(refs) == 1:
-            _publish([p for p in fresh if p not in launchers], _shared(refs[0]))
+        with suppress(OSError):  # a full disk, no descriptor left: the next job compiles anew
+            _publish_fresh(private, before, refs)
+
+
+def _publish_fresh(private: Path, before: set[str], refs: tuple[VersionRef, ...]) -> None:
+    fresh = [p for p in private.iterdir() if p.is_dir() and p.name not in before]
+    launchers = [p for p in fresh if any(p.glob("*.so"))]
+    _publish(launchers, _common())
+    if len(refs) == 1:
+        _publish([p for p in fresh if p not in launchers], _shared(refs[0]))
 
 
 def _seed(shared: Path, private: Path) -> None:

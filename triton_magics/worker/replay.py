@@ -50,6 +50,6 @@ def _call(call: object, given: tuple[object, ...]) -> str | None:
         if seen.programs > MOST_PROGRAMS:
             return f"{seen.programs} programs are too many for the interpreter"
         call(*given)  # type: ignore[operator]
-    except Exception as error:  # noqa: BLE001 (what the version raises; the bounds were seen)
+    except BaseException as error:  # noqa: BLE001 (what the version raises; the bounds were seen)
         return f"{type(error).__name__}: {error}"
     return None

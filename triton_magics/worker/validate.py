@@ -160,8 +160,9 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
         with watching() as launches:
             call = guarded_call(subject, inputs, launches)
         result = _judged(subject, case, inputs, call)
-    except (KeyboardInterrupt, UserFault):
+    except UserFault:
         raise
+    # A KeyboardInterrupt too: here it is the version's own, for a worker ignores the user's.
     except BaseException as error:  # noqa: BLE001 (whatever the version raises is a verdict)
         result = _raised(subject, case, error, launched=bool(launches.names))
     return result.model_copy(update={"duration_s": time.monotonic() - begun}), launches

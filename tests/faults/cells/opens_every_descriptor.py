@@ -1,0 +1,14 @@
+"""Files that are never closed.
+
+status: runtime_error
+sees: Too many open files(?s:.*)close what is opened
+"""
+
+import os
+
+kept = []
+
+
+def triton_relu(x):
+    while True:
+        kept.append(os.open("/dev/null", os.O_RDONLY))

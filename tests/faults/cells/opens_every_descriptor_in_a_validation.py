@@ -1,0 +1,15 @@
+"""The same, with the checks around it.
+
+status: runtime_error
+by: validate
+sees: Too many open files
+"""
+
+import os
+
+kept = []
+
+
+def triton_relu(x):
+    while True:
+        kept.append(os.open("/dev/null", os.O_RDONLY))

