@@ -16,7 +16,7 @@ from triton_magics.engine import Engine, Outcome
 from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef
 
 WORKERS = Path(__file__).with_name("engine_workers")
-MARK = "MAGICS_TEST_MARK"
+MARK = "TRITON_TEST_MARK"  # of those that a worker gets to see, and no setting
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ def test_a_forked_worker_is_as_one_that_was_started_by_itself(
 
 def test_forked_workers_share_neither_cache_nor_random_numbers(engine: Engine) -> None:
     env, other = (told(engine.run(order("answers"), key=key))["env"] for key in "ab")
-    for name in ("TRITON_CACHE_DIR", "TRITON_MAGICS_TEST_RANDOM"):
+    for name in ("TRITON_CACHE_DIR", "TRITON_TEST_RANDOM"):
         assert env[name] != other[name]
 
 
@@ -90,7 +90,7 @@ def test_a_zygote_that_dies_is_replaced(engine: Engine) -> None:
 def test_a_zygote_that_dies_before_it_is_ready_keeps_nobody_waiting(
     mark: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("TRITON_MAGICS_TEST_WAIT", str(tmp_path / "never"))
+    monkeypatch.setenv("TRITON_TEST_WAIT", str(tmp_path / "never"))
     engine = forked()
     engine.warm()
     first = zygote(engine)
@@ -112,7 +112,7 @@ def test_a_zygote_that_dies_again_and_again_is_done_without(
 def test_who_waits_for_a_zygote_can_be_killed(
     mark: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("TRITON_MAGICS_TEST_WAIT", str(tmp_path / "later"))
+    monkeypatch.setenv("TRITON_TEST_WAIT", str(tmp_path / "later"))
     engine = forked()
     engine.warm()
     nursery = engine._crew._nursery

@@ -59,7 +59,7 @@ class Settings(Configurable):
         0.0, min=0.0, help="GiB that a worker may take; 0: three quarters of the machine's memory."
     ).tag(config=True)
     standbys = Int(
-        2, min=1, help="Warm workers that wait for a job; each has a context of its own on a GPU."
+        2, min=1, max=16, help="Warm workers that wait for a job; on a GPU each has a context."
     ).tag(config=True)
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 

@@ -10,14 +10,14 @@ from triton_magics.worker import zygote
 
 
 def prepare():
-    until = os.environ.get("TRITON_MAGICS_TEST_WAIT")
+    until = os.environ.get("TRITON_TEST_WAIT")
     while until and not Path(until).exists():
         time.sleep(0.005)
 
 
 def work(mode, fd, *, environment=None):
     sys.argv = ["obeys.py", "--mode", mode, "--fd", str(fd)]
-    os.environ["TRITON_MAGICS_TEST_RANDOM"] = str(random.random())
+    os.environ["TRITON_TEST_RANDOM"] = str(random.random())
     import obeys  # noqa: F401 (serves when imported)
 
 
