@@ -56,6 +56,7 @@ def test_killing_one_worker_leaves_the_other_alone(engine: Engine) -> None:
 def test_a_worker_that_kills_the_nanny_has_crashed_and_the_next_job_works(engine: Engine) -> None:
     outcome = engine.run(order("kills_its_parent"), key="a")
     assert outcome.status == "crashed"
+    wait_until(lambda: engine.state().standby_ready)  # a new one, started at once
     assert engine.run(order("answers"), key="a").status == "finished"
 
 

@@ -96,6 +96,7 @@ class Engine:
         self._lock = threading.Lock()
         self._runner: int | None = None
         self._busy: str | None = None
+        self._closed = False
         self._asking = threading.Lock()
         self._interrupts: Interrupts | None = None  # of the job that runs
         self._environment: Environment | None = None
@@ -169,6 +170,7 @@ class Engine:
 
     def close(self) -> None:
         """Ends every process of this engine. Again: nothing. The next job starts anew."""
+        self._closed = True
         self._crew.hang_up()
         if self._runner == threading.get_ident():
             return  # called back by the job that runs: it ends, and finds nothing left
@@ -236,6 +238,7 @@ class Engine:
         with self._lock, self._interruptible(job) as interrupts:
             call = _Call(job, self._mode(job), key, interrupts, on_progress)
             self._runner = threading.get_ident()
+            self._closed = False
             try:
                 worker = self._worker(call)
                 if worker is None:
@@ -324,7 +327,7 @@ class Engine:
 
     def _prepare_next(self, call: _Call) -> None:
         """A standby for the next job, unless the engine was closed meanwhile."""
-        if self._crew.up and call.mode in (self.device_kind, "compiler"):
+        if not self._closed and call.mode in (self.device_kind, "compiler"):
             self._crew.prepare(call.mode)
 
 
