@@ -12,6 +12,7 @@ from triton_magics.engine.protocol import (
     DescribeJob,
     OpDescription,
     PlanJob,
+    Progress,
     ReplayJob,
     RunJob,
     SweepJob,
@@ -58,6 +59,9 @@ class FakeEngine:
         times_us: version -> microseconds at small, medium, large.
         sweep_us: a configuration's settings -> microseconds, or what is wrong with it.
         answer: replaces the next answer.
+        prints: what every job prints.
+        steps: what every job tells of its progress.
+        on_cancel: called when its job is cancelled.
         jobs: what was asked, in order.
     """
 
@@ -73,6 +77,9 @@ class FakeEngine:
         self.warmed = 0
         self.closed = 0
         self.cancelled = 0
+        self.on_cancel: Callable[[], None] | None = None
+        self.prints = ""
+        self.steps: tuple[Progress, ...] = ()
         self.busy: str | None = None
 
     def warm(self, mode: str | None = None) -> None:
@@ -88,11 +95,25 @@ class FakeEngine:
 
     def cancel(self) -> str | None:
         self.cancelled += 1
+        if self.on_cancel:
+            self.on_cancel()
         return self.busy
 
-    def run(self, job: Any, *, key: str = "", **_: object) -> Outcome:
+    def run(
+        self,
+        job: Any,
+        *,
+        key: str = "",
+        on_progress: Callable[[Progress], None] | None = None,
+        on_output: Callable[[str], None] | None = None,
+        **_: object,
+    ) -> Outcome:
         self.jobs.append(job)
         self.keys.append(key)
+        for step in self.steps if on_progress else ():
+            on_progress(step)
+        if self.prints and on_output:
+            on_output(self.prints)
         if self.answer is not None and not isinstance(job, CompileJob):
             answer, self.answer = self.answer, None
             return answer(job)

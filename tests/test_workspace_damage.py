@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -79,6 +80,56 @@ def test_an_emptied_store_is_rebuilt(session):
     before, _ = seen(session)
     database(session).write_bytes(b"")
     assert seen(session)[0] == before
+
+
+@pytest.mark.parametrize("what", ["the store's folder", "its file"])
+def test_a_store_that_is_deleted_meanwhile_is_opened_anew_and_nothing_is_lost(session, what):
+    with opened(session) as ws:
+        before = shown(ws)
+        if what == "its file":
+            database(session).unlink()
+        else:
+            shutil.rmtree(database(session).parent)
+        assert shown(ws) == before
+        assert "deleted or replaced" in ws.notes[-1]
+        write(ws, "v9", "after that")
+        assert {finding.state for finding in ws.check()} == {"good"}
+        after = shown(ws)
+    assert seen(session) == (after, ())
+
+
+def test_a_store_that_another_process_has_replaced_is_followed(session):
+    with opened(session) as ws:
+        database(session).unlink()
+        with opened(session) as other:
+            write(other, "v9", "by the other")
+            write(ws, "v8", "by this one")
+            assert shown(ws) == shown(other)
+            assert {"v8", "v9"} <= {v.version for v in ws.versions("softmax")}
+
+
+def test_a_workspace_that_is_gone_says_so_and_is_there_again_once_it_was_put_back(session):
+    away = session.with_name("away")
+    with opened(session) as ws:
+        before = shown(ws)
+        session.rename(away)
+        with pytest.raises(WorkspaceError, match="is gone. Put it back"):
+            write(ws, "v9", "nowhere")
+        with pytest.raises(WorkspaceError, match="is gone. Put it back"):
+            ws.versions("softmax")
+        assert not session.exists()
+        away.rename(session)
+        assert shown(ws) == before
+
+
+def test_the_pulse_changes_with_what_others_record_and_with_nothing_else(session):
+    with opened(session) as ws, opened(session) as other:
+        before = ws.pulse()
+        write(ws, "v8", "our own")
+        shown(ws)
+        assert ws.pulse() == before
+        write(other, "v9", "theirs")
+        assert ws.pulse() != before
 
 
 def test_damage_deep_in_a_large_store_is_found_when_it_is_read(tmp_path):

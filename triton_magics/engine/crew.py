@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
+from typing import Literal
 
 from triton_magics.engine.environment import (
     allowed,
@@ -19,6 +20,7 @@ from triton_magics.engine.nanny import WORKER_DATA_FD, children_of
 from triton_magics.engine.nursery import KILL_S, Nursery, Zygote
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import Mode
+from triton_magics.model import WorkerState
 
 FD = ("--fd", str(WORKER_DATA_FD))
 INTERPRET = "TRITON_INTERPRET"
@@ -79,6 +81,19 @@ class Crew:
     def n_ready(self, mode: Mode) -> int:
         """How many jobs of this mode, each after a fault of the last, would find a warm worker."""
         return sum(w.ready is not None and w.usable for w in self._standby.get(mode, ()))
+
+    @property
+    def members(self) -> tuple[WorkerState, ...]:
+        """Who is there; safe to ask in any thread."""
+        standby = [w for shelf in list(self._standby.values()) for w in list(shelf)]
+        shelves: tuple[tuple[Literal["standby", "current"], list[Worker]], ...]
+        shelves = ("standby", standby), ("current", list(self._current.values()))
+        return tuple(
+            WorkerState(role=role, mode=w.mode, ready=w.ready is not None, pid=w.pid)
+            for role, workers in shelves
+            for w in workers
+            if w.usable
+        )
 
     def leaves_nothing(self, worker: Worker) -> bool:
         """Whether nothing runs that the worker, or a job before it, has started."""

@@ -132,6 +132,8 @@ class Engine:
             standby_ready=self._crew.standby_ready(kind),
             busy=self._busy,
             missing=self.missing,
+            workers=self._crew.members if self._crew.up else (),
+            environment=self._environment,
         )
 
     def _device_name(self, kind: DeviceKind) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 from triton_magics import knowledge, workflow
 from triton_magics.config import Settings
 from triton_magics.engine import Engine, Outcome, gpu
+from triton_magics.engine.outcome import label
 from triton_magics.engine.protocol import (
     CompileJob,
     DescribeJob,
     OpDescription,
     OpRef,
-    Progress,
     ReplayJob,
     VersionRef,
 )
@@ -32,6 +32,7 @@ from triton_magics.errors import (
     did_you_mean,
 )
 from triton_magics.lab import outcomes
+from triton_magics.lab.works import Listeners, Works
 from triton_magics.model import (
     CaseResult,
     CaseStatus,
@@ -68,8 +69,8 @@ class Desk:
         engine: what runs kernels.
 
     Attributes:
-        on_progress: told every step of a job.
-        on_output: told what a kernel prints, as it prints it.
+        listeners: of the jobs of this thread; each thread has its own.
+        works: the jobs under way, whoever asked for them.
         on_change: each is called with an op's name after something was recorded of it.
     """
 
@@ -77,8 +78,8 @@ class Desk:
         self.settings = settings
         self.engine = engine
         self.workspace = Workspace(path, self._transition, history=settings.history)
-        self.on_progress: Callable[[Progress], None] | None = None
-        self.on_output: Callable[[str], None] | None = None
+        self.listeners = Listeners()
+        self.works = Works()
         self.on_change: list[Callable[[str], None]] = []
         self._notes: list[str] = []
         self._told = 0
@@ -258,9 +259,11 @@ class Desk:
                 "no NVIDIA GPU that this torch can use was found, and device = 'gpu' asks for one; "
                 "%config TritonMagics.device = 'auto' takes Triton's interpreter instead"
             )
-        return self.engine.run(
-            job, key=key, on_progress=self.on_progress, on_output=self.on_output, timeout_s=timeout
-        )
+        listeners = self.listeners
+        with self.works.begun(label(job), listeners.on_progress) as step:
+            return self.engine.run(
+                job, key=key, on_progress=step, on_output=listeners.on_output, timeout_s=timeout
+            )
 
     def describe(self, op: str, source: str) -> OpDescription:
         """What a user's own op declares, once its reference ran in a worker.

@@ -16,6 +16,7 @@ from triton_magics.lab.record import Record
 from triton_magics.lab.standing import Standing
 from triton_magics.lab.sweeps import Sweeps
 from triton_magics.lab.verdicts import Verdicts
+from triton_magics.lab.works import Work
 from triton_magics.model import Report, Value
 
 
@@ -30,8 +31,8 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
 
     Attributes:
         last: the value of the last verb, also where it was interrupted or raised.
-        on_progress: told every step of a job.
-        on_output: told what a kernel prints, as it prints it.
+        on_progress: told every step of a job; each thread has its own.
+        on_output: told what a kernel prints, as it prints it; each thread has its own.
         on_change: each is called with an op's name after something was recorded of it.
     """
 
@@ -57,26 +58,36 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
 
     @property
     def on_progress(self) -> Callable[[Progress], None] | None:
-        """Told every step of a job."""
-        return self._desk.on_progress
+        """Told every step of a job of this thread."""
+        return self._desk.listeners.on_progress
 
     @on_progress.setter
     def on_progress(self, listener: Callable[[Progress], None] | None) -> None:
-        self._desk.on_progress = listener
+        self._desk.listeners.on_progress = listener
 
     @property
     def on_output(self) -> Callable[[str], None] | None:
-        """Told what a kernel prints, as it prints it."""
-        return self._desk.on_output
+        """Told what a kernel prints, as it prints it, in a job of this thread."""
+        return self._desk.listeners.on_output
 
     @on_output.setter
     def on_output(self, listener: Callable[[str], None] | None) -> None:
-        self._desk.on_output = listener
+        self._desk.listeners.on_output = listener
 
     @property
     def on_change(self) -> list[Callable[[str], None]]:
         """Each is called with an op's name after something was recorded of it."""
         return self._desk.on_change
+
+    @property
+    def on_work(self) -> list[Callable[[tuple[Work, ...]], None]]:
+        """Each is told the jobs under way, in whatever thread, whenever they change."""
+        return self._desk.works.watchers
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """The jobs under way: the first runs, the others wait for it."""
+        return self._desk.works.all
 
     def close(self) -> None:
         """Ends the engine's processes and closes the store; a second time does nothing."""

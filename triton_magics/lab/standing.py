@@ -5,7 +5,7 @@ from __future__ import annotations
 from triton_magics import knowledge
 from triton_magics.errors import BadValue
 from triton_magics.lab.part import Part
-from triton_magics.model import Diagnosis, EngineState, LabState, OpState
+from triton_magics.model import Diagnosis, EngineState, Event, LabState, OpState
 
 
 class Standing(Part):
@@ -34,6 +34,34 @@ class Standing(Part):
         if reset:
             self._desk.record(name, "reset", None)
         return self._remember(self._desk.state(name))
+
+    def look(self, op: str) -> OpState:
+        """Where an op stands, for who only looks on: `last` stays, nothing is recorded.
+
+        Raises:
+            UnknownOp: no such op.
+            WorkspaceError: the store can't be read, or its folder is gone.
+        """
+        return self._desk.state(self._desk.canonical(op))
+
+    def pulse(self) -> int:
+        """A number that changes when another process, or another Lab here, has recorded something.
+
+        Cheap enough to be asked several times a second.
+
+        Raises:
+            WorkspaceError: the store can't be read, or its folder is gone.
+        """
+        return self._desk.workspace.pulse()
+
+    def history(self, op: str, *, limit: int | None = None) -> tuple[Event, ...]:
+        """What happened to an op, the oldest first.
+
+        Args:
+            op: its name or alias.
+            limit: only the newest ones, this many.
+        """
+        return tuple(self._desk.workspace.events(self._desk.canonical(op), limit=limit))
 
     def engine_state(self) -> EngineState:
         """What there is to run kernels with."""

@@ -74,6 +74,7 @@ from triton_magics.model.state import (
     Template,
     Verb,
     VersionState,
+    WorkerState,
 )
 from triton_magics.model.sweep import (
     Configuration,
@@ -150,6 +151,7 @@ __all__ = [
     "Value",
     "Verb",
     "VersionState",
+    "WorkerState",
     "Written",
     "check_op_name",
     "is_version",

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from triton_magics.model.base import Clock, DeviceKind, Status, Value, short
 from triton_magics.model.benchmark import Benchmark, RunResult
+from triton_magics.model.environment import Environment
 from triton_magics.model.knowledge import OpFacts, Technique
 from triton_magics.model.source import Compilation, KernelSource
 from triton_magics.model.sweep import Sweep
@@ -66,14 +67,34 @@ class OpState(Value):
         return next(hits, None)
 
 
+class WorkerState(Value):
+    """A worker process; `current`: it has run a version's code and goes on with that alone."""
+
+    role: Literal["standby", "current"]
+    mode: str
+    ready: bool
+    pid: int | None = None
+
+    @property
+    def words(self) -> str:
+        """`ready, process 1234`."""
+        state = "ready" if self.ready else "warming up"
+        return f"{state}, process {self.pid}" if self.pid else state
+
+
 class EngineState(Value):
-    """What is there to run kernels with, and what it is doing."""
+    """What is there to run kernels with, and what it is doing.
+
+    `environment`: of the last worker that got ready; None before the first.
+    """
 
     device_kind: DeviceKind | None
     device: str
     standby_ready: bool = False
     busy: str | None = None
     missing: str | None = None
+    workers: tuple[WorkerState, ...] = ()
+    environment: Environment | None = None
 
 
 class LabState(Value):

@@ -6,24 +6,25 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import triton_magics
 from triton_magics.config import Settings, checked, found, from_environment
-from triton_magics.errors import TritonMagicsError, Unavailable
+from triton_magics.errors import TritonMagicsError
 from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
 from triton_magics.notebook.display import Display, said
-from triton_magics.notebook.jobs import Jobs
+from triton_magics.notebook.jobs import call as called
 from triton_magics.notebook.magics import forms, magic
 from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
 from triton_magics.notebook.tracebacks import explained
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
-    from triton_magics.notebook.panels import Panel
+    from triton_magics.notebook.panel import Panel
 
 _MADE_WITH = ["workspace", "history"]  # what a Lab reads when it is made, and not again
 _loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
@@ -90,7 +91,6 @@ class Extension:
     Attributes:
         settings: by `%config TritonMagics`.
         display: how values are shown.
-        jobs: the calls of the Lab.
         panels: those that are open; they are closed with the Lab that they show.
     """
 
@@ -98,7 +98,6 @@ class Extension:
         self.shell = shell
         self.settings = TritonMagics(parent=shell)
         self.display = Display(shell)
-        self.jobs = Jobs()
         self.panels: list[Panel] = []
         self._forms = forms(self._open_panel)
         self._completion = Completion(self._forms, self._known_lab)
@@ -136,10 +135,10 @@ class Extension:
         """
         lab = triton_magics.default_lab()
         if quiet:
-            return self.jobs.call(lab, call)
+            return called(lab, call)
         try:
             with ProgressLine(title, self._place()) as line:
-                return self.jobs.call(lab, call, hear=line.tell, say=_print)
+                return called(lab, call, hear=line.tell, say=_print)
         finally:
             for note in lab.notes():
                 self.display.show_bundle(said(note))
@@ -165,21 +164,24 @@ class Extension:
     # -------------------------------------------------------------------------------- panels
 
     def _open_panel(self, lab: Lab, asked: Namespace) -> Any:
-        if not self.display.in_notebook:
-            raise Unavailable(
-                f"a panel needs a notebook; %triton_status {asked.op} says the same in text"
-            )
-        try:
-            from triton_magics.notebook.panels import Panel
-        except ModuleNotFoundError as error:
-            if error.name != "ipywidgets":
-                raise
-            raise Unavailable(
-                "a panel needs ipywidgets: pip install 'triton-magics[lab]'"
-            ) from None
-        panel = Panel(lab, asked.op, self.jobs)
+        """A panel; where there can be none, the state, and why."""
+        if why := self._no_panel():
+            self.display.show_bundle(said(f"{why}; this is the state now"))
+            return lab.status(asked.op)
+        from triton_magics.notebook.panel import Panel
+
+        panel = Panel(lab, asked.op)
         self.panels.append(panel)
-        return panel.widget
+        if asked.dock and (why := panel.dock()):
+            self.display.show_bundle(said(f"{why}; here it is in the cell"))
+        return panel
+
+    def _no_panel(self) -> str | None:
+        if not self.display.in_notebook:
+            return "a panel needs a notebook"
+        if find_spec("ipywidgets") is None:
+            return "a panel needs ipywidgets: pip install 'triton-magics[lab]'"
+        return None
 
     def _close_panels(self) -> None:
         for panel in self.panels:

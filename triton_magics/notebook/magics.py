@@ -15,7 +15,7 @@ from IPython.core.magic import no_var_expand
 from triton_magics.errors import TritonMagicsError
 from triton_magics.notebook import tracebacks
 from triton_magics.notebook.help import Help
-from triton_magics.verbs import VERBS, Argument, BadLine, Parser, Verb, argument, failed
+from triton_magics.verbs import OP, VERBS, Argument, BadLine, Parser, Verb, argument, failed
 
 if TYPE_CHECKING:
     from triton_magics.notebook.extension import Extension
@@ -32,6 +32,9 @@ _COMMON = (
 _NO_RAISE = argument(
     "--no-raise", action="store_true", help="show a failed verdict, but let the cell pass"
 )
+
+
+_DOCK = argument("--dock", action="store_true", help="at JupyterLab's side; needs the extra `dock`")
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,12 @@ def forms(open_panel: Callable[[Any, Namespace], Any]) -> dict[str, Form]:
     panel = Verb(
         name="panel",
         magic="triton_panel",
-        arguments=VERBS["triton_op"].arguments,
+        arguments=(OP, _DOCK),
         call=open_panel,
         cell=False,
         judges=False,
-        help="Shows an op beside the code: its state, versions, plots, references and log.",
-        example="%triton_panel softmax",
+        help="An op beside the code, live, with buttons: versions, plots, references, log, engine.",
+        example="%triton_panel softmax --dock",
     )
     return {verb.magic: Form.of(verb) for verb in (*VERBS.values(), panel)}
 

@@ -5,9 +5,10 @@ from one table.
 """
 
 from triton_magics.verbs.arguments import Argument, BadLine, Parser, argument
-from triton_magics.verbs.table import VERBS, Verb, difference, failed, source_page
+from triton_magics.verbs.table import OP, VERBS, Verb, difference, failed, source_page
 
 __all__ = [
+    "OP",
     "VERBS",
     "Argument",
     "BadLine",

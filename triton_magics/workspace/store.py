@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from triton_magics.errors import UserError, WorkspaceError
 from triton_magics.workspace import database, journal
@@ -15,6 +16,13 @@ from triton_magics.workspace.files import STORE, Folder
 from triton_magics.workspace.kernels import Kernels
 
 _MOUNTS = Path("/proc/mounts")
+
+
+class _Identity(NamedTuple):
+    """A file, whatever it is called."""
+
+    device: int
+    inode: int
 
 
 class Store:
@@ -35,7 +43,7 @@ class Store:
         self._export = history and not self.read_only
         self._lock = threading.RLock()
         with database.in_words("opening the workspace", path):
-            self._conn = self._open()
+            self._reopen()
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""
@@ -65,7 +73,7 @@ class Store:
                 verdict = str(error)
             if verdict != "ok":
                 self._conn.close()
-                self._conn = self._open(thorough=True)
+                self._reopen(thorough=True)
 
     # --------------------------------------------------------------------------- transactions
 
@@ -73,16 +81,18 @@ class Store:
     def reading(self, what: str = "reading the store") -> Iterator[sqlite3.Connection]:
         """The connection; what SQLite raises becomes a WorkspaceError that says what was not done.
 
-        A store that turns out to be damaged is moved aside and rebuilt on the spot.
+        A store that turns out to be damaged is moved aside and rebuilt on the spot; one that was
+        deleted or replaced meanwhile is opened anew.
         """
         with self._lock, database.in_words(what, self.path):
+            self._follow_the_file(what)
             try:
                 yield self._conn
             except sqlite3.DatabaseError as error:
                 if not database.is_damage(error):
                     raise
                 self._conn.close()
-                self._conn = self._open(thorough=True)
+                self._reopen(thorough=True)
                 raise WorkspaceError(
                     f"{what} was not done: the store was damaged ({error}) and has been rebuilt "
                     f"from logs/ and kernels/ in {self.path}. Do it again"
@@ -104,7 +114,32 @@ class Store:
         with self.reading(what) as conn, database.transaction(conn):
             yield conn
 
+    def _follow_the_file(self, what: str) -> None:
+        """SQLite would go on in a file that has no name any more, and all would be lost with it."""
+        if self.read_only or self._conn.in_transaction or self._file == self._file_now():
+            return
+        if not self.path.is_dir():
+            raise WorkspaceError(
+                f"{what} was not done: the folder {self.path} is gone. Put it back, or choose "
+                "another: %config TritonMagics.workspace = 'FOLDER'"
+            )
+        gone = self._conn
+        self._reopen()
+        gone.close()
+        self.note("The store was deleted or replaced by someone else; it was opened anew.")
+
+    def _file_now(self) -> _Identity:
+        try:
+            found = (self.path / STORE / database.NAME).stat()
+        except FileNotFoundError:
+            return _Identity(0, 0)
+        return _Identity(found.st_dev, found.st_ino)
+
     # -------------------------------------------------------------------------------- opening
+
+    def _reopen(self, *, thorough: bool = False) -> None:
+        self._conn = self._open(thorough=thorough)
+        self._file = self._file_now()
 
     def _open(self, *, thorough: bool = False) -> sqlite3.Connection:
         folder = self.path / STORE

@@ -95,6 +95,15 @@ class Workspace:
         """What the user should know, in sentences: repairs, edits that were kept, logs that lag."""
         return self._store.notes
 
+    def pulse(self) -> int:
+        """A number that changes when anyone else has changed the store; takes microseconds.
+
+        Raises:
+            WorkspaceError: the store can't be read, or its folder is gone.
+        """
+        with self._store.reading() as conn:
+            return int(conn.execute("PRAGMA data_version").fetchone()[0])
+
     # ------------------------------------------------------------------------- what there is
 
     def open_ops(self) -> tuple[str, ...]:
