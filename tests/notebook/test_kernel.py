@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.notebook.kernels import Kernel, Reply, started
+
 KERNEL = """
 import torch
 import triton
@@ -40,78 +35,10 @@ def triton_relu(x):
 NEVER_ENDS = "import time\n\n\ndef triton_gelu(x):\n    print('here I am')\n    time.sleep(600)\n"
 
 
-Watcher = Callable[[dict[str, Any]], None]
-
-
-@dataclass
-class Reply:
-    """What a cell gave: its status, and its outputs in order."""
-
-    status: str
-    outputs: list[dict[str, Any]] = field(default_factory=list)
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        """The contents of the outputs of one kind."""
-        return [o["content"] for o in self.outputs if o["msg_type"] == kind]
-
-    @property
-    def text(self) -> str:
-        """The cell's result as plain text."""
-        return "".join(o["data"]["text/plain"] for o in self.of("execute_result"))
-
-    @property
-    def kinds(self) -> list[str]:
-        """`execute_result`, `display_data`, ... as they came."""
-        return [o["msg_type"] for o in self.outputs]
-
-    @property
-    def stdout(self) -> str:
-        """What was printed."""
-        return "".join(o["text"] for o in self.of("stream"))
-
-
-@dataclass
-class Kernel:
-    """A kernel that runs cells one by one."""
-
-    manager: KernelManager
-    client: BlockingKernelClient
-    folder: Path
-
-    def __call__(
-        self, code: str, *, watch: Callable[[dict[str, Any]], None] | None = None
-    ) -> Reply:
-        reply = Reply("")
-
-        def keep(message: dict[str, Any]) -> None:
-            if message["msg_type"] not in ("status", "execute_input"):
-                reply.outputs.append(message)
-                if watch:
-                    watch(message)
-
-        answer = self.client.execute_interactive(code, timeout=120, output_hook=keep)
-        reply.status = answer["content"]["status"]
-        return reply
-
-    def interrupt(self) -> None:
-        """As the manager does it, which can't be asked while it waits for a cell."""
-        os.killpg(os.getpgid(self.manager.provisioner.pid), signal.SIGINT)
-
-    def complete(self, code: str) -> dict[str, Any]:
-        return self.client.complete(code, len(code), reply=True, timeout=30)["content"]
-
-
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    folder = tmp_path_factory.mktemp("notebook")
-    manager, client = start_new_kernel(cwd=str(folder), extra_arguments=["--log-level=ERROR"])
-    try:
-        made = Kernel(manager, client, folder)
-        made(f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})")
+    with started(tmp_path_factory.mktemp("notebook")) as made:
         yield made
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
 
 
 @pytest.fixture(scope="module")
@@ -272,12 +199,11 @@ def test_python_in_a_cell_of_ours_is_completed_as_ever(loaded: Kernel) -> None:
 # -------------------------------------------------------------------------------------- panels
 
 
-def test_a_panel_is_a_widget_and_its_buttons_leave_static_results(
-    loaded: Kernel, validated: Reply
-) -> None:
+def test_a_panel_is_a_static_state_and_a_widget(loaded: Kernel, validated: Reply) -> None:
     reply = loaded("panel = %triton_panel relu\npanel")
-    (result,) = reply.of("execute_result")
-    assert "application/vnd.jupyter.widget-view+json" in result["data"]
+    state, widget = reply.of("display_data")
+    assert "1 of 3 versions written" in state["data"]["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in widget["data"]
 
 
 def test_unloading_ends_every_process(loaded: Kernel, validated: Reply) -> None:

@@ -1,0 +1,88 @@
+"""A real Jupyter kernel that runs cells, and what they give."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+REPOSITORY = Path(__file__).parents[2]
+Watcher = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Reply:
+    """What a cell gave: its status, and its outputs in order."""
+
+    status: str
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The contents of the outputs of one kind."""
+        return [o["content"] for o in self.outputs if o["msg_type"] == kind]
+
+    @property
+    def text(self) -> str:
+        """The cell's result as plain text."""
+        return "".join(o["data"]["text/plain"] for o in self.of("execute_result"))
+
+    @property
+    def kinds(self) -> list[str]:
+        """`execute_result`, `display_data`, ... as they came."""
+        return [o["msg_type"] for o in self.outputs]
+
+    @property
+    def stdout(self) -> str:
+        """What was printed."""
+        return "".join(o["text"] for o in self.of("stream"))
+
+
+@dataclass
+class Kernel:
+    """A kernel that runs cells one by one."""
+
+    manager: KernelManager
+    client: BlockingKernelClient
+    folder: Path
+
+    def __call__(
+        self, code: str, *, watch: Callable[[dict[str, Any]], None] | None = None
+    ) -> Reply:
+        reply = Reply("")
+
+        def keep(message: dict[str, Any]) -> None:
+            if message["msg_type"] not in ("status", "execute_input"):
+                reply.outputs.append(message)
+                if watch:
+                    watch(message)
+
+        answer = self.client.execute_interactive(code, timeout=120, output_hook=keep)
+        reply.status = answer["content"]["status"]
+        return reply
+
+    def interrupt(self) -> None:
+        """As the manager does it, which can't be asked while it waits for a cell."""
+        os.killpg(os.getpgid(self.manager.provisioner.pid), signal.SIGINT)
+
+    def complete(self, code: str) -> dict[str, Any]:
+        return self.client.complete(code, len(code), reply=True, timeout=30)["content"]
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Kernel]:
+    """A kernel in a folder, which finds this package."""
+    manager, client = start_new_kernel(cwd=str(folder), extra_arguments=["--log-level=ERROR"])
+    try:
+        made = Kernel(manager, client, folder)
+        made(f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})")
+        yield made
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
