@@ -32,6 +32,7 @@ from triton_magics.model import (
     CaseResult,
     CaseStatus,
     LabState,
+    Replay,
     Status,
     Validation,
     Validations,
@@ -577,3 +578,14 @@ def test_a_verdict_stands_where_no_interpreter_can_look_for_the_line(
     assert made.failed_cases[0].status is CaseStatus.OUT_OF_BOUNDS
     assert made.failed_cases[0].error is None
     assert any("numpy is too new" in note for note in lab.notes())
+
+
+def test_a_replay_that_finds_no_line_says_why(
+    lab: Lab, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(lab, "v1")
+    why = "every access was inside its tensor"
+    monkeypatch.setattr(engine, "_replay", lambda job: Replay(case=job.case, note=why))
+    engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
+    lab.validate("softmax", "v1")
+    assert f"no line found that touches memory outside, 7x13 float32: {why}" in lab.notes()

@@ -11,6 +11,7 @@ import torch
 from triton_magics import ops
 from triton_magics.errors import BadKernelSource, BadValue, UnknownOp
 from triton_magics.ops import dropout
+from triton_magics.worker import oracle
 
 CPU = torch.device("cpu")
 NAMES = sorted(ops.BUILTIN)
@@ -363,3 +364,22 @@ def test_a_missing_file_is_named(tmp_path):
 def test_what_an_own_file_raises_is_not_hidden(tmp_path):
     with pytest.raises(ZeroDivisionError):
         own(tmp_path, "1 / 0\n")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ops.load(n).independent])
+def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
+    op = ops.load(name)
+    dim = next(d for d in op.independent if d is not None)
+    every = (upcast(inputs_of(name, shape)) for shape in op.shapes)
+    inputs = next(i for i in every if i[0].dim() > 1 and i[0].shape[dim] >= 3)
+    whole = op.reference(*inputs)
+    found = oracle.cuts(op, inputs, (whole,), part=max(whole.numel(), inputs[0].numel()) // 3)
+    assert len(found) >= 3
+    joined = torch.cat([op.reference(*c.of_inputs(op, inputs)) for c in found], dim=dim)
+    assert torch.allclose(joined, whole, rtol=1e-12, atol=1e-12)
+
+
+def test_a_single_row_of_a_reduction_is_never_cut():
+    (row,) = inputs_of("softmax", (1025,))
+    assert [c.dim for c in oracle.cuts(ops.load("softmax"), (row,), (row,), part=100)] == [None]
+    assert len(oracle.cuts(ops.load("relu"), (row,), (row,), part=100)) == 11

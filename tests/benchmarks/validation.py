@@ -1,4 +1,6 @@
-"""What a validation costs: seconds of the full and the quick plan for softmax; GPU memory.
+"""What a validation costs: seconds of the full and the quick plan for softmax, GPU memory of every op.
+
+Without a GPU the seconds are those of two cores in the interpreter, and the CPU seconds beside them.
 
 python tests/benchmarks/validation.py [--json PATH]
 """
@@ -22,20 +24,41 @@ from triton_magics.lab import Lab
 ROOT = Path(__file__).parents[2]
 REPEATS = 3
 MEMORY = """
-import json, torch
+import json, sys, torch
 from tests.worker.harness import KERNELS, run_cases
+from triton_magics import ops
 from triton_magics.model import Case
-case = Case(shape=(4096, 4096), dtype="float32", size="large", seed=1)
-path = KERNELS / "softmax_right.py"
-device = torch.device("cuda", 0)
-run_cases(path, case, device=device)
-torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
-before = torch.cuda.memory_allocated()
-made = run_cases(path, case, device=device)[0]
-assert made.status == "passed", made
-own = 2 * 4096 * 4096 * 4
-print(json.dumps([torch.cuda.max_memory_allocated() - before, own]))
+from triton_magics.worker.cases import make_pristine
+device, told = torch.device("cuda", 0), {}
+for op, kernel in json.load(sys.stdin).items():
+    case = Case(shape=ops.load(op).sizes["large"], dtype="float32", size="large", seed=1)
+    given = make_pristine(ops.load(op), case, device)
+    made = [ops.load(op).reference(*given)]
+    own = sum(t.nbytes for t in (*given, *made) if isinstance(t, torch.Tensor))
+    del given, made
+    run_cases(KERNELS / kernel, case, device=device)
+    torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    result = run_cases(KERNELS / kernel, case, device=device)[0]
+    assert result.status == "passed", result
+    told[op] = (torch.cuda.max_memory_allocated() - before) / own
+print(json.dumps(told))
 """
+RIGHT = {
+    "softmax": "softmax_right.py",
+    "matmul": "right/matmul_grouped.py",
+    "layer_norm": "right/layer_norm_blocks.py",
+    "vector_add": "vector_add_right.py",
+    "vector_mul": "right/mul_flat.py",
+    "relu": "right/relu_flat.py",
+    "gelu": "right/gelu_flat.py",
+    "sum": "sum_right.py",
+    "mean": "right/mean_row.py",
+    "dropout": "right/dropout_flat.py",
+    "cross_entropy": "right/cross_entropy_rows.py",
+    "attention": "right/attention_flash.py",
+    "mha": "right/mha_flash.py",
+}
 
 
 def seconds(lab: Lab, plan: Any, i: int) -> float:
@@ -49,13 +72,13 @@ def seconds(lab: Lab, plan: Any, i: int) -> float:
     return time.perf_counter() - begun
 
 
-def peak_memory() -> tuple[int, int]:
-    """Peak bytes of validating the large float32 case; bytes of its input and output."""
+def peak_memory() -> dict[str, float]:
+    """Per op the peak bytes of validating its large float32 case, over those of its own tensors."""
     told = subprocess.run(
-        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    peak, own = json.loads(told.stdout.splitlines()[-1])
-    return peak, own
+        [sys.executable, "-c", MEMORY],
+        input=json.dumps(RIGHT), capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    return dict(json.loads(told.stdout.splitlines()[-1]))
 
 
 def main() -> None:
@@ -72,9 +95,10 @@ def main() -> None:
             )
         engine = lab.engine_state()
     if engine.device_kind == "gpu":
-        peak, own = peak_memory()
-        share = peak / own
-        rows.append({"what": "peak memory / own tensors", "median": share, "least": share})
+        for op, share in peak_memory().items():
+            rows.append(
+                {"what": f"peak memory / own tensors, {op}", "median": share, "least": share}
+            )
     report(f"Validating softmax on {engine.device}", rows, repeats=REPEATS)
 
 

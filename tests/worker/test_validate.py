@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from triton_magics.worker import mismatch, oracle, validate
 from triton_magics.worker import plan as planning
 from triton_magics.worker.cases import LAYOUTS, REGIMES, make_inputs, make_pristine, plan
 from triton_magics.worker.guard import broken, guarding, place
-from triton_magics.worker.load import UserFault
+from triton_magics.worker.load import UserFault, load_version
+from triton_magics.worker.subject import Subject
 
 RIGHT = KERNELS / "softmax_right.py"
 
@@ -188,6 +190,57 @@ def test_a_large_output_is_judged_piece_by_piece_as_it_is_at_once(
     assert again.wrong.nonzero().tolist() == at_once.wrong.nonzero().tolist() == [[40, 3], [64, 32]]
     assert again.error_share == at_once.error_share == math.inf
     assert again.max_abs_error == at_once.max_abs_error
+
+
+PARTED = [
+    ("softmax_right", (65, 33)),
+    ("skips_the_tail", (65, 33)),
+    ("starts_one_too_late", (65, 33)),
+    ("forgets_other", (65, 33)),
+    ("matmul_right", (65, 33, 47)),
+    ("drops_the_last_k_block", (33, 29, 45)),
+    ("vector_add_right", (65, 33)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "shape"), PARTED, ids=[kernel for kernel, _ in PARTED])
+def test_a_verdict_in_parts_is_the_verdict_at_once(
+    kernel: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(shape=shape, dtype="float32", seed=5)
+    (at_once,) = run_cases(KERNELS / f"{kernel}.py", case)
+    monkeypatch.setattr(oracle, "PART", 200)
+    (in_parts,) = run_cases(KERNELS / f"{kernel}.py", case)
+    for name in ("status", "calibrated", "seeds_rule", "reason"):
+        assert getattr(in_parts, name) == getattr(at_once, name), name
+    assert in_parts.error_share == pytest.approx(at_once.error_share, rel=0.5)
+    a, b = in_parts.mismatch, at_once.mismatch
+    assert (a is None) == (b is None)
+    if a and b:
+        assert (a.n_wrong, a.n_elements, a.where) == (b.n_wrong, b.n_elements, b.where)
+        assert (a.picture, a.cause) == (b.picture, b.cause)
+        assert a.index == b.index
+        assert a.expected == pytest.approx(b.expected)
+
+
+def test_the_oracle_of_a_large_case_is_never_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    op = ops.load("matmul")
+
+    def noted(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        if a.dtype is torch.float64:
+            asked.append(tuple(a.shape))
+        return op.reference(a, b)
+
+    monkeypatch.setattr(oracle, "PART", 16 * 33)
+    parted = dataclasses.replace(op, reference=noted)
+    path = KERNELS / "matmul_right.py"
+    job = job_for(path)
+    subject = Subject(parted, load_version(job.version), job, CPU, path.read_text())
+    result, _ = validate.run_case(subject, Case(shape=(64, 33, 16), dtype="float32", seed=5))
+    assert result.status is CaseStatus.PASSED
+    assert {rows for rows, _ in asked[:12]} == {16}  # and then the checks that call again
+    assert len(asked) >= 12  # the oracle and two nudges, of four parts each
 
 
 def test_a_value_too_large_for_the_dtype_may_be_infinite() -> None:

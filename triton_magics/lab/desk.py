@@ -352,6 +352,8 @@ class Desk:
             self.note(f"the line that touches memory outside could not be looked for: {last}")
             return made
         if found is None or found.error is None:
+            why = found.note if found else "it did not come to an end"
+            self.note(f"no line found that touches memory outside, {case.label}: {why}")
             return made
         told = first.model_copy(update={"error": found.error})
         cases = tuple(told if c is first else c for c in made.cases)

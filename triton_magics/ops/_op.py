@@ -52,6 +52,9 @@ class Op:
             is compared with the oracle's. `call(*inputs)` runs the version again.
         skip_regimes: names out of `REGIMES` that make no sense here.
         mutates: positions of the inputs that a call changes; they are outputs too.
+        independent: for each input the dimension along which it may be cut, so that the outputs
+            are cut likewise, in the first of these dimensions; None: every part needs all of it.
+            Empty: nothing may be cut.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Op:
     defined_for_nonfinite: bool = False
     skip_regimes: tuple[str, ...] = ()
     mutates: tuple[int, ...] = ()
+    independent: tuple[int | None, ...] = ()
 
 
 def from_module(module: ModuleType, name: str) -> Op:
@@ -98,6 +102,7 @@ def from_module(module: ModuleType, name: str) -> Op:
             for regime in getattr(module, "REGIMES_SKIP", ())
         ),
         mutates=_mutates(getattr(module, "MUTATES", ()), name),
+        independent=_independent(getattr(module, "INDEPENDENT", ()), name),
     )
 
 
@@ -227,6 +232,16 @@ def _mutates(positions: Any, name: str) -> tuple[int, ...]:
             "call changes, e.g. (0,)"
         )
     return tuple(positions)
+
+
+def _independent(dims: Any, name: str) -> tuple[int | None, ...]:
+    whole = isinstance(dims, tuple) and all(d is None or (type(d) is int and d >= 0) for d in dims)
+    if not whole or (dims and all(d is None for d in dims)):
+        raise BadValue(
+            f"op {name!r}: INDEPENDENT is {dims!r}; write for each input the dimension along which "
+            "it may be cut, or None, e.g. (0, None): the rows of a in a @ b"
+        )
+    return tuple(dims)
 
 
 def _default_shapes(sizes: Mapping[str, Shape]) -> tuple[Shape, ...]:

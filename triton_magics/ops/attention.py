@@ -16,6 +16,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "matmul"
+INDEPENDENT = (2, None, None)
 # A masked or padded score times an Inf in v is NaN in one sound way of computing it, 0 in another.
 DEFINED_FOR_NONFINITE = False
 # Scores of large q and k, or of q and k with a large mean (5e6, where float32 steps by a half),

@@ -23,6 +23,7 @@ DEFINED_FOR_NONFINITE = False
 REGIMES_SKIP = ("zeros",)
 PROBABILITIES = (0.5, 0.1, 0.0)
 BY_CHANCE = 1e-9  # a sound mask looks wrong less often than this
+PIECE = 2**21  # elements that are looked at in float64 at once
 SIGMAS = 6.0  # the same for a normal distribution, two-sided: 2e-9
 
 
@@ -80,19 +81,30 @@ def _visible(x: torch.Tensor) -> torch.Tensor:
 
 def _wrong_scale(x: torch.Tensor, p: float, output: torch.Tensor) -> str | None:
     """Every element is 0 or x / (1 - p), within two roundings of the dtype."""
-    limits = torch.finfo(x.dtype)
-    expected = (x.double() / (1 - p)).to(x.dtype).double()
-    got = output.double()
-    near = (got - expected).abs() <= 2 * limits.eps * expected.abs() + limits.tiny
-    wrong = ~(near | (got == expected) | (got == 0))
-    if not wrong.any():
+    wrong, first = 0, 0
+    for start in range(0, x.numel(), PIECE):
+        here = _off_scale(x.flatten()[start : start + PIECE], p, output.flatten()[start:])
+        first = first if wrong or not len(here) else start + int(here[0])
+        wrong += len(here)
+    if not wrong:
         return None
-    index = tuple(wrong.nonzero()[0].tolist())
-    was, right = got[index].item(), expected[index].item()
+    index = [int(i) for i in torch.unravel_index(torch.tensor(first), x.shape)]
+    was, right = output[tuple(index)].item(), _scaled(x[tuple(index)], p).item()
     return (
-        f"{int(wrong.sum())} of {x.numel()} elements are neither 0 nor x / (1 - p), p = {p}: "
-        f"out{list(index)} is {was:.6g}, should be 0 or {right:.6g}"
+        f"{wrong} of {x.numel()} elements are neither 0 nor x / (1 - p), p = {p}: "
+        f"out{index} is {was:.6g}, should be 0 or {right:.6g}"
     )
+
+
+def _scaled(x: torch.Tensor, p: float) -> torch.Tensor:
+    return (x.double() / (1 - p)).to(x.dtype).double()
+
+
+def _off_scale(x: torch.Tensor, p: float, output: torch.Tensor) -> torch.Tensor:
+    """Places of the wrong ones; all are flat, output may be longer."""
+    limits, expected, got = torch.finfo(x.dtype), _scaled(x, p), output[: len(x)].double()
+    near = (got - expected).abs() <= 2 * limits.eps * expected.abs() + limits.tiny
+    return (~(near | (got == expected) | (got == 0))).nonzero().flatten()
 
 
 def _wrong_share(x: torch.Tensor, p: float, output: torch.Tensor) -> str | None:

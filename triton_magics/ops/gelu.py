@@ -11,6 +11,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "elementwise"
+INDEPENDENT = (0,)
 # At -inf the formula is -inf * 0, NaN, while its limit is 0: either answer is fair.
 DEFINED_FOR_NONFINITE = False
 

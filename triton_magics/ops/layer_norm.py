@@ -14,6 +14,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "reduction"
+INDEPENDENT = (0, None, None, None)
 DEFINED_FOR_NONFINITE = True
 # The squares of large numbers overflow float32, in torch's own layer_norm too.
 REGIMES_SKIP = ("large",)

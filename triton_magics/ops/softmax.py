@@ -10,6 +10,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "reduction"
+INDEPENDENT = (0,)
 DEFINED_FOR_NONFINITE = True
 
 

@@ -10,6 +10,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "elementwise"
+INDEPENDENT = (0, 0, None)
 DEFINED_FOR_NONFINITE = True
 ALPHAS = (1.0, 0.5, -2.0, 0.1)
 

@@ -10,6 +10,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "elementwise"
+INDEPENDENT = (0, 0)
 DEFINED_FOR_NONFINITE = True
 # The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
 REGIMES_SKIP = ("large", "tiny")

@@ -1,4 +1,4 @@
-"""The checks on one call's outputs: form, memory, values."""
+"""The checks on one call's outputs that look at no value: form, memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from triton_magics.model import Case, CaseResult, CaseStatus
-from triton_magics.worker import mismatch, oracle
+from triton_magics.worker import oracle
 from triton_magics.worker.cases import Inputs
 from triton_magics.worker.guard import broken
-from triton_magics.worker.subject import Call, Subject, plain
+from triton_magics.worker.subject import Call, Subject
 
 
 def fail(case: Case, status: CaseStatus, reason: str, **more: Any) -> CaseResult:
@@ -39,7 +39,7 @@ def read_outside(subject: Subject, case: Case, call: Call) -> CaseResult | None:
 
 
 def wrong_form(
-    case: Case, given: tuple[Any, ...], value: Any, expected: oracle.Expected
+    case: Case, given: tuple[Any, ...], value: Any, native: oracle.Native
 ) -> CaseResult | None:
     """Type, count, shape, dtype, device and aliasing of what was returned.
 
@@ -47,19 +47,19 @@ def wrong_form(
         case: for the result.
         given: the inputs that no output may share memory with.
         value: what the version returned.
-        expected: what it should be like.
+        native: what it should be like.
     """
-    wanted = expected.returned
+    wanted = native.returned
     got = () if value is None and not wanted else oracle.outputs_of(value)
-    if expected.single == isinstance(value, tuple | list) or len(got) != len(wanted):
-        want = _wanted(expected)
+    if native.single == isinstance(value, tuple | list) or len(got) != len(wanted):
+        want = _wanted(native)
         return fail(case, CaseStatus.WRONG_TYPE, f"returned {_kind(value)}, should be {want}")
-    for tensor, native in zip(got, wanted, strict=True):
+    for tensor, like in zip(got, wanted, strict=True):
         if type(tensor) is not torch.Tensor:
             return fail(
                 case, CaseStatus.WRONG_TYPE, f"returned {_kind(tensor)}, should be a torch.Tensor"
             )
-        said = _difference(tensor, native)
+        said = _difference(tensor, like)
         if said:
             return fail(case, *said)
         if _aliases(tensor, given):
@@ -67,10 +67,10 @@ def wrong_form(
     return None
 
 
-def _wanted(expected: oracle.Expected) -> str:
-    if not expected.returned:
+def _wanted(native: oracle.Native) -> str:
+    if not native.returned:
         return "None: this op changes its inputs"
-    return "one tensor" if expected.single else f"{len(expected.returned)} tensors"
+    return "one tensor" if native.single else f"{len(native.returned)} tensors"
 
 
 def _difference(tensor: torch.Tensor, native: torch.Tensor) -> tuple[CaseStatus, str] | None:
@@ -98,54 +98,3 @@ def _aliases(tensor: torch.Tensor, given: tuple[Any, ...]) -> bool:
     own = tensor.untyped_storage().data_ptr()
     tensors = (x for x in given if isinstance(x, torch.Tensor))
     return tensor.numel() > 0 and any(own == x.untyped_storage().data_ptr() for x in tensors)
-
-
-def compared(
-    subject: Subject, case: Case, inputs: Inputs, call: Call, expected: oracle.Expected
-) -> CaseResult:
-    """The values against the oracle, or the op's own check where its output is random."""
-    if subject.op.check is not None:
-        return _checked(subject, case, inputs, call, expected)
-    got = call.outputs
-    judged = [
-        oracle.judge(g, v, a)
-        for g, v, a in zip(got, expected.values, expected.allowed, strict=True)
-    ]
-    shared: dict[str, Any] = {
-        "case": case,
-        "error_share": max(j.error_share for j in judged),
-        "max_abs_error": max(j.max_abs_error for j in judged),
-        "tolerance": expected.tolerance,
-        "calibrated": expected.calibrated,
-        "seeds_rule": _seeds_rule(got, expected) if case.dtype == "float32" else None,
-    }
-    for i, j in enumerate(judged):
-        if j.wrong is not None:
-            found = mismatch.describe(
-                got[i], expected.values[i], expected.allowed[i], j.wrong,
-                case=case, source=subject.source, output=i,
-            )  # fmt: skip
-            error = call.outside(subject)
-            return CaseResult(status=CaseStatus.WRONG_VALUES, mismatch=found, error=error, **shared)
-    return CaseResult(status=CaseStatus.PASSED, **shared)
-
-
-def _checked(
-    subject: Subject, case: Case, inputs: Inputs, call: Call, expected: oracle.Expected
-) -> CaseResult:
-    """What the op's own check says."""
-    assert subject.op.check
-    message = subject.op.check(inputs.pristine, call.value, lambda *x: plain(subject, x))
-    status = CaseStatus.WRONG_VALUES if message else CaseStatus.PASSED
-    return CaseResult(
-        case=case, status=status, reason=message, calibrated=True,
-        error_share=None if message else 0.0,
-        tolerance=expected.tolerance.model_copy(update={"origin": "the op's own check"}),
-        error=call.outside(subject) if message else None,
-    )  # fmt: skip
-
-
-def _seeds_rule(got: tuple[Any, ...], expected: oracle.Expected) -> bool:
-    """`allclose` with torch's own output at 1e-5, as the spec has it."""
-    pairs = zip(got, expected.native, strict=True)
-    return all(torch.allclose(g, n, atol=1e-5, rtol=1e-5, equal_nan=True) for g, n in pairs)

@@ -12,7 +12,7 @@ from triton_magics.engine.protocol import Answer, DescribeJob, OpDescription
 from triton_magics.model import Case
 from triton_magics.worker.cases import DTYPES, make_pristine, same_bits
 from triton_magics.worker.load import UserFault, load_op
-from triton_magics.worker.oracle import evaluate, upcast
+from triton_magics.worker.oracle import cuts, evaluate, upcast
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
 
@@ -59,6 +59,7 @@ def _try_out(op: ops.Op, case: Case) -> tuple[tuple[str, ...], int | None]:
             f"{op.name}: the reference gave two answers for the same inputs; "
             "define check(inputs, output) for an op whose output is random"
         )
+    _check_independent(op)
     forms = tuple(f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in first)
     return forms, int(op.flops(*inputs)) if op.flops else None
 
@@ -82,6 +83,32 @@ def _check_float64(op: ops.Op, inputs: tuple[Any, ...]) -> None:
             "it can't be the oracle; write x.to(torch.promote_types(x.dtype, torch.float32)) "
             "instead of x.float()"
         )
+
+
+def _check_independent(op: ops.Op) -> None:
+    """A large case is judged in the parts that INDEPENDENT allows: they must give the whole."""
+    if not op.independent:
+        return
+    case = Case(shape=op.sizes["small"], dtype=op.dtypes[0], seed=1)
+    inputs = upcast(make_pristine(op, case, this_device()))
+    if len(op.independent) != len(inputs):
+        raise UserFault(
+            f"{op.name}: INDEPENDENT says something of {len(op.independent)} inputs, there are "
+            f"{len(inputs)}"
+        )
+    whole = evaluate(op, inputs)[1]
+    for cut in cuts(op, inputs, whole, part=max(t.numel() for t in whole) // 3):
+        try:
+            part = evaluate(op, cut.of_inputs(op, inputs))[1]
+            same = all(torch.allclose(p, cut.of(w)) for p, w in zip(part, whole, strict=True))
+        except (UserFault, RuntimeError, IndexError):
+            same = False
+        if not same:
+            raise UserFault(
+                f"{op.name}: INDEPENDENT = {op.independent} does not hold: the reference of a "
+                f"part of its inputs is not that part of its output at {case.label}; leave "
+                "it out, or name the dimensions along which nothing depends on the rest"
+            )
 
 
 def _between_floats(x: Any) -> Any:

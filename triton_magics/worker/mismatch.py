@@ -22,6 +22,8 @@ def describe(
     case: Case,
     source: str,
     output: int = 0,
+    whole: torch.Tensor | None = None,
+    start: tuple[int, int] = (0, 0),
 ) -> Mismatch:
     """The worst element, where the errors lie, and the likely cause.
 
@@ -33,23 +35,28 @@ def describe(
         case: the input it happened on.
         source: the version's code, for the lines that advice points to.
         output: which of the op's outputs.
+        whole: where the whole output is wrong, if what is given is a part of it.
+        start: the dimension in which it is a part, and the index at which it begins there.
     """
+    everywhere = wrong if whole is None else whole
     flat = int(_badness(got, value, allowed, wrong).flatten().argmax())
-    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), wrong.shape))
-    where, kind = _where(wrong)
+    index = [int(i) for i in torch.unravel_index(torch.tensor(flat), wrong.shape)]
+    if index:
+        index[start[0]] += start[1]
+    where, kind = _where(everywhere)
     cause, advice = _cause(got, value, wrong, kind=kind, case=case, source=source)
     return Mismatch(
         output=output,
-        index=index,
+        index=tuple(index),
         got=float(got.double().flatten()[flat]),
         expected=float(value.flatten()[flat]),
         allowed=float(allowed.expand_as(value).flatten()[flat]),
-        n_wrong=int(wrong.sum()),
-        n_elements=wrong.numel(),
+        n_wrong=int(everywhere.sum()),
+        n_elements=everywhere.numel(),
         where=where,
         cause=cause,
         advice=advice,
-        picture=_picture(wrong),
+        picture=_picture(everywhere),
     )
 
 

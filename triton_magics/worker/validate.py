@@ -13,7 +13,8 @@ from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status,
 from triton_magics.worker import oracle
 from triton_magics.worker.again import called_again, races
 from triton_magics.worker.cases import Inputs, make_inputs, plan
-from triton_magics.worker.checks import compared, fail, left_behind, read_outside, wrong_form
+from triton_magics.worker.checks import fail, left_behind, read_outside, wrong_form
+from triton_magics.worker.compare import compared
 from triton_magics.worker.conclude import badges, done
 from triton_magics.worker.evidence import Evidence
 from triton_magics.worker.launches import Launches, tunes_itself, watching
@@ -183,37 +184,35 @@ def _raised(subject: Subject, case: Case, error: BaseException, *, launched: boo
     return fail(case, status, told.message[:300], error=told)
 
 
-def _expected(
-    subject: Subject, case: Case, inputs: Inputs, *, conditioned: bool
-) -> oracle.Expected:
-    job = subject.job
-    return oracle.expect(
-        subject.op, inputs.pristine, case, job.rtol, job.atol, conditioned=conditioned
-    )
-
-
 def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseResult:
     """The checks that need no more calls, then the values, then the checks that call again."""
     failed = left_behind(subject, case, inputs, call)
     if failed:
         return failed
-    large = sum(t.numel() for t in call.outputs if isinstance(t, torch.Tensor)) > LARGE_ELEMENTS
+    call.memory.guarded.clear()  # what the wrapper made on its way is not needed any more
     try:
-        expected = _expected(subject, case, inputs, conditioned=not large)
+        native = oracle.native(subject.op, inputs.pristine)
+        if failed := wrong_form(case, inputs.unchanged, call.value, native):
+            return failed
+        result = _compared(subject, case, inputs, call, native)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run(case, "its float64 oracle does not fit the GPU's free memory")
-    failed = wrong_form(case, inputs.unchanged, call.value, expected)
-    if failed:
-        return failed
-    result = compared(subject, case, inputs, call, expected)
-    if large and result.status is CaseStatus.WRONG_VALUES:
-        expected = _expected(subject, case, inputs, conditioned=True)
-        result = compared(subject, case, inputs, call, expected)
     if result.status is CaseStatus.WRONG_VALUES:
         return races(subject, inputs, call, result)
     if failed := read_outside(subject, case, call):
         return failed
     if not call.launches.names:
         return fail(case, CaseStatus.NOT_TRITON, "no Triton kernel ran: torch made the output")
-    return called_again(subject, case, inputs, call=call, expected=expected, result=result)
+    return called_again(subject, case, inputs, call=call, result=result)
+
+
+def _compared(
+    subject: Subject, case: Case, inputs: Inputs, call: Call, native: oracle.Native
+) -> CaseResult:
+    """The comparison; of a large output with the conditioning only where it is wrong without it."""
+    large = sum(t.numel() for t in call.outputs) > LARGE_ELEMENTS
+    result = compared(subject, case, inputs, call, native, conditioned=not large)
+    if large and result.status is CaseStatus.WRONG_VALUES:
+        return compared(subject, case, inputs, call, native)
+    return result
