@@ -2,7 +2,7 @@
 
 op: vector_add
 status: unfinished_work
-source: https://github.com/gpu-mode/pygpubench/pull/7
+source: https://www.wafer.ai/blog/reward-hacks-field-guide (thread injection)
 """
 
 import threading

@@ -2,7 +2,8 @@
 
 op: sum
 status: wrong_values
-source: https://github.com/ScalingIntelligence/KernelBench/issues/165
+source: https://metr.org/blog/2025-02-14-measuring-automated-kernel-engineering
+    (constructed for this corpus, after its tasks whose answer hardly depends on the input)
 """
 
 import torch
