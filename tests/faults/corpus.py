@@ -40,10 +40,11 @@ from triton_magics.worker import again, checks, guard, validate  # noqa: E402
 from triton_magics.worker.cases import DTYPES, Inputs  # noqa: E402
 from triton_magics.worker.load import load_version  # noqa: E402
 from triton_magics.worker.pretend import StubDriver, pretending  # noqa: E402
+from triton_magics.worker.quicken import quicken  # noqa: E402
 from triton_magics.worker.resources import this_device  # noqa: E402
 
 KINDS = ("wrong", "cheats", "right", "guards")
-CHILD_S = 100.0
+CHILD_S = 300.0
 SEED = 7
 
 
@@ -265,6 +266,7 @@ def in_child(function: Callable[..., Any], *args: Any) -> Any:
 def _child(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     warnings.simplefilter("ignore")
     if os.environ.get("TRITON_INTERPRET") == "1":
+        quicken()
         triton.runtime.driver.set_active(StubDriver())
     try:
         pipe.send(function(*args))

@@ -1,9 +1,11 @@
 """Writes wrong kernels: one seeded substitution in a right one.
 
     python tests/faults/mutate.py drop_mask 3 [--into FOLDER]
+    python tests/faults/mutate.py all          (every operator, seeds 0 to 5, each code once)
 
 The operator and the seed decide which of the right kernels that are there, and which place in it.
-A mutant's docstring says what it was made from; whether it is wrong at all, `witness.py` finds out.
+A mutant's docstring says what it was made from; whether it is wrong at all, `witness.py` finds out:
+those without a witness are listed in dropped.json and are no part of the corpus.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 KERNELS = Path(__file__).parent / "kernels"
+SEEDS = range(6)
 GPU_ALONE = {
     "use_tf32": "the interpreter multiplies in float32 whatever it is told",
     "half_accumulator": "in the interpreter a sum takes on the type of what is added",
@@ -222,16 +225,27 @@ def mutant(operator: str, seed: int) -> tuple[str, str]:
     return f"{operator}_{seed}_{path.stem}", f'"""{head}"""{code}'
 
 
+def every_mutant() -> dict[str, str]:
+    """Name -> source, of every operator and seed; where two are the same code, the first."""
+    made: dict[str, tuple[str, str]] = {}
+    for operator in OPERATORS:
+        for seed in SEEDS:
+            name, source = mutant(operator, seed)
+            made.setdefault(source.split('"""', 2)[2], (name, source))
+    return dict(made.values())
+
+
 def main() -> None:
-    """Writes one mutant."""
+    """Writes one mutant, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("operator", choices=OPERATORS)
-    parser.add_argument("seed", type=int)
+    parser.add_argument("operator", choices=(*OPERATORS, "all"))
+    parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("--into", type=Path, default=KERNELS / "wrong")
     given = parser.parse_args()
-    name, source = mutant(given.operator, given.seed)
-    (given.into / f"{name}.py").write_text(source)
-    print(given.into / f"{name}.py")
+    every = given.operator == "all"
+    for name, source in every_mutant().items() if every else [mutant(given.operator, given.seed)]:
+        (given.into / f"{name}.py").write_text(source)
+        print(given.into / f"{name}.py")
 
 
 if __name__ == "__main__":

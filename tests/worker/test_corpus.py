@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.mutate import places, substituted
+from tests.faults.mutate import every_mutant, places, substituted
 from tests.worker.harness import KERNELS, run_cases, told
 from triton_magics.model import Case, CaseStatus
 from triton_magics.ops import BUILTIN
@@ -25,6 +25,7 @@ WRONG = sorted((KERNELS / "wrong").glob("*.py"))
 CHEATS = sorted((KERNELS / "cheats").glob("*.py"))
 RIGHT = [*sorted((KERNELS / "right").glob("*.py")), *sorted(KERNELS.glob("*_right.py"))]
 WITNESSES = json.loads((KERNELS.parent / "witnesses.json").read_text())
+DROPPED = json.loads((KERNELS.parent / "dropped.json").read_text())
 PARTS = 60
 GENERATED = [p for p in WRONG if "\noperator: " in p.read_text()]
 
@@ -56,6 +57,20 @@ def test_a_mutant_is_one_substitution_of_its_operator_in_a_right_kernel(path: Pa
     operator = told(path, "operator")
     made = {substituted(right, *place).split('"""', 2)[2] for place in places(right, operator)}
     assert path.read_text().split('"""', 2)[2] in made
+
+
+def test_every_mutant_is_in_the_corpus_or_listed_as_dropped_with_the_reason() -> None:
+    made = every_mutant()
+    there = {p.stem for p in GENERATED}
+    assert there | set(DROPPED) == set(made)
+    assert not there & set(DROPPED)
+    assert all(why["reason"] for why in DROPPED.values())
+    differ = [p.stem for p in GENERATED if p.read_text() != made[p.stem]]
+    assert differ == []  # the operator, the seed and the right kernels give them again
+
+
+def test_at_least_half_of_the_wrong_kernels_are_nobodys_choice() -> None:
+    assert 2 * len(GENERATED) >= len(WRONG)
 
 
 def test_a_buffer_zeroed_for_atomics_is_no_evidence_that_torch_made_a_zero() -> None:

@@ -1,0 +1,40 @@
+"""The maximum is not subtracted.
+
+op: softmax
+status: wrong_values
+from: softmax_online
+operator: drop_maximum
+seed: 4
+was: x - largest
+now: x
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    largest = -float("inf")
+    total = 0.0
+    for start in range(0, n_cols, BLOCK):
+        cols = start + lanes
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+        new = tl.maximum(largest, tl.max(x, axis=0))
+        scale = tl.where(largest == new, 1.0, tl.exp(largest - new))
+        total = total * scale + tl.sum(tl.exp(x - new), axis=0)
+        largest = new
+    for start in range(0, n_cols, BLOCK):
+        cols = start + lanes
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+        tl.store(out_ptr + row * n_cols + cols, tl.exp(x) / total, mask=cols < n_cols)
+
+
+def triton_softmax(x):
+    rows = x.contiguous().view(-1, x.shape[-1])
+    out = torch.empty_like(rows)
+    kernel[(rows.shape[0],)](rows, out, rows.shape[1], BLOCK=256)
+    return out.view(x.shape)
