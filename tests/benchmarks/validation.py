@@ -8,6 +8,7 @@ python tests/benchmarks/validation.py [--json PATH]
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -42,6 +43,20 @@ for op, kernel in json.load(sys.stdin).items():
     result = run_cases(KERNELS / kernel, case, device=device)[0]
     assert result.status == "passed", result
     told[op] = (torch.cuda.max_memory_allocated() - before) / own
+print(json.dumps(told))
+"""
+CPU = """
+import json, time
+from triton_magics.worker.quicken import quicken
+from tests.worker.harness import KERNELS, validated
+from triton_magics.worker.rehearsal import rehearse
+quicken()
+rehearse("interpreter")
+told = {}
+for plan in ("full", "quick"):
+    cpu_s = time.process_time()
+    assert validated(KERNELS / "softmax_right.py", plan=plan).passed
+    told[plan] = time.process_time() - cpu_s
 print(json.dumps(told))
 """
 RIGHT = {
@@ -81,6 +96,15 @@ def peak_memory() -> dict[str, float]:
     return dict(json.loads(told.stdout.splitlines()[-1]))
 
 
+def cpu_seconds() -> dict[str, float]:
+    """Per plan the CPU seconds of a warm worker in the interpreter: other work does not add to it."""
+    told = subprocess.run(
+        [sys.executable, "-c", CPU], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
+    )  # fmt: skip
+    return dict(json.loads(told.stdout.splitlines()[-1]))
+
+
 def main() -> None:
     """Prints the table."""
     rows = []
@@ -99,6 +123,9 @@ def main() -> None:
             rows.append(
                 {"what": f"peak memory / own tensors, {op}", "median": share, "least": share}
             )
+    else:
+        for plan, cpu_s in cpu_seconds().items():
+            rows.append({"what": f"{plan} plan, CPU s", "median": cpu_s, "least": cpu_s})
     report(f"Validating softmax on {engine.device}", rows, repeats=REPEATS)
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.worker.harness import KERNELS
+from tests.worker.harness import KERNELS, job_for
 from triton_magics.engine import gpu
 from triton_magics.lab import Lab
-from triton_magics.model import CaseStatus, Validation
+from triton_magics.model import Case, CaseStatus, Validation
+from triton_magics.worker import sanitize
 
 ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent / "kernels"
 WORDS = {
     "tf32": "TF32",
     "missing mask": "a load without a mask on line",
@@ -91,23 +93,39 @@ def test_all_of_a_kernels_time_is_tritons_and_half_of_it_where_torch_helps(lab: 
     assert 0.2 < sized.triton_share < 0.6  # three passes over memory, one of them Triton's
 
 
-@pytest.mark.skipif(
+SANITIZER = pytest.mark.skipif(
     shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:/usr/local/cuda/bin") is None,
     reason="no compute-sanitizer",
 )
-def test_memcheck_finds_the_store_outside_and_nothing_in_a_right_kernel(lab: Lab) -> None:
-    lab.write("vector_add", "v1", (KERNELS / "forgets_the_mask.py").read_text())
-    made = lab.validate(
-        "vector_add", "v1", shapes=[(7, 13)], dtypes=["float32"], sanitize=True, timeout=300
+
+
+@SANITIZER
+@pytest.mark.parametrize(
+    ("tool", "op", "path", "said"),
+    [
+        ("memcheck", "vector_add", KERNELS / "forgets_the_mask.py", "Invalid __global__ write"),
+        ("racecheck", "relu", HERE / "race.py", "Race reported between Write access"),
+        ("initcheck", "relu", HERE / "unset.py", "Uninitialized __global__ memory read"),
+    ],
+)
+def test_each_tool_finds_its_fault_with_its_line(tool: str, op: str, path: Path, said: str) -> None:
+    program = sanitize._program()
+    assert program
+    found = sanitize._run(
+        program, tool, job_for(path), Case(shape=(7, 130), dtype="float32", seed=1)
     )
-    assert isinstance(made, Validation)
-    told = {s.tool: s for s in made.sanitized}
-    assert set(told) == {"memcheck", "racecheck", "initcheck"}
-    assert (told["memcheck"].n_errors or 0) > 0, told
-    assert any("Invalid __global__" in f for f in told["memcheck"].findings)
+    assert (found.n_errors or 0) > 0, found
+    assert found.findings[0].startswith(said)
+    assert f"in {path.name}:" in found.findings[0]
+
+
+@SANITIZER
+def test_no_tool_finds_anything_in_a_right_kernel(lab: Lab) -> None:
     lab.write("vector_add", "v2", (KERNELS / "vector_add_right.py").read_text())
     right = lab.validate(
         "vector_add", "v2", shapes=[(7, 13)], dtypes=["float32"], sanitize=True, timeout=300
     )
     assert isinstance(right, Validation)
-    assert [s.n_errors for s in right.sanitized] == [0, 0, 0]
+    assert [(s.tool, s.n_errors) for s in right.sanitized] == [
+        ("memcheck", 0), ("racecheck", 0), ("initcheck", 0),
+    ]  # fmt: skip

@@ -97,6 +97,25 @@ def test_a_version_raced_against_itself_is_not_faster(lab: Lab) -> None:
         assert told_of.verdict in ("same", "undecided")
 
 
+def test_a_shape_that_does_not_fit_this_gpu_is_not_run_and_the_rest_is(lab: Lab) -> None:
+    write(lab, "v1", "softmax_right")
+    lab.op("softmax", shapes=((400_000_000, 300), (300, 1000)))  # 480 GB
+    made = lab.validate("softmax", "v1", plan="quick", dtypes=["float32"])
+    assert isinstance(made, Validation)
+    assert made.passed, made
+    (left_out,) = made.not_run
+    assert left_out.case.shape == (400_000_000, 300)
+    assert left_out.reason == "its inputs do not fit the GPU's free memory"
+    timed = lab.bench("softmax", "v1")
+    lab.op("softmax", no_shapes=((400_000_000, 300), (300, 1000)))
+    assert timed.final_us("v1") is not None
+    own = timed.timing("v1", "300x1000")
+    assert own is not None
+    assert own.shape == (300, 1000)
+    (gap,) = timed.not_timed
+    assert (gap.size, gap.reason) == ("400000000x300", "does not fit the GPU's free memory")
+
+
 ILLEGAL = """
 import torch, triton, triton.language as tl
 

@@ -266,6 +266,30 @@ def test_a_size_that_does_not_fit_is_not_run_and_the_rest_is(
     assert made.not_run[0].reason == "its inputs do not fit the GPU's free memory"
 
 
+def test_a_size_whose_oracle_does_not_fit_is_not_run_and_the_rest_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dataclasses import replace
+
+    op = ops.load("softmax")
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        if x.dtype is torch.float64 and x.numel() > 1000:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return op.reference(x)
+
+    monkeypatch.setattr(validate, "load_op", lambda ref: replace(op, reference=reference))
+    job = ValidateJob(
+        op=OpRef(name="softmax"), version=version_of(KERNELS / "softmax_right.py", "softmax"),
+        dtypes=("float32",), shapes=((7, 13), (129, 10)), seed=1,
+    )  # fmt: skip
+    made, _ = validate.run(job, Recorder())
+    assert isinstance(made, Validation)
+    assert [c.status for c in made.cases] == [CaseStatus.PASSED, CaseStatus.NOT_RUN]
+    assert made.not_run[0].reason == "its float64 oracle does not fit the GPU's free memory"
+    assert made.passed
+
+
 def test_the_oracle_of_an_in_place_op_leaves_the_inputs_alone(tmp_path: Path) -> None:
     reference = tmp_path / "reference.py"
     reference.write_text(IN_PLACE_OP)
@@ -286,32 +310,59 @@ def test_an_op_that_changes_its_inputs_is_not_timed_and_says_so(tmp_path: Path) 
 
 # --------------------------------------------------------------------------- compute-sanitizer
 
+# What compute-sanitizer printed on an H200, host frames and repetitions left out:
+# forgets_the_mask.py, and race.py and unset.py of tests/gpu/kernels.
 MEMCHECK = """========= COMPUTE-SANITIZER
-========= Invalid __global__ write of size 4 bytes
-=========     at add_kernel+0x1a0 in v1.py:18
-=========     by thread (91,0,0) in block (0,0,0)
-=========     Access at 0x7f4 is out of bounds
-========= Invalid __global__ write of size 4 bytes
-=========     at add_kernel+0x1a0 in v1.py:18
-=========     by thread (92,0,0) in block (0,0,0)
-========= ERROR SUMMARY: 2 errors
+========= Invalid __global__ write of size 16 bytes
+=========     at add_kernel+0x410 in outside.py:18
+=========     by thread (32,0,0) in block (0,0,0)
+=========     Access to 0x7f53c4800600 is out of bounds
+=========     and is 149 bytes after the nearest allocation at 0x7f53c4800400 of size 364 bytes
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: launch [0x1df2] in __triton_launcher.cpython-312-x86_64-linux-gnu.so
+=========         Host Frame: main in sanitized.py:24
+=========
+========= Invalid __global__ write of size 16 bytes
+=========     at add_kernel+0x410 in outside.py:18
+=========     by thread (33,0,0) in block (0,0,0)
+=========     Access to 0x7f53c4800610 is out of bounds
+========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on \
+CUDA API call to cudaDeviceSynchronize.
+========= ERROR SUMMARY: 98 errors
 """
 RACECHECK = """========= COMPUTE-SANITIZER
-========= Error: Race reported between Write access at kernel+0x90 in v1.py:7
-=========     and Read access at kernel+0xa0 in v1.py:8 [124 hazards]
+========= Error: Race reported between Write access at kernel+0x110 in race.py:18
+=========     and Write access at kernel+0x110 in race.py:18 [3427 hazards]
+=========
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+INITCHECK = """========= COMPUTE-SANITIZER
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at kernel+0x100 in unset.py:16
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Address 0x7f46ec800200
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: main in sanitized.py:24
+=========
+========= ERROR SUMMARY: 91 errors
 """
 
 
 def test_a_report_of_compute_sanitizer_becomes_findings_each_once() -> None:
     found = sanitize.read("memcheck", CASE, MEMCHECK, "")
-    assert found.n_errors == 2
-    assert found.findings == (
-        "Invalid __global__ write of size 4 bytes, at add_kernel+0x1a0 in v1.py:18",
+    assert found.n_errors == 98
+    assert found.findings[0] == (
+        "Invalid __global__ write of size 16 bytes, at add_kernel+0x410 in outside.py:18"
     )
+    assert len(found.findings) == 2
     race = sanitize.read("racecheck", CASE, RACECHECK, "")
     assert race.n_errors == 1
-    assert race.findings[0].startswith("Race reported between Write access")
+    assert race.findings == ("Race reported between Write access at kernel+0x110 in race.py:18",)
+    unset = sanitize.read("initcheck", CASE, INITCHECK, "")
+    assert unset.n_errors == 91
+    assert unset.findings == (
+        "Uninitialized __global__ memory read of size 4 bytes, at kernel+0x100 in unset.py:16",
+    )
     clean = sanitize.read("initcheck", CASE, "========= ERROR SUMMARY: 0 errors\n", "")
     assert (clean.n_errors, clean.findings, clean.note) == (0, (), None)
 
