@@ -55,6 +55,8 @@ class Op:
         independent: for each input the dimension along which it may be cut, so that the outputs
             are cut likewise, in the first of these dimensions; None: every part needs all of it.
             Empty: nothing may be cut.
+        scratch: (*inputs) -> elements of the largest tensor that the reference makes on its way;
+            None: no larger than its inputs and outputs.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Op:
     skip_regimes: tuple[str, ...] = ()
     mutates: tuple[int, ...] = ()
     independent: tuple[int | None, ...] = ()
+    scratch: Callable[..., int] | None = None
 
 
 def from_module(module: ModuleType, name: str) -> Op:
@@ -103,6 +106,7 @@ def from_module(module: ModuleType, name: str) -> Op:
         ),
         mutates=_mutates(getattr(module, "MUTATES", ()), name),
         independent=_independent(getattr(module, "INDEPENDENT", ()), name),
+        scratch=getattr(module, "scratch", None),
     )
 
 

@@ -91,6 +91,8 @@ def cuts(
     along = [(x, d) for x, d in zip(inputs, op.independent, strict=False) if d is not None]
     tensors = [*outputs, *(x for x, _ in along)]
     elements = max((t.numel() for t in tensors), default=0)
+    if op.scratch is not None:
+        elements = max(elements, int(op.scratch(*inputs)))
     if not along or elements <= part or not all(_may_be_cut(op, x, d) for x, d in along):
         return [Cut()]
     first, dim = along[0]

@@ -19,7 +19,7 @@ from triton_magics.worker.launches import only_compiling
 from triton_magics.worker.load import Loaded
 from triton_magics.worker.pretend import PretendCuda
 
-MAX_THREADS = 8
+MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
 META = torch.device("meta")
 
 
