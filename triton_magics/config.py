@@ -50,7 +50,7 @@ class Settings(Configurable):
     )
     job_s = Float(300.0, min=0.1, help="Seconds that a whole job may take.").tag(config=True)
     validate_budget_s = Float(
-        20.0, min=0.1, help="Seconds that the interpreter may spend on one validation."
+        20.0, min=0.1, help="Seconds of CPU time for one validation in the interpreter."
     ).tag(config=True)
     bench_budget_s = Float(60.0, min=0.1, help="Seconds that one benchmark may take.").tag(
         config=True

@@ -52,7 +52,7 @@ def plan(op: ops.Op, job: ValidateJob | PlanJob, dtypes: tuple[str, ...]) -> tup
         wanted = [c for i, d in enumerate(dtypes) for c in _full(op, d, first=i == 0)]
     if not job.shapes:
         wanted += [Case(shape=s, dtype=d, size=OWN, seed=0) for d in dtypes for s in job.own_shapes]
-    order = {"medium": 1, "large": 2, OWN: 3}
+    order = {"small": 1, "medium": 2, "large": 3, OWN: 4}
     wanted.sort(key=lambda c: order.get(c.size or "", 0))
     return tuple(c.model_copy(update={"seed": draw.getrandbits(31)}) for c in wanted)
 
@@ -113,6 +113,16 @@ class Inputs:
     def unchanged(self) -> tuple[Any, ...]:
         """The inputs that the op does not declare as changed."""
         return tuple(x for i, x in enumerate(self.given) if i not in self.mutates)
+
+    @property
+    def largest(self) -> int:
+        """Elements of the largest input."""
+        return max((x.numel() for x in self.pristine if isinstance(x, torch.Tensor)), default=0)
+
+    def give_back(self) -> None:
+        """Frees the memory of what the version got; the pristine copy stays."""
+        for guard in self.guards:
+            guard.buffer.untyped_storage().resize_(0)
 
     def reset(self) -> None:
         """Gives the inputs that the op changes their first contents again."""

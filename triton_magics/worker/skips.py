@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import torch
 
@@ -32,21 +31,27 @@ def never_here(case: Case, device: torch.device, first_dtype: str) -> str | None
     return None
 
 
-def why_not(subject: Subject, case: Case, results: list[CaseResult], started: float) -> str | None:
-    """Why a case is not run here, or None. In the interpreter time is short and bfloat16 wrong."""
+def why_not(subject: Subject, case: Case, results: list[CaseResult], spent: float) -> str | None:
+    """Why a case is not run here, or None. In the interpreter time is short and bfloat16 wrong.
+
+    Args:
+        subject: what is validated.
+        case: the next one.
+        results: of those before it.
+        spent: seconds of CPU time: what else the machine does must not change a verdict.
+    """
     if not subject.interpreted:
         return None
     first = (subject.job.dtypes or subject.op.dtypes)[0]
     if never := never_here(case, subject.device, first):
         return never
-    spent = time.monotonic() - started
     budget = subject.job.budget_s
-    if budget is not None and spent > budget:
-        return f"the interpreter's budget of {budget:g} s was used up"
+    if budget is not None and spent > budget and case.size != "small":
+        return f"the interpreter's budget of {budget:g} s of CPU time was used up"
     if budget is not None and case.size == "medium":
         small = [r.duration_s or 0 for r in results if r.case.size == "small"]
         if small and spent + _grown(subject, small[0]) > budget:
-            return f"it would have passed the interpreter's budget of {budget:g} s"
+            return f"it would have passed the interpreter's budget of {budget:g} s of CPU time"
     return None
 
 

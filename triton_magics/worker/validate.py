@@ -37,7 +37,9 @@ from triton_magics.worker.skips import not_run, why_not
 from triton_magics.worker.subject import Call, Subject, guarded_call
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
-LARGE_ELEMENTS = 2**22  # above, the conditioning is computed only where the verdict asks for it
+LARGE_ELEMENTS = (
+    2**22
+)  # from here on, the conditioning is computed only where the verdict asks for it
 _COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 _STICKY = (
     "CUDA error", "illegal memory access", "misaligned address", "device-side assert",
@@ -87,7 +89,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     ):
         report.stage("compiling", patience_s=job.compile_s)
         precompile(subject.op, version, cases, device)
-        results, evidence, retire = _run_cases(subject, cases, report, started)
+        results, evidence, retire = _run_cases(subject, cases, report)
         said = _sanitized(subject, results, report) if job.sanitize else ()
     verdict = done(base, results, started, evidence=evidence)
     return verdict.model_copy(update={"sanitized": said}), retire
@@ -116,15 +118,16 @@ def check_dtypes(op: ops.Op, dtypes: tuple[str, ...]) -> None:
 
 
 def _run_cases(
-    subject: Subject, cases: tuple[Case, ...], report: Reporter, started: float
+    subject: Subject, cases: tuple[Case, ...], report: Reporter
 ) -> tuple[tuple[CaseResult, ...], Evidence, bool]:
     """Every case's result, what was seen of Triton and torch, whether to retire."""
     results: list[CaseResult] = []
     evidence = Evidence()
     stop: str | None = None
+    begun_s = time.process_time()
     patience_s = subject.job.compile_s if tunes_itself(subject.version.module) else 0.0
     for i, case in enumerate(cases):
-        reason = stop or why_not(subject, case, results, started)
+        reason = stop or why_not(subject, case, results, time.process_time() - begun_s)
         if reason:
             results.append(not_run(case, reason))
             continue
@@ -210,8 +213,10 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
 def _compared(
     subject: Subject, case: Case, inputs: Inputs, call: Call, native: oracle.Native
 ) -> CaseResult:
-    """The comparison; of a large output with the conditioning only where it is wrong without it."""
-    large = sum(t.numel() for t in call.outputs) > LARGE_ELEMENTS
+    """The comparison; of a large case with the conditioning only where it is wrong without it."""
+    large = max(inputs.largest, *(t.numel() for t in call.outputs)) >= LARGE_ELEMENTS
+    if large and not subject.op.mutates:
+        inputs.give_back()  # a large case is not called again
     result = compared(subject, case, inputs, call, native, conditioned=not large)
     if large and result.status is CaseStatus.WRONG_VALUES:
         return compared(subject, case, inputs, call, native)
