@@ -11,7 +11,13 @@ import pytest
 from tests.fake_engine import FakeEngine, environment
 from triton_magics.engine import Outcome
 from triton_magics.engine.protocol import SweepJob
-from triton_magics.errors import BadValue, IllegalStep, UnknownName, UnknownVersion
+from triton_magics.errors import (
+    BadValue,
+    ExportError,
+    IllegalStep,
+    UnknownName,
+    UnknownVersion,
+)
 from triton_magics.lab import Lab
 from triton_magics.model import CaseStatus, Configuration, Status, Sweep
 from triton_magics.report import headline, to_text, view
@@ -242,3 +248,45 @@ def test_what_can_be_swept_is_told_for_completion(lab: Lab) -> None:
     found = lab.knobs("softmax", "v2")
     assert found["BLOCK_SIZE"] == 1024
     assert found["num_warps"] is None
+
+
+# ------------------------------------------------------------------------------------- pictures
+
+
+def test_a_plot_is_of_the_newest_benchmark_or_sweep_and_can_be_written(
+    lab: Lab, engine: FakeEngine, tmp_path: Path
+) -> None:
+    with pytest.raises(UnknownVersion, match=r"nothing to draw yet. Next: %triton_bench softmax"):
+        lab.plot("softmax")
+    with pytest.raises(UnknownVersion, match="Next: %triton_sweep softmax v1 num_warps=4,8"):
+        lab.plot("softmax", "sweep")
+    lab.validate("softmax", "v2")
+    lab.bench("softmax")
+    engine.sweep_us = by_block
+    swept = lab.sweep("softmax", "v2", GRID)
+    assert lab.plot("softmax", "times").benchmark == lab.benchmark("softmax")
+    path = tmp_path / "grid.png"
+    made = lab.plot("softmax", "sweep", to=path)
+    assert (made.sweep, made.path) == (swept, str(path))
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert "BLOCK_SIZE=2048 num_warps=4 takes" in headline(made)
+    with pytest.raises(UnknownName, match="Did you mean 'times'"):
+        lab.plot("softmax", "time")
+    with pytest.raises(ExportError, match="can't be written"):
+        lab.plot("softmax", "times", to=tmp_path / "no" / "where.png")
+    lab.bench("softmax", sizes=("small",))
+    with pytest.raises(BadValue, match="nothing to see in times"):
+        lab.plot("softmax", "times")
+
+
+def test_a_log_shows_the_sweep_of_the_code_that_stands(
+    lab: Lab, engine: FakeEngine, tmp_path: Path
+) -> None:
+    engine.sweep_us = by_block
+    lab.sweep("softmax", "v2", GRID)
+    lab.export("softmax")
+    log = tmp_path / "logs" / "softmax_log.md"
+    assert "BLOCK_SIZE=2048 num_warps=4 takes 18.6 us" in log.read_text()
+    lab.write("softmax", "v2", SOURCE + "# changed\n")
+    lab.export("softmax")
+    assert "num_warps=4 takes" not in log.read_text()

@@ -331,7 +331,8 @@ def test_outputs_are_text_and_pictures_only() -> None:
                 {"text/plain", "text/markdown"},
                 {"text/plain", "image/png"},
             )
-    table, plot = (o["data"] for o in cells["softmax-bench"]["outputs"])
+    table, plot, times = (o["data"] for o in cells["softmax-bench"]["outputs"])
+    assert "".join(times["text/plain"]).startswith("softmax, torch: 2.2 us / 6.1 us / 55.1 us")
     assert "1.63x" in "".join(table["text/markdown"])
     assert "".join(plot["text/plain"]).startswith("softmax v1: 1.2x / 1.5x / 1.2x; v2: 1.2x")
     assert base64.b64decode(plot["image/png"]).startswith(b"\x89PNG")
@@ -434,7 +435,25 @@ def test_the_page_escapes_what_others_wrote() -> None:
 
 def test_a_markdown_log_may_link_its_pictures() -> None:
     given = rv.log_input(2)
-    (figure,) = log_figures(given)
-    assert figure.name == "softmax_speedup.png"
+    figure, times = log_figures(given)
+    assert (figure.name, times.name) == ("softmax_speedup.png", "softmax_times.png")
     assert "![" not in markdown_log(given)
     assert f"![{figure.alt}](softmax_speedup.png)" in markdown_log(given, pictures=True)
+
+
+def test_a_sweep_stands_with_its_version_and_can_be_made_again() -> None:
+    given = rv.log_input(2)
+    first, second = given.versions
+    swept = dataclasses.replace(second, sweep=rv.sweep())
+    given = dataclasses.replace(given, versions=(first, swept))
+    cell = cells_of(given)["softmax-v2-sweep"]
+    assert "".join(cell["source"]) == (
+        "%triton_sweep softmax v2 BLOCK_SIZE=256,500,1024,2048 num_warps=2,4,8 --size large "
+        "--seed 7 --no-raise"
+    )
+    table, plot = (o["data"] for o in cell["outputs"])
+    assert "1024" in "".join(table["text/markdown"])
+    assert base64.b64decode(plot["image/png"]).startswith(b"\x89PNG")
+    text = markdown_log(given)
+    assert "BLOCK_SIZE=1024 num_warps=4 takes 30.0 us" in text
+    assert [f.name for f in log_figures(given)][-1] == "softmax_sweep.png"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Lab", "attempts", "bench", "best", "close", "configure", "default_lab", "export", "inspect",
-    "op", "open_lab", "ref", "reference", "restore", "run", "show", "source", "status", "summary",
-    "sweep", "take", "template", "use", "validate", "write",
+    "op", "open_lab", "plot", "ref", "reference", "restore", "run", "show", "source", "status",
+    "summary", "sweep", "take", "template", "use", "validate", "write",
 ]  # fmt: skip
 
 

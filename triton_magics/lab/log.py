@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from triton_magics import knowledge, report
 from triton_magics.errors import ExportError, UnknownVersion, WorkspaceError
 from triton_magics.lab.defaults import ranked
@@ -12,11 +14,13 @@ from triton_magics.model import (
     Export,
     OpFacts,
     OpState,
+    Sweep,
     Verb,
     VersionState,
 )
 from triton_magics.workspace import Workspace
 
+SWEPT: tuple[Verb, ...] = ("swept",)
 _NOTED: tuple[Verb, ...] = ("forced", "reset")
 _RUN: tuple[Verb, ...] = ("validated", "benchmarked")
 
@@ -51,7 +55,15 @@ def _version(workspace: Workspace, op: str, version: VersionState) -> report.Ver
         compilations=tuple(a.compilation for a in attempts if a.compilation),
         benchmark=benchmark,
         technique=version.technique,
+        sweep=_sweep(workspace, op, version.sha256),
     )
+
+
+def _sweep(workspace: Workspace, op: str, sha256: str) -> Sweep | None:
+    """The newest sweep over settings of exactly this source."""
+    events = workspace.events(op, verbs=SWEPT, newest_first=True)
+    found = (e.result for e in events)
+    return next((r for r in found if isinstance(r, Sweep) and r.sha256 == sha256), None)
 
 
 def _best(workspace: Workspace, op: str, state: OpState) -> Best | None:
@@ -123,3 +135,16 @@ def write(workspace: Workspace, op: str, gathered: report.LogInput) -> Export:
     except WorkspaceError as error:
         raise ExportError(f"the log of {op} could not be written: {error}") from error
     return Export(op=op, workspace=str(workspace.path), jsonl=f"logs/{op}_log.jsonl", **paths)
+
+
+def write_picture(path: Path, png: bytes) -> str:
+    """Writes a PNG file; returns its path.
+
+    Raises:
+        ExportError: it could not be written.
+    """
+    try:
+        path.expanduser().write_bytes(png)
+    except OSError as error:
+        raise ExportError(f"{path} can't be written: {error}") from error
+    return str(path)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from triton_magics import report
-from triton_magics.errors import BadValue
+from triton_magics.errors import BadValue, UnknownName, UnknownVersion, did_you_mean
 from triton_magics.lab import log, several
 from triton_magics.lab.part import Part
-from triton_magics.model import Export, Report, Summary
+from triton_magics.model import Export, Plot, PlotName, Report, Summary
+from triton_magics.workspace import Workspace
 
 
 class Record(Part):
@@ -38,6 +41,39 @@ class Record(Part):
         made = log.write(self._desk.workspace, name, gathered)
         made = made.model_copy(update={"tests": written})
         self._desk.changed(name)
+        return self._remember(made)
+
+    def plot(self, op: str, name: PlotName = "speedup", *, to: str | Path | None = None) -> Plot:
+        """A picture of the newest benchmark, or of the newest sweep.
+
+        Args:
+            op: its name or alias.
+            name: `speedup` over torch with verdicts; `times` against size, with floor and roofline;
+                `runs`, each as a dot; `sweep`, a heat map.
+            to: a file to write it into, as PNG.
+
+        Raises:
+            UnknownName: no such picture.
+            UnknownVersion: nothing was timed, or swept, yet.
+            BadValue: there is nothing to see in it.
+            ExportError: it could not be written.
+        """
+        canonical = self._desk.canonical(op)
+        if name not in report.PICTURES:
+            known = ", ".join(report.PICTURES)
+            raise UnknownName(
+                f"no picture {name!r}.{did_you_mean(name, report.PICTURES)} There is {known}"
+            )
+        made = Plot(op=canonical, name=name, **_newest(self._desk.workspace, canonical, name))
+        if made.of is None:
+            grid = " v1 num_warps=4,8" if name == "sweep" else ""
+            how = f"%triton_{'sweep' if grid else 'bench'} {op}{grid}"
+            raise UnknownVersion(f"{canonical} has nothing to draw yet. Next: {how}")
+        picture = report.drawn(made.of, name)
+        if picture is None:
+            raise BadValue(f"{canonical}: there is nothing to see in {name}: too little was timed")
+        if to is not None:
+            made = made.model_copy(update={"path": log.write_picture(Path(to), picture.png)})
         return self._remember(made)
 
     def report(self, ops: Sequence[str] = ()) -> Report:
@@ -86,3 +122,11 @@ class Record(Part):
     def _over_all(self, names: Sequence[str], paused_at: str | None) -> Report:
         states = [self._desk.state(name) for name in names]
         return several.over_all(self._desk.workspace, states, paused_at)
+
+
+def _newest(workspace: Workspace, op: str, name: PlotName) -> dict[str, Any]:
+    """What a picture is drawn of."""
+    if name != "sweep":
+        return {"benchmark": workspace.latest_benchmark(op)}
+    events = workspace.events(op, verbs=log.SWEPT, newest_first=True)
+    return {"sweep": next((e.result for e in events if getattr(e.result, "timed", ())), None)}

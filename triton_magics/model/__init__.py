@@ -78,6 +78,8 @@ from triton_magics.model.state import (
 )
 from triton_magics.model.sweep import (
     Configuration,
+    Plot,
+    PlotName,
     Setting,
     Sweep,
     settings_text,
@@ -128,6 +130,8 @@ __all__ = [
     "OpResult",
     "OpState",
     "Plan",
+    "Plot",
+    "PlotName",
     "Reference",
     "Replay",
     "Report",

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from triton_magics.model.base import CaseStatus, Clock, Status, Value
-from triton_magics.model.benchmark import Comparison, Timing
+from triton_magics.model.benchmark import Benchmark, Comparison, Timing
 from triton_magics.model.environment import Environment
 from triton_magics.model.source import KernelError, KernelResources
 
@@ -97,3 +97,22 @@ class Sweep(Value):
         if not self.torch or not configuration.timing:
             return None
         return self.torch.mean_us / configuration.timing.mean_us
+
+
+PlotName = Literal["speedup", "times", "runs", "sweep"]
+
+
+class Plot(Value):
+    """A picture to be drawn: which, and of what; `path` is where it was written, if it was."""
+
+    kind: Literal["plot"] = "plot"
+    op: str
+    name: PlotName
+    benchmark: Benchmark | None = None
+    sweep: Sweep | None = None
+    path: str | None = None
+
+    @property
+    def of(self) -> Benchmark | Sweep | None:
+        """What is drawn."""
+        return self.sweep if self.name == "sweep" else self.benchmark

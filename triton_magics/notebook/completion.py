@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # A magic may stand after `x =`; its name is complete, and the cursor is behind it.
 _LINE = re.compile(r"^\s*(?:[\w\s,.]+=\s*)?(?P<sign>%%?)(?P<magic>triton_\w+)\s+(?P<rest>.*)$")
 _DTYPES = ("float32", "float16", "bfloat16")
+_PLOTS = ("speedup", "times", "runs", "sweep")
 _TARGETS = ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
 
 
@@ -158,6 +159,7 @@ class Completion:
             "size": lambda: SIZES,
             "dtype": lambda: _DTYPES,
             "target": lambda: _TARGETS,
+            "plot": lambda: _PLOTS,
             "pattern": knowledge.patterns,
             "topic": knowledge.topics,
         }

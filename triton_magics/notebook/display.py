@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from triton_magics.model import Benchmark, CaseResult, Report, Sweep, Validation
+    from triton_magics.model import Benchmark, CaseResult, PlotName, Report, Sweep, Validation
 
 # By name, so that registering it imports nothing; what is registered for a class serves its
 # subclasses too.
@@ -41,35 +41,23 @@ def said(text: str, *, status: str = "warn") -> dict[str, str]:
 
 def picture(value: object) -> dict[str, str] | None:
     """The picture of a value, with what it shows in words; None where there is none."""
-    from triton_magics.model import Benchmark, Report, Sweep, Validation
+    from triton_magics.model import Benchmark, Plot, Report, Sweep, Validation
 
-    if isinstance(value, Benchmark):
-        return _speedups(value)
-    if isinstance(value, Sweep):
-        return _grid(value)
+    if isinstance(value, Plot):
+        return drawn(value.of, value.name) if value.of else None
+    if isinstance(value, Benchmark | Sweep):
+        return drawn(value)
     if isinstance(value, Report):
         return _overview(value)
     return _mismatch(value) if isinstance(value, Validation) else None
 
 
-def _speedups(value: Benchmark) -> dict[str, str] | None:
+def drawn(value: Benchmark | Sweep, name: PlotName | None = None) -> dict[str, str] | None:
+    """The faces of a picture of a benchmark or a sweep; None where there is nothing to see."""
     from triton_magics import report
 
-    figure = report.speedup_plot(value)
-    if figure is None:
-        return None
-    alt = report.finding(value)
-    return _figure(report.png(figure, alt), alt)
-
-
-def _grid(value: Sweep) -> dict[str, str] | None:
-    from triton_magics import report
-
-    figure = report.sweep_plot(value)
-    if figure is None:
-        return None
-    alt = report.sweep_finding(value)
-    return _figure(report.png(figure, alt), alt)
+    made = report.drawn(value, name)
+    return _figure(*made) if made else None
 
 
 def _overview(value: Report) -> dict[str, str] | None:

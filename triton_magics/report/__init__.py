@@ -9,8 +9,11 @@ from triton_magics.report.log import LogInput, VersionLog, log_document, log_fig
 from triton_magics.report.notebook import log_notebook, write_notebook
 from triton_magics.report.overview import overview_plot
 from triton_magics.report.page import html_log
+from triton_magics.report.pictures import KINDS as PICTURES
+from triton_magics.report.pictures import Drawn, drawn
 from triton_magics.report.plots import finding, mismatch_plot, png, speedup_plot
 from triton_magics.report.plots_sweep import sweep_plot
+from triton_magics.report.plots_times import runs_plot, times_plot
 from triton_magics.report.pytest_file import MARK as PYTEST_MARK
 from triton_magics.report.pytest_file import pytest_file
 from triton_magics.report.render import to_html, to_markdown, to_text
@@ -22,12 +25,15 @@ from triton_magics.report.views.record import report_finding
 from triton_magics.report.views.sweep import finding as sweep_finding
 
 __all__ = [
+    "PICTURES",
     "PYTEST_MARK",
     "SHORTEST_SUMMARY",
     "SUMMARY_MARK",
+    "Drawn",
     "LogInput",
     "VersionLog",
     "bundle",
+    "drawn",
     "failure_lines",
     "finding",
     "headline",
@@ -41,10 +47,12 @@ __all__ = [
     "png",
     "pytest_file",
     "report_finding",
+    "runs_plot",
     "speedup_plot",
     "summary",
     "sweep_finding",
     "sweep_plot",
+    "times_plot",
     "to_html",
     "to_markdown",
     "to_text",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from triton_magics.report import log_phases as phases
 from triton_magics.report.blocks import Document, Figure, Text
 from triton_magics.report.checklist import checklist_part
@@ -10,6 +12,7 @@ from triton_magics.report.log_input import LogInput, VersionLog
 from triton_magics.report.plots import finding
 from triton_magics.report.render import to_markdown
 from triton_magics.report.views.benchmark import void
+from triton_magics.report.views.sweep import finding as sweep_finding
 
 
 def log_document(given: LogInput, *, pictures: bool = True) -> Document:
@@ -35,7 +38,8 @@ def log_document(given: LogInput, *, pictures: bool = True) -> Document:
 
 def _plots(given: LogInput, pictures: bool) -> Document:
     if not pictures:
-        return tuple(Text(finding(value)) for value in given.benchmarks if not void(value))
+        told = [Text(finding(value)) for value in given.benchmarks if not void(value)]
+        return (*told, *(Text(sweep_finding(v.sweep)) for v in given.versions if v.sweep))
     found: list[Text | Figure] = []
     for figure in _figures(given):
         found += [Text(figure.alt), figure]
@@ -43,16 +47,19 @@ def _plots(given: LogInput, pictures: bool) -> Document:
 
 
 def log_figures(given: LogInput) -> tuple[Figure, ...]:
-    """The plot of each benchmark, with its finding in words and the name of its file."""
+    """Each plot, with its finding in words and the name of its file."""
     return _figures(given.clean)
 
 
 def _figures(given: LogInput) -> tuple[Figure, ...]:
-    numbers = ("", *(f"_{n}" for n in range(2, len(given.pictures) + 1)))
-    return tuple(
-        Figure(picture.png, picture.alt, f"{given.op}_speedup{number}.png")
-        for picture, number in zip(given.pictures, numbers, strict=False)
-    )
+    names: Counter[str] = Counter()
+    made = []
+    for picture in given.pictures:
+        names[picture.name] += 1
+        n = names[picture.name]
+        file = f"{given.op}_{picture.name}{'' if n == 1 else f'_{n}'}.png"
+        made.append(Figure(picture.png, picture.alt, file))
+    return tuple(made)
 
 
 def markdown_log(given: LogInput, *, pictures: bool = False) -> str:

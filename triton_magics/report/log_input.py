@@ -16,17 +16,20 @@ from triton_magics.model import (
     KernelSource,
     OpFacts,
     OpState,
+    PlotName,
+    Sweep,
     Technique,
     Validation,
     Value,
 )
-from triton_magics.report.plots import finding, png, speedup_plot
+from triton_magics.report.pictures import drawn
 
 
 class Picture(NamedTuple):
-    """A benchmark's plot, with what it shows in words."""
+    """A plot of a benchmark or a sweep, which one, and what it shows in words."""
 
-    benchmark: Benchmark
+    of: Benchmark | Sweep
+    name: PlotName
     alt: str
     png: bytes
 
@@ -46,6 +49,7 @@ class VersionLog:
         compilations: of any of its attempts, oldest first.
         benchmark: the newest one that timed it.
         technique: what it set out to do, in words.
+        sweep: the newest one over settings of exactly the code that stands.
     """
 
     version: str
@@ -54,6 +58,7 @@ class VersionLog:
     compilations: tuple[Compilation, ...] = ()
     benchmark: Benchmark | None = None
     technique: str | None = None
+    sweep: Sweep | None = None
 
     @property
     def source(self) -> KernelSource:
@@ -124,10 +129,16 @@ class LogInput:
 
     @cached_property
     def pictures(self) -> tuple[Picture, ...]:
-        """The plot of each benchmark that has one; drawn once for every file that shows it."""
-        drawn = ((value, speedup_plot(value)) for value in self.benchmarks)
-        told = ((value, plot, finding(value)) for value, plot in drawn if plot is not None)
-        return tuple(Picture(value, alt, png(plot, alt)) for value, plot, alt in told)
+        """The plots of the log; each is drawn once for every file that shows it.
+
+        The speedups of each benchmark; of the one that the choice rests on the times too; of each
+        version's sweep its heat map.
+        """
+        wanted: list[tuple[Benchmark | Sweep, PlotName]] = [(v, "speedup") for v in self.benchmarks]
+        wanted += [(value, "times") for value in self.benchmarks[:1]]
+        wanted += [(v.sweep, "sweep") for v in self.versions if v.sweep]
+        made = ((value, name, drawn(value, name)) for value, name in wanted)
+        return tuple(Picture(value, name, p.alt, p.png) for value, name, p in made if p)
 
     @property
     def benchmark(self) -> Benchmark | None:
@@ -161,6 +172,7 @@ def _cleaned_version(version: VersionLog) -> VersionLog:
         validations=tuple(for_log(v) for v in version.validations),
         compilations=tuple(for_log(c) for c in version.compilations),
         benchmark=for_log(version.benchmark) if version.benchmark else None,
+        sweep=for_log(version.sweep) if version.sweep else None,
     )
 
 

@@ -35,6 +35,8 @@ from triton_magics.report.views.benchmark import finding, table_caption, void
 from triton_magics.report.views.benchmark import summary as benchmark_summary
 from triton_magics.report.views.failure import mismatch_text
 from triton_magics.report.views.state import techniques_table
+from triton_magics.report.views.sweep import finding as sweep_finding
+from triton_magics.report.views.sweep import sweep_details
 from triton_magics.report.views.timing import comparison_table, notes, statistics_table
 from triton_magics.report.views.words import (
     badge_lines,
@@ -209,7 +211,15 @@ def kernels(given: LogInput) -> Document:
             found.append(Details(f"code of attempt {source.attempt}", (Code(source.source),)))
         found.append(Code(version.source.source))
         found += _compiled(version)
+        found += swept(version)
     return tuple(found)
+
+
+def swept(version: VersionLog) -> Document:
+    """What a sweep over the version's settings has shown."""
+    if not version.sweep:
+        return ()
+    return (Line(f"sweep: {sweep_finding(version.sweep)}", "info"), sweep_details(version.sweep))
 
 
 def _compiled(version: VersionLog) -> Iterator[Line]:

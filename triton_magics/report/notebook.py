@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from triton_magics.errors import ExportError
-from triton_magics.model import Benchmark, KernelSource, Status, Validation, Written, short
+from triton_magics.model import Benchmark, KernelSource, Status, Sweep, Validation, Written, short
 from triton_magics.report import log_phases as phases
 from triton_magics.report.blocks import Document
 from triton_magics.report.checklist import checklist_part
@@ -25,6 +25,7 @@ from triton_magics.report.replay import (
     bench_line,
     kernel_cell,
     setup_cell,
+    sweep_line,
     validate_line,
 )
 from triton_magics.report.views import bundle
@@ -115,6 +116,9 @@ def _version_cells(
         yield _markdown(op, f"{role}-why", phases.attempt_intro(version, source))
         yield from _attempt_cells(version, source, asked, role)
     yield from _attempt_cells(version, version.source, asked, name)
+    if version.sweep:
+        shown = [_shown(version.sweep), *_plots(given, version.sweep)]
+        yield _code(op, f"{name}-sweep", sweep_line(version.sweep), shown, "measurement")
 
 
 def _attempt_cells(
@@ -134,7 +138,7 @@ def _attempt_cells(
 def _benchmark_cells(given: LogInput, asked: Parameters) -> Iterator[NotebookNode]:
     for i, value in enumerate(given.benchmarks):
         line = bench_line(value, given, asked)
-        outputs = [_shown(value), *(_plot(p) for p in given.pictures if p.benchmark is value)]
+        outputs = [_shown(value), *_plots(given, value)]
         role = f"bench-{i + 1}" if i else "bench"
         yield _code(given.op, role, line, outputs, "measurement", "summary")
 
@@ -188,13 +192,17 @@ def cell_id(op: str, role: str) -> str:
     return f"{op[: _LONGEST_ID - len(role) - 10]}-{digest}-{role}"
 
 
-def _shown(value: Validation | Benchmark | Written) -> NotebookNode:
+def _shown(value: Validation | Benchmark | Sweep | Written) -> NotebookNode:
     """The value as it was shown; text and Markdown are shown even in an untrusted notebook."""
     from nbformat import v4
 
     faces = bundle(value)
     data = {kind: faces[kind] for kind in ("text/plain", "text/markdown")}
     return v4.new_output("display_data", data=data)
+
+
+def _plots(given: LogInput, value: Benchmark | Sweep) -> list[NotebookNode]:
+    return [_plot(picture) for picture in given.pictures if picture.of is value]
 
 
 def _plot(picture: Picture) -> NotebookNode:

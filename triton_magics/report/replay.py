@@ -10,7 +10,15 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
-from triton_magics.model import Benchmark, KernelSource, Status, Validation, short, version_name
+from triton_magics.model import (
+    Benchmark,
+    KernelSource,
+    Status,
+    Sweep,
+    Validation,
+    short,
+    version_name,
+)
 from triton_magics.report.log_input import LogInput, VersionLog
 
 _SIZES = "small,medium,large"
@@ -85,11 +93,28 @@ def validate_line(verdict: Validation | None, version: VersionLog, asked: Parame
     return " ".join(words if verdict.passed else [*words, "--no-raise"])
 
 
+def sweep_line(value: Sweep) -> str:
+    """Tries the same settings again; what it found then is a version already."""
+    words = [
+        "%triton_sweep",
+        value.op,
+        short(value.version),
+        *(f"{name}={','.join(map(str, values))}" for name, values in value.knobs.items()),
+        f"--size {value.size}",
+        f"--seed {value.seed}",
+        *(() if value.dtype == "float32" else (f"--dtype {value.dtype}",)),
+        *(() if value.cold else ("--hot",)),
+        "--no-raise",
+    ]
+    return " ".join(words)
+
+
 def bench_line(value: Benchmark, given: LogInput, asked: Parameters) -> str:
     """Times what was timed, against whom it was timed."""
     sizes = ",".join(value.sizes)
     every = len(value.versions) == len(given.versions)
-    against = [p for p in value.providers if p not in ("torch", *value.versions)]
+    others = [p for p in value.providers if p not in ("torch", *value.versions)]
+    against = [short(p) for p in value.against] or others
     words = [
         "%triton_bench",
         given.op,

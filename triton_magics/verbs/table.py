@@ -382,6 +382,20 @@ def reference(lab: Lab, a: Namespace) -> Value:
 @verb(
     OP,
     argument(
+        "name", names="plot", nargs="?", default="speedup", metavar="PICTURE",
+        help="speedup over torch; times against size; runs, each as a dot; or a sweep's heat map",
+    ),
+    argument("--to", metavar="FILE", help="write it there, as PNG"),
+    example="%triton_plot softmax times",
+)  # fmt: skip
+def plot(lab: Lab, a: Namespace) -> Value:
+    """Draws the newest benchmark of an op, or its newest sweep."""
+    return lab.plot(a.op, a.name, to=a.to)
+
+
+@verb(
+    OP,
+    argument(
         "--tests", action="store_true",
         help="tests/test_OP.py too: each version that passed is validated in your own CI",
     ),

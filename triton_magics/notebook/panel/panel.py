@@ -15,9 +15,9 @@ import ipywidgets as widgets
 
 from triton_magics import report
 from triton_magics.errors import TritonMagicsError
-from triton_magics.model import EngineState, KernelSource, OpState
+from triton_magics.model import EngineState, KernelSource, OpState, PlotName
 from triton_magics.notebook import jobs
-from triton_magics.notebook.display import bundle, picture, said
+from triton_magics.notebook.display import bundle, drawn, picture, said
 from triton_magics.notebook.panel.engine import EngineTab, Working
 from triton_magics.notebook.panel.follow import Follower
 from triton_magics.notebook.panel.log import Log
@@ -32,6 +32,7 @@ from triton_magics.verbs import source_page
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
 
+_PICTURES: tuple[PlotName, ...] = ("speedup", "times", "runs")
 _NO_KERNEL = "The buttons of this panel need a running kernel: run its cell again."
 
 
@@ -196,11 +197,11 @@ class Panel:
             put(self._about, value=said(str(error), status="bad")["text/html"])
 
     def _pictures(self) -> list[Mapping[str, str]]:
-        """Of the newest benchmark, and of each version that is wrong."""
+        """Every one of the newest benchmark, and one of each version that is wrong."""
         state = self._lab.look(self._op)
         failed = [v.version for v in state.versions if v.validation and v.validation.failed]
-        values = [self._lab.benchmark(self._op)]
-        found = [picture(value) for value in values]
+        value = self._lab.benchmark(self._op)
+        found = [drawn(value, name) for name in _PICTURES] if value else []
         found += [picture(self._lab.validation(self._op, version)) for version in failed]
         return [faces for faces in found if faces]
 

@@ -21,6 +21,7 @@ from triton_magics.model import (
     OpPage,
     OpState,
     Plan,
+    Plot,
     Reference,
     Report,
     RunResult,
@@ -48,7 +49,7 @@ from triton_magics.report.views.state import (
     op_page_view,
     op_state_view,
 )
-from triton_magics.report.views.sweep import sweep_view
+from triton_magics.report.views.sweep import plot_view, sweep_view
 from triton_magics.report.views.validation import validation_view, validations_view
 
 FOLD_OVER = 12
@@ -64,6 +65,7 @@ VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
         OpPage: op_page_view,
         OpState: op_state_view,
         Plan: plan_view,
+        Plot: plot_view,
         Reference: reference_view,
         Report: report_view,
         RunResult: run_view,

@@ -7,6 +7,7 @@ from collections import Counter
 from triton_magics.model import (
     CaseStatus,
     Configuration,
+    Plot,
     Status,
     Sweep,
     settings_text,
@@ -44,7 +45,7 @@ def sweep_view(value: Sweep) -> Document:
     """The best and what it is worth, the table, what failed and why, the next step."""
     head = sweep_line(value)
     rest = value.configurations[TOP:] if len(value.configurations) > TOP else ()
-    every = Details("every configuration", (_table(value, None),)) if rest else None
+    every = sweep_details(value) if rest else None
     return (
         head,
         *message_view(value.message, said=head.text),
@@ -57,6 +58,25 @@ def sweep_view(value: Sweep) -> Document:
         *printed(value.output),
         following(_next(value)),
     )
+
+
+def plot_view(value: Plot) -> Document:
+    """What a picture shows, in words, and where it was written."""
+    from triton_magics.report.pictures import KINDS
+
+    said = KINDS[value.name].say(value.of)
+    path = (Line(f"written: {code(value.path)}", "good"),) if value.path else ()
+    others = " ".join(name for name in KINDS if name != value.name)
+    return (
+        Line(said, "info", value.name.upper()),
+        *path,
+        following(f"{code(f'%triton_plot {value.op}')} also draws {others}"),
+    )
+
+
+def sweep_details(value: Sweep) -> Details:
+    """Every configuration, folded."""
+    return Details("every configuration", (_table(value, None),))
 
 
 def sweep_line(value: Sweep) -> Line:
@@ -237,4 +257,4 @@ def _next(value: Sweep) -> str:
     return f"{code(magic)} makes it a version"
 
 
-__all__ = ["finding", "sweep_line", "sweep_view", "verdict_text"]
+__all__ = ["finding", "plot_view", "sweep_line", "sweep_view", "verdict_text"]
