@@ -36,7 +36,7 @@ import triton  # noqa: E402
 from tests.worker.harness import KERNELS, Recorder, job_for, told  # noqa: E402
 from triton_magics import ops  # noqa: E402
 from triton_magics.model import SIZES, Case, CaseStatus  # noqa: E402
-from triton_magics.worker import again, checks, guard, validate  # noqa: E402
+from triton_magics.worker import again, checks, guard, precompile, validate  # noqa: E402
 from triton_magics.worker.cases import DTYPES, Inputs  # noqa: E402
 from triton_magics.worker.load import load_version  # noqa: E402
 from triton_magics.worker.pretend import StubDriver, pretending  # noqa: E402
@@ -207,7 +207,12 @@ def judge_without(path: Path, guard_name: str, failed: list[dict[str, Any]]) -> 
         return not any(validate.run_case(subject, case)[0].status.failed for case in cases)
 
 
-def judge_by_simple_rules(path: Path, _: int) -> dict[str, bool]:
+def judge_by_all(path: Path, seed: int, budget_s: float) -> tuple[dict[str, Any], dict[str, bool]]:
+    """The full plan, then the two simple rules on the code loaded anew."""
+    return judge_by_validation(path, seed, budget_s), judge_by_simple_rules(path)
+
+
+def judge_by_simple_rules(path: Path) -> dict[str, bool]:
     """Whether the seeds' rule and KernelBench's published protocol accept it."""
     job = job_for(path)
     op, version, device = ops.load(job.op.name), load_version(job.version), this_device()
@@ -276,10 +281,12 @@ def _child(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> No
 
 
 def examine(path: Path, seed: int, budget_s: float) -> dict[str, Any]:
-    """All that is said of one kernel."""
-    verdict = in_child(judge_by_validation, path, seed, budget_s)
+    """All that is said of one kernel; where the process dies of it, by a process for each rule."""
+    verdict, rules = in_child(judge_by_all, path, seed, budget_s) or (None, None)
+    if verdict is None:
+        verdict = in_child(judge_by_validation, path, seed, budget_s)
+        rules = in_child(judge_by_simple_rules, path)
     crashed = {"status": "crashed", "passed": False, "failed": [], "message": "the process died"}
-    rules = in_child(judge_by_simple_rules, path, seed)
     told_rules = rules or {"seeds_rule": False, "kernelbench": False}
     return {"file": str(path.relative_to(KERNELS)), "kind": kind_of(path), "op": told(path, "op"),
             "needs_gpu": needs_gpu(path), **(verdict or crashed), **told_rules}  # fmt: skip
@@ -370,35 +377,51 @@ def main() -> int:
     parser.add_argument("--guards", action="store_true", help="also the table of guards")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    precompile.MAX_THREADS = 2  # the kernels run side by side
     torch.set_num_threads(1)  # what was started before a fork is not there after it
     paths = [p for p in part_of(files(), given.part) if given.only in str(p.relative_to(KERNELS))]
     started = time.monotonic()
     results = run_all(paths, seed=given.seed, budget_s=given.budget, jobs=given.jobs)
+    seconds = round(time.monotonic() - started, 1)
+    if given.json:  # what is known is kept, whatever comes of the table
+        write(given.json, results, {}, seconds, given.seed)
     table = guards_table(results, given.jobs) if given.guards else {}
     show(results, table)
     seconds = round(time.monotonic() - started, 1)
     print(f"\n{len(results)} kernels in {seconds} s")
     if given.json:
-        about = {
-            "date": date.today().isoformat(),
-            "device": in_child(_device_name),
-            "torch": torch.__version__,
-            "triton": triton.__version__,
-            "python": sys.version.split()[0],
-            "seed": given.seed,
-            "seconds": seconds,
-        }
-        given.json.write_text(json.dumps(
-            {**about, "shares": shares(results), "guards": table, "kernels": results}, indent=1
-        ) + "\n")  # fmt: skip
+        write(given.json, results, table, seconds, given.seed)
     missed = [r for r in results if r["passed"] != (r["kind"] == "right")]
     excused = [r for r in missed if "\nnot_caught: " in (KERNELS / r["file"]).read_text()]
     return int(any(given.gpu or not r["needs_gpu"] for r in missed if r not in excused))
 
 
+def write(
+    path: Path,
+    results: list[dict[str, Any]],
+    table: dict[str, list[str]],
+    seconds: float,
+    seed: int,
+) -> None:
+    """The figures as JSON, with what they were measured on."""
+    about = {
+        "date": date.today().isoformat(),
+        "device": in_child(_device_name),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "python": sys.version.split()[0],
+        "seed": seed,
+        "seconds": seconds,
+    }
+    whole = {**about, "shares": shares(results), "guards": table, "kernels": results}
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+
+
 def _device_name() -> str:
     return (
-        torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU (Triton's interpreter)"
+        torch.cuda.get_device_name(0)
+        if this_device().type == "cuda"
+        else f"CPU (Triton's interpreter), {os.cpu_count()} cores"
     )
 
 
