@@ -116,6 +116,23 @@ def test_a_shape_that_does_not_fit_this_gpu_is_not_run_and_the_rest_is(lab: Lab)
     assert (gap.size, gap.reason) == ("400000000x300", "does not fit the GPU's free memory")
 
 
+def test_a_kernel_that_is_wrong_at_the_large_size_alone_is_explained(lab: Lab) -> None:
+    source = (KERNELS / "softmax_right.py").read_text()
+    late = source.replace("return out.view(x.shape)", (
+        "if x.numel() > 2**23:\n        out[:, 7::9] *= 1.01\n    return out.view(x.shape)"
+    ))  # fmt: skip
+    assert late != source
+    lab.write("softmax", "v7", late)
+    made = lab.validate("softmax", "v7", dtypes=["float32"])
+    assert isinstance(made, Validation)
+    (failed,) = made.failed_cases
+    assert failed.case.size == "large"
+    assert failed.status is CaseStatus.WRONG_VALUES
+    assert failed.deterministic is True
+    assert failed.mismatch is not None
+    assert failed.mismatch.where == "every 9th column, from column 7"
+
+
 ILLEGAL = """
 import torch, triton, triton.language as tl
 

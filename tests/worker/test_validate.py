@@ -243,6 +243,17 @@ def test_the_oracle_of_a_large_case_is_never_held_at_once(monkeypatch: pytest.Mo
     assert len(asked) >= 12  # the oracle and two nudges, of four parts each
 
 
+def test_inputs_whose_memory_was_given_back_are_there_again_with_their_bands() -> None:
+    case = Case(shape=(7, 13), dtype="float32", layout="strided", seed=5)
+    inputs = make_inputs(ops.load("vector_add"), case, CPU)
+    inputs.give_back()
+    assert [g.buffer.untyped_storage().nbytes() for g in inputs.guards] == [0, 0]
+    inputs.reset()
+    assert inputs.changed() is None
+    assert broken(list(inputs.guards)) == []
+    assert torch.equal(inputs.given[0], inputs.pristine[0])
+
+
 def test_a_value_too_large_for_the_dtype_may_be_infinite() -> None:
     value = torch.tensor([1e6, -1e6], dtype=torch.float64)
     got = torch.tensor([math.inf, -math.inf], dtype=torch.float16)

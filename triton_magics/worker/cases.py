@@ -7,7 +7,7 @@ bend it. Regimes and layouts are done here, to whatever an op's `make_inputs` gi
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 from triton_magics import ops
 from triton_magics.engine.protocol import PlanJob, ValidateJob
 from triton_magics.model import SIZES, Case
-from triton_magics.worker.guard import Guarded, place
+from triton_magics.worker.guard import POISON, Guarded, place
 from triton_magics.worker.load import UserFault
 
 DTYPES = {
@@ -120,13 +120,19 @@ class Inputs:
         return max((x.numel() for x in self.pristine if isinstance(x, torch.Tensor)), default=0)
 
     def give_back(self) -> None:
-        """Frees the memory of what the version got; the pristine copy stays."""
+        """Frees the memory of what the version got, until `reset`; the pristine copy stays."""
         for guard in self.guards:
             guard.buffer.untyped_storage().resize_(0)
 
     def reset(self) -> None:
-        """Gives the inputs that the op changes their first contents again."""
-        for i in self.mutates:
+        """Gives the inputs that the op changes their first contents again, or all if freed."""
+        again: Iterable[int] = self.mutates
+        if any(not guard.buffer.untyped_storage().nbytes() for guard in self.guards):
+            again = [i for i, x in enumerate(self.given) if isinstance(x, torch.Tensor)]
+            for guard in self.guards:
+                guard.buffer.untyped_storage().resize_(guard.buffer.numel())
+                guard.buffer.fill_(POISON)
+        for i in again:
             self.given[i].copy_(self.pristine[i])
 
     def changed(self) -> str | None:
