@@ -47,11 +47,9 @@ print(json.dumps(told))
 """
 CPU = """
 import json, time
-from triton_magics.worker.quicken import quicken
+from triton_magics.worker.resources import warm_up
 from tests.worker.harness import KERNELS, validated
-from triton_magics.worker.rehearsal import rehearse
-quicken()
-rehearse("interpreter")
+warm_up("interpreter")
 told = {}
 for plan in ("full", "quick"):
     cpu_s = time.process_time()

@@ -12,7 +12,7 @@ from tests.worker.harness import CPU, KERNELS, Recorder, run_cases, version_of
 from triton_magics import ops
 from triton_magics.engine.protocol import DescribeJob, OpRef, ReplayJob, ValidateJob
 from triton_magics.model import Case, CaseResult, CaseStatus, Replay, Validation
-from triton_magics.worker import describe, oracle, rehearsal, replay, sanitize, validate
+from triton_magics.worker import describe, oracle, replay, sanitize, validate
 from triton_magics.worker.load import UserFault, load_version
 from triton_magics.worker.slots import case_of
 from triton_magics.worker.subject import Subject
@@ -401,10 +401,3 @@ def test_a_replay_names_the_line_and_says_when_there_is_nothing_to_name() -> Non
         found.error.file_line == line_of(KERNELS / "forgets_the_mask.py", "tl.load")
     )
     assert replayed("vector_add_right").note == "every access was inside its tensor"
-
-
-def test_an_interpreter_that_a_new_numpy_breaks_is_known() -> None:
-    assert rehearsal.too_new("3.6.0", "2.4.0")
-    assert rehearsal.too_new("3.6.0", "2.5.1")
-    assert not rehearsal.too_new("3.6.0", "2.3.5")
-    assert not rehearsal.too_new("3.7.1", "2.4.6")

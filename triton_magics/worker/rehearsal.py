@@ -10,9 +10,7 @@ import hashlib
 from contextlib import nullcontext
 from pathlib import Path
 
-import numpy as np
 import torch
-import triton
 
 from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob, CompileJob, OpRef, ValidateJob, VersionRef
@@ -72,27 +70,7 @@ def _validate(device: torch.device) -> None:
         result, _ = validate.run_case(subject, Case(shape=shape, dtype=dtype, seed=0))
         if result.status.failed:
             said = result.error.message if result.error else result.reason
-            raise RuntimeError(f"the rehearsal failed on {device}: {said}{_remedy(device)}")
-
-
-def _remedy(device: torch.device) -> str:
-    """What to do, where it is known why Triton's interpreter does not run."""
-    if device.type == "cpu" and too_new(triton.__version__, np.__version__):
-        return (
-            f"; the interpreter of triton {triton.__version__} does not run with numpy "
-            f"{np.__version__}: pip install 'numpy<2.4'"
-        )
-    return ""
-
-
-def too_new(triton_version: str, numpy_version: str) -> bool:
-    """Whether that Triton's interpreter breaks with that numpy: before 3.7, from 2.4 on."""
-    return _minor(triton_version) < (3, 7) and _minor(numpy_version) >= (2, 4)
-
-
-def _minor(version: str) -> tuple[int, int]:
-    major, minor = version.split(".")[:2]
-    return int(major), int(minor)
+            raise RuntimeError(f"the rehearsal failed on {device}: {said}")
 
 
 def _time() -> None:
