@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import functools
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -182,6 +183,7 @@ OPERATORS: dict[str, Callable[[ast.AST], Found]] = {
 }  # fmt: skip
 
 
+@functools.cache
 def places(source: str, operator: str) -> list[tuple[ast.expr, ast.expr]]:
     """Where an operator could act, in the order of the source."""
     found = [pair for n in ast.walk(ast.parse(source)) for pair in OPERATORS[operator](n)]

@@ -89,7 +89,7 @@ def test_todays_part_of_the_corpus_gets_its_verdicts(tmp_path: Path) -> None:
     part = f"{date.today().toordinal() % PARTS}/{PARTS}"
     print(f"part {part} of the corpus")
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests/faults/corpus.py"), "--part", part, "--budget", "20",
+        [sys.executable, str(ROOT / "tests/faults/corpus.py"), "--part", part, "--budget", "10",
          "--json", str(tmp_path / "part.json")],
         capture_output=True, text=True, check=False, env={**os.environ, "TRITON_INTERPRET": "1"},
     )  # fmt: skip
