@@ -6,10 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from IPython.core import completer
 from IPython.core.completer import provisionalcompleter
 
 import triton_magics
+from tests.fake_engine import FakeEngine
 from tests.notebook.shells import Shell
+from triton_magics.config import Settings
 from triton_magics.lab import Lab
 from triton_magics.notebook.completion import typed
 
@@ -18,6 +21,29 @@ BENCH = [
     "--timeout", "--no-raise", "--out", "--quiet", "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
+LINES = [
+    ("%triton_bench softmax --", BENCH),
+    ("%triton_bench softmax -", BENCH),
+    ("%triton_bench softmax --hot --runs=3 --", [o for o in BENCH if o not in USED]),
+    ("%triton_op soft", ["softmax"]),
+    ("%triton_op layer", ["layer_norm", "layernorm"]),
+    ("%triton_validate softmax ", ["v1", "v2", "all"]),
+    ("%triton_bench softmax v1 ", ["v1", "v2", "all"]),
+    ("%triton_bench softmax --against ", ["torch.compile", "v1", "v2"]),
+    ("%triton_bench softmax --sizes m", ["medium"]),
+    ("%triton_bench softmax --sizes small,l", ["large"]),
+    ("%triton_bench softmax --sizes=small,l", ["large"]),
+    ("x = %triton_run softmax v1 --size ", ["small", "medium", "large"]),
+    ("n = 3\n%triton_run softmax v1 --dtype b", ["bfloat16"]),
+    ("%%triton_kernel softmax ", ["v1", "v2", "v3"]),
+    ("%%triton_kernel softmax v3 --e", ["--entry"]),
+    ("%triton_template r", ["reduction"]),
+    ("%triton_template reduction soft", ["softmax"]),
+    ("%triton_template reduction softmax ", ["v3"]),
+    ("%triton_ref onl", ["online_reduction"]),
+    ("%triton_inspect softmax v1 --target sm_9", ["sm_90"]),
+    ("%triton_panel vector_a", ["vector_add"]),
+]
 
 
 def completions(shell: Shell, text: str) -> list[str]:
@@ -33,32 +59,7 @@ def written(shell: Shell) -> Shell:
     return shell
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("%triton_bench softmax --", BENCH),
-        ("%triton_bench softmax -", BENCH),
-        ("%triton_bench softmax --hot --runs=3 --", [o for o in BENCH if o not in USED]),
-        ("%triton_op soft", ["softmax"]),
-        ("%triton_op layer", ["layer_norm", "layernorm"]),
-        ("%triton_validate softmax ", ["v1", "v2", "all"]),
-        ("%triton_bench softmax v1 ", ["v1", "v2", "all"]),
-        ("%triton_bench softmax --against ", ["torch.compile", "v1", "v2"]),
-        ("%triton_bench softmax --sizes m", ["medium"]),
-        ("%triton_bench softmax --sizes small,l", ["large"]),
-        ("%triton_bench softmax --sizes=small,l", ["large"]),
-        ("x = %triton_run softmax v1 --size ", ["small", "medium", "large"]),
-        ("n = 3\n%triton_run softmax v1 --dtype b", ["bfloat16"]),
-        ("%%triton_kernel softmax ", ["v1", "v2", "v3"]),
-        ("%%triton_kernel softmax v3 --e", ["--entry"]),
-        ("%triton_template r", ["reduction"]),
-        ("%triton_template reduction soft", ["softmax"]),
-        ("%triton_template reduction softmax ", ["v3"]),
-        ("%triton_ref onl", ["online_reduction"]),
-        ("%triton_inspect softmax v1 --target sm_9", ["sm_90"]),
-        ("%triton_panel vector_a", ["vector_add"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), LINES)
 def test_a_line_of_ours_is_completed_with_what_fits(
     written: Shell, text: str, expected: list[str]
 ) -> None:
@@ -100,6 +101,23 @@ def test_versions_of_an_earlier_session_are_offered(bare_shell: Shell, tmp_path:
         earlier.write("softmax", "v4", "def solve(x):\n    return x\n", compile=False)
     bare_shell("%load_ext triton_magics")
     assert completions(bare_shell, "%triton_validate softmax v") == ["v4"]
+
+
+def test_an_older_ipython_offers_the_same_among_its_own(
+    bare_shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of 7.34, Colab's, which has matchers of the first kind alone; also run with it."""
+    monkeypatch.delattr(completer, "context_matcher", raising=False)
+    before = list(bare_shell.shell.Completer.custom_matchers)
+    bare_shell("%load_ext triton_magics")
+    triton_magics.use(Lab(tmp_path, engine=FakeEngine(), settings=Settings()))
+    bare_shell.write("v1")
+    bare_shell.write("v2")
+    for text, expected in LINES:
+        assert set(expected) <= set(completions(bare_shell, text)), text
+    assert "--sizes" not in completions(bare_shell, "import o")
+    bare_shell("%unload_ext triton_magics")
+    assert bare_shell.shell.Completer.custom_matchers == before
 
 
 def test_it_is_quick(written: Shell) -> None:

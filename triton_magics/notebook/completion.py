@@ -82,7 +82,7 @@ def expected(arguments: Iterable[Argument], words: Iterable[str]) -> Expected:
 class Completion:
     """A matcher of IPython's second kind, for the lines of our magics only.
 
-    Where an IPython has no such matchers, nothing is completed.
+    An IPython before 8.6 (Colab's) has only the first kind: it offers the same, among its own.
     """
 
     def __init__(self, forms: Mapping[str, Form], lab: Callable[[], Lab | None]) -> None:
@@ -100,12 +100,17 @@ class Completion:
         """Registers the matcher with a shell."""
         from IPython.core import completer
 
-        if not hasattr(completer, "context_matcher") or shell.Completer is None:
-            return
+        if not hasattr(shell.Completer, "custom_matchers"):
+            return  # no completer at all, or a strange one: one types
+        if hasattr(completer, "context_matcher"):
 
-        @completer.context_matcher(identifier="triton_magics")
-        def match(context: Any) -> dict[str, Any]:  # marked by IPython, as a method can't be
-            return self.match(context)
+            @completer.context_matcher(identifier="triton_magics")
+            def match(context: Any) -> Any:  # marked by IPython, as a method can't be
+                return self.match(context)
+        else:
+
+            def match(text: Any) -> Any:
+                return self.match_words(shell.Completer.text_until_cursor, text)
 
         self._matcher = match
         shell.Completer.custom_matchers.append(match)
@@ -132,6 +137,13 @@ class Completion:
             "suppress": True,
             "ordered": True,
         }
+
+    def match_words(self, line: str, text: str) -> list[str]:
+        """What an older IPython asks for: whole words in place of the text at the cursor."""
+        found = typed(line)
+        if found is None or found.sign not in self._arguments or found.fragment != text:
+            return []
+        return [name for name, _ in self.names(found)]
 
     def names(self, found: Typed) -> list[tuple[str, str]]:
         """What the word may become, and what each is: `option`, `op`, `version`, ..."""
