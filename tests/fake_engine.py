@@ -15,6 +15,7 @@ from triton_magics.engine.protocol import (
     Progress,
     ReplayJob,
     RunJob,
+    SelfTestJob,
     SweepJob,
     SweepPoint,
     ValidateJob,
@@ -33,6 +34,7 @@ from triton_magics.model import (
     Plan,
     Replay,
     RunResult,
+    SelfTest,
     Status,
     Sweep,
     Timing,
@@ -126,6 +128,7 @@ class FakeEngine:
             SweepJob: self._sweep,
             RunJob: self._run,
             DescribeJob: self._description,
+            SelfTestJob: lambda _: SelfTest(status=Status.PASSED),
         }
         return Outcome(status="finished", answer=makers[type(job)](job))
 

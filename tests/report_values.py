@@ -37,6 +37,8 @@ from triton_magics.model import (
     Reference,
     Report,
     RunResult,
+    SelfCheck,
+    SelfTest,
     Setback,
     Side,
     Status,
@@ -733,6 +735,27 @@ def every_value() -> dict[str, Any]:
         "report": report(),
         "summary": SUMMARY,
         "difference": difference(),
+        "selftest": SelfTest(
+            status=Status.FAILED,
+            checks=(
+                SelfCheck(
+                    what="a kernel against itself is the same",
+                    passed=True,
+                    said="same: 1.000 (0.997 to 1.003), 10 rounds",
+                ),
+                SelfCheck(
+                    what="a host that is late is not in a time",
+                    passed=False,
+                    said="it was timed like any other",
+                ),
+            ),
+            environment=GPU,
+            duration_s=2.1,
+        ),
+        "selftest_no_gpu": SelfTest(
+            status=Status.NO_GPU,
+            message="the self-test times kernels of known length on a GPU",
+        ),
         "diagnosis": Diagnosis(
             findings=(
                 Finding(what="GPU", state="good", says="NVIDIA H200"),

@@ -156,7 +156,7 @@ def test_every_verb_is_a_command_with_help(verb: Any, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.startswith(f"usage: triton-magics {verb.name} ")
 
 
-@pytest.mark.parametrize("words", [[], ["benhc"], ["bench"], ["bench", "softmax", "--sizs", "x"]])
+@pytest.mark.parametrize("words", [[], ["benhc"], ["kernel"], ["bench", "softmax", "--sizs", "x"]])
 def test_words_that_do_not_fit_end_with_2(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +164,11 @@ def test_words_that_do_not_fit_end_with_2(
         cli.main(words)
     assert ended.value.code == 2
     assert "usage: triton-magics" in capsys.readouterr().err
+
+
+def test_bench_wants_an_op_or_a_selftest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench"]) != 0
+    assert "name an op: %triton_bench softmax; or add --selftest" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------- quickstart

@@ -346,6 +346,7 @@ def test_runs_out_of_range_are_refused(lab: Lab, arguments: dict[str, int], word
         ({"sizes": ()}, BadValue, "no size: name some of small,medium,large"),
         ({"dtype": "float23"}, UnknownName, "Did you mean 'float32'"),
         ({"budget": -1.0}, BadValue, "budget=-1: write seconds"),
+        ({"timer": "grap"}, UnknownName, "Did you mean 'graph'"),
     ],
 )
 def test_what_can_not_be_timed_is_refused_and_nothing_runs(
@@ -381,6 +382,23 @@ def test_a_rival_that_has_not_passed_is_not_timed(lab: Lab) -> None:
     with pytest.raises(IllegalStep, match="v1 has not passed"):
         lab.bench("softmax", against=("v1",))
     assert lab.bench("softmax").versions == ("v2_tiling",)
+
+
+def test_a_selftest_needs_no_op_and_one_that_was_lost_says_how(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    assert lab.selftest().passed
+    assert engine.jobs[-1].kind == "selftest"
+    engine.answer = lambda job: Outcome(status="timeout", detail="no answer in 20 s")
+    made = lab.selftest()
+    assert (made.status, made.message) == (Status.TIMEOUT, "no answer in 20 s")
+
+
+def test_a_timer_and_a_census_are_asked_for_as_they_are_named(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lab.bench("softmax", timer="launch", census=True)
+    assert (engine.jobs[-1].timer, engine.jobs[-1].census) == ("launch", True)
 
 
 def test_a_benchmark_that_was_lost_names_its_shapes_and_rivals(

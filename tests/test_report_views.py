@@ -10,6 +10,8 @@ import report_values as rv
 from triton_magics.model import (
     CaseResult,
     CaseStatus,
+    Census,
+    CensusKernel,
     NotTimed,
     Side,
     Status,
@@ -55,6 +57,8 @@ KEY_NUMBERS = {
         "CHANGED", "softmax v1 to v2: faster at large (1.42x), same at small", "lines in", "right",
         "17.6 us", "13.0 us", "-4.7 us", "-13.9 us", "1.36x", "block = triton", "1024",
     ],
+    "selftest": ["NOT SOUND", "1 of 2 checks failed", "a host that is late", "like any other"],
+    "selftest_no_gpu": ["NO GPU", "kernels of known length"],
     "run": ["RAN", "256x256 float32", "312 ms", "0.003906", "not a benchmark"],
     "op_state": ["[end]", "3 of 3", "17.6 us", "2 (1 failed)", "best"],
     "lab_state": ["2 ops", "standby ready", "1.63x"],
@@ -602,3 +606,33 @@ def test_code_that_is_the_same_is_said_to_be() -> None:
 def test_a_difference_escapes_what_others_wrote() -> None:
     odd = Side(source=rv.source(code=rv.SOURCE + "# <script>alert(1)</script>\n"))
     assert "<script>" not in bundle(rv.difference(after=odd))["text/html"]
+
+
+def test_a_census_tells_each_kernel_and_warns_of_a_second_stream() -> None:
+    kernels = (
+        CensusKernel(name="softmax_kernel", stream=7, count=1, us=28.4, triton=True),
+        CensusKernel(name="at::native::fill", stream=13, count=2, us=1.2, triton=False),
+    )
+    counted = (
+        Census(provider="torch", size="large", note="CUPTI refused: no permission"),
+        Census(provider="v1_baseline", size="large", kernels=kernels),
+    )
+    text = to_text(view(rv.benchmark(1, census=counted)))
+    assert "no census of torch: CUPTI refused: no permission" in text
+    assert "v1 works on 2 streams" in text
+    rows = [line.split() for line in text.splitlines() if "at::native::fill" in line]
+    assert rows[0][-4:] == ["torch", "2", "1.200", "13"]
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [("graph", "GPU time in a CUDA graph"), ("launch", "time with Python and launch")],
+)
+def test_each_clock_keeps_its_name_and_is_compared_with_torch(clock: str, words: str) -> None:
+    given = rv.benchmark(1)
+    timed = tuple(t.model_copy(update={"clock": clock}) for t in given.timings)
+    made = given.model_copy(update={"clock": clock, "timings": timed})
+    text = to_text(view(made))
+    assert words in text
+    assert "net GPU time" not in text
+    assert "1.20x as fast as torch" in text

@@ -23,7 +23,7 @@ from triton_magics import report as rendering
 from triton_magics.lab import Lab
 
 KERNEL = Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py"
-REPEATS = 5
+REPEATS = 3
 PLAIN = """
 import sys, time
 start = time.perf_counter()
@@ -112,7 +112,7 @@ def main() -> None:
         for name in runs[0]
     ]
     if on_gpu:
-        cold, warm = zip(*[plain() for _ in range(3)], strict=True)
+        cold, warm = zip(*[plain() for _ in range(2)], strict=True)
         rows.append(
             {
                 "what": "a cold python each, do_bench",

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,8 @@ OPS = ("softmax", "vector_add", "layer_norm")
 SIZES = ("small", "medium", "large")
 SHAPES = {"small": 256, "medium": 1024, "large": 4096}
 MARK_CYCLES = 2_000  # a microsecond
+GATE_US = 20  # a longer spin is a gate
+NEAR_US, NEAR = 0.15, 0.03  # of CUPTI's span, whichever is larger
 SPINS = (9_000, 20_000, 80_000)  # cycles: raw times of about 8, 14 and 44 us on an H200
 SLOWER = 0.03
 SPINNING = """
@@ -105,62 +109,97 @@ def right(folder: Path, op: str, name: str = "v1_right") -> Any:
 # ---------------------------------------------------------------------------------- by CUPTI
 
 
-def by_cupti(folder: Path) -> dict[str, float]:
-    """Median span of a call's kernels, microseconds, by op, provider and size.
+def by_cupti(folder: Path) -> dict[str, Any]:
+    """Net time and CUPTI's span of the same calls, microseconds; and the protocol's work.
 
-    A process of its own makes the same benchmark with the profiler attached, so that caches and
-    neighbours are those of the timed calls.
+    A process of its own makes the same benchmarks with the profiler attached.
     """
-    import torch
-
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for op in OPS:
         calls: list[str] = []
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-            marked(op, folder, calls)
-        events = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
-        spans = spans_us(sorted(events, key=lambda e: e.time_range.start))
+        with marked(calls):
+            made, events = profiled(partial(bench, op, (right(folder, op),), seed=1, budget=0.0))
+        spans = spans_us(events)
         assert len(spans) == len(calls), (len(spans), len(calls))
         by_name: dict[str, list[float]] = {}
         for name, span in zip(calls, spans, strict=True):
             by_name.setdefault(name, []).append(span)
-        found |= {f"{op} {name}": statistics.median(spans) for name, spans in by_name.items()}
-    return found
+        for t in made.timings:
+            spans = by_name[f"{t.provider} {t.size}"]
+            found[f"{op} {t.provider} {t.size}"] = {
+                "net us": t.median_us, "CUPTI us": statistics.median(spans),
+            }  # fmt: skip
+    refs = four(folder)
+    bench("softmax", refs, seed=1, budget=0.0)
+    _, events = profiled(partial(bench, "softmax", refs, seed=2, budget=0.0))
+    gates = sum(e.time_range.end - e.time_range.start for e in events if "spin_kernel" in e.name)
+    whole = sum(e.time_range.end - e.time_range.start for e in events)
+    return {"calls": found, "work s": (whole - gates) / 1e6, "gates s": gates / 1e6}
 
 
-def marked(op: str, folder: Path, calls: list[str]) -> None:
-    """A benchmark whose every call lies between two short spins; `calls` gets who was called."""
-    from triton_magics.engine.protocol import BenchJob, OpRef
+def profiled(act: Any) -> tuple[Any, list[Any]]:
+    """What it gives, and what the GPU did meanwhile, in order."""
+    import torch
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        made = act()
+    events = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    return made, sorted(events, key=lambda e: e.time_range.start)
+
+
+@contextmanager
+def marked(calls: list[str]) -> Iterator[None]:
+    """Benchmarks whose every timed call lies between two short spins, outside of its events.
+
+    `calls` gets who was called.
+    """
+    import torch
+
     from triton_magics.worker import bench as worker
 
-    plain = worker._providers
+    plain = worker.GatedTimer
 
-    def wrapped(job: Any, *rest: Any) -> tuple[Any, ...]:
-        return tuple(replace(p, call=mark(p)) for p in plain(job, *rest))
+    def mark() -> None:
+        torch.cuda._sleep(MARK_CYCLES)
 
-    def mark(provider: Any) -> Any:
-        import torch
+    class Marked(plain):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            flush = self._flush
+            self._flush = lambda: (flush(), mark())
+            self.gauging = False
 
-        def call(*inputs: Any) -> Any:
-            size = next(s for s, n in SHAPES.items() if inputs[0].shape[0] == n)
-            calls.append(f"{provider.name} {size}")
-            torch.cuda._sleep(MARK_CYCLES)
-            output = provider.call(*inputs)
-            torch.cuda._sleep(MARK_CYCLES)
-            return output
+        def gauged(self, own_us: Any) -> Any:
+            self.gauging = True
+            try:
+                return super().gauged(own_us)
+            finally:
+                self.gauging = False
 
-        return call
+        def _try(self, call: Any) -> Any:
+            kept = call.kept
+            calls.append("gauge" if self.gauging else called(call))
+            return super()._try(replace(call, kept=lambda v: (mark(), kept(v))[1]))
 
-    worker._providers = wrapped
+    def called(call: Any) -> str:
+        bound = dict(zip(call.act.__code__.co_freevars, call.act.__closure__, strict=True))
+        rows = bound["given"].cell_contents[0].shape[0]
+        size = next(s for s, n in SHAPES.items() if rows == n)
+        return f"{names[bound['act'].cell_contents]} {size}"
+
+    providers = worker._providers
+    names: dict[Any, str] = {}
+
+    def named(*args: Any) -> Any:
+        made = tuple(replace(p, call=partial(p.call)) for p in providers(*args))
+        names.update({p.call: p.name for p in made})
+        return made
+
+    worker.GatedTimer, worker._providers = Marked, named
     try:
-        job = BenchJob(
-            op=OpRef(name=op), versions=(right(folder, op),), sizes=SIZES, runs=10,
-            dtype="float32", seed=1, budget_s=0.0,
-        )  # fmt: skip
-        made, _ = worker.run(job, Quiet())
-        assert made.passed, made
+        yield
     finally:
-        worker._providers = plain
+        worker.GatedTimer, worker._providers = plain, providers
 
 
 def spans_us(events: list[Any]) -> list[float]:
@@ -171,27 +210,29 @@ def spans_us(events: list[Any]) -> list[float]:
         if "spin_kernel" not in event.name:
             if inside is not None:
                 inside += [start, end]
-        elif end - start < 20:  # a longer one is the timer's gate
+        elif end - start < GATE_US:
             if inside:
                 spans.append(max(inside) - min(inside))
             inside = [] if inside is None else None
     return spans
 
 
-def against_cupti(folder: Path, spans: dict[str, float]) -> list[dict[str, Any]]:
-    """Net time beside CUPTI's span."""
+def against_cupti(folder: Path, calls: dict[str, Any]) -> list[dict[str, Any]]:
+    """Net time beside CUPTI's span of the same calls; and net time without CUPTI, in this process."""
     rows = []
     for op in OPS:
-        made = bench(op, (right(folder, op),), seed=1)
+        made = bench(op, (right(folder, op),), seed=1, budget=0.0)
         for timing in made.timings:
-            cupti = spans[f"{op} {timing.provider} {timing.size}"]
-            off = timing.median_us - cupti
+            what = f"{op} {timing.provider} {timing.size}"
+            net, cupti = calls[what]["net us"], calls[what]["CUPTI us"]
+            near = max(NEAR_US, NEAR * cupti)
             rows.append(
                 {
-                    "what": f"{op} {timing.provider} {timing.size}", "net us": timing.median_us,
-                    "mean us": timing.mean_us, "CUPTI us": cupti, "difference us": off,
-                    "difference %": 100 * off / cupti,
-                    "within": abs(off) <= max(0.15, 0.03 * cupti),
+                    "what": what, "CUPTI us": cupti, "net us": net, "difference us": net - cupti,
+                    "within": abs(net - cupti) <= near,
+                    "net us, no CUPTI": timing.median_us,
+                    "its difference us": timing.median_us - cupti,
+                    "within too": abs(timing.median_us - cupti) <= near,
                 }
             )  # fmt: skip
     return rows
@@ -307,10 +348,18 @@ def samples(made: Any) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------- protocol
 
 
-def protocol(folder: Path) -> list[dict[str, Any]]:
-    """Seconds for four versions and torch, three sizes, ten runs, nothing to compile."""
-    sources = [(KERNELS / "softmax_right.py").read_text() + f"\n# {i}\n" for i in range(4)]
-    refs = tuple(version(folder, "softmax", f"v{i + 1}_x", s) for i, s in enumerate(sources))
+def four(folder: Path) -> tuple[Any, ...]:
+    """The same softmax in four versions."""
+    source = (KERNELS / "softmax_right.py").read_text()
+    return tuple(version(folder, "softmax", f"v{i}_x", f"{source}\n# {i}\n") for i in range(1, 5))
+
+
+def protocol(folder: Path, work: dict[str, Any]) -> list[dict[str, Any]]:
+    """Seconds for four versions and torch, three sizes, ten runs, nothing to compile.
+
+    `work`: of the GPU by CUPTI, in a process of its own.
+    """
+    refs = four(folder)
     rows = []
     for budget, what in ((0.0, "3 x 10, no extra rounds"), (10.0, "with the rounds for verdicts")):
         bench("softmax", refs, seed=1, budget=budget)
@@ -321,6 +370,8 @@ def protocol(folder: Path) -> list[dict[str, Any]]:
             {
                 "what": f"softmax, four versions and torch, {what}",
                 "median s": statistics.median(s for s, _ in timed), "min s": min(s for s, _ in timed),
+                "GPU work s": None if budget else work["work s"],
+                "GPU gates s": None if budget else work["gates s"],
                 "most extra rounds": max(len(t.extra_us) for _, m in timed for t in m.timings),
                 "discards": sum(d.count for _, m in timed for t in m.timings for d in t.discards),
             }
@@ -356,13 +407,13 @@ def main() -> None:
         everything(folder, json.loads(told.read_text()), options)
 
 
-def everything(folder: Path, spans: dict[str, float], options: Any) -> None:
+def everything(folder: Path, work: dict[str, Any], options: Any) -> None:
     """All tables, one after the other."""
     keep: list[Any] = []
     steps = {
-        "net time and CUPTI": lambda: against_cupti(folder, spans),
+        "net time and CUPTI": lambda: against_cupti(folder, work["calls"]),
         "repeated": lambda: repeated(folder, options.repeats),
-        "the protocol": lambda: protocol(folder),
+        "the protocol": lambda: protocol(folder, work),
         "against itself": lambda: against_itself(folder, options.same, keep),
         "3 % slower": lambda: against_slower(folder, options.slower, keep),
     }

@@ -19,7 +19,7 @@ from typing import Any
 from common import report
 
 from triton_magics import stats
-from triton_magics.worker import bench, verdicts
+from triton_magics.worker import bench, timers, verdicts
 
 CALLS = Path(__file__).parent.parent.parent / "docs" / "measured" / "h200" / "calls.json"
 TRIES = 300
@@ -29,7 +29,7 @@ TORCH = 1.6  # times as long as the versions
 def one(samples: list[float], added_us: float, tick_us: float, slower: float, draw: Any) -> Any:
     """The verdict on v2 against v1, where v2 takes `slower` times as long."""
     longer = {"torch": TORCH, verdicts.AGAIN: TORCH, "v1": 1.0, "v2": slower}
-    calls = max(1, min(int(bench.RUN_US / min(samples)), bench.MAX_CALLS))
+    calls = max(1, min(int(timers.RUN_US / min(samples)), timers.MAX_CALLS))
     net: dict[str, list[float]] = {name: [] for name in longer}
     timed, done, rounds = set(longer), 0, 10
     while done < rounds and timed:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -14,13 +15,15 @@ import torch
 from tests.worker.harness import CPU, KERNELS, Recorder, version_of
 from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob, OpRef
-from triton_magics.model import Benchmark, Status, Timing
-from triton_magics.worker import bench, oracle, verdicts
+from triton_magics.model import SIZES, Benchmark, Status, Timing
+from triton_magics.worker import bench, timers, verdicts
 from triton_magics.worker.cases import same_bits
-from triton_magics.worker.load import Loaded, UserFault
+from triton_magics.worker.census import BLIND, CALLS, Ran, census
+from triton_magics.worker.graph_timer import NotCaptured
+from triton_magics.worker.load import Loaded, UserFault, load_version
 from triton_magics.worker.precision import Precision
 from triton_magics.worker.slots import Slots, case_of, traffic
-from triton_magics.worker.timers import Sample, Unstable
+from triton_magics.worker.timers import Call, Gate, Sample, Timer, Try, Unstable
 
 
 def job(kernel: str = "sum_right", op: str = "sum", **changes: object) -> BenchJob:
@@ -120,6 +123,13 @@ def test_in_the_interpreter_a_rival_is_not_timed_and_that_is_said() -> None:
     ]
 
 
+def test_in_the_interpreter_other_timers_and_the_census_are_left_out_and_that_is_said() -> None:
+    made = benched(timer="graph", census=True, runs=1)
+    assert made.badges == ("interpreter", "--timer graph needs a GPU", "--census needs a GPU")
+    assert {t.clock for t in made.timings} == {"interpreter"}
+    assert made.census == ()
+
+
 def test_a_shape_of_ones_own_is_timed_in_place_of_a_size() -> None:
     made = benched(sizes=("7x13",), runs=1)
     (timing,) = made.timings
@@ -132,6 +142,24 @@ def test_a_shape_that_the_op_makes_no_inputs_of_is_refused_with_its_sizes() -> N
         benched(kernel="matmul_right", op="matmul", sizes=("7x13",))
 
 
+def inputs(slots: Slots) -> torch.Tensor:
+    """The next set's first tensor, with its contents."""
+    (call,) = slots.calls(lambda *given: given, 1)
+    call.before()
+    call.fresh()
+    return call.act()[0]
+
+
+def outputs(slots: Slots, function: Callable[..., torch.Tensor], n: int = 1) -> list[torch.Tensor]:
+    """What is kept of the outputs of n calls."""
+    kept = []
+    for call in slots.calls(lambda x: function(x, -1), n):
+        call.before()
+        call.fresh()
+        kept.append(call.kept(call.act())[0].clone())
+    return kept
+
+
 def test_slots_never_hand_out_the_same_storage_twice_in_a_row_and_always_the_rounds_contents() -> (
     None
 ):
@@ -140,7 +168,7 @@ def test_slots_never_hand_out_the_same_storage_twice_in_a_row_and_always_the_rou
     seen = []
     for seed in (10, 11):
         slots.refill(seed)
-        first, second = slots.next()[0], slots.next()[0]
+        first, second = inputs(slots), inputs(slots)
         assert first.data_ptr() != second.data_ptr()
         assert same_bits(first, second)
         seen.append(first.clone())
@@ -150,15 +178,17 @@ def test_slots_never_hand_out_the_same_storage_twice_in_a_row_and_always_the_rou
 def test_the_answer_of_a_round_is_judged_against_its_own_contents() -> None:
     op = ops.load("softmax")
     slots = Slots(op, case_of(op, "small", "float32", 1), CPU, n=3)
-    expected = oracle.expect(op, slots.pristine(0), slots.case, None, None)
     slots.refill(10)
-    old = torch.softmax(slots.next()[0], -1)
-    assert slots.wrong(old, expected) is None
+    (old,) = outputs(slots, torch.softmax)
+    assert slots.wrong([old]) is None
     slots.refill(11)
-    assert slots.wrong(old, expected) is not None
-    right = torch.softmax(slots.next()[0], -1)
-    assert slots.wrong(right, expected) is None
-    assert slots.wrong(right * (1 + 1e-3), expected) is not None
+    assert slots.wrong([old]) is not None
+    (right,) = outputs(slots, torch.softmax)
+    assert slots.wrong([right]) is None
+    assert slots.wrong([right * (1 + 1e-3)]) is not None
+    assert slots.wrong([right, right, right * (1 + 1e-3)]) is not None
+    assert "shapes" in str(slots.wrong([right[:, :5]]))
+    assert "dtypes" in str(slots.wrong([right.half()]))
 
 
 def test_traffic_is_every_tensor_once() -> None:
@@ -213,14 +243,22 @@ def test_one_tick_of_the_clock_is_no_difference() -> None:
 # ------------------------------------------------------- a GPU session, its timer by a script
 
 
-class ScriptedTimer:
+class ScriptedTimer(Timer):
     """Calls for real; the time of each call comes from a script, by who called."""
 
     def __init__(self, raw_us: Callable[[], float]) -> None:
         self.raw_us = raw_us
 
-    def sample(self, call: Callable[[], object], poison: Callable[[], None]) -> Sample:
-        return Sample(self.raw_us(), call(), ())
+    def run(self, calls: Sequence[Call]) -> list[Sample]:
+        return [self.one(call) for call in calls]
+
+    def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
+        raise NotImplementedError
+
+    def one(self, call: Call) -> Sample:
+        call.before()
+        call.fresh()
+        return Sample(self.raw_us(), call.kept(call.act()), ())
 
     def settle(self) -> None:
         pass
@@ -229,26 +267,31 @@ class ScriptedTimer:
 class LateTimer(ScriptedTimer):
     """Asks the script after the call, so that it may depend on who was called."""
 
-    def sample(self, call: Callable[[], object], poison: Callable[[], None]) -> Sample:
-        value = call()
-        return Sample(self.raw_us(), value, ())
+    def one(self, call: Call) -> Sample:
+        call.fresh()
+        value = call.act()
+        return Sample(self.raw_us(), call.kept(value), ())
 
 
 def session(
     *providers: bench.Provider, raw_us: Callable[[], float] = lambda: 100.0, **changes: object
 ) -> bench.Session:
-    """A session over scripted times; the ops and their answers are real."""
-    torchs = bench.Provider("torch", ops.load("sum").reference)
+    """A session over scripted times, on small tensors; the op and its answers are real."""
+    op = replace(ops.load("sum"), sizes={"small": (16, 16), "medium": (32, 32), "large": (64, 64)})
+    torchs = bench.Provider("torch", op.reference)
     return bench.Session(
         job=job(**{"runs": 10, **changes}),
-        op=ops.load("sum"),
-        providers=(torchs, *providers, bench.Provider(verdicts.AGAIN, ops.load("sum").reference)),
-        timer=ScriptedTimer(raw_us),
+        op=op,
+        providers=(torchs, *providers, bench.Provider(verdicts.AGAIN, op.reference)),
+        watch=bench.Watch(ScriptedTimer(raw_us), added_us=2.5, tick_us=0.032),
         report=Recorder(),
-        correction_us=2.5,
-        tick_us=0.032,
         deadline=time.monotonic() + 60,
     )
+
+
+def by(timer: Timer, one: bench.Session) -> bench.Session:
+    """The same session by another timer."""
+    return replace(one, watch=replace(one.watch, timer=timer))
 
 
 def provider(call: Callable[..., object], name: str = "v1_a") -> bench.Provider:
@@ -341,19 +384,19 @@ def test_torch_compile_knows_the_shape_at_every_size() -> None:
         session(compiled, sizes=("small", "medium"), against=(bench.COMPILE,), runs=2)
     )
     assert [t.provider for t in made["timings"]].count(bench.COMPILE) == 2
-    assert seen == [[(256, 256)], [(1024, 1024)]]  # of any size, an input would be a symbol
+    assert seen == [[(16, 16)], [(32, 32)]]  # of any size, an input would be a symbol
 
 
 def test_a_short_call_is_made_several_times_a_run() -> None:
     made = bench.all_sizes(session(provider(right), raw_us=lambda: 5.5))
     assert {t.calls for t in made["timings"]} == {10}
     longest = bench.all_sizes(session(provider(right), raw_us=lambda: 2.6))
-    assert {t.calls for t in longest["timings"]} == {bench.MAX_CALLS}
+    assert {t.calls for t in longest["timings"]} == {timers.MAX_CALLS}
 
 
 def test_a_version_that_fails_at_one_size_is_missing_there_and_the_rest_stands() -> None:
     def small_only(x: torch.Tensor) -> torch.Tensor:
-        if x.numel() > 256 * 256:
+        if x.numel() > 16 * 16:
             raise ValueError("too many columns for me")
         return right(x)
 
@@ -380,7 +423,7 @@ def test_a_size_whose_inputs_do_not_fit_is_missing_for_all() -> None:
     reference = one.op.reference
 
     def fits(x: torch.Tensor) -> torch.Tensor:
-        if x.numel() > 256 * 256:
+        if x.numel() > 16 * 16:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return reference(x)
 
@@ -401,7 +444,7 @@ def test_a_shape_of_ones_own_that_does_not_fit_is_missing_and_the_sizes_stand() 
 
     made = bench.all_sizes(replace(one, op=replace(one.op, make_inputs=fits)))
     assert {(t.size, t.shape) for t in made["timings"]} == {
-        ("small", (256, 256)), ("300x300", (300, 300)),
+        ("small", (16, 16)), ("300x300", (300, 300)),
     }  # fmt: skip
     (gap,) = made["not_timed"]
     assert (gap.size, gap.provider) == ("8192x151936", None)
@@ -418,7 +461,7 @@ def test_the_interpreter_times_a_shape_of_ones_own_unless_it_is_too_large() -> N
 
 def test_after_a_cuda_error_what_was_timed_is_kept() -> None:
     def breaks(x: torch.Tensor) -> torch.Tensor:
-        if x.numel() > 256 * 256:
+        if x.numel() > 16 * 16:
             raise RuntimeError("CUDA error: an illegal memory access was encountered")
         return right(x)
 
@@ -452,6 +495,115 @@ def test_every_timed_output_is_checked() -> None:
     assert "v1_a gave a wrong answer in a timed run" in made["message"]
 
 
+def test_work_that_does_not_wait_for_the_stream_computes_from_what_was_there_before() -> None:
+    class Hasty(ScriptedTimer):
+        """Calls while the gate is still closed, as a stream of its own does."""
+
+        def one(self, call: Call) -> Sample:
+            call.before()
+            value = call.act()
+            call.fresh()
+            return Sample(100.0, call.kept(value), ())
+
+    made = bench.all_sizes(by(Hasty(lambda: 100.0), session(provider(right))))
+    assert made["status"] is Status.FAILED
+    assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+def test_work_that_ends_after_the_call_is_missing_from_what_is_checked() -> None:
+    late: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def unfinished(x: torch.Tensor) -> torch.Tensor:
+        out = torch.full((x.shape[0],), float("nan"))
+        late.append((out, right(x)))
+        return out
+
+    class Late(ScriptedTimer):
+        def run(self, calls: Sequence[Call]) -> list[Sample]:
+            samples = super().run(calls)
+            for out, value in late:
+                out.copy_(value)
+            return samples
+
+    made = bench.all_sizes(by(Late(lambda: 100.0), session(provider(unfinished))))
+    assert made["status"] is Status.FAILED
+    assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+def test_an_output_of_another_form_voids_the_benchmark() -> None:
+    made = bench.all_sizes(session(provider(lambda x: right(x).unsqueeze(-1))))
+    assert made["status"] is Status.FAILED
+    assert "not of the shapes and dtypes" in made["message"]
+
+
+class Tried(Timer):
+    """Each call's tries come from a script: microseconds, and why it does not count."""
+
+    def __init__(self, *script: list[tuple[float, str | None]]) -> None:
+        self.script = list(script)
+
+    def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
+        made = self.script.pop(0)
+        assert len(made) == len(todo)
+        return [Try(us, calls[i].act(), why) for (us, why), i in zip(made, todo, strict=True)]
+
+
+def test_only_what_was_no_valid_sample_is_timed_again_and_the_reason_is_kept() -> None:
+    timer = Tried([(5.0, None), (9.0, timers.SLOW), (6.0, None)], [(7.0, None)])
+    made = timer.run([Call(lambda i=i: i) for i in range(3)])
+    assert [(s.raw_us, s.value) for s in made] == [(5.0, 0), (7.0, 1), (6.0, 2)]
+    assert [s.discarded for s in made] == [(), (timers.SLOW,), ()]
+
+
+def test_a_call_without_a_valid_sample_says_why_each_try_was_none() -> None:
+    tries = [[(5.0, "compiled meanwhile")], *[[(9.0, timers.SLOW)]] * (timers.MAX_TRIES - 1)]
+    with pytest.raises(Unstable, match=r"compiled meanwhile \(1 times\), .*gate \(3 times\)"):
+        Tried(*tries).run([Call(lambda: 0)])
+
+
+def test_the_gate_grows_at_once_where_it_was_too_short_and_forgets_a_hiccup() -> None:
+    gate = Gate()
+    for _ in range(200):
+        gate.tell(80.0, closed=True)
+    assert gate.us == pytest.approx(160.0, rel=0.01)
+    gate.tell(10_000.0, closed=False)
+    assert gate.us == pytest.approx(640.0, rel=0.01)
+    for _ in range(30):
+        gate.tell(80.0, closed=True)
+    assert gate.us < 200.0
+    for _ in range(200):
+        gate.tell(1.0, closed=True)
+    assert gate.us == timers.MIN_GATE_US
+    gate.tell(50.0, closed=False)
+    assert gate.us == 2 * timers.MIN_GATE_US
+    assert gate.cycles == gate.us * timers.CYCLES_PER_US
+
+
+def gauged(
+    monkeypatch: pytest.MonkeyPatch, own_us: dict[str, float], raw_us: dict[str, float]
+) -> timers.Gauged:
+    """A timer gauged with kernels that take so long through it."""
+    called: list[str] = []
+    tiny = {name: partial(called.append, name) for name in raw_us}
+    monkeypatch.setattr(timers, "tiny_kernels", lambda: tiny)
+    return LateTimer(lambda: raw_us[called[-1]]).gauged(own_us)
+
+
+def test_what_a_timer_adds_is_what_most_kernels_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"empty": 0.55, "many": 0.62, "spin": 1.1}
+    made = gauged(monkeypatch, own, {"empty": 2.87, "many": 2.94, "spin": 9.0})
+    assert made.floor_us == pytest.approx(2.87)
+    assert made.added_us == pytest.approx(2.32)
+    assert made.tick_us == pytest.approx(0.07)
+
+
+def test_without_cupti_what_a_timer_adds_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = gauged(monkeypatch, {}, {"empty": 2.87})
+    assert (made.floor_us, made.added_us) == (pytest.approx(2.87), None)
+    watch = bench.Watch(LateTimer(lambda: 5.0), made.added_us, made.tick_us)
+    assert watch.net_us([5.0]) == (5.0,)
+
+
 def test_rounds_are_added_only_where_a_verdict_is_open() -> None:
     draw = random.Random(1)
     calm = bench.all_sizes(session(provider(right), raw_us=lambda: 100 + draw.gauss(0, 0.1)))
@@ -478,8 +630,105 @@ def test_extra_rounds_leave_out_who_is_decided() -> None:
     one = session(named("v1_a"), named("v2_b"))
     slow = bench.Provider("torch", named("torch").call)
     again = bench.Provider(verdicts.AGAIN, named("torch").call)
-    timer = LateTimer(raw_us)
-    made = bench.all_sizes(replace(one, providers=(slow, *one.providers[1:3], again), timer=timer))
+    raced = replace(one, providers=(slow, *one.providers[1:3], again))
+    made = bench.all_sizes(by(LateTimer(raw_us), raced))
     rounds = {t.provider: len(t.extra_us) for t in made["timings"]}
     assert rounds["torch"] == 0
     assert rounds["v1_a"] == rounds["v2_b"] > 0
+
+
+# ------------------------------------------------------------------- other timers, the census
+
+
+class Uncapturable(ScriptedTimer):
+    """A graph's timer on which one provider's call can't be captured."""
+
+    clock = "graph"
+
+    def __init__(self, whose: Callable[..., object]) -> None:
+        super().__init__(lambda: 10.0)
+        self.whose = whose
+
+    def run(self, calls: Sequence[Call]) -> list[Sample]:
+        bound = dict(zip(calls[0].act.__code__.co_freevars, calls[0].act.__closure__, strict=True))
+        if bound["act"].cell_contents is self.whose:
+            raise NotCaptured("operation not permitted when stream is capturing")
+        return super().run(calls)
+
+
+def test_where_one_can_not_be_captured_everyone_is_timed_behind_the_gate_and_that_is_said() -> None:
+    def synchronizes(x: torch.Tensor) -> torch.Tensor:
+        return right(x)
+
+    def gated() -> bench.Watch:
+        return bench.Watch(ScriptedTimer(lambda: 100.0), added_us=2.5, tick_us=0.032)
+
+    one = session(provider(right), provider(synchronizes, "v2_b"), sizes=("small",))
+    graphs = replace(by(Uncapturable(synchronizes), one), fall_back=gated)
+    made = bench.all_sizes(graphs)
+    assert {(t.provider, t.clock) for t in made["timings"]} == {
+        ("torch", "gpu"), ("v1_a", "gpu"), ("v2_b", "gpu"),
+    }  # fmt: skip
+    (said,) = made["conditions"]
+    assert said.startswith("small: v2_b can't be captured in a CUDA graph (operation not permitted")
+    assert said.endswith("everyone was timed there behind the gate instead")
+    whole = bench.all_sizes(replace(by(Uncapturable(right), one), providers=one.providers[::2]))
+    assert {t.clock for t in whole["timings"]} == {"graph"}
+    assert whole["conditions"] == ()
+
+
+def test_a_final_is_not_made_of_times_by_two_clocks() -> None:
+    timed = [timing("v1_a", (us,)) for us in (1.0, 2.0, 30.0)]
+    sized = [t.model_copy(update={"size": s}) for t, s in zip(timed, SIZES, strict=True)]
+    whole = Benchmark(
+        op="softmax", status=Status.PASSED, versions=("v1_a",), sha256s=("0",), runs=1,
+        providers=("v1_a",), sizes=SIZES, dtype="float32", clock="graph", seed=1, timings=sized,
+    )  # fmt: skip
+    assert whole.final_us("v1") == 11.0
+    mixed = (sized[0].model_copy(update={"clock": "graph"}), *sized[1:])
+    assert whole.model_copy(update={"timings": mixed}).final_us("v1") is None
+
+
+def test_the_census_counts_kernels_by_stream_and_tells_tritons_share() -> None:
+    def profile(act: Callable[[], object]) -> list[Ran]:
+        act()
+        return [Ran("sum_kernel", 7, 3.0), Ran("at::native::fill", 13, 1.0)] * CALLS
+
+    op = ops.load("sum")
+    loaded = load_version(version_of(KERNELS / "sum_right.py", "sum"))
+    x = op.make_inputs((4, 8), torch.float32, CPU, torch.Generator())
+    made = census("v1_a", "small", lambda: loaded.call(*x), profile=profile)
+    assert [(k.name, k.stream, k.count, k.us, k.triton) for k in made.kernels] == [
+        ("sum_kernel", 7, 1.0, 3.0, True), ("at::native::fill", 13, 1.0, 1.0, False),
+    ]  # fmt: skip
+    assert made.streams == (7, 13)
+    assert made.triton_share == 0.75
+
+
+def test_where_cupti_refuses_the_census_says_so_and_the_timings_stand() -> None:
+    def refused(act: Callable[[], object]) -> list[Ran]:
+        raise RuntimeError("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED\nat line 7")
+
+    one = session(provider(right))
+    told = bench.censuses(one, profile=refused)
+    assert [c.provider for c in told] == ["torch", "v1_a"]
+    assert {c.note for c in told} == {
+        "CUPTI refused: CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+    }
+    assert {c.note for c in bench.censuses(one, profile=lambda act: [])} == {BLIND}
+    assert bench.all_sizes(one)["status"] is Status.PASSED
+
+
+def test_the_census_of_one_who_raises_is_missing_and_the_others_stands() -> None:
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("too many columns for me")
+
+    def profile(act: Callable[[], object]) -> list[Ran]:
+        act()
+        return [Ran("k", 7, 3.0)]
+
+    one = session(provider(breaks), provider(right, "v2_b"))
+    first, second, third = bench.censuses(one, profile=profile)
+    assert "too many columns" in str(second.note)
+    assert first.kernels
+    assert third.kernels

@@ -14,13 +14,24 @@ from triton_magics.engine.protocol import (
     Progress,
     ReplayJob,
     RunJob,
+    SelfTestJob,
     SweepJob,
     ValidateJob,
 )
 from triton_magics.model import CaseResult, Configuration, Environment, Timing
 
 Ending = Literal["finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory"]
-AnyJob = ValidateJob | ReplayJob | PlanJob | BenchJob | SweepJob | RunJob | CompileJob | DescribeJob
+AnyJob = (
+    ValidateJob
+    | ReplayJob
+    | PlanJob
+    | BenchJob
+    | SelfTestJob
+    | SweepJob
+    | RunJob
+    | CompileJob
+    | DescribeJob
+)
 # Far more than any job has: a bound on what a process gone wild can make us keep.
 MAX_RESULTS = 10_000
 
@@ -90,6 +101,8 @@ class Ledger:
 
 def label(job: AnyJob) -> str:
     """`validate softmax v2`, for people."""
+    if isinstance(job, SelfTestJob):
+        return job.kind
     if isinstance(job, BenchJob):
         versions = [v.version for v in job.versions]
     else:

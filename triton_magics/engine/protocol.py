@@ -24,6 +24,7 @@ from triton_magics.model import (
     Plan,
     Replay,
     RunResult,
+    SelfTest,
     Setting,
     Sweep,
     Timing,
@@ -37,6 +38,7 @@ HEADER = struct.Struct(">I")
 # sysexits.h).
 CODE_CONNECTION_CLOSED = 76
 Mode = Literal["gpu", "interpreter", "compiler"]
+TimerName = Literal["gated", "graph", "launch"]
 
 
 class OpRef(Value):
@@ -94,8 +96,19 @@ class BenchJob(Value):
     against: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
     cold: bool = True
+    timer: TimerName = "gated"
+    census: bool = False
     seed: int
     budget_s: float
+    compile_s: float = 120.0
+
+
+class SelfTestJob(Value):
+    """Does the timing tell right from wrong on this GPU?"""
+
+    kind: Literal["selftest"] = "selftest"
+    seed: int = 0
+    budget_s: float = 30.0
     compile_s: float = 120.0
 
 
@@ -216,7 +229,15 @@ class WorkerFault(Value):
 
 
 Job = Annotated[
-    ValidateJob | ReplayJob | PlanJob | BenchJob | SweepJob | RunJob | CompileJob | DescribeJob,
+    ValidateJob
+    | ReplayJob
+    | PlanJob
+    | BenchJob
+    | SelfTestJob
+    | SweepJob
+    | RunJob
+    | CompileJob
+    | DescribeJob,
     Field(discriminator="kind"),
 ]
 Answer = Annotated[
@@ -225,6 +246,7 @@ Answer = Annotated[
     | Plan
     | Benchmark
     | Sweep
+    | SelfTest
     | RunResult
     | Compilation
     | OpDescription
@@ -352,8 +374,10 @@ __all__ = [
     "ReplayJob",
     "Reply",
     "RunJob",
+    "SelfTestJob",
     "SweepJob",
     "SweepPoint",
+    "TimerName",
     "ValidateJob",
     "VersionRef",
     "WorkerFault",

@@ -22,6 +22,7 @@ from triton_magics.model import (
     Plan,
     Replay,
     RunResult,
+    SelfTest,
     Status,
     Sweep,
     Validation,
@@ -120,6 +121,8 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         return outcome.answer.model_copy(update={"output": outcome.output})
     kind = outcome.environment.device_kind if outcome.environment else None
     versions = tuple(v.version for v in job.versions)
+    timed = ("torch", *versions, *job.against)
+    timings = tuple(t for t in outcome.timings if t.provider in timed)
     return Benchmark(
         op=job.op.name,
         status=_STATUS[outcome.status],
@@ -131,10 +134,8 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         dtype=job.dtype,
         against=job.rivals,
         cold=job.cold,
-        clock=kind,
-        timings=tuple(
-            t for t in outcome.timings if t.provider in ("torch", *versions, *job.against)
-        ),
+        clock=timings[0].clock if timings else kind,
+        timings=timings,
         environment=outcome.environment,
         seed=job.seed,
         message=_message(outcome),
@@ -168,6 +169,24 @@ def sweep(outcome: Outcome, job: SweepJob) -> Sweep:
         target=f"sm_{job.target}" if job.target else None,
         configurations=_configurations(outcome, job, status),
         seed=job.seed,
+        environment=outcome.environment,
+        message=_message(outcome),
+        output=outcome.output,
+        duration_s=outcome.wall_s,
+    )
+
+
+def selftest(outcome: Outcome) -> SelfTest:
+    """The self-test, or how it ended.
+
+    Raises:
+        UserError, WorkerError: it could not be done.
+    """
+    _raise_fault(outcome)
+    if isinstance(outcome.answer, SelfTest):
+        return outcome.answer.model_copy(update={"output": outcome.output})
+    return SelfTest(
+        status=_STATUS[outcome.status],
         environment=outcome.environment,
         message=_message(outcome),
         output=outcome.output,

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from triton_magics import workflow
-from triton_magics.engine.protocol import BenchJob, PlanJob, RunJob, ValidateJob
+from triton_magics.engine.protocol import (
+    BenchJob,
+    PlanJob,
+    RunJob,
+    SelfTestJob,
+    TimerName,
+    ValidateJob,
+)
 from triton_magics.errors import (
     BadValue,
     IllegalStep,
+    UnknownName,
     UnknownVersion,
+    did_you_mean,
 )
 from triton_magics.lab import outcomes
 from triton_magics.lab.checks import check_budget, check_runs, check_sizes
@@ -24,6 +33,7 @@ from triton_magics.model import (
     Best,
     Plan,
     RunResult,
+    SelfTest,
     Validation,
     Validations,
     shape_text,
@@ -195,6 +205,8 @@ class Verdicts(Part):
         dtype: str = "float32",
         against: Sequence[str] = (),
         hot: bool = False,
+        timer: TimerName = "gated",
+        census: bool = False,
         budget: float | None = None,
         seed: int | None = None,
         timeout: float | None = None,
@@ -211,6 +223,9 @@ class Verdicts(Part):
             against: whom every version is compared with beside torch: `torch.compile`, a version,
                 or `module:function`.
             hot: leave the inputs in the L2 cache.
+            timer: `gated`: GPU time behind a gate, net of what the timer adds; `graph`: GPU time in
+                a CUDA graph; `launch`: by the host's clock, with Python and launch.
+            census: count kernels, streams and Triton's share by CUPTI, in a pass after the timing.
             budget: seconds for rounds that settle a verdict.
             seed: of inputs and order.
             timeout: seconds that it may take in all.
@@ -225,6 +240,10 @@ class Verdicts(Part):
         check_sizes(sizes)
         check_runs(runs)
         check_budget(budget)
+        if timer not in get_args(TimerName):
+            known = get_args(TimerName)
+            said = f"unknown timer {timer!r}.{did_you_mean(timer, known)} Known: {', '.join(known)}"
+            raise UnknownName(said)
         self._desk.gate("bench", name)
         own, others = self._desk.rivals(name, against)
         sources = self._desk.to_be_timed(name, versions, dtype, rivals=own)
@@ -237,6 +256,8 @@ class Verdicts(Part):
             against=others,
             rivals=(*own, *others),
             cold=not hot,
+            timer=timer,
+            census=census,
             seed=secrets.randbits(24) if seed is None else seed,
             budget_s=self.settings.bench_budget_s if budget is None else budget,
             compile_s=self.settings.compile_s,
@@ -247,6 +268,18 @@ class Verdicts(Part):
         made = made.model_copy(update={"badges": (*made.badges, *self._desk.badges(name, sources))})
         self._desk.record(name, "benchmarked", made)
         return self._end(made)
+
+    def selftest(self, *, timeout: float | None = None) -> SelfTest:
+        """Does the timing tell right from wrong on this GPU?
+
+        A kernel against itself must be the same, kernels 2 % and 100 % longer slower; a host that
+        is late, and work on a stream of its own, must be left without a time.
+
+        Args:
+            timeout: seconds that it may take in all.
+        """
+        job = SelfTestJob(seed=secrets.randbits(24), compile_s=self.settings.compile_s)
+        return self._end(outcomes.selftest(self._desk.do(job, "", timeout)))
 
     def benchmark(self, op: str) -> Benchmark | None:
         """The newest benchmark of an op."""

@@ -18,7 +18,8 @@ _OP_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VERSION_NAME = re.compile(r"v([1-9][0-9]{0,3})(?:_([a-z0-9][a-z0-9_]{0,63}))?")
 
 DeviceKind = Literal["gpu", "interpreter"]
-Clock = Literal["gpu", "interpreter"]
+Clock = Literal["gpu", "graph", "launch", "interpreter"]
+"""What was timed: a call on the GPU behind a gate, net; in a CUDA graph; with Python and launch."""
 
 
 class Value(BaseModel):

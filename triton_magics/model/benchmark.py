@@ -107,6 +107,39 @@ class NotTimed(Value):
     estimate_s: float | None = None
 
 
+class CensusKernel(Value):
+    """A kernel of a call, by CUPTI: how often it ran, for how long in all, on which stream."""
+
+    name: str
+    stream: int
+    count: float
+    us: float
+    triton: bool
+
+
+class Census(Value):
+    """The kernels of one provider's call at a size, or why they are not known.
+
+    The clock is `kernels`: CUPTI, caches warm, in a pass of its own after the timing.
+    """
+
+    provider: str
+    size: str
+    kernels: tuple[CensusKernel, ...] = ()
+    note: str | None = None
+
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """The streams that its kernels ran on."""
+        return tuple(sorted({k.stream for k in self.kernels}))
+
+    @property
+    def triton_share(self) -> float | None:
+        """Share of the kernels' time that is Triton's, 0 to 1; None without kernels."""
+        whole = sum(k.us for k in self.kernels)
+        return sum(k.us for k in self.kernels if k.triton) / whole if whole else None
+
+
 class Benchmark(Value):
     """How fast: every provider at every size, in one session, in random order.
 
@@ -139,6 +172,7 @@ class Benchmark(Value):
     matmul_tflops: dict[str, float] = Field(default_factory=dict)
     ceilings_measured: str | None = None
     conditions: tuple[str, ...] = ()
+    census: tuple[Census, ...] = ()
     environment: Environment | None = None
     seed: int
     badges: tuple[str, ...] = ()
@@ -165,20 +199,25 @@ class Benchmark(Value):
         return next(hits, None)
 
     def final_us(self, provider: str) -> float | None:
-        """The spec's final: the mean of the three means; None unless all three sizes were timed."""
-        means = [t.mean_us for size in SIZES if (t := self.timing(provider, size))]
-        return statistics.fmean(means) if len(means) == len(SIZES) else None
+        """The spec's final: the mean of the three means.
+
+        None unless all three sizes were timed, by the same clock.
+        """
+        made = [t for size in SIZES if (t := self.timing(provider, size))]
+        if len(made) < len(SIZES) or len({t.clock for t in made}) > 1:
+            return None
+        return statistics.fmean(t.mean_us for t in made)
 
     def speedup(self, version: str, baseline: str = "torch") -> float | None:
         """Ratio of finals, > 1 is faster; None without both, or in the interpreter."""
-        if self.clock != "gpu" or baseline not in self.providers:
+        if not self.on_gpu or baseline not in self.providers:
             return None
         reference, own = self.final_us(baseline), self.final_us(version)
         return reference / own if reference and own else None
 
     def size_speedup(self, version: str, size: str, baseline: str = "torch") -> float | None:
         """Ratio of one size's means, > 1 is faster; None without both, or in the interpreter."""
-        if self.clock != "gpu" or baseline not in self.providers:
+        if not self.on_gpu or baseline not in self.providers:
             return None
         reference, own = self.timing(baseline, size), self.timing(version, size)
         return reference.mean_us / own.mean_us if reference and own else None
@@ -196,6 +235,11 @@ class Benchmark(Value):
         return next(hits, None)
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether its times are a GPU's, so that they can be compared with torch's."""
+        return self.clock not in (None, "interpreter")
+
+    @property
     def passed(self) -> bool:
         """Whether the benchmark stands."""
         return self.status is Status.PASSED
@@ -203,10 +247,35 @@ class Benchmark(Value):
     @property
     def fastest(self) -> str | None:
         """The version with the smallest final; None where nothing was ranked."""
-        if self.clock != "gpu":
+        if not self.on_gpu:
             return None
         finals = {v: f for v in self.versions if (f := self.final_us(v)) is not None}
         return min(finals, key=finals.__getitem__, default=None)
+
+
+class SelfCheck(Value):
+    """One thing that the timing must tell, and what it told."""
+
+    what: str
+    passed: bool
+    said: str
+
+
+class SelfTest(Value):
+    """Whether the timing tells right from wrong on this GPU."""
+
+    kind: Literal["selftest"] = "selftest"
+    status: Status
+    checks: tuple[SelfCheck, ...] = ()
+    environment: Environment | None = None
+    message: str | None = None
+    output: str = ""
+    duration_s: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check did."""
+        return self.status is Status.PASSED
 
 
 class TensorSummary(Value):

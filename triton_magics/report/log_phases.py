@@ -245,7 +245,7 @@ def benchmark_part(value: Benchmark) -> Document:
     """One benchmark: the table in the log's form, what it is worth, the statistics folded."""
     if not value.timings or void(value):
         return (Line(benchmark_summary(value), "warn"),)
-    compared = value.comparisons and value.clock == "gpu"
+    compared = value.comparisons and value.on_gpu
     intervals = (Details("verdicts and intervals", (comparison_table(value),)),) if compared else ()
     statistics = Details("statistics of the runs", (statistics_table(value),))
     return (
@@ -260,7 +260,7 @@ def benchmark_part(value: Benchmark) -> Document:
 
 def form_table(value: Benchmark) -> Table:
     """Kernel, Small, Medium, Large, Final, and on a GPU Speedup; torch last."""
-    compared = value.clock == "gpu" and "torch" in value.providers
+    compared = value.on_gpu and "torch" in value.providers
     rows = [v for v in value.providers if v != "torch"] if compared else list(value.versions)
     rows += ["torch"] if compared else []
     header = ("Kernel", *(s.capitalize() for s in value.sizes), "Final")

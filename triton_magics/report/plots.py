@@ -14,6 +14,7 @@ from triton_magics.model import SIZES, Benchmark, Mismatch, shape_text
 from triton_magics.report.canvas import FAINT, GREY, INK, defaults, png, sheet
 from triton_magics.report.numbers import short_ratio, time_text
 from triton_magics.report.views.benchmark import finding, void
+from triton_magics.report.views.timing import CLOCKS
 from triton_magics.report.views.words import badge_text
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def speedup_plot(value: Benchmark) -> Figure | None:
     """
     if not value.timings or not value.versions or void(value):
         return None
-    compared = value.clock == "gpu" and "torch" in value.providers
+    compared = value.on_gpu and "torch" in value.providers
     panels = [_panel(value, size, compared) for size in value.sizes]
     with defaults():
         figure, rows = _canvas(value, len(panels))
@@ -205,7 +206,8 @@ def _say(figure: Figure, value: Benchmark, compared: bool) -> None:
     cache = "cold L2" if value.cold else "hot L2"
     if compared:
         title = f"{value.op}: speedup over torch"
-        where = ", ".join(part for part in (device, value.dtype, cache, "net GPU time") if part)
+        clock = CLOCKS.get(value.clock or "")
+        where = ", ".join(part for part in (device, value.dtype, cache, clock) if part)
         how = "median of paired rounds with its 99 % interval; right of the line is faster"
     else:
         label = "interpreter times" if value.clock == "interpreter" else "times"

@@ -208,7 +208,7 @@ def validate(lab: Lab, a: Namespace) -> Value:
 
 
 @verb(
-    OP,
+    argument("op", names="op", nargs="?", help=OP.options["help"]),
     argument(
         "versions", names="version all", nargs="*", metavar="VERSION",
         help="which; by default every one that passed",
@@ -229,6 +229,18 @@ def validate(lab: Lab, a: Namespace) -> Value:
         help="compare with torch.compile, a version or module:function too; may be repeated",
     ),
     argument("--hot", action="store_true", help="leave the inputs in the L2 cache"),
+    argument(
+        "--timer", choices=("gated", "graph", "launch"), default="gated",
+        help="net GPU time behind a gate; in a CUDA graph; with Python and launch",
+    ),
+    argument(
+        "--census", action="store_true",
+        help="afterwards count kernels and streams, and Triton's share of them, by CUPTI",
+    ),
+    argument(
+        "--selftest", action="store_true",
+        help="no op: times kernels of known length and cheats, and says whether it tells them",
+    ),
     argument("--budget", type=float, metavar="S", help="seconds for rounds that settle a verdict"),
     SEED,
     TIMEOUT,
@@ -239,10 +251,14 @@ def bench(lab: Lab, a: Namespace) -> Value:
     """How fast? Every version and torch, in random order: means, final, speedup, verdicts."""
     from triton_magics.model import shape_text
 
+    if a.selftest:
+        return lab.selftest(timeout=a.timeout)
+    if a.op is None:
+        raise BadName("name an op: %triton_bench softmax; or add --selftest")
     return lab.bench(
         a.op, *a.versions, sizes=(*(a.sizes or ()), *map(shape_text, a.shape)) or a.sizes,
-        runs=a.runs, dtype=a.dtype,
-        against=tuple(a.against), hot=a.hot, budget=a.budget, seed=a.seed, timeout=a.timeout,
+        runs=a.runs, dtype=a.dtype, against=tuple(a.against), hot=a.hot, timer=a.timer,
+        census=a.census, budget=a.budget, seed=a.seed, timeout=a.timeout,
     )  # fmt: skip
 
 

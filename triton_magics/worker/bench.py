@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from triton_magics import ops, stats
 from triton_magics.engine.protocol import Answer, BenchJob
-from triton_magics.model import Benchmark, Discard, NotTimed, Status, Timing, shape_text
-from triton_magics.worker import conditions, interpreted, oracle
-from triton_magics.worker.ceilings import Ceilings, Floors, ceilings
+from triton_magics.model import Benchmark, Census, Discard, NotTimed, Status, Timing, shape_text
+from triton_magics.worker import conditions, interpreted
+from triton_magics.worker.cases import make_pristine
+from triton_magics.worker.ceilings import Ceilings, ceilings
+from triton_magics.worker.census import Profile, census, profiled
+from triton_magics.worker.graph_timer import GraphTimer, NotCaptured
+from triton_magics.worker.launch_timer import LaunchTimer
 from triton_magics.worker.load import (
     Loaded,
     LoadError,
@@ -32,18 +38,24 @@ from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
 from triton_magics.worker.slots import Slots, case_of, traffic
-from triton_magics.worker.timers import GatedTimer, Sample, Unstable, no_garbage_collection
+from triton_magics.worker.timers import (
+    GatedTimer,
+    Sample,
+    Timer,
+    Unstable,
+    no_garbage_collection,
+)
 from triton_magics.worker.verdicts import AGAIN, compare, undecided
 
 T = TypeVar("T")
 WARM_CALLS = 3
 EXTRA_ROUNDS = 15
 MAX_ROUNDS = 100
-RUN_US = 60.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
-MAX_CALLS = 15
+TIMERS = {"gated": GatedTimer, "graph": GraphTimer, "launch": LaunchTimer}
 META = torch.device("meta")
 MEDDLED = "{} changes torch's precision settings; they were put back"
 COMPILE = "torch.compile"
+UNEQUAL = "it does not compute what {} is: {}"
 RAW = "raw times: CUPTI could not tell what the timer adds"
 
 
@@ -72,14 +84,18 @@ class GpuLost(Exception):
     """A CUDA error that leaves this process without its GPU; the message says whose and where."""
 
 
-class Timer(Protocol):
-    """What times one call: `GatedTimer`, or a script in a test."""
+@dataclass(frozen=True)
+class Watch:
+    """A timer that was gauged: what it adds, and its tick, in microseconds."""
 
-    def sample(self, call: Callable[[], Any], poison: Callable[[], None]) -> Sample:
-        """A valid sample, or `Unstable`."""
+    timer: Timer
+    added_us: float | None
+    tick_us: float | None
+    floor_us: float | None = None
 
-    def settle(self) -> None:
-        """Until the device has done all that was asked of it."""
+    def net_us(self, raw_us: Sequence[float]) -> tuple[float, ...]:
+        """Times without what the timer adds."""
+        return tuple(max(raw - (self.added_us or 0.0), 0.01) for raw in raw_us)
 
 
 @dataclass
@@ -97,11 +113,10 @@ class Session:
     job: BenchJob
     op: ops.Op
     providers: tuple[Provider, ...]
-    timer: Timer
+    watch: Watch
     report: Reporter
-    correction_us: float
-    tick_us: float | None
     deadline: float
+    fall_back: Callable[[], Watch] | None = None
     precision: Precision = field(default_factory=Precision)
     meddlers: set[str] = field(default_factory=set)
 
@@ -110,21 +125,18 @@ class Session:
         if self.precision.put_back():
             self.meddlers.add(provider.name)
 
-    def net_us(self, series: Series) -> tuple[float, ...]:
-        """The runs without what the timer adds."""
-        return tuple(max(raw - self.correction_us, 0.01) for raw in series.raw_us)
-
 
 @dataclass(frozen=True)
 class Field:
-    """One size: who is timed, on what, and how many calls make a run."""
+    """One size: who is timed, by which timer, on what, and how many calls make a run."""
 
+    watch: Watch
     alive: list[Provider]
     slots: Slots
-    expected: oracle.Expected
     series: dict[str, Series]
     gaps: list[NotTimed]
     calls: int
+    notes: tuple[str, ...] = ()
 
     def drop(self, provider: Provider, size: str, reason: str) -> None:
         """Takes out who can't be timed here; the others go on."""
@@ -168,7 +180,7 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
             update=measure(job, op, versions, report, known=ceilings(environment()))
         )
         filled = filled.model_copy(update={"badges": (*base.badges, *filled.badges)})
-    return _ended(filled, started), filled.status is not Status.PASSED
+    return _ended(filled, started), filled.status is not Status.PASSED or job.census
 
 
 def check_sizes(op: ops.Op, sizes: Sequence[str], dtype: str, seed: int) -> None:
@@ -257,44 +269,52 @@ def measure(
     known: Ceilings | None,
 ) -> dict[str, Any]:
     """Everything that a benchmark says after its GPU was asked; `known`: that GPU's ceilings."""
-    timer = GatedTimer(environment().l2_bytes or 64 * 2**20, cold=job.cold)
-    floors = _floors(known, cold=job.cold)
-    raw_us, tick_us = (floors.empty.raw_us, floors.tick_us) if floors else timer.floor()
-    added_us = floors.touch.added_us if floors else None
+    watch = gauged(job, job.timer, known)
     session = Session(
         job=job,
         op=op,
         providers=_providers(job, op, versions),
-        timer=timer,
+        watch=watch,
         report=report,
-        correction_us=added_us or 0.0,
-        tick_us=tick_us,
         deadline=time.monotonic() + job.budget_s,
+        fall_back=lambda: gauged(job, "gated", known),
     )
+    own_us = _own_us(job, known)
     update: dict[str, Any] = {
-        "floor_us": raw_us,
-        "tick_us": tick_us,
-        "timer_us": added_us,
-        "empty_kernel_us": floors.empty.own_us if floors else None,
+        "clock": watch.timer.clock,
+        "floor_us": watch.floor_us,
+        "tick_us": watch.tick_us,
+        "timer_us": watch.added_us,
+        "empty_kernel_us": own_us.get("empty") if job.timer == "gated" else None,
         "copy_gbps": known.copy_gbps if known else None,
         "matmul_tflops": known.matmul_tflops if known else {},
         "ceilings_measured": known.measured if known else None,
-        "badges": () if added_us is not None else (RAW,),
+        "badges": () if own_us or job.timer != "gated" else (RAW,),
     }
     library, uuid = conditions.nvml(), environment().gpu_uuid
     before = conditions.read(library, uuid)
     with torch.no_grad(), no_garbage_collection():
         update |= all_sizes(session)
+        if job.census:
+            update["census"] = censuses(session)
     meddled = tuple(MEDDLED.format(name) for name in sorted(session.meddlers))
     badges, notes = conditions.told(before, conditions.read(library, uuid))
-    return {**update, "badges": (*update["badges"], *meddled, *badges), "conditions": notes}
+    badges = (*update["badges"], *meddled, *badges)
+    return {**update, "badges": badges, "conditions": (*update["conditions"], *notes)}
 
 
-def _floors(known: Ceilings | None, *, cold: bool) -> Floors | None:
-    """What a tiny kernel costs with the caches as they will be."""
+def _own_us(job: BenchJob, known: Ceilings | None) -> dict[str, float]:
+    """The tiny kernels' own times, with the caches as they will be."""
     if known is None:
-        return None
-    return known.cold if cold else known.hot
+        return {}
+    return known.cold if job.cold else known.hot
+
+
+def gauged(job: BenchJob, name: str, known: Ceilings | None) -> Watch:
+    """A timer by its name, gauged in this process; net where the ceilings are known."""
+    timer = TIMERS[name](environment().l2_bytes or 64 * 2**20, cold=job.cold)
+    found = timer.gauged(_own_us(job, known) if name == "gated" else {})
+    return Watch(timer, found.added_us, found.tick_us, found.floor_us)
 
 
 def all_sizes(session: Session) -> dict[str, Any]:
@@ -302,6 +322,7 @@ def all_sizes(session: Session) -> dict[str, Any]:
     timings: list[Timing] = []
     missing: list[NotTimed] = []
     comparisons, controls = [], []
+    notes: list[str] = []
     ended: dict[str, Any] = {}
     for size in session.job.sizes:
         try:
@@ -313,6 +334,7 @@ def all_sizes(session: Session) -> dict[str, Any]:
                 "message": str(wrong),
                 "timings": tuple(timings),
                 "not_timed": (culprit,),
+                "conditions": tuple(notes),
             }
         except GpuLost as lost:
             ended = {"status": Status.CRASHED, "message": str(lost)}
@@ -322,10 +344,11 @@ def all_sizes(session: Session) -> dict[str, Any]:
             torch.cuda.empty_cache()
             continue
         missing += field.gaps
+        notes += field.notes
         made = [_timing(session, size, name, s, field) for name, s in field.series.items()]
         for timing in made:
             session.report.timing(timing)
-        pairs, control = compare(made, session.tick_us, session.job.rivals)
+        pairs, control = compare(made, field.watch.tick_us, session.job.rivals)
         timings += [t for t in made if t.provider != AGAIN]
         comparisons += pairs
         controls += control
@@ -335,11 +358,41 @@ def all_sizes(session: Session) -> dict[str, Any]:
         "comparisons": tuple(comparisons),
         "controls": tuple(controls),
         "not_timed": tuple(missing),
+        "conditions": tuple(notes),
         **ended,
     }
 
 
+def censuses(session: Session, profile: Profile = profiled) -> tuple[Census, ...]:
+    """The kernels of everyone's call at the largest size, the control left out."""
+    size = session.job.sizes[-1]
+    session.report.stage("counting kernels", patience_s=60)
+    case = case_of(session.op, size, session.job.dtype, session.job.seed)
+    given = make_pristine(session.op, case, this_device())
+    made = []
+    for provider in session.providers[:-1]:
+        try:
+            act = partial(provider.call, *given)
+            made.append(census(provider.name, size, act, profile=profile))
+        except Exception as error:  # noqa: BLE001 (it has no time at this size either)
+            made.append(Census(provider=provider.name, size=size, note=_reason(provider, error)))
+    return tuple(made)
+
+
 def _one_size(session: Session, size: str) -> Field:
+    """The rounds at one size, everyone's by one timer: the gated one where another fails."""
+    try:
+        return _rounds(session, size)
+    except NotCaptured as failed:
+        if session.fall_back is None:
+            raise
+        gated = replace(session, watch=session.fall_back(), fall_back=None)
+        field = _rounds(gated, size)
+        said = f"{size}: {failed}; everyone was timed there behind the gate instead"
+        return replace(field, notes=(said,))
+
+
+def _rounds(session: Session, size: str) -> Field:
     """Rounds at one size; after the official ones, of those alone whose verdict is still open."""
     job, report = session.job, session.report
     draw = random.Random(f"{job.seed}-{size}")  # noqa: S311 (an order that can be replayed)
@@ -352,16 +405,16 @@ def _one_size(session: Session, size: str) -> Field:
             _one_run(session, provider, field, size)
         done += 1
         if done == rounds < MAX_ROUNDS and time.monotonic() < session.deadline:
-            timed = _still_open(session, field, timed)
+            timed = _still_open(field, timed, job.rivals)
             rounds = min(rounds + EXTRA_ROUNDS, MAX_ROUNDS)
         timed = [p for p in timed if p in field.alive]
     return field
 
 
-def _still_open(session: Session, field: Field, timed: list[Provider]) -> list[Provider]:
+def _still_open(field: Field, timed: list[Provider], rivals: Sequence[str]) -> list[Provider]:
     """Who waits for a verdict; with torch its control, which tells what a difference is worth."""
-    net_us = {name: session.net_us(series) for name, series in field.series.items()}
-    waiting = undecided(net_us, session.tick_us, session.job.rivals)
+    net_us = {name: field.watch.net_us(series.raw_us) for name, series in field.series.items()}
+    waiting = undecided(net_us, field.watch.tick_us, rivals)
     if "torch" in waiting:
         waiting.add(AGAIN)
     return [p for p in timed if p.name in waiting]
@@ -373,12 +426,13 @@ def _field(session: Session, size: str, seed: int) -> Field:
         # Else its second shape would be compiled for shapes of any size, and be slower for it.
         torch._dynamo.reset()
     case = case_of(session.op, size, session.job.dtype, seed)
-    slots = Slots(session.op, case, this_device(), n=len(session.providers) + 12)
-    expected = oracle.expect(session.op, slots.pristine(0), case, None, None)
+    timer = session.watch.timer
+    n = len(session.providers) + 12
+    slots = Slots(session.op, case, this_device(), n=n, spread_bytes=timer.spread_bytes)
     field = Field(
+        watch=session.watch,
         alive=list(session.providers),
         slots=slots,
-        expected=expected,
         series={p.name: Series() for p in session.providers},
         gaps=[],
         calls=1,
@@ -386,8 +440,7 @@ def _field(session: Session, size: str, seed: int) -> Field:
     fastest = min(
         (t for p in session.providers if (t := _warm(session, p, field, size))), default=0
     )
-    calls = int(RUN_US / fastest) if fastest else 1
-    return replace(field, calls=max(1, min(calls, MAX_CALLS)))
+    return replace(field, calls=timer.calls_a_run(fastest, len(slots)))
 
 
 def _warm(session: Session, provider: Provider, field: Field, size: str) -> float | None:
@@ -396,26 +449,26 @@ def _warm(session: Session, provider: Provider, field: Field, size: str) -> floa
 
     def calls() -> float:
         for i in range(WARM_CALLS):
-            value = provider.call(*field.slots.given(i))
-            if i == 0 and provider.version is None and provider.call is not session.op.reference:
-                _check_rival(value, field)
-        session.timer.settle()
-        given = field.slots.given(0)
-        return session.timer.sample(lambda: provider.call(*given), field.slots.poison).raw_us
+            provider.call(*field.slots.given(i))
+        field.watch.timer.settle()
+        samples = field.watch.timer.run(field.slots.calls(provider.call, WARM_CALLS))
+        if provider.version is None and provider.call is not session.op.reference:
+            _check_rival([s.value for s in samples], field)
+        return min(s.raw_us for s in samples)
 
     raw_us = _or_drop(calls, provider, field, size)
     session.put_back(provider)
     return raw_us
 
 
-def _check_rival(value: Any, field: Field) -> None:
+def _check_rival(values: Sequence[Any], field: Field) -> None:
     """Whoever the versions are compared with computes the same.
 
     Raises:
         UnequalRival: it does not; it has no time here, and the rest stands.
     """
-    if wrong := field.slots.wrong(value, field.expected):
-        raise UnequalRival(f"it does not compute what {field.slots.op.name} is: {wrong}")
+    if wrong := field.slots.wrong(values):
+        raise UnequalRival(UNEQUAL.format(field.slots.op.name, wrong))
 
 
 def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) -> T | None:
@@ -423,11 +476,12 @@ def _or_drop(act: Callable[[], T], provider: Provider, field: Field, size: str) 
 
     Raises:
         GpuLost: a CUDA error, after which no call in this process can work.
+        NotCaptured: it can't be timed this way; another timer may.
     """
     try:
         return act()
-    except WrongOutput:
-        raise
+    except NotCaptured as error:
+        raise NotCaptured(f"{provider.name} can't be captured in a CUDA graph ({error})") from error
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         field.drop(provider, size, "out of GPU memory")
@@ -451,54 +505,41 @@ def _reason(provider: Provider, error: BaseException) -> str:
 
 
 def _one_run(session: Session, provider: Provider, field: Field, size: str) -> None:
-    """One run of a provider: valid, checked calls, each on a slot that it has not just seen."""
-    own = field.series[provider.name]
-    raw_us, first = [], None
-    for _ in range(field.calls):
-        given = field.slots.next()
-        sample = _or_drop(
-            lambda given=given: session.timer.sample(  # type: ignore[misc]
-                lambda: provider.call(*given), field.slots.poison
-            ),
-            provider, field, size,
-        )  # fmt: skip
-        session.put_back(provider)
-        if sample is None:
-            return
-        for reason in sample.discarded:
-            own.discards[reason] = own.discards.get(reason, 0) + 1
-        raw_us.append(sample.raw_us)
-        first = _checked(provider, field, sample.value, first)
-    own.raw_us.append(stats.middle_mean(raw_us))
-
-
-def _checked(provider: Provider, field: Field, value: Any, right: Any) -> Any:
-    """The output, if it is right; one equal to an output of this round that was right is.
+    """One run of a provider: valid, checked calls, each on a slot that it has not just seen.
 
     Raises:
-        WrongOutput: it is not.
+        WrongOutput: an output is not right.
     """
-    if provider.version is None or (right is not None and _equal(value, right)):
-        return right
-    if wrong := field.slots.wrong(value, field.expected):
-        raise WrongOutput(provider.name, wrong)
-    return value
+    own = field.series[provider.name]
 
+    def timed() -> list[Sample]:
+        return field.watch.timer.run(field.slots.calls(provider.call, field.calls))
 
-def _equal(value: Any, other: Any) -> bool:
-    pairs = zip(oracle.outputs_of(value), oracle.outputs_of(other), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
+    samples = _or_drop(timed, provider, field, size)
+    session.put_back(provider)
+    if samples is None:
+        return
+    for reason in itertools.chain.from_iterable(s.discarded for s in samples):
+        own.discards[reason] = own.discards.get(reason, 0) + 1
+    if provider.call is not session.op.reference:
+        wrong = field.slots.wrong([s.value for s in samples])
+        if wrong and provider.version:
+            raise WrongOutput(provider.name, wrong)
+        if wrong:
+            field.drop(provider, size, UNEQUAL.format(field.slots.op.name, wrong))
+            return
+    own.raw_us.append(stats.middle_mean([s.raw_us for s in samples]))
 
 
 def _timing(session: Session, size: str, name: str, series: Series, field: Field) -> Timing:
     runs = session.job.runs
-    net_us = session.net_us(series)
+    net_us = field.watch.net_us(series.raw_us)
     n_bytes, flops = traffic(session.op, field.slots)
     return Timing(
         provider=name,
         size=size,
         shape=field.slots.case.shape,
-        clock="gpu",
+        clock=field.watch.timer.clock,
         samples_us=net_us[:runs],
         raw_us=tuple(series.raw_us[:runs]),
         extra_us=net_us[runs:],

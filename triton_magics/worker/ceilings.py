@@ -1,4 +1,4 @@
-"""What this GPU can do at best, and what the timer adds: measured once per GPU and driver, dated.
+"""What this GPU can do at best, and how long tiny kernels take: once per GPU and driver, dated.
 
 Run as a process of its own, because it needs the profiler (CUPTI), which must not be attached to a
 process that times kernels.
@@ -20,48 +20,28 @@ import torch
 
 from triton_magics.config import cache_dir
 from triton_magics.model import Environment, Value
-from triton_magics.worker.timers import GatedTimer, flushed, tiny_kernels
+from triton_magics.worker.timers import TINY, Call, GatedTimer, tiny_kernels
 
-FORMAT = 2
+FORMAT = 3
 COPY_BYTES = 2**31
 REPEATS = 10
 MATMUL_N = 8192
-CUPTI_RUNS = 60
-FLOOR_REPEATS = 6
-
-
-class Floor(Value):
-    """A tiny kernel through the timer, and its own time by CUPTI where that is allowed."""
-
-    raw_us: float
-    own_us: float | None
-
-    @property
-    def added_us(self) -> float | None:
-        """What the timer adds to a call."""
-        return None if self.own_us is None else max(self.raw_us - self.own_us, 0.0)
-
-
-class Floors(Value):
-    """Gauged with an empty kernel and with one that reads and writes; and the clock's tick.
-
-    What is taken off a raw time is gauged with the second: the end event waits for a kernel's
-    writes, which an empty one has not (2.5 against 2.2 us on an H200).
-    """
-
-    empty: Floor
-    touch: Floor
-    tick_us: float | None
+CALLS_AT_ONCE = 10
+CUPTI_BATCHES = 6
 
 
 class Ceilings(Value):
-    """Copy bandwidth (bytes read plus written), matmul rates by precision, and the timer's cost."""
+    """Copy bandwidth (bytes read plus written), matmul rates by precision, tiny kernels' own times.
+
+    `cold` and `hot`: microseconds by CUPTI of each kernel that a timer is gauged with; empty where
+    CUPTI is not allowed.
+    """
 
     measured: str
     copy_gbps: float
     matmul_tflops: dict[str, float]
-    cold: Floors
-    hot: Floors
+    cold: dict[str, float]
+    hot: dict[str, float]
 
 
 def ceilings(environment: Environment) -> Ceilings | None:
@@ -121,79 +101,42 @@ def _times_ms(call: Callable[[], object]) -> list[float]:
     return times
 
 
-# ----------------------------------------------------------------------------- the timer's cost
+# ------------------------------------------------------------------------- tiny kernels by CUPTI
 
 
-def span_us(call: Callable[[], object], *, cold: bool) -> float | None:
-    """From a call's first kernel's start to its last one's end by CUPTI, as the timer calls it.
+def own_times(*, cold: bool) -> dict[str, float]:
+    """Microseconds of each tiny kernel by CUPTI, called as a timer calls it.
 
-    Median of `CUPTI_RUNS`; None where the profiler sees no kernels.
+    Medians; empty where the profiler does not see every kernel.
     """
-    flush = flushed(torch.cuda.get_device_properties(0).L2_cache_size)
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        for _ in range(CUPTI_RUNS):
-            if cold:
-                flush()
-            torch.cuda._sleep(200_000)
-            call()
-            torch.cuda._sleep(2_000)
-            torch.cuda.synchronize()
-    events = [e for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
-    spans = _between_spins(
-        [
-            (e.name, e.time_range.start, e.time_range.end)
-            for e in sorted(events, key=lambda e: e.time_range.start)
-        ]
-    )
-    return statistics.median(spans) if spans else None
-
-
-def _between_spins(events: list[tuple[str, float, float]]) -> list[float]:
-    """The spans of what ran between the first and second spin, the third and fourth, and so on."""
-    spans: list[float] = []
-    inside: list[float] | None = None
-    for name, start, end in events:
-        if "spin_kernel" in name:
-            if inside:
-                spans.append(max(inside) - min(inside))
-            inside = [] if inside is None else None
-        elif inside is not None:
-            inside += [start, end]
-    return spans
-
-
-def _floors(*, cold: bool) -> tuple[dict[str, float], float | None]:
-    """Each tiny kernel's raw time, and the tick; before any profiler was attached."""
-    timer = GatedTimer(torch.cuda.get_device_properties(0).L2_cache_size, cold=cold)
-    raw: dict[str, float] = {}
-    ticks = []
-    for name, call in tiny_kernels().items():
-        made = [timer.floor(call) for _ in range(FLOOR_REPEATS)]
-        raw[name] = statistics.fmean(floor for floor, _ in made)
-        ticks += [tick for _, tick in made if tick]
-    return raw, min(ticks, default=None)
-
-
-def _with_own(raw: dict[str, float], tick_us: float | None, *, cold: bool) -> Floors:
     kernels = tiny_kernels()
-    made = {n: Floor(raw_us=raw[n], own_us=span_us(kernels[n], cold=cold)) for n in raw}
-    return Floors(empty=made["empty"], touch=made["touch"], tick_us=tick_us)
+    timer = GatedTimer(torch.cuda.get_device_properties(0).L2_cache_size, cold=cold)
+    calls = [Call(act) for act in kernels.values()] * CALLS_AT_ONCE
+    timer.tries(calls, range(len(calls)))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(CUPTI_BATCHES):
+            timer.tries(calls, range(len(calls)))
+    seen = sorted(
+        (event.time_range.start, event.time_range.end)
+        for event in profile.events()
+        if event.name in TINY and event.device_type == torch.autograd.DeviceType.CUDA
+    )
+    if len(seen) != CUPTI_BATCHES * len(calls):
+        return {}
+    spans = [end - start for start, end in seen]
+    return {n: statistics.median(spans[i :: len(kernels)]) for i, n in enumerate(kernels)}
 
 
 def main(target: str) -> None:
     """Measures and writes the file, by rename."""
     copied, multiplied = _copy_gbps(), _matmul_tflops()
     torch.cuda.empty_cache()
-    raw = {cold: _floors(cold=cold) for cold in (True, False)}
     made = Ceilings(
         measured=time.strftime("%Y-%m-%d"),
         copy_gbps=copied,
         matmul_tflops=multiplied,
-        cold=_with_own(*raw[True], cold=True),
-        hot=_with_own(*raw[False], cold=False),
+        cold=own_times(cold=True),
+        hot=own_times(cold=False),
     )
     path = Path(target)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ def _volume(case: Case) -> int:
 
 def _share(subject: Subject, given: tuple[object, ...]) -> float | None:
     timer = GatedTimer(2**20, cold=False)
-    floor_us, _ = timer.floor()
+    floor_us = timer.gauged({}).floor_us
     whole = _time_us(subject, given, timer) - floor_us
     with watching(suppress=True):
         torchs = _time_us(subject, given, timer) - floor_us
@@ -75,7 +75,5 @@ def _share(subject: Subject, given: tuple[object, ...]) -> float | None:
 
 def _time_us(subject: Subject, given: tuple[object, ...], timer: GatedTimer) -> float:
     plain(subject, given)
-    samples = [
-        timer.sample(lambda: plain(subject, given), lambda: None).raw_us for _ in range(SAMPLES)
-    ]
+    samples = [timer.sample(lambda: plain(subject, given)).raw_us for _ in range(SAMPLES)]
     return statistics.median(samples)

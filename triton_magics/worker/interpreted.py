@@ -57,9 +57,15 @@ def run(
             "providers": base.versions,
             "timings": tuple(timings),
             "not_timed": (*missing, *_rivals(job)),
-            "badges": ("interpreter", *few),
+            "badges": ("interpreter", *few, *_left_out(job)),
         }
     )
+
+
+def _left_out(job: BenchJob) -> list[str]:
+    """What was asked for and needs a GPU."""
+    asked = {"--timer " + job.timer: job.timer != "gated", "--census": job.census}
+    return [f"{option} needs a GPU" for option, wanted in asked.items() if wanted]
 
 
 def _rivals(job: BenchJob) -> list[NotTimed]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -11,9 +12,12 @@ from triton_magics.model import Case, shape_of
 from triton_magics.worker import oracle
 from triton_magics.worker.cases import OWN, make_pristine
 from triton_magics.worker.load import UserFault
+from triton_magics.worker.timers import Call
 
 MAX_SHARE = 0.3
 MIN_SLOTS = 2
+MAX_SLOTS = 256
+Judge = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]  # answers, allowed errors
 
 
 def case_of(op: ops.Op, size: str, dtype: str, seed: int) -> Case:
@@ -36,19 +40,32 @@ class Slots:
     pointer nor a value is seen twice in a row.
     """
 
-    def __init__(self, op: ops.Op, case: Case, device: torch.device, n: int) -> None:
+    def __init__(
+        self, op: ops.Op, case: Case, device: torch.device, n: int, *, spread_bytes: int = 0
+    ) -> None:
+        """At least n sets, and so many that they are as large as that together, if there is room.
+
+        No more than `MAX_SLOTS`.
+        """
         self.op, self.case, self.device = op, case, device
         first = make_pristine(op, case, device)
         self._sets = [first]
         size = sum(t.nbytes for t in _tensors(first)) or 1
         room = _free_bytes(device) * MAX_SHARE
+        n = min(max(n, -(-spread_bytes // size)), MAX_SLOTS)
         for i in range(1, max(MIN_SLOTS, min(n, int(room // size)))):
             other = case.model_copy(update={"seed": case.seed + i})
             self._sets.append(make_pristine(op, other, device))
-        self._fresh = first
-        self._answer: tuple[torch.Tensor, ...] | None = None
+        self._answer: Judge | None = None
+        self._expected: oracle.Expected | None = None
+        self._conditioned = False
+        self._kept: list[torch.Tensor] = []
         self._next = 0
         self._outputs = [(t.shape, t.dtype) for t in oracle.outputs_of(op.reference(*first))]
+        self.refill(case.seed)
+
+    def __len__(self) -> int:
+        return len(self._sets)
 
     def pristine(self, i: int) -> tuple[Any, ...]:
         """The i-th set as it was made."""
@@ -63,17 +80,59 @@ class Slots:
         )
         self._answer = None
 
-    def next(self) -> tuple[Any, ...]:
-        """The next set, with this round's contents."""
+    def next(self) -> tuple[tuple[Any, ...], Callable[[], None], Callable[[], None]]:
+        """The next set; what clears it, and what gives it this round's contents."""
         self._next = (self._next + 1) % len(self._sets)
-        held = self._sets[self._next]
-        for old, new in zip(held, self._fresh, strict=True):
-            if isinstance(old, torch.Tensor) and old.shape == new.shape:
+        pairs = list(zip(self._sets[self._next], self._fresh, strict=True))
+        held = [isinstance(o, torch.Tensor) and o.shape == n.shape for o, n in pairs]
+        own = [pair for pair, is_held in zip(pairs, held, strict=True) if is_held]
+
+        def clear() -> None:
+            for old, _ in own:
+                old.zero_()
+
+        def fill() -> None:
+            for old, new in own:
                 old.copy_(new)
-        return tuple(
-            o if isinstance(o, torch.Tensor) and o.shape == n.shape else n
-            for o, n in zip(held, self._fresh, strict=True)
-        )
+
+        given = tuple(o if h else n for (o, n), h in zip(pairs, held, strict=True))
+        return given, clear, fill
+
+    def calls(self, act: Callable[..., Any], n: int) -> list[Call]:
+        """A run of calls, each on the next set.
+
+        A set is cleared before it gets its contents, and the memory that the output is likely to
+        get is poisoned; of the output a copy is taken at the moment when the call has ended.
+        """
+        return [self._call(act, self._snapshots(n), i) for i in range(n)]
+
+    def _call(self, act: Callable[..., Any], kept: list[torch.Tensor], i: int) -> Call:
+        given, clear, fill = self.next()
+
+        def fresh() -> None:
+            self.poison()
+            fill()
+
+        def snapshot(value: Any) -> Any:
+            outputs = oracle.outputs_of(value)
+            if self._forms(outputs) != self._outputs:
+                return value
+            return tuple(k[i].copy_(o) for k, o in zip(kept, outputs, strict=True))
+
+        return Call(lambda: act(*given), before=clear, fresh=fresh, kept=snapshot)
+
+    def _snapshots(self, n: int) -> list[torch.Tensor]:
+        """Memory for the outputs of n calls, the same in every run."""
+        if not self._kept or len(self._kept[0]) < n:
+            self._kept = [
+                torch.empty((n, *shape), dtype=dtype, device=self.device)
+                for shape, dtype in self._outputs
+            ]
+        return self._kept
+
+    @staticmethod
+    def _forms(outputs: tuple[Any, ...]) -> list[tuple[torch.Size, torch.dtype]]:
+        return [(o.shape, o.dtype) for o in outputs if type(o) is torch.Tensor]
 
     def poison(self) -> None:
         """Leaves NaN in the memory that the next output is likely to get."""
@@ -85,26 +144,66 @@ class Slots:
                 device=self.device,
             )
 
-    def wrong(self, value: Any, expected: oracle.Expected) -> str | None:
-        """What is wrong with an output for this round's contents, or None."""
+    def wrong(self, values: Sequence[Any]) -> str | None:
+        """What is wrong with the outputs of a run for this round's contents, or None.
+
+        One that equals the first is as right as that one.
+        """
+        if any(self._forms(oracle.outputs_of(v)) != self._outputs for v in values):
+            return "it is not of the shapes and dtypes that the reference's output has"
+        judged = values[:1] if _all_equal(values) else values
+        return next((said for v in judged if (said := self._wrong(v))), None)
+
+    def _wrong(self, value: Any) -> str | None:
         if self.op.check is not None:
             return self.op.check(self._fresh, value, None)
-        if self._answer is None:
-            made = oracle.outputs_of(self.op.reference(*oracle.upcast(self._fresh)))
-            self._answer = tuple(v.double() for v in made)
         got = oracle.outputs_of(value)
-        for g, v, allowed in zip(
-            got, self._answer, oracle.relax(expected, self._answer, self.op), strict=True
-        ):
-            judged = oracle.judge(g, v, allowed)
-            if not judged.right:
-                return f"{judged.error_share:.3g} times the error that is allowed"
-        return None
+        self._answer = self._answer or self._judged_by(conditioned=False)
+        if not (said := _off(got, *self._answer)):
+            return None
+        if not self._conditioned:
+            self._answer = self._judged_by(conditioned=True)
+            said = _off(got, *self._answer)
+        return said
+
+    def _judged_by(self, *, conditioned: bool) -> Judge:
+        """This round's answers in float64, and what an output may be off by.
+
+        How far the answers move with the inputs is looked at only where an output is wrong
+        without it.
+        """
+        if self._expected is None or conditioned > self._conditioned:
+            self._conditioned = conditioned
+            self._expected = oracle.expect(
+                self.op, self._fresh, self.case, None, None, conditioned=conditioned
+            )
+        made = oracle.outputs_of(self.op.reference(*oracle.upcast(self._fresh)))
+        answers = tuple(v.double() for v in made)
+        return answers, oracle.relax(self._expected, answers, self.op)
 
     @property
     def outputs_bytes(self) -> int:
         """Bytes of one call's outputs."""
         return sum(shape.numel() * dtype.itemsize for shape, dtype in self._outputs)
+
+
+def _all_equal(values: Sequence[Any]) -> bool:
+    """Whether all outputs of a run equal its first one; NaN equals nothing."""
+    if len(values) == 1:
+        return True
+    columns = zip(*(oracle.outputs_of(v) for v in values), strict=True)
+    stacked = [torch.stack(column) for column in columns]
+    return all(bool((s == s[:1]).all()) for s in stacked)
+
+
+def _off(
+    got: tuple[Any, ...], answers: tuple[torch.Tensor, ...], allowed: tuple[torch.Tensor, ...]
+) -> str | None:
+    for g, v, a in zip(got, answers, allowed, strict=True):
+        judged = oracle.judge(g, v, a)
+        if not judged.right:
+            return f"{judged.error_share:.3g} times the error that is allowed"
+    return None
 
 
 def _tensors(values: tuple[Any, ...]) -> list[torch.Tensor]:

@@ -38,7 +38,7 @@ from triton_magics.model import (
     Sweep,
     Timing,
 )
-from triton_magics.worker import bench, oracle, validate, verdicts
+from triton_magics.worker import bench, validate, verdicts
 from triton_magics.worker.cases import plan
 from triton_magics.worker.ceilings import ceilings
 from triton_magics.worker.compile import Compiled, compile_version, too_much_shared
@@ -271,23 +271,20 @@ def _check_all(task: Task, probes: list[Case], points: list[Point]) -> str | Non
     """Each point's verdict; a sentence where one of them has broken the GPU for this process."""
     job, device = task.job, this_device()
     slots = Slots(task.op, task.case, device, n=1)
-    expected = oracle.expect(task.op, slots.pristine(0), task.case, None, None)
     for done, point in enumerate(points):
         if point.loaded is None:
             continue
         told = f"checking {point.value.label}"
         task.report.stage(told, done, len(points), patience_s=job.compile_s)
         asked = ValidateJob(op=job.op, version=point.ref, dtypes=(job.dtype,), seed=job.seed)
-        _check(Subject(task.op, point.loaded, asked, device, ""), point, probes, slots, expected)
+        _check(Subject(task.op, point.loaded, asked, device, ""), point, probes, slots)
         task.report.configuration(point.value)
         if not _alive():
             return f"{point.value.label} left the GPU's context unusable"
     return None
 
 
-def _check(
-    subject: Subject, point: Point, probes: list[Case], slots: Slots, expected: oracle.Expected
-) -> None:
+def _check(subject: Subject, point: Point, probes: list[Case], slots: Slots) -> None:
     """The probes with every check of a validation, then the timed size."""
     for case in probes:
         result, _ = validate.run_case(subject, case)
@@ -295,11 +292,14 @@ def _check(
             return point.end(result.status, _why(result), result.error)
     try:
         with torch.no_grad(), pretending(subject.device):
-            value = subject.version.call(*slots.given(0))
+            (call,) = slots.calls(subject.version.call, 1)
+            call.before()
+            call.fresh()
+            value = call.kept(call.act())
             with launched() as seen:
                 subject.version.call(*slots.given(1))
             _settle()
-        wrong = slots.wrong(value, expected)
+        wrong = slots.wrong([value])
     except Exception as error:  # noqa: BLE001 (whatever a version raises is its verdict)
         told = explain(error, point.ref, subject.version.module)
         memory = ran_out_of_memory(error)

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+import statistics
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 
 from triton_magics import stats
+from triton_magics.model import Clock
 
-GATE_CYCLES = 200_000  # about 0.1 ms on an H200
-MAX_GATE_CYCLES = 200_000_000
+MIN_GATE_US, MAX_GATE_US = 60.0, 100_000.0
+GATE_STEP = 0.1
+CYCLES_PER_US = 2_000  # of a GPU's clock, at most
 FLUSH_L2S = 2
 MAX_TRIES = 4
-FLOOR_SAMPLES = 40
+RUN_US = 60.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
+MAX_CALLS = 15
+GAUGE_SAMPLES = 15
+SPIN_CYCLES = 1_000
+TINY = ("_empty", "_spin")  # the names of the kernels that a timer is gauged with
+SLOW = "the host was slower than the gate"
 
 
 @triton.jit
@@ -27,99 +37,242 @@ def _empty(x_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _touch(x_ptr, y_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    offsets = tl.arange(0, BLOCK)
-    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets))
+def _spin(x_ptr, cycles):  # type: ignore[no-untyped-def]
+    start = tl.inline_asm_elementwise(
+        "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+    )
+    now = start
+    while now - start < cycles:
+        now = tl.inline_asm_elementwise(
+            "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+        )
+
+
+def _nothing() -> None:
+    """No work."""
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is timed, and what belongs around it. Each piece queues work on the GPU's one stream.
+
+    Attributes:
+        act: the call itself.
+        before: ahead of the gate; leaves the inputs in a state that no right answer is made from.
+        fresh: behind the gate; poisons memory, and gives the inputs their contents, so that work
+            which does not wait for the stream computes from what was there before.
+        kept: takes what the stream has of the output when the call has ended, so that work which
+            is not done by then is missing.
+    """
+
+    act: Callable[[], Any]
+    before: Callable[[], None] = _nothing
+    fresh: Callable[[], None] = _nothing
+    kept: Callable[[Any], Any] = _as_it_is
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: microseconds between the events around it, and its output."""
+    """One call: microseconds by the timer's clock, and its output."""
 
     raw_us: float
     value: Any
     discarded: tuple[str, ...]
 
 
+class Try(NamedTuple):
+    """One call as it was timed, and why it does not count, if so."""
+
+    raw_us: float
+    value: Any
+    reason: str | None
+
+
 class Unstable(Exception):
     """No valid sample in `MAX_TRIES`; the message counts the reasons."""
 
 
-class GatedTimer:
-    """Times calls behind a spin on the GPU, so that the host has queued all before it starts.
+class Timer(ABC):
+    """Times calls, and those again that were no valid samples.
 
-    Each sample: flush the L2 (write, then read another buffer, so that no write-back is left to the
-    timed call), spin, start event, call, end event. It is valid only if the spin had not ended when
-    the end event was queued, and nothing was compiled or allocated meanwhile.
+    Attributes:
+        clock: what is timed.
+        spread_bytes: how large the sets of inputs should be together.
     """
 
-    def __init__(self, l2_bytes: int, *, cold: bool) -> None:
-        self.cold = cold
-        self._cycles = GATE_CYCLES
-        self._flush = flushed(l2_bytes)
-        self._compiled = 0
-        self._count_compiles()
+    clock: Clock = "gpu"
+    spread_bytes = 0
 
-    def _count_compiles(self) -> None:
-        def listener(**kwargs: object) -> None:
-            self._compiled += 1
+    def calls_a_run(self, raw_us: float, sets: int) -> int:
+        """How many calls make a run.
 
-        triton.knobs.compilation.listener = listener
+        Args:
+            raw_us: of the quickest who is timed.
+            sets: of inputs that there are.
+        """
+        return max(1, min(int(RUN_US / raw_us), MAX_CALLS)) if raw_us else 1
 
-    def sample(self, call: Callable[[], Any], poison: Callable[[], None]) -> Sample:
-        """A valid sample of one call.
+    def run(self, calls: Sequence[Call]) -> list[Sample]:
+        """A valid sample of each call.
 
         Raises:
-            Unstable: every try was invalid.
+            Unstable: every try of one of them was invalid.
         """
-        discarded: list[str] = []
+        discarded: list[list[str]] = [[] for _ in calls]
+        samples: dict[int, Sample] = {}
         for _ in range(MAX_TRIES):
-            raw_us, value, reason = self._try(call, poison)
-            if reason is None:
-                return Sample(raw_us, value, tuple(discarded))
-            discarded.append(reason)
-        reasons = sorted({f"{r} ({discarded.count(r)} times)" for r in discarded})
+            todo = [i for i in range(len(calls)) if i not in samples]
+            for i, (raw_us, value, reason) in zip(todo, self.tries(calls, todo), strict=True):
+                if reason is None:
+                    samples[i] = Sample(raw_us, value, tuple(discarded[i]))
+                else:
+                    discarded[i].append(reason)
+            if len(samples) == len(calls):
+                return [samples[i] for i in range(len(calls))]
+        worst = max(discarded, key=len)
+        reasons = sorted({f"{r} ({worst.count(r)} times)" for r in worst})
         raise Unstable(f"no valid run in {MAX_TRIES} tries: {', '.join(reasons)}")
 
-    def _try(
-        self, call: Callable[[], Any], poison: Callable[[], None]
-    ) -> tuple[float, Any, str | None]:
-        start, end, gate = (torch.cuda.Event(enable_timing=True) for _ in range(3))
-        poison()
-        if self.cold:
-            self._flush()
-        compiled, allocated = self._compiled, _device_allocations()
-        torch.cuda._sleep(self._cycles)
-        gate.record()
-        start.record()
-        value = call()
-        end.record()
-        closed = not gate.query()
-        torch.cuda.synchronize()
-        raw_us = 1e3 * start.elapsed_time(end)
-        if self._compiled != compiled:
-            return raw_us, value, "compiled meanwhile"
-        if _device_allocations() != allocated:
-            return raw_us, value, "GPU memory was allocated meanwhile"
-        if not closed:
-            self._cycles = min(2 * self._cycles, MAX_GATE_CYCLES)
-            return raw_us, value, "the host was slower than the gate"
-        return raw_us, value, None
+    def sample(self, act: Callable[[], Any]) -> Sample:
+        """A valid sample of one call with nothing around it."""
+        return self.run([Call(act)])[0]
+
+    @abstractmethod
+    def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
+        """One try of each of the calls that are still to do."""
 
     def settle(self) -> None:
         """Until the GPU has done all that was asked of it."""
         torch.cuda.synchronize()
 
-    def floor(self, call: Callable[[], None] | None = None) -> tuple[float, float | None]:
-        """What an empty kernel (or a tiny one) costs through this timer, and the clock's tick.
+    def gauged(self, own_us: Mapping[str, float]) -> Gauged:
+        """What this timer adds to a call, with tiny kernels whose own times are known.
 
-        Both in microseconds; the tick is None if the clock never moved.
+        It is the same for every kernel within 0.05 us, and another in every process (2.2 to 2.5 us
+        on an H200).
+
+        Args:
+            own_us: of each of `tiny_kernels`, by CUPTI; empty where that is not known.
         """
-        call = call or tiny_kernels()["empty"]
-        call()
+        kernels = tiny_kernels()
+        for act in kernels.values():
+            act()
+        self.settle()
+        samples = self.run([Call(act) for act in kernels.values()] * GAUGE_SAMPLES)
+        raw = [s.raw_us for s in samples]
+        by_name = {n: stats.middle_mean(raw[i :: len(kernels)]) for i, n in enumerate(kernels)}
+        added = [by_name[name] - own for name, own in own_us.items()]
+        return Gauged(
+            floor_us=by_name["empty"],
+            added_us=max(statistics.median(added), 0.0) if added else None,
+            tick_us=stats.clock_tick_us(raw),
+        )
+
+
+class Gauged(NamedTuple):
+    """A timer on this GPU, in microseconds.
+
+    Attributes:
+        floor_us: what an empty kernel takes through it.
+        added_us: what it adds to a call; None where the kernels' own times are not known.
+        tick_us: the step of its clock; None if it never moved.
+    """
+
+    floor_us: float
+    added_us: float | None
+    tick_us: float | None
+
+
+@dataclass
+class Gate:
+    """How long the spin before a call is: twice what the host needs to queue the call."""
+
+    us: float = 100.0
+
+    @property
+    def cycles(self) -> int:
+        """Of the GPU's clock."""
+        return int(self.us * CYCLES_PER_US)
+
+    def tell(self, host_us: float, *, closed: bool) -> None:
+        """What the host has just needed, and whether the gate was still closed then.
+
+        It grows at once where it was too short, up to fourfold, and else goes in small steps, so
+        that one hiccup of the host does not make every call to come wait.
+        """
+        wanted_us = 2 * host_us
+        if closed:
+            self.us += GATE_STEP * (min(wanted_us, 2 * self.us) - self.us)
+        else:
+            self.us = min(max(wanted_us, 2 * self.us), 4 * self.us)
+        self.us = min(max(self.us, MIN_GATE_US), MAX_GATE_US)
+
+
+class GatedTimer(Timer):
+    """Times calls behind a spin on the GPU, so that the host has queued all before they start.
+
+    For each: spin, fresh contents, flush the L2 (write, then read another buffer, so that no
+    write-back is left to the timed call), start event, call, end event. It is valid only if the
+    spin had not ended when the end event was queued, and nothing was compiled or allocated
+    meanwhile. Nothing more is queued until it is done: on an H200 work that waits behind a call
+    adds 0.3 to 1.2 us to it.
+    """
+
+    def __init__(self, l2_bytes: int, *, cold: bool) -> None:
+        self.cold = cold
+        self._gate = Gate()
+        self._flush = flushed(l2_bytes)
+        self.compiled = 0
+        self._count_compiles()
+
+    def _count_compiles(self) -> None:
+        def listener(**kwargs: object) -> None:
+            self.compiled += 1
+
+        triton.knobs.compilation.listener = listener
+
+    def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
+        """One after the other, each from an idle GPU."""
+        made, before = [], (self.compiled, device_allocations())
+        for i in todo:
+            one, closed = self._try(calls[i])
+            after = self.compiled, device_allocations()
+            reason = disturbed(before, after) or (None if closed else SLOW)
+            made.append(one._replace(reason=reason))
+            before = after
+        return made
+
+    def _try(self, call: Call) -> tuple[Try, bool]:
+        """A call, and whether the gate was still closed when all of it was queued."""
+        stream = torch.cuda.current_stream()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        gate = torch.cuda.Event()
+        call.before()
+        begun = time.perf_counter()
+        torch.cuda._sleep(self._gate.cycles)
+        gate.record(stream)
+        call.fresh()
+        if self.cold:
+            self._flush()
+        start.record(stream)
+        value = call.act()
+        end.record(stream)
+        closed = not gate.query()
+        self._gate.tell(1e6 * (time.perf_counter() - begun), closed=closed)
+        kept = call.kept(value)
         torch.cuda.synchronize()
-        raw = [self.sample(call, lambda: None).raw_us for _ in range(FLOOR_SAMPLES)]
-        return stats.middle_mean(raw), stats.clock_tick_us(raw)
+        return Try(1e3 * start.elapsed_time(end), kept, None), closed
+
+
+def disturbed(before: tuple[int, int], after: tuple[int, int]) -> str | None:
+    """What happened meanwhile that a timing must not contain."""
+    if after[0] != before[0]:
+        return "compiled meanwhile"
+    return "GPU memory was allocated meanwhile" if after[1] != before[1] else None
 
 
 def flushed(l2_bytes: int) -> Callable[[], None]:
@@ -136,15 +289,21 @@ def flushed(l2_bytes: int) -> Callable[[], None]:
 
 
 def tiny_kernels() -> dict[str, Callable[[], None]]:
-    """A kernel that does nothing, and one block that copies 4 KiB: what a timer is gauged with."""
-    x, y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda")
+    """Kernels that do nothing, or nothing for a microsecond, on one block and on many.
+
+    None touches memory: how long that takes is another in every process, by where it lies.
+    """
+    x = torch.zeros(16, device="cuda")
     return {
         "empty": lambda: _empty[(1,)](x, BLOCK=16) and None,
-        "touch": lambda: _touch[(1,)](x, y, BLOCK=1024) and None,
+        "empty, 128 blocks": lambda: _empty[(128,)](x, BLOCK=16) and None,
+        "spin": lambda: _spin[(1,)](x, SPIN_CYCLES) and None,
+        "spin, 128 blocks": lambda: _spin[(128,)](x, SPIN_CYCLES) and None,
     }
 
 
-def _device_allocations() -> int:
+def device_allocations() -> int:
+    """How often the driver was asked for memory so far."""
     # As a nested dict: flattening it costs more than a short kernel's whole run.
     return int(torch.cuda.memory_stats_as_nested_dict().get("num_device_alloc", 0))
 

@@ -25,6 +25,7 @@ from triton_magics.model import (
     Reference,
     Report,
     RunResult,
+    SelfTest,
     Summary,
     Sweep,
     Template,
@@ -43,6 +44,7 @@ from triton_magics.report.views.knowledge import reference_view, template_view
 from triton_magics.report.views.pictures import is_picture
 from triton_magics.report.views.plan import plan_view
 from triton_magics.report.views.record import report_view, summary_view
+from triton_magics.report.views.selftest import selftest_view
 from triton_magics.report.views.state import (
     export_view,
     lab_state_view,
@@ -69,6 +71,7 @@ VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
         Reference: reference_view,
         Report: report_view,
         RunResult: run_view,
+        SelfTest: selftest_view,
         Summary: summary_view,
         Sweep: sweep_view,
         Template: template_view,

@@ -14,6 +14,8 @@ from triton_magics.report.views.faults import (
     traceback_view,
 )
 from triton_magics.report.views.timing import (
+    CLOCKS,
+    census_table,
     comparison_table,
     notes,
     statistics_table,
@@ -62,7 +64,7 @@ def verdict_line(value: Benchmark) -> Line:
     if not value.passed:
         status, word = VERDICTS[value.status]
         return Line(summary(value), status, "VOID" if void(value) else word)
-    if value.clock != "gpu":
+    if not value.on_gpu:
         lead = "TIMED (interpreter)" if value.clock else "NOT TIMED"
         return Line(summary(value), "info", lead)
     sign, lead = _standing(value)
@@ -74,7 +76,7 @@ def summary(value: Benchmark) -> str:
     head = f"{value.op} {versions_text(value.versions)}"
     if not value.passed:
         return f"{head}: {reason_text(value.status, value.message, value.error)}"
-    if value.clock != "gpu":
+    if not value.on_gpu:
         return f"{head}: {NOT_COMPARABLE if value.clock else 'nothing was timed'}"
     return joined((_ranked_text(value), _conditions(value)))
 
@@ -111,7 +113,8 @@ def _ranked_text(value: Benchmark) -> str:
 def _conditions(value: Benchmark) -> str:
     device = value.environment.device if value.environment else None
     cache = "cold L2" if value.cold else "hot L2"
-    return ", ".join(part for part in (device, value.dtype, cache, "net GPU time") if part)
+    clock = CLOCKS.get(value.clock or "")
+    return ", ".join(part for part in (device, value.dtype, cache, clock) if part)
 
 
 def finding(value: Benchmark) -> str:
@@ -123,7 +126,7 @@ def finding(value: Benchmark) -> str:
     """
     if not value.timings:
         return f"{value.op}: nothing was timed"
-    ratios = value.clock == "gpu" and "torch" in value.providers
+    ratios = value.on_gpu and "torch" in value.providers
     of = " of torch" if ratios else " (interpreter)" if value.clock == "interpreter" else ""
     sizes = " / ".join(value.sizes)
     each = "; ".join(_finding(value, v, ratios) for v in value.versions)
@@ -148,7 +151,7 @@ def _figure(value: Benchmark, version: str, size: str, ratios: bool) -> str:
 
 def times_table(value: Benchmark) -> Table:
     """Kernel, a mean per size, final, and on a GPU the speedup and the verdict against torch."""
-    compared = value.clock == "gpu" and "torch" in value.providers
+    compared = value.on_gpu and "torch" in value.providers
     more = ("speedup", "against torch") if compared else ()
     header = ("Kernel", *(_size_header(value, s) for s in value.sizes), "final", *more)
     rows = tuple(_row(value, p, compared) for p in shown_providers(value))
@@ -158,7 +161,7 @@ def times_table(value: Benchmark) -> Table:
 
 def shown_providers(value: Benchmark) -> tuple[str, ...]:
     """Who has a row: torch first; in the interpreter the versions alone."""
-    if value.clock != "gpu":
+    if not value.on_gpu:
         return value.versions
     first = tuple(p for p in ("torch",) if p in value.providers)
     return first + tuple(p for p in value.providers if p != "torch")
@@ -230,8 +233,10 @@ def _details(value: Benchmark) -> Document:
     found: list[Details] = []
     if void(value):
         return (*traceback_view(value.error), *printed(value.output))
-    if value.comparisons and value.clock == "gpu":
+    if value.comparisons and value.on_gpu:
         found.append(Details("verdicts and intervals", (comparison_table(value),)))
+    if any(c.kernels for c in value.census):
+        found.append(Details("kernels by CUPTI", (census_table(value),)))
     if value.timings:
         found.append(Details("statistics of the runs", (statistics_table(value),)))
     return (*found, *traceback_view(value.error), *printed(value.output))
@@ -243,7 +248,7 @@ def _next_step(value: Benchmark) -> str:
         return f"`%triton_validate {name}`, then mend the cell"
     if not value.passed:
         return REMEDIES.get(value.status, "mend the cell and run it again")
-    if value.clock != "gpu":
+    if not value.on_gpu:
         return f"write the next version, or `%triton_status {value.op}`; a GPU is needed to rank"
     return f"write the next version, or `%triton_best {value.op}`"
 

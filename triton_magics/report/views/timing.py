@@ -23,6 +23,11 @@ from triton_magics.report.numbers import (
 )
 from triton_magics.report.views.words import badge_text, joined
 
+CLOCKS = {
+    "gpu": "net GPU time",
+    "graph": "GPU time in a CUDA graph",
+    "launch": "time with Python and launch",
+}
 _ORDER = ("faster", "same", "slower", "undecided")
 _COMPUTE_HEAVY = 10  # flops per byte from which the arithmetic rate says more than the traffic
 
@@ -65,12 +70,13 @@ def _groups(value: Benchmark, candidate: str, baseline: str) -> list[tuple[str, 
 def notes(value: Benchmark) -> Document:
     """What a reader must know beside the table, a line each."""
     lines = [*_not_timed_lines(value.not_timed)]
-    if value.clock == "gpu" and value.timings:
+    if value.on_gpu and value.timings:
         lines += [
             *_floor_line(value),
             *_rate_lines(value),
             *_rival_lines(value),
             *_neighbour_lines(value),
+            *_census_lines(value),
             *_quality_line(value),
             *(Line(said, "info") for said in value.conditions),
         ]
@@ -150,6 +156,20 @@ def _rival_lines(value: Benchmark) -> Iterator[Line]:
         for version in value.versions:
             if text := verdict_text(value, version, rival):
                 yield Line(f"{short(version)} against {short(rival)}: {text}")
+
+
+def _census_lines(value: Benchmark) -> Iterator[Line]:
+    for note, group in itertools.groupby(value.census, key=lambda c: c.note):
+        if note:
+            who = listed([short(c.provider) for c in group])
+            yield Line(f"{MISSING} no census of {who}: {note}", "info")
+    for c in value.census:
+        if len(c.streams) > 1:
+            yield Line(
+                f"{short(c.provider)} works on {len(c.streams)} streams; what has not joined the "
+                "current one when a call ends is not in its time",
+                "warn",
+            )
 
 
 def _quality_line(value: Benchmark) -> Iterator[Line]:
@@ -236,12 +256,28 @@ def statistics_table(value: Benchmark) -> Table:
     """Mean, median, spread, extremes and percentiles of every provider's official runs."""
     unit, scale = _scale(value)
     header = ("Kernel", "size", "mean", "median", "std", "min", "max", "p95", "p99", "raw", "runs")
-    shown = [t for t in value.timings if value.clock == "gpu" or t.provider in value.versions]
-    how = ", interpreter" if value.clock == "interpreter" else ", net GPU time"
+    shown = [t for t in value.timings if value.on_gpu or t.provider in value.versions]
+    how = f", {CLOCKS.get(value.clock or '', 'interpreter')}"
     label = how + badge_text(value.badges)
     rows = tuple(_statistics_row(t, scale) for t in shown)
     aligns = "ll" + "r" * 9
     return Table(f"{value.op}, {unit}{label}", header, rows, aligns)
+
+
+def census_table(value: Benchmark) -> Table:
+    """The kernels of a call of everyone, whose they are, how long and on which stream."""
+    size = value.census[0].size
+    caption = f"a call at {size}, caches warm, by CUPTI in a pass of its own (clock: kernels)"
+    header = ("who", "kernel", "by", "times", "us", "stream")
+    rows = tuple(
+        (
+            c.provider, k.name[:60], "Triton" if k.triton else "torch", f"{k.count:g}",
+            fixed_text(k.us), str(k.stream),
+        )
+        for c in value.census
+        for k in c.kernels
+    )  # fmt: skip
+    return Table(caption, header, rows, "lllrrr")
 
 
 def _scale(value: Benchmark) -> tuple[str, float]:

@@ -1,0 +1,72 @@
+"""The timers, the census and the self-test, on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from triton_magics.engine import gpu
+from triton_magics.lab import Lab
+from triton_magics.model import Status
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(gpu.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"),
+]
+SOFTMAX = (Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py").read_text()
+SYNCHRONIZES = SOFTMAX.replace(
+    "    return out", "    torch.cuda.current_stream().synchronize()\n    return out"
+)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab(tmp_path_factory.mktemp("timing")) as made:
+        made.write("softmax", "v1", SOFTMAX)
+        made.validate("softmax", "v1", plan="quick", dtypes=["float32"])
+        made.write("softmax", "v2", SYNCHRONIZES)
+        made.validate("softmax", "v2", plan="quick", dtypes=["float32"])
+        yield made
+
+
+def test_a_graph_leaves_out_what_lies_between_calls(lab: Lab) -> None:
+    gated = lab.bench("softmax", "v1", budget=0.0)
+    graph = lab.bench("softmax", "v1", timer="graph", budget=0.0)
+    launch = lab.bench("softmax", "v1", timer="launch", budget=0.0)
+    assert [b.clock for b in (gated, graph, launch)] == ["gpu", "graph", "launch"]
+    assert {t.clock for t in graph.timings} == {"graph"}
+    for size in gated.sizes:
+        by_gate, in_graph, by_host = (b.timing("v1", size) for b in (gated, graph, launch))
+        assert in_graph.mean_us == pytest.approx(by_gate.mean_us, rel=0.25, abs=1.0)
+        assert by_host.mean_us > by_gate.mean_us + 5
+
+
+def test_where_one_can_not_be_captured_all_are_timed_behind_the_gate(lab: Lab) -> None:
+    made = lab.bench("softmax", "v1", "v2", timer="graph", sizes=("small",), budget=0.0)
+    assert made.status is Status.PASSED
+    assert {t.clock for t in made.timings} == {"gpu"}
+    assert any("v2_tiling can't be captured in a CUDA graph" in said for said in made.conditions)
+    assert made.timing("v1", "small") is not None
+    (gap,) = made.not_timed  # behind a gate it waits for the gate
+    assert gap.provider == "v2_tiling"
+    assert "slower than the gate" in gap.reason
+
+
+def test_a_census_names_the_kernels_and_leaves_the_next_benchmark_without_a_profiler(
+    lab: Lab,
+) -> None:
+    made = lab.bench("softmax", "v1", census=True, budget=0.0)
+    torchs, own = made.census
+    assert [k.name for k in own.kernels] == ["softmax_kernel"]
+    assert (own.triton_share, len(own.streams)) == (1.0, 1)
+    assert torchs.triton_share == 0.0
+    assert lab.bench("softmax", "v1", budget=0.0).census == ()
+
+
+def test_the_timing_tells_right_from_wrong_here(lab: Lab) -> None:
+    made = lab.selftest()
+    assert {c.what: c.said for c in made.checks if not c.passed} == {}
+    assert len(made.checks) == 6
+    assert made.passed
