@@ -433,8 +433,8 @@ def test_a_control_that_differs_from_itself_is_a_warning() -> None:
 
 def test_discarded_runs_are_counted_with_their_reasons() -> None:
     text = bundle(rv.discarded(rv.benchmark(1)))["text/plain"]
-    assert "3 of 63 runs discarded (3 the gate opened early)" in text
-    assert "0 of 60 runs discarded" in bundle(rv.benchmark(1))["text/plain"]
+    assert "3 of 63 calls discarded (3 the gate opened early)" in text
+    assert "0 of 60 calls discarded" in bundle(rv.benchmark(1))["text/plain"]
 
 
 def test_a_void_benchmark_shows_no_times() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tests.worker.harness import CPU, KERNELS, Recorder, version_of
 from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob, OpRef
 from triton_magics.model import SIZES, Benchmark, Status, Timing
-from triton_magics.worker import bench, timers, verdicts
+from triton_magics.worker import bench, oracle, timers, verdicts
 from triton_magics.worker.cases import same_bits
 from triton_magics.worker.census import BLIND, CALLS, Ran, census
 from triton_magics.worker.graph_timer import NotCaptured
@@ -189,6 +190,17 @@ def test_the_answer_of_a_round_is_judged_against_its_own_contents() -> None:
     assert slots.wrong([right, right, right * (1 + 1e-3)]) is not None
     assert "shapes" in str(slots.wrong([right[:, :5]]))
     assert "dtypes" in str(slots.wrong([right.half()]))
+
+
+@pytest.mark.parametrize(
+    ("off", "right"), [(0.99, True), (1.01, False), (float("nan"), False), (float("inf"), False)]
+)
+def test_the_quick_check_knows_what_is_allowed(off: float, right: bool) -> None:
+    value, allowed = torch.full((5, 7), 3.0, dtype=torch.float64), torch.full((5, 1), 0.5).double()
+    got = value.clone()
+    got[4, 6] += 0.5 * off
+    assert oracle.within(got, value, allowed) is right
+    assert oracle.judge(got, value, allowed).right is right
 
 
 def test_traffic_is_every_tensor_once() -> None:
@@ -541,6 +553,10 @@ class Tried(Timer):
 
     def __init__(self, *script: list[tuple[float, str | None]]) -> None:
         self.script = list(script)
+        self.given_up = 0
+
+    def give_up(self) -> None:
+        self.given_up += 1
 
     def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
         made = self.script.pop(0)
@@ -552,13 +568,15 @@ def test_only_what_was_no_valid_sample_is_timed_again_and_the_reason_is_kept() -
     timer = Tried([(5.0, None), (9.0, timers.SLOW), (6.0, None)], [(7.0, None)])
     made = timer.run([Call(lambda i=i: i) for i in range(3)])
     assert [(s.raw_us, s.value) for s in made] == [(5.0, 0), (7.0, 1), (6.0, 2)]
+    assert timer.given_up == 0
     assert [s.discarded for s in made] == [(), (timers.SLOW,), ()]
 
 
 def test_a_call_without_a_valid_sample_says_why_each_try_was_none() -> None:
     tries = [[(5.0, "compiled meanwhile")], *[[(9.0, timers.SLOW)]] * (timers.MAX_TRIES - 1)]
     with pytest.raises(Unstable, match=r"compiled meanwhile \(1 times\), .*gate \(3 times\)"):
-        Tried(*tries).run([Call(lambda: 0)])
+        (timer := Tried(*tries)).run([Call(lambda: 0)])
+    assert timer.given_up == 1
 
 
 def test_the_gate_grows_at_once_where_it_was_too_short_and_forgets_a_hiccup() -> None:
@@ -675,6 +693,27 @@ def test_where_one_can_not_be_captured_everyone_is_timed_behind_the_gate_and_tha
     whole = bench.all_sizes(replace(by(Uncapturable(right), one), providers=one.providers[::2]))
     assert {t.clock for t in whole["timings"]} == {"graph"}
     assert whole["conditions"] == ()
+
+
+def test_what_goes_wrong_behind_the_gate_is_not_blamed_on_the_graph() -> None:
+    def slow(x: torch.Tensor) -> torch.Tensor:
+        raise Unstable(f"while {sys.exception()} was handled")
+
+    class Graphs(ScriptedTimer):
+        def run(self, calls: Sequence[Call]) -> list[Sample]:
+            try:
+                raise RuntimeError("not permitted when stream is capturing")
+            except RuntimeError as error:
+                raise NotCaptured(str(error)) from error
+
+    def gated() -> bench.Watch:
+        return bench.Watch(ScriptedTimer(lambda: 100.0), added_us=2.5, tick_us=0.032)
+
+    one = by(Graphs(lambda: 1.0), session(provider(right), provider(slow, "v2_b")))
+    made = bench.all_sizes(replace(one, fall_back=gated))
+    assert [(g.provider, g.reason) for g in made["not_timed"]] == [
+        ("v2_b", "Unstable: while None was handled")
+    ]
 
 
 def test_a_final_is_not_made_of_times_by_two_clocks() -> None:

@@ -386,10 +386,10 @@ def _one_size(session: Session, size: str) -> Field:
     except NotCaptured as failed:
         if session.fall_back is None:
             raise
-        gated = replace(session, watch=session.fall_back(), fall_back=None)
-        field = _rounds(gated, size)
         said = f"{size}: {failed}; everyone was timed there behind the gate instead"
-        return replace(field, notes=(said,))
+    # Not while that exception is handled: it would be taken for the cause of one to come.
+    field = _rounds(replace(session, watch=session.fall_back(), fall_back=None), size)
+    return replace(field, notes=(said,))
 
 
 def _rounds(session: Session, size: str) -> Field:

@@ -70,6 +70,7 @@ class GraphTimer(GatedTimer):
             raise
         except RuntimeError as error:
             torch.cuda.synchronize()
+            self._pool = torch.cuda.graph_pool_handle()  # torch still records into the old one
             raise NotCaptured(str(error).strip().splitlines()[0][:200]) from error
         torch.cuda.current_stream().wait_stream(stream)
         self._graph = graph  # the pool lives as long as a graph that has memory in it

@@ -8,13 +8,24 @@ from collections.abc import Sequence
 import torch
 
 from triton_magics.model import Clock
-from triton_magics.worker.timers import Call, GatedTimer, Try, device_allocations, disturbed
+from triton_magics.worker.timers import (
+    MAX_CALLS,
+    Call,
+    GatedTimer,
+    Try,
+    device_allocations,
+    disturbed,
+)
 
 
 class LaunchTimer(GatedTimer):
     """From an idle GPU, by the host's clock, until the GPU has done the call."""
 
     clock: Clock = "launch"
+
+    def calls_a_run(self, raw_us: float, sets: int) -> int:
+        """As many as of the shortest calls: the host's time jitters however long the GPU's is."""
+        return MAX_CALLS
 
     def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
         """One after the other; the GPU is idle before each."""

@@ -397,19 +397,40 @@ def _judge(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> Jud
     return Judgement(float("inf") if math.isnan(worst) else worst, finite_error, wrong)
 
 
-def relax(
-    expected: Expected, values: tuple[torch.Tensor, ...], op: ops.Op
-) -> tuple[torch.Tensor, ...]:
-    """What other answers of the same case may be off by, from what its first answer may.
+def within(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> bool:
+    """Whether every element is within what is allowed, quickly; a NaN or an infinity is not."""
+    flat = (got.reshape(-1), value.reshape(-1), allowed.expand_as(value).reshape(-1))
+    pieces = zip(*(t.split(4 * PIECE) for t in flat), strict=True)
+    return bool(torch.stack([((g.double() - v).abs_() <= a).all() for g, v, a in pieces]).all())
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """What other answers of a case may be off by, from what its first answer may.
 
     The spec's part is computed anew; how much torch's own error and the conditioning widened it is
     taken over, as the largest factor by which they did.
     """
-    by_row = op.op_class != "elementwise"
-    rtol = expected.tolerance.rtol or 1e-12
-    made = []
-    for first, allowed, value in zip(expected.values, expected.allowed, values, strict=True):
-        stated = rtol * (first.abs() + _typical(first, by_row=by_row))
-        widened = float((_finite(allowed / stated)).amax()) if first.numel() else 1.0
-        made.append(max(widened, 1.0) * rtol * (value.abs() + _typical(value, by_row=by_row)))
-    return tuple(made)
+
+    rtol: float
+    by_row: bool
+    factors: tuple[float, ...]
+
+    @classmethod
+    def of(cls, expected: Expected, op: ops.Op) -> Relaxed:
+        """From a case's expected outputs."""
+        by_row = op.op_class != "elementwise"
+        rtol = expected.tolerance.rtol or 1e-12
+        factors = []
+        for first, allowed in zip(expected.values, expected.allowed, strict=True):
+            stated = rtol * (first.abs() + _typical(first, by_row=by_row))
+            widened = float((_finite(allowed / stated)).amax()) if first.numel() else 1.0
+            factors.append(max(widened, 1.0))
+        return cls(rtol, by_row, tuple(factors))
+
+    def allowed(self, values: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        """For answers in float64."""
+        return tuple(
+            factor * self.rtol * (value.abs() + _typical(value, by_row=self.by_row))
+            for factor, value in zip(self.factors, values, strict=True)
+        )

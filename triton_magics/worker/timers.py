@@ -133,6 +133,7 @@ class Timer(ABC):
                     discarded[i].append(reason)
             if len(samples) == len(calls):
                 return [samples[i] for i in range(len(calls))]
+        self.give_up()
         worst = max(discarded, key=len)
         reasons = sorted({f"{r} ({worst.count(r)} times)" for r in worst})
         raise Unstable(f"no valid run in {MAX_TRIES} tries: {', '.join(reasons)}")
@@ -144,6 +145,9 @@ class Timer(ABC):
     @abstractmethod
     def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
         """One try of each of the calls that are still to do."""
+
+    def give_up(self) -> None:  # noqa: B027 (most timers learn nothing)
+        """Forgets what it has learnt of a call that has no valid sample."""
 
     def settle(self) -> None:
         """Until the GPU has done all that was asked of it."""
@@ -237,14 +241,14 @@ class GatedTimer(Timer):
 
     def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
         """One after the other, each from an idle GPU."""
-        made, before = [], (self.compiled, device_allocations())
-        for i in todo:
-            one, closed = self._try(calls[i])
-            after = self.compiled, device_allocations()
-            reason = disturbed(before, after) or (None if closed else SLOW)
-            made.append(one._replace(reason=reason))
-            before = after
-        return made
+        before = self.compiled, device_allocations()
+        tried = [self._try(calls[i]) for i in todo]
+        reason = disturbed(before, (self.compiled, device_allocations()))
+        return [one._replace(reason=reason or (None if closed else SLOW)) for one, closed in tried]
+
+    def give_up(self) -> None:
+        """The next call's gate is as long as a first one's."""
+        self._gate = Gate()
 
     def _try(self, call: Call) -> tuple[Try, bool]:
         """A call, and whether the gate was still closed when all of it was queued."""

@@ -218,9 +218,9 @@ def _discards_text(value: Benchmark) -> str:
     for discard in (d for t in value.timings for d in t.discards):
         reasons[discard.reason] = reasons.get(discard.reason, 0) + discard.count
     lost = sum(reasons.values())
-    kept = sum(len(t.samples_us) + len(t.extra_us) for t in value.timings)
+    kept = sum(t.calls * (len(t.samples_us) + len(t.extra_us)) for t in value.timings)
     why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    return f"{lost} of {kept + lost} runs discarded" + (f" ({why})" if why else "")
+    return f"{lost} of {kept + lost} calls discarded" + (f" ({why})" if why else "")
 
 
 # ------------------------------------------------------------------------------------ tables
