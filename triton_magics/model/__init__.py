@@ -47,6 +47,7 @@ from triton_magics.model.environment import (
     Environment,
 )
 from triton_magics.model.knowledge import (
+    Mistake,
     OpFacts,
     Technique,
 )
@@ -130,6 +131,7 @@ __all__ = [
     "LabState",
     "Listing",
     "Mismatch",
+    "Mistake",
     "NotTimed",
     "OpFacts",
     "OpPage",

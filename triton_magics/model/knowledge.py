@@ -17,6 +17,27 @@ class Technique(Value):
     ops: tuple[str, ...] = ()
 
 
+class Mistake(Value):
+    """A mistake that stops the compiler or the launch, and what to write instead.
+
+    Attributes:
+        messages: regular expressions; one is found in the message that the mistake gives.
+        advice: one line, shown beside the message.
+        kernel: the name of the sound kernel that it is shown in.
+        wrong: lines that make it.
+        right: the lines of the sound kernel in their place.
+        at_launch: seen by the launch and not by the compiler.
+    """
+
+    title: str
+    messages: tuple[str, ...]
+    advice: str
+    kernel: str
+    wrong: str
+    right: str
+    at_launch: bool = False
+
+
 class OpFacts(Value):
     """What there is to know about an op before writing a kernel for it."""
 

@@ -29,6 +29,7 @@ from triton_magics.worker.figures import (
     resource_usage,
     resources,
 )
+from triton_magics.worker.hints import hint_for, launch_mistake
 from triton_magics.worker.load import (
     LoadError,
     compile_cache,
@@ -263,7 +264,8 @@ def compile_version(
         return explain(raised, ref), None
     except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
         error = explain(raised, ref)
-        if error.kind in _COMPILER or "ptxas" in error.message:
+        compiler = error.kind in _COMPILER or "ptxas" in error.message
+        if compiler or launch_mistake(f"{error.kind}: {error.message}"):
             return error, None
         return None, _why_not_ahead(error, raised_in(raised, ref.path))
     return None, None
@@ -290,8 +292,9 @@ def too_much_shared(seen: Compiled) -> str | None:
     limits = LIMITS.get(seen.target)
     for kernel in seen.kernels.values():
         if limits and (kernel.shared_bytes or 0) > limits.block_shared_bytes:
-            return (
+            said = (
                 f"{kernel.name} needs {kernel.shared_bytes} bytes of shared memory a block, "
                 f"sm_{seen.target} has {limits.block_shared_bytes}: it will not launch"
             )
+            return f"{said}. {hint_for(said)}"
     return None

@@ -216,10 +216,9 @@ def _error(
     text: str,
 ) -> KernelError:
     message, text = _sendable(message), _sendable(text)
+    hint = hint_for(f"{kind}: {message}")
     if place is None:
-        return KernelError(
-            kind=kind, message=message, hint=hint_for(message), traceback=text[-8000:]
-        )
+        return KernelError(kind=kind, message=message, hint=hint, traceback=text[-8000:])
     file_line, column = place
     line = file_line - ref.header_lines
     lines = Path(ref.path).read_text().splitlines()
@@ -233,7 +232,7 @@ def _error(
         file=ref.shown_path,
         file_line=file_line,
         code=code,
-        hint=hint_for(message),
+        hint=hint,
         traceback=text[-8000:],
     )
 

@@ -1,0 +1,47 @@
+"""Compiles each sound kernel of knowledge/mistakes.md, and each mistake in it; tells what was said.
+
+    python tests/worker/compile_mistakes.py        # a line of JSON for each
+
+It is a process of its own because Triton must not interpret here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.pop("TRITON_INTERPRET", None)
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.worker.harness import Recorder, version_of
+from triton_magics import knowledge
+from triton_magics.engine.protocol import CompileJob, OpRef
+from triton_magics.worker import compile as compiler
+
+
+def said(name: str, op: str, source: str) -> dict[str, object]:
+    """What compiling a source for sm_90 says."""
+    path = Path(tempfile.mkdtemp()) / "v1.py"
+    path.write_text(source)
+    job = CompileJob(op=OpRef(name=op), version=version_of(path, op), sizes=("small",))
+    made, _ = compiler.run(job, Recorder())
+    error = made.error.model_dump(mode="json") if made.error else None
+    return {"name": name, "status": made.status.value, "error": error, "note": made.refused or made.note}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TRITON_CACHE_DIR"] = cache
+        kernels = knowledge.sound_kernels(knowledge.shipped().mistakes)
+        for op, source in kernels.items():
+            print(json.dumps(said(op, op, source)))
+        for mistake in knowledge.mistakes():
+            source = kernels[mistake.kernel].replace(mistake.right, mistake.wrong)
+            print(json.dumps(said(mistake.title, mistake.kernel, source)))
+
+
+if __name__ == "__main__":
+    main()
