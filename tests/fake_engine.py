@@ -58,6 +58,7 @@ class FakeEngine:
 
     Attributes:
         verdicts: source -> status of its validation; `passed` where it is not named.
+        target: the GPU's compute capability, where it is known.
         times_us: version -> microseconds at small, medium, large.
         sweep_us: a configuration's settings -> microseconds, or what is wrong with it.
         answer: replaces the next answer.
@@ -70,6 +71,7 @@ class FakeEngine:
     def __init__(self, kind: DeviceKind = "gpu", missing: str | None = None) -> None:
         self.device_kind: DeviceKind = kind
         self.missing = missing
+        self.target: int | None = None
         self.verdicts: dict[str, Status] = {}
         self.times_us: dict[str, tuple[float, float, float]] = {}
         self.sweep_us: Callable[[dict[str, Any]], float | CaseStatus] = lambda settings: 10.0

@@ -25,11 +25,13 @@ from engine_harness import (  # noqa: F401 (mark, engine: fixtures)
 from triton_magics.config import Settings
 from triton_magics.engine import Engine, Outcome
 from triton_magics.engine.environment import allowed
+from triton_magics.engine.outcome import AnyJob
 from triton_magics.engine.protocol import (
     BenchJob,
     CompileJob,
     OpRef,
     RunJob,
+    SweepJob,
     ValidateJob,
     VersionRef,
 )
@@ -61,6 +63,13 @@ def timing(deed: str) -> BenchJob:
         seed=1,
         budget_s=1.0,
     )
+
+
+def sweeping(target: int | None) -> SweepJob:
+    return SweepJob(
+        op=OpRef(name="answers"), version=VERSION, points=(), size="small", dtype="float32",
+        seed=1, target=target,
+    )  # fmt: skip
 
 
 def children(parent: int) -> set[int]:
@@ -183,15 +192,24 @@ def test_a_compile_job_has_a_worker_of_its_own() -> None:
     engine.close()
 
 
+def test_a_sweep_without_a_gpu_is_the_compilers() -> None:
+    engine = scripted(device="interpreter")
+    facts = told(engine.run(sweeping(target=90)))
+    assert facts["argv"][facts["argv"].index("--mode") + 1] == "compiler"
+    engine.close()
+
+
 @pytest.mark.parametrize(
     "job",
     [
         ValidateJob(op=OpRef(name="answers"), version=VERSION, seed=1),
         RunJob(op=OpRef(name="answers"), version=VERSION),
         timing("answers"),
+        sweeping(target=None),
+        CompileJob(op=OpRef(name="answers"), version=VERSION, here=True),
     ],
 )
-def test_every_other_job_runs_on_the_device(job: ValidateJob | RunJob | BenchJob) -> None:
+def test_every_other_job_runs_on_the_device(job: AnyJob) -> None:
     engine = scripted(device="gpu")
     facts = told(engine.run(job))
     assert facts["argv"][facts["argv"].index("--mode") + 1] == "gpu"

@@ -174,6 +174,23 @@ def test_an_alias_is_the_op_and_its_folder(lab: Lab, tmp_path: Path) -> None:
     assert (tmp_path / "kernels" / "vector_add" / "v1_baseline.py").is_file()
 
 
+def test_a_version_is_compiled_for_the_gpu_that_is_here_else_for_the_settings_target(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    lab.settings.target = 120
+    engine.target = 80
+    lab.write("softmax", "v1", SOURCE.format("for it"))
+    engine.target = None
+    lab.write("softmax", "v1", SOURCE.format("for another"))
+    lab.inspect("softmax", "v1", target="sm_100")
+    lab.inspect("softmax", "v1")
+    assert [(j.target, j.here) for j in engine.jobs[-4:]] == [
+        (80, False), (120, False), (100, False), (120, True),
+    ]  # fmt: skip
+    assert engine.jobs[-1].sizes == ("small", "medium", "large")
+
+
 def test_written_says_what_to_try_next(lab: Lab) -> None:
     made = lab.write("softmax", "v1", SOURCE)
     assert made.next_version == "v2_tiling"

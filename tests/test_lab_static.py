@@ -127,3 +127,16 @@ def test_a_listing_is_read_by_its_mnemonics() -> None:
     assert held.stores == {64: 1}
     assert held.tensor == {"HGMMA": 1, "HMMA": 1}
     assert held.bulk == 1
+
+
+def test_of_a_kernel_that_tunes_itself_the_first_configuration_is_told(lab: Lab) -> None:
+    tuned = TWO_PASSES.read_text().replace(
+        "@triton.jit",
+        "@triton.autotune(configs=[triton.Config({}, num_warps=w) for w in (2, 8)], key=[])\n"
+        "@triton.jit",
+    )
+    lab.write("softmax", "v2", tuned, compile=False)
+    made = lab.inspect("softmax", "v2", target="sm_80")
+    assert {k.num_warps for k in made.kernels} == {2}
+    assert made.note is not None
+    assert made.note.startswith("it tunes itself: these are its first configuration's figures")

@@ -17,8 +17,9 @@ from triton_magics.lab import Lab
 from triton_magics.notebook.completion import typed
 
 BENCH = [
-    "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--budget", "--seed",
-    "--timeout", "--no-raise", "--out", "--quiet", "--traceback", "--help",
+    "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--timer", "--census",
+    "--selftest", "--budget", "--seed", "--timeout", "--no-raise", "--out", "--quiet",
+    "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
 LINES = [
@@ -43,6 +44,8 @@ LINES = [
     ("%triton_ref onl", ["online_reduction"]),
     ("%triton_inspect softmax v1 --target sm_9", ["sm_90"]),
     ("%triton_panel vector_a", ["vector_add"]),
+    ("%triton_plot softmax ", ["speedup", "times", "runs", "sweep"]),
+    ("%triton_sweep softmax v1 num_warps=4 --w", ["--write"]),
 ]
 
 
@@ -64,6 +67,14 @@ def test_a_line_of_ours_is_completed_with_what_fits(
     written: Shell, text: str, expected: list[str]
 ) -> None:
     assert completions(written, text) == expected
+
+
+def test_what_a_version_lets_be_swept_is_offered(written: Shell) -> None:
+    code = "BLOCK = 4\nROWS = 2\n\n\ndef triton_softmax(x):\n    return x\n"
+    written(f"%%triton_kernel softmax v3\n{code}")
+    assert completions(written, "%triton_sweep softmax v3 ") == ["BLOCK=", "ROWS="]
+    assert completions(written, "%triton_sweep softmax v3 BLOCK=4,8 R") == ["ROWS="]
+    assert "BLOCK=" not in completions(written, "%triton_sweep softmax v9 ")
 
 
 def test_an_option_that_may_be_repeated_is_offered_again(written: Shell) -> None:

@@ -29,7 +29,12 @@ def said(name: str, op: str, source: str) -> dict[str, object]:
     job = CompileJob(op=OpRef(name=op), version=version_of(path, op), sizes=("small",))
     made, _ = compiler.run(job, Recorder())
     error = made.error.model_dump(mode="json") if made.error else None
-    return {"name": name, "status": made.status.value, "error": error, "note": made.refused or made.note}
+    return {
+        "name": name,
+        "status": made.status.value,
+        "error": error,
+        "note": made.refused or made.note,
+    }
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +27,7 @@ class Gpu:
     driver: str | None = None
     uuid: str | None = None
     memory_bytes: int | None = None
+    capability: int | None = None
 
 
 def gpu_present(root: Path = Path("/"), env: Mapping[str, str] = os.environ) -> bool:
@@ -132,7 +133,20 @@ def _nvml_gpu(nvml: ModuleType) -> Gpu:
         driver=nvml.nvmlSystemGetDriverVersion(),
         uuid=nvml.nvmlDeviceGetUUID(handle),
         memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+        capability=_capability(nvml.nvmlDeviceGetCudaComputeCapability(handle)),
     )
 
 
-__all__ = ["Gpu", "detect", "first_gpu", "gpu_present", "missing"]
+def _capability(pair: Sequence[int]) -> int:
+    """90 of (9, 0)."""
+    return 10 * pair[0] + pair[1]
+
+
+@functools.cache
+def capability() -> int | None:
+    """The first GPU's compute capability, 90 for sm_90; None where NVML does not say."""
+    found = from_nvml()
+    return found.capability if found else None
+
+
+__all__ = ["Gpu", "capability", "detect", "first_gpu", "gpu_present", "missing"]

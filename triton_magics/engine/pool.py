@@ -114,6 +114,14 @@ class Engine:
         return DEVICES[setting]
 
     @property
+    def target(self) -> int | None:
+        """The GPU's compute capability, 90 for sm_90; None where there is none, or nobody knows."""
+        if self.device_kind != "gpu":
+            return None
+        known = self._environment.capability if self._environment else None
+        return int(known.removeprefix("sm_")) if known else gpu.capability()
+
+    @property
     def missing(self) -> str | None:
         """What must be installed before a kernel can run; None where nothing is missing."""
         return gpu.missing()

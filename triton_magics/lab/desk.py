@@ -282,8 +282,8 @@ class Desk:
         return outcomes.description(outcome, op)
 
     def default_target(self) -> int:
-        """The compute capability to compile for."""
-        return self.settings.target
+        """The compute capability to compile for: the GPU's, or without one the settings'."""
+        return self.engine.target or self.settings.target
 
     def compiled(self, source: KernelSource) -> Compilation | None:
         """How a version compiles; None where nothing here can compile."""

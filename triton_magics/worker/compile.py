@@ -30,6 +30,7 @@ from triton_magics.worker.figures import (
     resources,
 )
 from triton_magics.worker.hints import hint_for, launch_mistake
+from triton_magics.worker.launches import tunes_itself
 from triton_magics.worker.load import (
     LoadError,
     compile_cache,
@@ -123,9 +124,16 @@ def _elsewhere(
         "error": error,
         "kernels": tuple(kernels.values()),
         "refused": too_much_shared(seen),
-        "note": note,
+        "note": note or (None if error else _tuned(job.version)),
         "listings": code.listings,
     }
+
+
+def _tuned(ref: VersionRef) -> str | None:
+    """A word where the figures are those of one configuration of several."""
+    if not tunes_itself(load_version(ref).module):
+        return None
+    return "it tunes itself: these are its first configuration's figures, a GPU may choose another"
 
 
 def _here(

@@ -39,6 +39,7 @@ from triton_magics.report.views.words import (
 )
 
 TOP = 10
+_PLURAL = {"does not compile": "do not compile", "compiles": "compile"}
 
 
 def sweep_view(value: Sweep) -> Document:
@@ -238,9 +239,9 @@ def _footer(value: Sweep) -> Line:
 
 
 def _counts(value: Sweep) -> str:
-    """`8 right, 3 does not compile, 1 wrong values`."""
+    """`8 right, 3 do not compile, 1 wrong values`."""
     words = Counter(verdict_text(value, c) for c in value.configurations)
-    return ", ".join(f"{n} {word}" for word, n in words.most_common())
+    return ", ".join(f"{n} {_PLURAL.get(w, w) if n > 1 else w}" for w, n in words.most_common())
 
 
 def _next(value: Sweep) -> str:
