@@ -38,8 +38,13 @@ class Narrator:
         print(f"{time.monotonic() - self._cell_begun:6.1f} s", flush=True)
 
 
-def execute(source: Path, folder: Path) -> Path:
+def execute(source: Path, folder: Path, *, allow_errors: bool = False) -> Path:
     """Runs a notebook in a fresh folder; returns where the executed one is.
+
+    Args:
+        source: the notebook.
+        folder: where to run it; made if it is not there.
+        allow_errors: go on after a cell that failed.
 
     Raises:
         CellExecutionError: a cell failed.
@@ -50,6 +55,7 @@ def execute(source: Path, folder: Path) -> Path:
     client = NotebookClient(
         notebook,
         timeout=600,
+        allow_errors=allow_errors,
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},

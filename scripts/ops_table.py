@@ -94,8 +94,9 @@ def compared(made: Sequence[Benchmark], dtype: str) -> Benchmark | None:
 
 
 def rows(benchmark: Benchmark, version: str) -> Iterator[Row]:
-    """One a size, of one of its versions."""
-    for size in benchmark.sizes:
+    """One a size, of one of its versions; none of one that was not timed."""
+    timed = version in {short(v) for v in benchmark.versions}
+    for size in benchmark.sizes if timed else ():
         if timing := benchmark.timing(version, size):
             yield _row(benchmark, version, timing)
 
@@ -134,20 +135,21 @@ def _against(b: Benchmark, version: str, baseline: str, size: str) -> Against | 
 def told(what: str, made: Sequence[Benchmark]) -> str | None:
     """What stands in a notebook's cell: of `v2`, or of `compare v4`; None without GPU times."""
     kind, _, version = what.rpartition(" ")
-    if kind == "compare":
-        found = [b for dtype in DTYPES if (b := compared(made, dtype))]
-        made_rows = [row for b in found for row in rows(b, version)]
-        return _comparison(made_rows, found[0]) if found else None
-    alone = [
-        b for b in made if [short(v) for v in b.versions] == [version] and b.dtype == "float32"
-    ]
-    return _measured(alone[0], version) if alone else None
+    found = [b for dtype in DTYPES if (b := compared(made, dtype))]
+    lines = [row for b in found for row in rows(b, version)]
+    if not lines:
+        return None
+    return _comparison(lines, found[0]) if kind == "compare" else _measured(lines, found[0])
 
 
-def _measured(b: Benchmark, version: str) -> str:
-    figures = "; ".join(f"{r.size} {_figures(r)}" for r in rows(b, version))
+def _measured(made: Sequence[Row], b: Benchmark) -> str:
     assert b.environment is not None
-    return f"**Measured**, float32, on {b.environment.device}, caches cold: {figures}."
+    by_dtype = [
+        f"{dtype}: " + "; ".join(f"{r.size} {_figures(r)}" for r in made if r.dtype == dtype)
+        for dtype in dict.fromkeys(r.dtype for r in made)
+    ]
+    head = f"**Measured** beside all versions (below), {b.environment.device}, caches cold."
+    return "\n".join([head, "", *(f"- {line}." for line in by_dtype)])
 
 
 def _figures(row: Row) -> str:

@@ -73,11 +73,11 @@ def test_a_text_becomes_cells_in_reading_order(builder: ModuleType) -> None:
         ("c", "%triton_op relu", ""),
         ("c", '%%triton_kernel relu v1 --technique "one row each"', ""),
         ("c", "%triton_validate relu v1", ""),
-        ("c", "%triton_bench relu v1", ""),
+        ("c", "%triton_bench relu v1 --sizes large", ""),
         ("m", "*Measured when it is run.*", "v1"),
         ("m", "```python", ""),
-        ("c", "%triton_bench relu --against torch.compile --dtype bfloat16", ""),
-        ("c", "%triton_bench relu --against torch.compile", ""),
+        ("c", "%triton_bench relu --against torch.compile --budget 5 --dtype bfloat16", ""),
+        ("c", "%triton_bench relu --against torch.compile --budget 5", ""),
         ("m", "*Measured when it is run.*", "compare v1"),
         ("m", "The end.", ""),
         ("c", "%triton_best relu", ""),
@@ -227,10 +227,12 @@ def test_the_newest_comparison_counts_and_one_alone_does_not(table: ModuleType) 
 
 def test_a_cell_says_what_was_measured(table: ModuleType) -> None:
     made = [report_values.benchmark(1), beside_compile()]
-    assert table.told("v1", made).startswith("**Measured**, float32, on")
+    told = table.told("v1", made)
+    assert told.startswith("**Measured**")
+    assert "- float32: small 1.9" in told
     assert "| torch.compile |" in table.told("compare v1", made)
-    assert table.told("v7", made) is None
     assert table.told("compare v1", made[:1]) is None
+    assert table.told("v2", made) is None
 
 
 def test_the_table_is_what_the_logs_say(builder: ModuleType, table: ModuleType) -> None:

@@ -76,6 +76,7 @@ def test_while_we_pretend_a_cpu_tensor_passes_for_one_on_the_gpu() -> None:
         assert torch.cuda.is_available()
         assert torch.cuda.get_device_properties(0).multi_processor_count == 132
         assert torch.cuda.get_device_capability() == (9, 0)
+        assert torch.cuda.current_stream(x.device).cuda_stream == 0
     assert not x.is_cuda
     assert [t.device.type for t in made] == ["cpu"] * 4
     assert torch.cuda.is_available() is False

@@ -169,6 +169,9 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     if device.type == "cpu":
         filled = interpreted.run(job, op, versions, base, report)
         return _ended(filled, started), False
+    if COMPILE in job.against:
+        report.stage("loading torch.compile", patience_s=job.compile_s)
+        _load_compiler()
     wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     what = f"timing {job.op.name}"
     uuid = environment().gpu_uuid
@@ -230,6 +233,13 @@ def _providers(job: BenchJob, op: ops.Op, versions: tuple[Loaded, ...]) -> tuple
     own = [Provider(v.name, v.call, v) for v in versions]
     others = [Provider(name, _against(name, op)) for name in job.against]
     return (torch_itself, *own, *others, Provider(AGAIN, op.reference))
+
+
+def _load_compiler() -> None:
+    """Imports what torch.compile needs: seconds, which nobody should wait for the GPU for."""
+    torch.compile(torch.neg, backend="aot_eager")(torch.ones(1))
+    importlib.import_module("torch._inductor.compile_fx")
+    importlib.import_module("torch._inductor.codegen.triton")
 
 
 def _against(name: str, op: ops.Op) -> Callable[..., Any]:

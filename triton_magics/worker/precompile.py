@@ -7,9 +7,13 @@ foreseen this way is compiled when it is launched.
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -29,8 +33,45 @@ def precompile(op: ops.Op, version: Loaded, cases: Sequence[Case], device: torch
         return
     forms = list(dict.fromkeys((c.shape, c.dtype) for c in cases))
     threads = min(MAX_THREADS, os.cpu_count() or 1)
-    with only_compiling(), ThreadPoolExecutor(threads) as pool:
+    with unchanged(version.module), only_compiling(), ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda form: compile_form(op, version, form), forms))
+
+
+@contextmanager
+def unchanged(*modules: ModuleType) -> Iterator[None]:
+    """Forgets what versions kept meanwhile: a cached tensor without memory is an illegal address.
+
+    Names of a module, its lists, dicts and sets one level deep, and its `functools` caches.
+    """
+    before = [(m, {name: (v, _copied(v)) for name, v in _own(m)}) for m in modules]
+    try:
+        yield
+    finally:
+        for module, values in before:
+            for name in {name for name, _ in _own(module)} - set(values):
+                delattr(module, name)
+            for name, (value, contents) in values.items():
+                setattr(module, name, value)
+                _restore(value, contents)
+
+
+def _own(module: ModuleType) -> list[tuple[str, Any]]:
+    return [(name, v) for name, v in vars(module).items() if not name.startswith("__")]
+
+
+def _copied(value: Any) -> Any:
+    return copy.copy(value) if isinstance(value, list | dict | set) else None
+
+
+def _restore(value: Any, contents: Any) -> None:
+    """Its contents as they were; the object stays, since others may hold it."""
+    if isinstance(value, list):
+        value[:] = contents
+    elif isinstance(value, dict | set):
+        value.clear()
+        value.update(contents)
+    elif callable(clear := getattr(value, "cache_clear", None)):
+        clear()
 
 
 def compile_form(op: ops.Op, version: Loaded, form: tuple[tuple[int, ...], str]) -> None:

@@ -86,6 +86,7 @@ def _answers(target: int) -> dict[str, Callable[..., Any]]:
         "get_device_properties": lambda device=None: _properties(target),
         "synchronize": lambda device=None: None,
         "set_device": lambda device: None,
+        "current_stream": lambda device=None: SimpleNamespace(cuda_stream=0),
         "device": lambda device: contextlib.nullcontext(),
     }
 

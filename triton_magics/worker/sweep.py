@@ -54,7 +54,7 @@ from triton_magics.worker.load import (
     ran_out_of_memory,
 )
 from triton_magics.worker.lock import gpu_lock
-from triton_magics.worker.precompile import compile_form
+from triton_magics.worker.precompile import compile_form, unchanged
 from triton_magics.worker.pretend import PretendCuda, StubDriver, pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
@@ -251,7 +251,8 @@ def _on_gpu(task: Task, points: list[Point]) -> dict[str, Any]:
             _load(points)
             forms = list(dict.fromkeys((c.shape, c.dtype) for c in (*probes, task.case)))
             todo = [(p.loaded, form) for p in points if p.loaded for form in forms]
-            task.in_parallel(lambda one: compile_form(task.op, *one), todo, "compiling")
+            with unchanged(*(p.loaded.module for p in points if p.loaded)):
+                task.in_parallel(lambda one: compile_form(task.op, *one), todo, "compiling")
         with task.clock.step("check"):
             broken = _check_all(task, probes, points)
     if broken:
