@@ -15,13 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from scripts import triton_names as triton_versions
 from triton_magics import knowledge, ops
 from triton_magics.errors import BadName, KnowledgeError, UnknownName, UnknownOp
 from triton_magics.model import OpFacts
 
 FOLDER = Path(__file__).parents[1] / "knowledge"
 NAMES = sorted(ops.BUILTIN)
-DOCUMENTS = sorted(p for p in FOLDER.rglob("*") if p.suffix in (".md", ".json", ".py"))
+BY_VERSION = ("triton_names.json", "triton_versions.md")
+DOCUMENTS = sorted(
+    p for p in FOLDER.rglob("*") if p.suffix in (".md", ".json", ".py") and p.name not in BY_VERSION
+)
 OWN = OpFacts(
     name="huber",
     torch_equivalent="huber(x)",
@@ -111,6 +115,42 @@ def test_every_triton_name_exists():
     names = triton_names()
     assert len(names) > 100
     assert [name for name in names if not exists(name)] == []
+
+
+def test_every_triton_name_is_in_every_version():
+    tables = json.loads(triton_versions.NAMES.read_text())
+    assert list(tables) == ["3.6.0", "3.7.1", "3.8.0", "3.9.0"]
+    classes = ("triton.language.PropagateNan", "triton.tools.tensor_descriptor.TensorDescriptor")
+
+    def known(name: str, version: str) -> bool:
+        within = name.rsplit(".", 1)[0]
+        module = name in ("triton.language", "triton.language.extra")
+        return (
+            module or name in tables[version] or (within in classes and within in tables[version])
+        )
+
+    missing = [(n, v) for v in tables for n in triton_names() if not known(n, v)]
+    assert missing == []
+    assert not known("triton.language.advance", "3.9.0")
+    assert known("triton.language.advance", "3.8.0")
+
+
+def test_the_table_of_the_installed_triton_is_true():
+    triton = pytest.importorskip("triton")
+    folder = str(Path(triton.__file__).parents[1])
+    version, names = triton_versions.names_of(folder)
+    kept = json.loads(triton_versions.NAMES.read_text())
+    assert names == kept.get(version, names)
+
+
+def test_the_page_tells_what_the_tables_say_has_changed():
+    tables = json.loads(triton_versions.NAMES.read_text())
+    page = triton_versions.changes(tables)
+    assert triton_versions.PAGE.read_text() == page
+    assert knowledge.search("versions").markdown == page
+    changed = {**tables, "3.9.0": {**tables["3.9.0"], "triton.language.unheard_of": []}}
+    assert "new: `tl.atomic_load`" in page
+    assert "`tl.unheard_of`" in triton_versions.changes(changed)
 
 
 def test_a_name_that_does_not_exist_would_be_found():

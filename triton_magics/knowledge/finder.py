@@ -34,8 +34,16 @@ class Piece:
 
 
 def topics() -> tuple[str, ...]:
-    """What may be asked for by its name: overview, syntax, mistakes, ops, techniques, templates."""
-    names = ("overview", "syntax", "mistakes", *op_names(), *shipped().techniques, *PATTERNS)
+    """What may be asked for by its name: the guides, ops, techniques, templates."""
+    names = (
+        "overview",
+        "syntax",
+        "mistakes",
+        "versions",
+        *op_names(),
+        *shipped().techniques,
+        *PATTERNS,
+    )
     return tuple(dict.fromkeys(names))
 
 
@@ -103,6 +111,7 @@ def _shipped_pieces() -> tuple[Piece, ...]:
         _whole("Overview", known.overview, "overview"),
         _whole("Triton syntax", known.syntax, "syntax"),
         _whole("The commonest mistakes", known.mistakes, "mistakes"),
+        _piece("Triton's versions", known.changes, "versions", weight=0.5),
         *(_op_piece(facts) for facts in known.ops.values()),
         *(_technique_piece(technique) for technique in known.techniques.values()),
         *(_template_piece(pattern, source) for pattern, source in known.templates.items()),

@@ -1,7 +1,8 @@
 """The folder that the knowledge lies in: read whole and consistent, or not at all.
 
-It holds overview.md, triton_syntax.md, mistakes.md, torch_ops.json, techniques.json, versions.json
-and templates/. It travels in the wheel; in an editable install it is the repository's own.
+It holds overview.md, triton_syntax.md, mistakes.md, triton_versions.md, torch_ops.json,
+techniques.json, versions.json and templates/. It travels in the wheel; in an editable install it is
+the repository's own.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Knowledge:
     overview: str
     syntax: str
     mistakes: str
+    changes: str
 
 
 def load(folder: Path) -> Knowledge:
@@ -66,6 +68,7 @@ def load(folder: Path) -> Knowledge:
         overview=_read(folder / "overview.md"),
         syntax=_read(folder / "triton_syntax.md"),
         mistakes=_read(folder / "mistakes.md"),
+        changes=_read(folder / "triton_versions.md"),
     )
     for problem in _inconsistencies(knowledge):
         raise KnowledgeError(f"{folder}: {problem}")
