@@ -4,7 +4,7 @@ Net time against the span of the kernels by CUPTI; the spread of repeated benchm
 `triton.testing.do_bench`; verdicts on a version against itself and against one made 3 % slower;
 how long the whole protocol takes.
 
-    python tests/benchmarks/timing.py [--json PATH] [--samples PATH] [--repeats 12] [--same 20] [--slower 35]
+    python tests/benchmarks/timing.py [--json PATH] [--repeats 12] [--same 7] [--slower 3]
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -36,7 +37,11 @@ GATE_US = 20  # a longer spin is a gate
 NEAR_US, NEAR = 0.15, 0.03  # of CUPTI's span, whichever is larger
 SPINS = (9_000, 20_000, 80_000)  # cycles: raw times of about 8, 14 and 44 us on an H200
 SLOWER = 0.03
-DO_BENCH = 6  # repeats beside ours
+NAMES = 16  # of one source
+PAIRS = 13  # of versions that take turns, one more than there are neighbours
+VERDICTS = ("faster", "slower", "same", "undecided")
+FOUND = ("found", "same", "undecided", "wrong way")
+DO_BENCH = 3  # repeats beside ours
 SPINNING = """
 import torch
 import triton
@@ -249,9 +254,12 @@ def repeated(folder: Path, repeats: int) -> list[dict[str, Any]]:
 
     from triton_magics import ops
     from triton_magics.worker.load import load_version
+    from triton_magics.worker.lock import gpu_lock
+    from triton_magics.worker.resources import environment
 
     ref = right(folder, "softmax")
     made = [bench("softmax", (ref,), seed=i, budget=0.0) for i in range(repeats)]
+    alone = partial(gpu_lock, environment().gpu_uuid, alone=True, what="do_bench", waiting=str)
     calls = {"torch": ops.load("softmax").reference, "v1_right": load_version(ref).call}
     rows = []
     for size in SIZES:
@@ -260,7 +268,8 @@ def repeated(folder: Path, repeats: int) -> list[dict[str, Any]]:
         for provider, call in calls.items():
             ours = [m.timing(provider, size).mean_us for m in made]
             medians = [m.timing(provider, size).median_us for m in made]
-            theirs = [1e3 * triton.testing.do_bench(partial(call, x)) for _ in range(DO_BENCH)]
+            with alone():
+                theirs = [1e3 * triton.testing.do_bench(partial(call, x)) for _ in range(DO_BENCH)]
             rows.append(
                 {
                     "what": f"softmax {provider} {size}", "mean us": statistics.median(ours),
@@ -281,46 +290,60 @@ def spread_pct(values: list[float]) -> float:
 # ----------------------------------------------------------------------------------- verdicts
 
 
-def against_itself(folder: Path, benchmarks: int, keep: list[Any]) -> list[dict[str, Any]]:
-    """One source under six names; each neighbouring pair is a comparison of a kernel with itself."""
+def against_itself(
+    folder: Path, benchmarks: int, deadline: float, said: Callable[[list[Any]], None]
+) -> list[dict[str, Any]]:
+    """One source under many names; each neighbouring pair is a comparison of a kernel with itself."""
     counts: dict[str, Counter[str]] = {}
     rounds: dict[str, list[int]] = {}
+    rows: list[dict[str, Any]] = []
     for i in range(benchmarks):
         op = ("softmax", "vector_add")[i % 2]
-        six = tuple(right(folder, op, f"v{n}_same") for n in range(1, 7))
-        made = bench(op, six, seed=1000 + i)
-        pairs = {(f"v{n + 1}_same", f"v{n}_same") for n in range(1, 6)}
-        for told in made.comparisons:
-            if (told.candidate, told.baseline) in pairs:
-                counts.setdefault(told.size, Counter())[told.verdict] += 1
-                rounds.setdefault(told.size, []).append(told.rounds)
-        keep.append({"what": f"{op} against itself", **samples(made)})
-    rows = [verdict_row(f"itself, {size}", counts[size], rounds[size]) for size in counts]
-    whole = sum(counts.values(), Counter())
-    return [*rows, verdict_row("itself, all", whole, [n for r in rounds.values() for n in r])]
+        names = [f"v{n}_same" for n in range(1, NAMES + 1)]
+        made = bench(op, tuple(right(folder, op, name) for name in names), seed=1000 + i)
+        for told in neighbours(made, names):
+            counts.setdefault(told.size, Counter())[told.verdict] += 1
+            rounds.setdefault(told.size, []).append(told.rounds)
+        rows = [verdict_row(f"itself, {size}", counts[size], rounds[size]) for size in counts]
+        whole = sum(counts.values(), Counter())
+        rows.append(verdict_row("itself, all", whole, [n for r in rounds.values() for n in r]))
+        said(rows)
+        if time.monotonic() > deadline:
+            break
+    return rows
 
 
-def against_slower(folder: Path, benchmarks: int, keep: list[Any]) -> list[dict[str, Any]]:
-    """A version whose kernel does 3 % more, at three lengths."""
+def against_slower(folder: Path, benchmarks: int) -> list[dict[str, Any]]:
+    """Versions whose kernels take turns to do 3 % more, at three lengths."""
     rows = []
     for spin in SPINS:
         one, twice = (spinning(folder, f"v{n}_spin", n * spin) for n in (1, 2))
-        tried = bench("vector_add", (one, twice), seed=7, sizes=("small",))
+        tried = bench("vector_add", (one, twice), seed=7, sizes=("small",), budget=0.0)
         net = tried.timing("v1_spin", "small").median_us
         per_us = spin / (tried.timing("v2_spin", "small").median_us - net)
-        slow = spinning(folder, "v2_slower", round(spin + SLOWER * net * per_us))
+        cycles = (spin, round(spin + SLOWER * net * per_us))
+        names = [f"v{n}_{('spin', 'slower')[n % 2]}" for n in range(PAIRS + 1)][1:]
+        refs = tuple(spinning(folder, name, cycles["slower" in name]) for name in names)
         counts, rounds, ratios = Counter(), [], []
         for i in range(benchmarks):
-            made = bench("vector_add", (one, slow), seed=2000 + i, sizes=("small",))
-            told = made.comparison("v2_slower", "small", baseline="v1_spin")
-            counts[told.verdict] += 1
-            rounds.append(told.rounds)
-            ratios.append(told.ratio)
-            keep.append({"what": f"3 % slower, {spin} cycles", **samples(made)})
-        raw = statistics.median(made.timing("v1_spin", "small").raw_us)
-        row = verdict_row(f"3 % slower at {raw:.1f} us raw", counts, rounds)
+            made = bench("vector_add", refs, seed=2000 + i, sizes=("small",))
+            for told in neighbours(made, names):
+                slow = "slower" in told.candidate
+                is_right = told.verdict == ("slower" if slow else "faster")
+                open_ones = told.verdict in ("same", "undecided")
+                counts["found" if is_right else told.verdict if open_ones else "wrong way"] += 1
+                rounds.append(told.rounds)
+                ratios.append(told.ratio if slow else 1 / told.ratio)
+        raw = statistics.median(made.timing(names[1], "small").raw_us)
+        row = verdict_row(f"3 % slower at {raw:.1f} us raw", counts, rounds, FOUND)
         rows.append({**row, "median ratio": statistics.median(ratios)})
     return rows
+
+
+def neighbours(made: Any, names: list[str]) -> list[Any]:
+    """Its comparisons of each version with the one before it."""
+    pairs = set(zip(names[1:], names, strict=False))
+    return [c for c in made.comparisons if (c.candidate, c.baseline) in pairs]
 
 
 def spinning(folder: Path, name: str, cycles: int) -> Any:
@@ -328,22 +351,14 @@ def spinning(folder: Path, name: str, cycles: int) -> Any:
     return version(folder, "vector_add", name, SPINNING.replace("{spin}", str(cycles)))
 
 
-def verdict_row(what: str, counts: Counter[str], rounds: list[int]) -> dict[str, Any]:
+def verdict_row(
+    what: str, counts: Counter[str], rounds: list[int], words: tuple[str, ...] = VERDICTS
+) -> dict[str, Any]:
     """How often each verdict came, and after how many rounds."""
-    words = ("faster", "slower", "same", "undecided")
     return {
         "what": what, "comparisons": counts.total(), **{w: counts[w] for w in words},
         "mean rounds": statistics.fmean(rounds), "most rounds": max(rounds),
     }  # fmt: skip
-
-
-def samples(made: Any) -> dict[str, Any]:
-    """What a verdict was made from."""
-    return {
-        "tick_us": made.tick_us,
-        "net_us": {f"{t.provider} {t.size}": t.samples_us + t.extra_us for t in made.timings},
-        "controls": [c.model_dump() for c in made.controls],
-    }
 
 
 # ----------------------------------------------------------------------------------- protocol
@@ -355,25 +370,28 @@ def four(folder: Path) -> tuple[Any, ...]:
     return tuple(version(folder, "softmax", f"v{i}_x", f"{source}\n# {i}\n") for i in range(1, 5))
 
 
-def protocol(folder: Path, work: dict[str, Any]) -> list[dict[str, Any]]:
-    """Seconds for four versions and torch, three sizes, ten runs, nothing to compile.
-
-    `work`: of the GPU by CUPTI, in a process of its own.
-    """
+def protocol(folder: Path) -> list[dict[str, Any]]:
+    """Wall seconds of whole benchmarks, three sizes, ten runs, nothing to compile."""
     refs = four(folder)
     rows = []
-    for budget, what in ((0.0, "3 x 10, no extra rounds"), (10.0, "with the rounds for verdicts")):
-        bench("softmax", refs, seed=1, budget=budget)
+    for versions, budget, what in (
+        (refs, 0.0, "four versions and torch, 3 x 10"),
+        (refs, 10.0, "the same, with the rounds for verdicts"),
+        (refs[:1], 0.0, "one version and torch, 3 x 10"),
+    ):
+        bench("softmax", versions, seed=1, budget=0.0)
         timed = [
-            seconds(partial(bench, "softmax", refs, seed=seed, budget=budget)) for seed in range(3)
+            seconds(partial(bench, "softmax", versions, seed=seed, budget=budget))
+            for seed in range(1 if budget else 3)
         ]
         rows.append(
             {
-                "what": f"softmax, four versions and torch, {what}",
+                "what": f"softmax, {what}",
                 "median s": statistics.median(s for s, _ in timed), "min s": min(s for s, _ in timed),
-                "GPU work s": None if budget else work["work s"],
-                "GPU gates s": None if budget else work["gates s"],
                 "most extra rounds": max(len(t.extra_us) for _, m in timed for t in m.timings),
+                "calls": sum(
+                    t.calls * (len(t.samples_us) + len(t.extra_us)) for t in timed[0][1].timings
+                ),
                 "discards": sum(d.count for _, m in timed for t in m.timings for d in t.discards),
             }
         )  # fmt: skip
@@ -388,13 +406,13 @@ def seconds(act: Any) -> tuple[float, Any]:
 
 
 def main() -> None:
-    """Prints the tables; writes JSON where `--json` says, the samples where `--samples` says."""
+    """Prints the tables; writes JSON where `--json` says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--samples", type=Path)
     parser.add_argument("--repeats", type=int, default=12)
-    parser.add_argument("--same", type=int, default=20)
-    parser.add_argument("--slower", type=int, default=35)
+    parser.add_argument("--same", type=int, default=7, help="benchmarks of a source with itself")
+    parser.add_argument("--slower", type=int, default=3, help="benchmarks at each length")
+    parser.add_argument("--seconds", type=float, default=600, help="no new benchmark after those")
     parser.add_argument("--cupti", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
@@ -404,29 +422,49 @@ def main() -> None:
             options.cupti.write_text(json.dumps(by_cupti(folder)))
             return
         told = folder / "cupti.json"
-        subprocess.run([sys.executable, __file__, "--cupti", str(told)], check=True)
-        everything(folder, json.loads(told.read_text()), options)
+        # Beside this process: the GPU's lock keeps their benchmarks apart.
+        child = subprocess.Popen([sys.executable, __file__, "--cupti", str(told)])
+        try:
+            everything(folder, child, told, options)
+        finally:
+            child.kill()
 
 
-def everything(folder: Path, work: dict[str, Any], options: Any) -> None:
+def everything(folder: Path, child: Any, told: Path, options: Any) -> None:
     """All tables, one after the other."""
-    keep: list[Any] = []
+    deadline = time.monotonic() + options.seconds
+    tables: dict[str, Any] = {}
+
+    def by_another() -> list[dict[str, Any]]:
+        assert child.wait(timeout=120) == 0
+        work = json.loads(told.read_text())
+        tables["the GPU's work"] = [{k: work[k] for k in ("work s", "gates s")}]
+        return against_cupti(folder, work["calls"])
+
+    def keep(title: str, rows: list[dict[str, Any]]) -> None:
+        tables[title] = rows
+        write(tables, options)
+
     steps = {
-        "net time and CUPTI": lambda: against_cupti(folder, work["calls"]),
+        "3 % slower": lambda: against_slower(folder, options.slower),
         "repeated": lambda: repeated(folder, options.repeats),
-        "the protocol": lambda: protocol(folder, work),
-        "against itself": lambda: against_itself(folder, options.same, keep),
-        "3 % slower": lambda: against_slower(folder, options.slower, keep),
+        "the protocol": lambda: protocol(folder),
+        "net time and CUPTI": by_another,
+        "against itself": lambda: against_itself(
+            folder, options.same, deadline, partial(keep, "against itself")
+        ),
     }
-    tables = {}
     for title, step in steps.items():
         start = time.perf_counter()
-        tables[title] = step()
+        try:
+            keep(title, step())
+        except Exception:  # noqa: BLE001 (the other tables are worth having)
+            traceback.print_exc()
+            continue
         show(f"{title} ({time.perf_counter() - start:.0f} s)", tables[title])
-        write(tables, keep, options)
 
 
-def write(tables: dict[str, Any], keep: list[Any], options: Any) -> None:
+def write(tables: dict[str, Any], options: Any) -> None:
     """What is known so far, so that a run that is stopped leaves it."""
     import torch
     from common import versions
@@ -437,8 +475,6 @@ def write(tables: dict[str, Any], keep: list[Any], options: Any) -> None:
     }  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(whole, indent=1) + "\n")
-    if options.samples:
-        options.samples.write_text(json.dumps(keep))
 
 
 def show(title: str, rows: list[dict[str, Any]]) -> None:

@@ -23,7 +23,7 @@ from triton_magics.worker.verdicts import AGAIN
 NO_GPU = "the self-test times kernels of known length on a GPU; here is none, and nothing is ranked"
 OP, SIZE = "vector_add", "small"
 CYCLES = 20_000  # about 10 us on an H200
-LATE_S = 0.02
+LATE_S = 0.03  # longer than any gate
 LONGER, TWICE = 0.02, 1.0
 UNEQUAL = "does not compute"
 
@@ -129,17 +129,17 @@ def _caught(race: Race, add: Call) -> list[SelfCheck]:
 
 def _cheats(add: Call) -> dict[str, tuple[Call, str]]:
     """What each is, its call, and words of the reason why it must have no time."""
+    stream = torch.cuda.Stream()
 
     def late(*inputs: Any) -> Any:
         time.sleep(LATE_S)
         return add(*inputs)
 
     def aside(*inputs: Any) -> Any:
-        with torch.cuda.stream(torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
             return add(*inputs)
 
     def after(*inputs: Any) -> Any:
-        stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             return add(*inputs)

@@ -18,7 +18,7 @@ import triton.language as tl
 from triton_magics import stats
 from triton_magics.model import Clock
 
-MIN_GATE_US, MAX_GATE_US = 60.0, 100_000.0
+MIN_GATE_US, MAX_GATE_US = 60.0, 20_000.0
 GATE_STEP = 0.1
 CYCLES_PER_US = 2_000  # of a GPU's clock, at most
 FLUSH_L2S = 2
