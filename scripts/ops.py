@@ -41,7 +41,7 @@ MEASURED = ROOT / "docs" / "measured"
 FENCE = re.compile(r"```python(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
 COMPARE = re.compile(r"<!-- compare (v\d+) -->")
 SAME_AS_PICTURE = "text/html"
-BUDGET_S = 5  # of a comparison: seconds after which no more rounds are added to settle a verdict
+BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
 
 class CellFailed(Exception):
