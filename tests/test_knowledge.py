@@ -7,6 +7,7 @@ import importlib
 import inspect
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -157,6 +158,31 @@ def test_a_name_that_does_not_exist_would_be_found():
     pytest.importorskip("triton")
     assert not exists("triton.language.lode")
     assert exists("triton.tools.tensor_descriptor.TensorDescriptor")
+
+
+def examples() -> dict[str, str]:
+    """The guide's examples by their sections, each with the lines that all begin with."""
+    head, *sections = re.split(r"^## ", (FOLDER / "triton_syntax.md").read_text(), flags=re.M)
+    (begin,) = re.findall(r"^```python\n(.*?)^```", head, re.M | re.S)
+    blocks = {
+        s.split("\n")[0]: re.findall(r"^```python\n(.*?)^```", s, re.M | re.S) for s in sections
+    }
+    return {title: begin + block for title, (block, *_) in ((t, b) for t, b in blocks.items() if b)}
+
+
+def test_there_are_no_examples_that_no_test_runs():
+    found = {p.name: p.read_text().count("```python") for p in FOLDER.glob("*.md")}
+    assert found["triton_syntax.md"] == 1 + len(examples()) > 8
+    assert {name for name, n in found.items() if n} == {"triton_syntax.md", "mistakes.md"}
+
+
+@pytest.mark.parametrize("title", examples())
+def test_an_example_of_the_guide_does_what_it_says(title, tmp_path, monkeypatch):
+    tuner = pytest.importorskip("triton.runtime.autotuner").Autotuner
+    monkeypatch.setattr(tuner, "do_bench", staticmethod(lambda run, quantiles: [run() or 1.0] * 3))
+    path = tmp_path / "example.py"
+    path.write_text(examples()[title])
+    runpy.run_path(str(path))
 
 
 @pytest.mark.parametrize("name", ["overview.md", "triton_syntax.md"])
