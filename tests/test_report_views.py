@@ -45,6 +45,7 @@ KEY_NUMBERS = {
         "BEST", "BLOCK_SIZE=1024 num_warps=4 takes 30.0 us", "as fast as the version as it stands",
         "as fast as torch", "wrong values", "does not compile", "--write",
     ],
+    "plot": ["TIMES", "torch: 2.2 us / 6.1 us / 55.1 us", "softmax.png", "also draws speedup"],
     "sweep_compiled": ["COMPILED", "9 of 12 configurations compile for sm_90", "no GPU here"],
     "validations": ["1 of 2 versions right, not v1", "WRONG", "12 of 12", "12 of 14"],
     "benchmark": ["FASTER", "1.63x", "1.44x", "55.1 us", "13.0 us", "97 %", "2.8 us", "cold L2"],
@@ -636,3 +637,14 @@ def test_each_clock_keeps_its_name_and_is_compared_with_torch(clock: str, words:
     assert words in text
     assert "net GPU time" not in text
     assert "1.20x as fast as torch" in text
+
+
+def test_a_sweep_without_a_time_says_whether_that_is_the_configurations_fault() -> None:
+    swept = rv.sweep()
+    untimed = tuple(c.model_copy(update={"timing": None}) for c in swept.configurations)
+    failed = {"status": Status.FAILED, "configurations": untimed, "message": "no memory"}
+    right = headline(swept.model_copy(update=failed))
+    assert right == "✗ NOT TIMED  softmax v2: 8 are right, none was timed: no memory"
+    wrong = tuple(c for c in swept.configurations if c.status.failed)
+    none = headline(swept.model_copy(update={**failed, "configurations": wrong, "message": None}))
+    assert none == "✗ NONE RIGHT  softmax v2: no configuration is right"

@@ -98,6 +98,12 @@ def timing(name: str, us: float) -> Timing:
     return Timing(provider=name, size="16x40", shape=(1,), clock="gpu", samples_us=samples)
 
 
+NOTHING: dict[str, Any] = {
+    "status": Status.PASSED, "not_timed": (), "timings": (), "tick_us": 0.03, "floor_us": 2.7,
+    "badges": (), "conditions": (),
+}  # fmt: skip
+
+
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Times three right points; the first time `bench.measure` voids the session for `void`."""
@@ -109,8 +115,20 @@ def timed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             names = [v.version for v in asked.versions]
             sessions.append(names)
             if void in names:
-                gap = NotTimed(size="16x40", provider=void, reason="gave a wrong answer")
-                return {"status": Status.FAILED, "not_timed": (gap,), "timings": ()}
+                said = f"{void} gave a wrong answer"
+                gap = NotTimed(size="16x40", provider=void, reason=said)
+                failed = {"status": Status.FAILED, "message": said}
+                return {**failed, "not_timed": (gap,), "timings": ()}
+            if void == "no memory":
+                gap = NotTimed(size="16x40", reason="does not fit the GPU's free memory")
+                return {**NOTHING, "status": Status.FAILED, "not_timed": (gap,)}
+            if void == "unstable":
+                gap = NotTimed(size="16x40", provider="v3", reason="no valid run in 4 tries")
+                first = timing("v1", 9.0)
+                return {**NOTHING, "not_timed": (gap,), "timings": (first,)}
+            if void == "broken":
+                said = "v2 at 16x40: CUDA error; nothing after it could be timed"
+                return {**NOTHING, "status": Status.CRASHED, "message": said}
             made = tuple(timing(n, us) for n, us in times.items() if n in (*names, "torch"))
             return {
                 "status": Status.PASSED, "not_timed": (), "timings": made, "tick_us": 0.03,
@@ -148,6 +166,28 @@ def test_a_point_that_is_wrong_in_a_timed_run_is_never_the_best(timed: Any) -> N
         CaseStatus.PASSED, CaseStatus.WRONG_VALUES, CaseStatus.PASSED,
     ]  # fmt: skip
     assert points[1].timing is None
-    assert points[1].reason == "gave a wrong answer"
+    assert points[1].reason == "gave a wrong answer"  # by its settings' name, not by ours
     assert points[0].comparison is not None
     assert points[0].comparison.baseline == "N=2"
+
+
+def test_where_nothing_fits_the_memory_the_sweep_ends_and_says_so(timed: Any) -> None:
+    points, made = timed({}, void="no memory")
+    assert made["status"] is Status.FAILED
+    assert made["message"] == "does not fit the GPU's free memory"
+    assert [p.timing for p in points] == [None] * 3
+
+
+def test_a_point_without_a_valid_run_has_no_time_and_is_not_called_wrong(timed: Any) -> None:
+    points, made = timed({}, void="unstable")
+    assert made["status"] is Status.PASSED
+    assert (points[2].status, points[2].reason) == (CaseStatus.NOT_RUN, "no valid run in 4 tries")
+    assert points[0].timing is not None
+
+
+def test_a_point_that_breaks_the_gpu_while_it_is_timed_is_named(timed: Any) -> None:
+    points, made = timed({}, void="broken")
+    assert made["status"] is Status.CRASHED
+    assert made["message"] == "N=1 left the GPU's context unusable"
+    assert points[1].status is CaseStatus.RUNTIME_ERROR
+    assert "CUDA error" in str(points[1].reason)

@@ -63,6 +63,7 @@ from triton_magics.worker.subject import Subject
 
 META = torch.device("meta")
 MAX_PROBES = 3
+BROKEN = "left the GPU's context unusable"
 
 
 @dataclass
@@ -281,7 +282,7 @@ def _check_all(task: Task, probes: list[Case], points: list[Point]) -> str | Non
         _check(Subject(task.op, point.loaded, asked, device, ""), point, probes, slots)
         task.report.configuration(point.value)
         if not _alive():
-            return f"{point.value.label} left the GPU's context unusable"
+            return f"{point.value.label} {BROKEN}"
     return None
 
 
@@ -345,15 +346,30 @@ def _time(task: Task, right: list[Point]) -> dict[str, Any]:
         report.stage("measuring this GPU (once per machine)", patience_s=120)
         loaded = tuple(p.loaded for p in right if p.loaded)
         made = bench.measure(asked, task.op, loaded, report, known=ceilings(environment()))
-        gaps = {gap.provider: gap.reason for gap in made["not_timed"]}
-        void = made["status"] is Status.FAILED and bool(gaps)
-        for point in (p for p in right if p.ref.version in gaps):
-            status = CaseStatus.WRONG_VALUES if void else CaseStatus.RUNTIME_ERROR
-            point.end(status, gaps[point.ref.version])
-        if not void:
+        culprits = _gone(right, made)
+        if made["status"] is Status.CRASHED:
+            labels = [p.value.label for p in culprits]
+            told = f"{labels[0]} {BROKEN}" if labels else made.get("message")
+            return {**_filled(right, made), "status": Status.CRASHED, "message": told}
+        if not culprits or made["status"] is Status.PASSED:
             return _filled(right, made)
-        right = [p for p in right if p.ref.version not in gaps]
+        right = [p for p in right if p not in culprits]
     return {"status": Status.FAILED}
+
+
+def _gone(right: list[Point], made: dict[str, Any]) -> list[Point]:
+    """Who got no time, each with the reason: a wrong answer, a broken GPU, no valid run."""
+    said = made.get("message") or ""
+    reasons = {gap.provider: gap.reason for gap in made["not_timed"]}
+    status = CaseStatus.WRONG_VALUES if said and reasons else CaseStatus.NOT_RUN
+    if made["status"] is Status.CRASHED:
+        status = CaseStatus.RUNTIME_ERROR
+        reasons |= {p.ref.version: said for p in right if said.startswith(f"{p.ref.version} ")}
+    found = [p for p in right if p.ref.version in reasons]
+    for point in found:
+        name = point.ref.version
+        point.end(status, reasons[name].removeprefix(f"{name} "))
+    return found
 
 
 def _filled(points: list[Point], made: dict[str, Any]) -> dict[str, Any]:
@@ -373,4 +389,6 @@ def _filled(points: list[Point], made: dict[str, Any]) -> dict[str, Any]:
             point.comparison = pairs[name].model_copy(update=named)
     kept = ("status", "floor_us", "conditions", "badges")
     update = {name: made[name] for name in kept if name in made}
-    return {**update, "torch": timings.get("torch"), "message": made.get("message")}
+    whole = next((gap.reason for gap in made["not_timed"] if gap.provider is None), None)
+    message = made.get("message") or whole
+    return {**update, "torch": timings.get("torch"), "message": message}

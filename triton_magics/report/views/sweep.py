@@ -85,6 +85,12 @@ def sweep_line(value: Sweep) -> Line:
     name = subject(value.op, value.version)
     if value.status is not Status.PASSED and not value.timed:
         status, word = VERDICTS[value.status]
+        right = [c for c in value.configurations if c.status is CaseStatus.PASSED]
+        if value.status is Status.FAILED and right:
+            why = value.message or "no run was valid"
+            return Line(
+                f"{name}: {len(right)} are right, none was timed: {why}", "bad", "NOT TIMED"
+            )
         if value.status is Status.FAILED:
             return Line(f"{name}: no configuration is right", status, "NONE RIGHT")
         said = value.message or EXPLANATIONS[value.status]
