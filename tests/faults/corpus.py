@@ -16,11 +16,12 @@ import contextlib
 import json
 import multiprocessing
 import os
+import queue
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ if "--gpu" not in sys.argv:
 import torch  # noqa: E402
 import triton  # noqa: E402
 
-from tests.worker.harness import KERNELS, Recorder, job_for, told  # noqa: E402
+from tests.worker.harness import KERNELS, Recorder, job_for, run_cases, told  # noqa: E402
 from triton_magics import ops  # noqa: E402
 from triton_magics.model import SIZES, Case, CaseStatus  # noqa: E402
 from triton_magics.worker import again, checks, guard, precompile, validate  # noqa: E402
@@ -46,6 +47,7 @@ from triton_magics.worker.resources import this_device  # noqa: E402
 KINDS = ("wrong", "cheats", "right", "guards")
 CHILD_S = 300.0
 SEED = 7
+SENTINEL = KERNELS / "softmax_right.py"
 
 
 # --------------------------------------------------------------------------------------- files
@@ -62,6 +64,12 @@ def files() -> list[Path]:
     """Every kernel of the corpus, in an order that mixes ops and kinds but never changes."""
     found = sorted(KERNELS.rglob("*.py"), key=lambda p: p.relative_to(KERNELS).as_posix())
     return found[::3] + found[1::3] + found[2::3]
+
+
+def first_the_slow(paths: list[Path]) -> list[Path]:
+    """Those that get a process of their own, then the wrong ones, then the right."""
+    order = {"guards": 0, "cheats": 1, "wrong": 2, "right": 3}
+    return sorted(paths, key=lambda p: order[kind_of(p)])
 
 
 def needs_gpu(path: Path) -> bool:
@@ -194,10 +202,10 @@ def _case(result: Any) -> dict[str, Any]:
     }
 
 
-def judge_without(path: Path, guard_name: str, failed: list[dict[str, Any]]) -> bool:
+def judge_without(path: Path, guard_name: str, seed: int, failed: list[dict[str, Any]]) -> bool:
     """Whether it would get through: the cases that it failed, with one guard switched off."""
     loose = {"rtol": 1e-2, "atol": 1e-2} if guard_name == CALIBRATED else {}
-    job = job_for(path, seed=SEED, **loose)
+    job = job_for(path, seed=seed, **loose)
     subject = validate.Subject(
         ops.load(job.op.name), load_version(job.version), job, this_device(), path.read_text()
     )
@@ -207,9 +215,28 @@ def judge_without(path: Path, guard_name: str, failed: list[dict[str, Any]]) -> 
         return not any(validate.run_case(subject, case)[0].status.failed for case in cases)
 
 
-def judge_by_all(path: Path, seed: int, budget_s: float) -> tuple[dict[str, Any], dict[str, bool]]:
-    """The full plan, then the two simple rules on the code loaded anew."""
-    return judge_by_validation(path, seed, budget_s), judge_by_simple_rules(path)
+def judge_by_all(path: Path, seed: int, budget_s: float, guards: bool) -> dict[str, Any]:
+    """The full plan, the simple rules on code loaded anew, and what each guard is worth.
+
+    `through` names the guards without which it would get through.
+    """
+    verdict = judge_by_validation(path, seed, budget_s)
+    found = {**verdict, **judge_by_simple_rules(path)}
+    if guards and verdict["failed"] and kind_of(path) != "right":
+        found["through"] = gets_through(path, seed, verdict["failed"])
+    return found
+
+
+def gets_through(path: Path, seed: int, failed: list[dict[str, Any]]) -> list[str]:
+    """The guards without which none of the cases that it failed would fail."""
+    found = [name for name, of in BY_PLAN.items() if all(of(c) for c in failed)]
+    for name, statuses in BY_STATUS.items():
+        possible = all(c["status"] in statuses for c in failed)
+        if name == "poisoned memory":
+            possible = possible and any(c["nan"] for c in failed)
+        if possible and judge_without(path, name, seed, failed):
+            found.append(name)
+    return found
 
 
 def judge_by_simple_rules(path: Path) -> dict[str, bool]:
@@ -252,13 +279,26 @@ def _agrees(
 # ----------------------------------------------------------------------------------- processes
 
 
+FORKING = (
+    threading.Lock()
+)  # else another child may hold an end of this one's pipe, and hide its end
+
+
+def started(function: Callable[..., Any], *args: Any, serves: bool = False) -> tuple[Any, Any]:
+    """Our end of a pipe, and a forked process that sends what a function gives, or serves there."""
+    with FORKING:
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        given = (theirs, *args) if serves else args
+        child = context.Process(target=_child, args=(theirs, function, given))
+        child.start()
+        theirs.close()
+    return ours, child
+
+
 def in_child(function: Callable[..., Any], *args: Any) -> Any:
     """What a function gives in a forked process; None where the process died or took too long."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, function, args))
-    child.start()
-    theirs.close()
+    ours, child = started(function, *args)
     try:
         return ours.recv() if ours.poll(CHILD_S) else None
     except EOFError:
@@ -280,41 +320,84 @@ def _child(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> No
         os._exit(0)  # a kernel may have left a thread
 
 
-def examine(path: Path, seed: int, budget_s: float) -> dict[str, Any]:
-    """All that is said of one kernel; where the process dies of it, by a process for each rule."""
-    verdict, rules = in_child(judge_by_all, path, seed, budget_s) or (None, None)
-    if verdict is None:
+def examine(path: Path, seed: int, budget_s: float, guards: bool) -> dict[str, Any]:
+    """All that is said of one kernel; where its process dies of it, by a process for each rule."""
+    found = in_child(judge_by_all, path, seed, budget_s, guards)
+    if found is None:
         verdict = in_child(judge_by_validation, path, seed, budget_s)
         rules = in_child(judge_by_simple_rules, path)
-    crashed = {"status": "crashed", "passed": False, "failed": [], "message": "the process died"}
-    told_rules = rules or {"seeds_rule": False, "kernelbench": False}
+        crashed = {"status": "crashed", "passed": False, "failed": [], "message": "it died"}
+        found = {**(verdict or crashed), **(rules or {"seeds_rule": False, "kernelbench": False})}
+    return about(path, found)
+
+
+def about(path: Path, found: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a kernel beside its figures, and those."""
     return {"file": str(path.relative_to(KERNELS)), "kind": kind_of(path), "op": told(path, "op"),
-            "needs_gpu": needs_gpu(path), **(verdict or crashed), **told_rules}  # fmt: skip
+            "needs_gpu": needs_gpu(path), **found}  # fmt: skip
+
+
+class Shared:
+    """A process that examines one kernel after another, as long as a right one passes in it.
+
+    On a GPU the start of a process takes longer than a kernel. After each kernel the sentinel is
+    validated; where it does not pass, the next kernel gets a new process. What dies of a kernel
+    examines it again in a process of its own.
+    """
+
+    def __init__(self, seed: int, budget_s: float, guards: bool) -> None:
+        self.asked = (seed, budget_s, guards)
+        self.child: Any = None
+
+    def examine(self, path: Path) -> dict[str, Any]:
+        """All that is said of one kernel."""
+        if kind_of(path) in ("cheats", "guards"):
+            return examine(path, *self.asked)
+        if self.child is None:
+            self.pipe, self.child = started(_serve, self.asked, serves=True)
+        try:
+            self.pipe.send(path)
+            found, healthy = self.pipe.recv() if self.pipe.poll(CHILD_S) else (None, False)
+        except (EOFError, OSError):
+            found, healthy = None, False
+        if not healthy:
+            self.end()
+        return about(path, found) if found else examine(path, *self.asked)
+
+    def end(self) -> None:
+        """Ends the process."""
+        if self.child is not None:
+            self.child.kill()
+            self.child.join()
+            self.child = None
+
+
+def _serve(pipe: Any, asked: tuple[int, float, bool]) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            found = judge_by_all(pipe.recv(), *asked)
+            pipe.send((found, _healthy()))
+
+
+def _healthy() -> bool:
+    """Whether a right kernel still passes here."""
+    try:
+        cases = [Case(shape=s, dtype="float32", seed=1) for s in ((7, 13), (127, 129))]
+        results = run_cases(SENTINEL, *cases, device=this_device())
+    except Exception:  # noqa: BLE001 (whatever it raises, this process is done for)
+        return False
+    return all(r.status is CaseStatus.PASSED for r in results)
 
 
 # ------------------------------------------------------------------------------------- figures
 
 
-def guards_table(results: list[dict[str, Any]], jobs: int) -> dict[str, list[str]]:
-    """Per guard the kernels that only it catches."""
-    caught = [r for r in results if r["kind"] != "right" and r["failed"]]
-    table = {
-        name: [r["file"] for r in caught if all(of(c) for c in r["failed"])]
-        for name, of in BY_PLAN.items()
+def guards_table(results: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Per guard the kernels that get through without it."""
+    return {
+        name: [r["file"] for r in results if name in r.get("through", ())]
+        for name in (*BY_PLAN, *BY_STATUS)
     }
-    for name, statuses in BY_STATUS.items():
-        maybe = [r for r in caught if all(c["status"] in statuses for c in r["failed"])]
-        if name == "poisoned memory":
-            maybe = [r for r in maybe if any(c["nan"] for c in r["failed"])]
-        with ThreadPoolExecutor(jobs) as pool:
-            through = pool.map(
-                lambda r, name=name: in_child(
-                    judge_without, KERNELS / r["file"], name, r["failed"]
-                ),
-                maybe,
-            )
-            table[name] = [r["file"] for r, passed in zip(maybe, through, strict=True) if passed]
-    return table
 
 
 def shares(results: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
@@ -352,15 +435,28 @@ def show(results: list[dict[str, Any]], table: dict[str, list[str]]) -> None:
 
 
 def run_all(
-    paths: Iterable[Path], *, seed: int, budget_s: float, jobs: int
-) -> list[dict[str, Any]]:
-    """Every kernel's figures; a line each while it runs."""
-    made = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for result in pool.map(lambda p: examine(p, seed, budget_s), paths):
-            made.append(result)
-            print(f"{result['status']:14} {result['file']}", flush=True)
-    return made
+    paths: list[Path], *, seed: int, budget_s: float, jobs: int, guards: bool, shared: bool
+) -> Iterator[dict[str, Any]]:
+    """Every kernel's figures as they come; a line each."""
+    todo: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
+    made: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    for path in (*paths, *[None] * jobs):
+        todo.put(path)
+
+    def work() -> None:
+        process = Shared(seed, budget_s, guards)
+        while path := todo.get():
+            one = process.examine if shared else lambda p: examine(p, seed, budget_s, guards)
+            made.put(one(path))
+        process.end()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for _ in paths:
+        result = made.get()
+        print(f"{result['status']:14} {result['file']}", flush=True)
+        yield result
 
 
 def main() -> int:
@@ -380,40 +476,45 @@ def main() -> int:
     precompile.MAX_THREADS = 2  # the kernels run side by side
     torch.set_num_threads(1)  # what was started before a fork is not there after it
     paths = [p for p in part_of(files(), given.part) if given.only in str(p.relative_to(KERNELS))]
-    started = time.monotonic()
-    results = run_all(paths, seed=given.seed, budget_s=given.budget, jobs=given.jobs)
-    seconds = round(time.monotonic() - started, 1)
-    if given.json:  # what is known is kept, whatever comes of the table
-        write(given.json, results, {}, seconds, given.seed)
-    table = guards_table(results, given.jobs) if given.guards else {}
-    show(results, table)
-    seconds = round(time.monotonic() - started, 1)
-    print(f"\n{len(results)} kernels in {seconds} s")
-    if given.json:
-        write(given.json, results, table, seconds, given.seed)
+    paths = first_the_slow(paths) if given.gpu else paths
+    begun = time.monotonic()
+    on = about_machine(given.seed)
+    results: list[dict[str, Any]] = []
+    made = run_all(
+        paths, seed=given.seed, budget_s=given.budget, jobs=given.jobs, guards=given.guards,
+        shared=given.gpu,
+    )  # fmt: skip
+    for result in made:
+        results.append(result)
+        if given.json:  # what is known is kept, whatever comes of the rest
+            write(given.json, on, sorted(results, key=_file), time.monotonic() - begun)
+    show(results, guards_table(results) if given.guards else {})
+    print(f"\n{len(results)} kernels in {time.monotonic() - begun:.0f} s")
     missed = [r for r in results if r["passed"] != (r["kind"] == "right")]
     excused = [r for r in missed if "\nnot_caught: " in (KERNELS / r["file"]).read_text()]
     return int(any(given.gpu or not r["needs_gpu"] for r in missed if r not in excused))
 
 
-def write(
-    path: Path,
-    results: list[dict[str, Any]],
-    table: dict[str, list[str]],
-    seconds: float,
-    seed: int,
-) -> None:
-    """The figures as JSON, with what they were measured on."""
-    about = {
+def _file(result: dict[str, Any]) -> str:
+    return str(result["file"])
+
+
+def about_machine(seed: int) -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
         "date": date.today().isoformat(),
         "device": in_child(_device_name),
         "torch": torch.__version__,
         "triton": triton.__version__,
         "python": sys.version.split()[0],
         "seed": seed,
-        "seconds": seconds,
     }
-    whole = {**about, "shares": shares(results), "guards": table, "kernels": results}
+
+
+def write(path: Path, on: dict[str, Any], results: list[dict[str, Any]], seconds: float) -> None:
+    """The figures so far as JSON."""
+    whole = {**on, "seconds": round(seconds, 1), "shares": shares(results),
+             "guards": guards_table(results), "kernels": results}  # fmt: skip
     path.write_text(json.dumps(whole, indent=1) + "\n")
 
 
