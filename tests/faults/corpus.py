@@ -459,6 +459,17 @@ def run_all(
         yield result
 
 
+def stop_at_the_first_failure() -> None:
+    """The verdict is known by then; the table of guards needs every case."""
+    original = validate.why_not
+
+    def why_not(subject: Any, case: Case, results: list[Any], spent: float) -> str | None:
+        failed = any(r.status.failed for r in results)
+        return "one has failed" if failed else original(subject, case, results, spent)
+
+    validate.why_not = why_not
+
+
 def main() -> int:
     """Runs what was asked for; 1 if a kernel got the wrong verdict."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -471,8 +482,13 @@ def main() -> int:
         "--budget", type=float, default=10.0, help="seconds a kernel in the interpreter"
     )
     parser.add_argument("--guards", action="store_true", help="also the table of guards")
+    parser.add_argument(
+        "--brief", action="store_true", help="no more cases of a kernel after one has failed"
+    )
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    if given.brief:
+        stop_at_the_first_failure()
     precompile.MAX_THREADS = 2  # the kernels run side by side
     torch.set_num_threads(1)  # what was started before a fork is not there after it
     paths = [p for p in part_of(files(), given.part) if given.only in str(p.relative_to(KERNELS))]
