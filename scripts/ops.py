@@ -34,6 +34,8 @@ import nbformat
 import ops_table
 from demo import execute
 
+from triton_magics.model import short
+
 ROOT = Path(__file__).parent.parent
 TEXTS = Path(__file__).parent / "notebooks"
 TARGET = ROOT / "notebooks"
@@ -121,7 +123,7 @@ def _code(op: str, fence: re.Match[str], code: str) -> Iterator[Cell]:
     yield Cell("code", f"%triton_validate {op} {version}")
     # Without a GPU the interpreter has no time for the large size, and the notebook goes on.
     yield Cell("code", f"%triton_bench {op} {version} --sizes large --no-raise")
-    yield Cell("markdown", "*Measured when it is run.*", measured=version)
+    yield Cell("markdown", "*Measured when it is run.*", measured=short(version))
 
 
 def _comparison(op: str, version: str) -> Iterator[Cell]:

@@ -14,7 +14,7 @@ import pytest
 
 from tests import report_values
 from triton_magics import ops
-from triton_magics.model import Benchmark, Comparison
+from triton_magics.model import Benchmark, Comparison, short
 from triton_magics.workspace import inspect_source
 
 ROOT = Path(__file__).parents[1]
@@ -142,11 +142,11 @@ def test_a_shipped_notebook_is_its_text_executed_without_an_error(
 @pytest.mark.parametrize("op", SHIPPED)
 def test_the_shipped_kernels_are_the_notebooks_cells(builder: ModuleType, op: str) -> None:
     folder = ROOT / "notebooks" / "kernels" / op
-    files = {path.stem.split("_")[0]: path for path in folder.glob("v*.py")}
+    files = {short(path.stem): path for path in folder.glob("v*.py")}
     kernels = kernels_of(builder, op)
-    assert sorted(files) == sorted(version for version, _, _ in kernels)
+    assert sorted(files) == sorted(short(version) for version, _, _ in kernels)
     for version, _, source in kernels:
-        assert files[version].read_text(encoding="utf-8").endswith(source), version
+        assert files[short(version)].read_text(encoding="utf-8").endswith(source), version
 
 
 # -------------------------------------------------------------------------------- the table

@@ -83,14 +83,12 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     uuid = environment().gpu_uuid
     what = f"validating {job.op.name} {job.version.version}"
     wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
-    with (
-        gpu_lock(uuid, alone=False, what=what, waiting=wait),
-        compile_cache((job.version,)),
-    ):
+    with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
-        precompile(subject.op, version, cases, device)
-        results, evidence, retire = _run_cases(subject, cases, report)
-        said = _sanitized(subject, results, report) if job.sanitize else ()
+        precompile(subject.op, version, cases, device)  # another may time on the GPU meanwhile
+        with gpu_lock(uuid, alone=False, what=what, waiting=wait):
+            results, evidence, retire = _run_cases(subject, cases, report)
+            said = _sanitized(subject, results, report) if job.sanitize else ()
     verdict = done(base, results, started, evidence=evidence)
     return verdict.model_copy(update={"sanitized": said}), retire
 
