@@ -121,10 +121,16 @@ def own_times(*, cold: bool) -> dict[str, float]:
         for event in profile.events()
         if event.name in TINY and event.device_type == torch.autograd.DeviceType.CUDA
     )
-    if len(seen) != CUPTI_BATCHES * len(calls):
-        return {}
     spans = [end - start for start, end in seen]
-    return {n: statistics.median(spans[i :: len(kernels)]) for i, n in enumerate(kernels)}
+    return by_kernel(spans, list(kernels), CUPTI_BATCHES * CALLS_AT_ONCE)
+
+
+def by_kernel(spans_us: list[float], kernels: list[str], rounds: int) -> dict[str, float]:
+    """Each kernel's median of spans in which they took turns; empty where one was not seen."""
+    if len(spans_us) != rounds * len(kernels):
+        return {}
+    n = len(kernels)
+    return {name: statistics.median(spans_us[i::n]) for i, name in enumerate(kernels)}
 
 
 def main(target: str) -> None:

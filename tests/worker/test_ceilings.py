@@ -1,0 +1,111 @@
+"""Without CUPTI, or without ceilings, times are raw, and that is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.worker.harness import KERNELS, Recorder, version_of
+from triton_magics import ops
+from triton_magics.engine.protocol import BenchJob, OpRef
+from triton_magics.model import Benchmark, Environment
+from triton_magics.worker import bench, ceilings, timers
+from triton_magics.worker.load import load_version
+from triton_magics.worker.resources import environment
+from triton_magics.worker.timers import Call, Timer, Try
+
+GPU = Environment(
+    device_kind="gpu", device="NVIDIA H200", python="3.12", torch="2.11", triton="3.6",
+    gpu_uuid="9dc7", driver="580",
+)  # fmt: skip
+
+
+class Steady(Timer):
+    """Three microseconds for a tiny kernel, fifty for any other call."""
+
+    def __init__(self, l2_bytes: int, *, cold: bool) -> None:
+        self.cold = cold
+
+    def settle(self) -> None:
+        pass
+
+    def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
+        return [self.one(calls[i]) for i in todo]
+
+    def one(self, call: Call) -> Try:
+        call.before()
+        call.fresh()
+        value = call.act()
+        return Try(3.0 if value is None else 50.0, call.kept(value), None)
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, known: ceilings.Ceilings | None) -> Benchmark:
+    """A benchmark of a sum at 4x8, with these ceilings."""
+    monkeypatch.setitem(bench.TIMERS, "gated", Steady)
+    tiny = {"empty": lambda: None, "spin": lambda: None}
+    monkeypatch.setattr(timers, "tiny_kernels", lambda: tiny)
+    ref = version_of(KERNELS / "sum_right.py", "sum")
+    job = BenchJob(
+        op=OpRef(name="sum"), versions=(ref,), sizes=("4x8",), runs=2, dtype="float32", seed=1,
+        budget_s=0,
+    )  # fmt: skip
+    told = bench.measure(job, ops.load("sum"), (load_version(ref),), Recorder(), known=known)
+    return bench._base(job).model_copy(update=told)
+
+
+def known(cold: dict[str, float]) -> ceilings.Ceilings:
+    return ceilings.Ceilings(
+        measured="2026-11-21", copy_gbps=4000.0, matmul_tflops={}, cold=cold, hot={}
+    )
+
+
+def test_a_benchmark_is_net_of_what_its_own_process_says_that_the_timer_adds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = measured(monkeypatch, known({"empty": 0.5, "spin": 0.8}))
+    assert (made.floor_us, made.empty_kernel_us) == (3.0, 0.5)
+    assert made.timer_us == pytest.approx(2.35)
+    assert {round(t.samples_us[0], 6) for t in made.timings} == {47.65}
+    assert bench.RAW not in made.badges
+
+
+@pytest.mark.parametrize("given", [None, known({})], ids=["no ceilings", "CUPTI refused"])
+def test_without_cupti_times_are_raw_and_a_badge_says_so(
+    monkeypatch: pytest.MonkeyPatch, given: ceilings.Ceilings | None
+) -> None:
+    made = measured(monkeypatch, given)
+    assert bench.RAW in made.badges
+    assert made.timer_us is None
+    assert {t.samples_us[0] for t in made.timings} == {50.0}
+    assert made.passed
+
+
+def test_a_kernel_that_cupti_did_not_see_makes_all_of_them_unknown() -> None:
+    spans = [0.5, 1.0, 0.7, 1.2, 0.6, 1.1]
+    assert ceilings.by_kernel(spans, ["empty", "spin"], 3) == {"empty": 0.6, "spin": 1.1}
+    assert ceilings.by_kernel(spans[1:], ["empty", "spin"], 3) == {}
+    assert ceilings.by_kernel([], ["empty", "spin"], 3) == {}
+
+
+def test_ceilings_that_can_not_be_measured_are_missing_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert ceilings.ceilings(GPU) is None
+    assert "could not measure this GPU's ceilings" in capsys.readouterr().err
+
+
+def test_ceilings_are_read_where_they_were_measured_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    path = ceilings._path(GPU)
+    path.parent.mkdir(parents=True)
+    path.write_text(known({"empty": 0.5}).model_dump_json())
+    assert ceilings.ceilings(GPU) == known({"empty": 0.5})
+    assert environment().gpu_uuid is None  # and this one is no GPU's
