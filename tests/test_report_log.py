@@ -13,7 +13,7 @@ import report_values as rv
 from test_report_render import Tags
 
 from triton_magics.errors import ExportError
-from triton_magics.model import OpState, Status
+from triton_magics.model import Census, OpState, Status
 from triton_magics.report import (
     LogInput,
     VersionLog,
@@ -289,6 +289,9 @@ def test_a_benchmark_is_told_with_all_that_it_was_asked() -> None:
         "%triton_bench softmax v1 --sizes {sizes} --runs 3 --seed 5 --dtype float16 "
         "--against torch.compile --hot"
     )
+    counted = (Census(provider="torch", size="small", note="CUPTI refused"),)
+    value = value.model_copy(update={"clock": "graph", "census": counted})
+    assert bench_line(value, rv.log_input(2), asked).endswith(" --hot --timer graph --census")
 
 
 def test_an_own_op_brings_its_reference_along() -> None:

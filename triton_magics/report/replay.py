@@ -125,6 +125,8 @@ def bench_line(value: Benchmark, given: LogInput, asked: Parameters) -> str:
         *(() if value.dtype == "float32" else (f"--dtype {value.dtype}",)),
         *(f"--against {shlex.quote(name)}" for name in against),
         *(() if value.cold else ("--hot",)),
+        *((f"--timer {value.clock}",) if value.clock in ("graph", "launch") else ()),
+        *(("--census",) if value.census else ()),
         *(() if value.status is Status.PASSED else ("--no-raise",)),
     ]
     return " ".join(words)
