@@ -15,6 +15,7 @@ import argparse
 import datetime
 import os
 import platform
+import random
 import sys
 import tempfile
 import time
@@ -29,10 +30,12 @@ import pynvml
 from tests.engine_harness import MARK, marked, wait_until
 from tests.faults.engine.fault_lab import FaultLab, shown, verdict
 from tests.faults.next_job import all_ready
+from tests.faults.soak import Use
 from tests.jupyter_kernel import Notebook
 from triton_magics.config import LOCKS
 from triton_magics.model import Value
 
+JOBS = 200
 HEAD = """import torch
 import triton
 import triton.language as tl
@@ -233,14 +236,59 @@ def end_notebook(stage: str, cell: str, says: str, how: str, mark: str) -> dict[
     }  # fmt: skip
 
 
+def soak(faults: FaultLab, jobs: int) -> str:
+    """Many jobs, a tenth of them faulty, at random (seeded); what was in use before and after."""
+    dice, wrong, faulty, slowest = random.Random(1), [], 0, 0.0
+    quick = [fault for fault in FAULTS if fault.timeout_s > 3]
+    wait_until(lambda: all_ready(faults), within_s=60)
+    before, begun = Use.now(faults), time.monotonic()
+    while jobs > 0:
+        jobs -= 1
+        if dice.random() < 0.1:
+            faulty += 1
+            fault = dice.choice(quick)
+            faults.lab.write("relu", "v2", fault.source, compile=False)
+            if verdict(ask(faults, fault)[0]) != fault.status:
+                wrong.append(fault.name)
+        works, seconds = next_job(faults)
+        wrong += [] if works else ["a right kernel"]
+        slowest = max(slowest, seconds)
+    after = Use.now(faults)
+    return (
+        f"In {time.monotonic() - begun:.0f} s, {faulty} of them faulty, judged wrongly: "
+        f"{', '.join(wrong) or 'none'}. The slowest right job answered in {slowest:.2f} s. In use "
+        f"before and after: GPU {before.gpu_mib} and {after.gpu_mib} MiB, this process "
+        f"{before.notebook_mib:.0f} and {after.notebook_mib:.0f} MiB, the engine's "
+        f"{before.engine_mib:.0f} and {after.engine_mib:.0f} MiB, descriptors "
+        f"{before.descriptors} and {after.descriptors}, processes {before.processes} and "
+        f"{after.processes}."
+    )
+
+
 def table(rows: list[dict[str, str]]) -> str:
     head = "| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0])
     return "\n".join([head, *("| " + " | ".join(row.values()) + " |" for row in rows)])
 
 
 def report(
-    rows: list[dict[str, str]], ends: list[dict[str, str]], before_mib: float, device: str
+    rows: list[dict[str, str]],
+    ends: list[dict[str, str]],
+    soaked: str,
+    before_mib: float,
+    device: str,
 ) -> str:
+    ended = (
+        f"""
+## A notebook that ends
+
+A real Jupyter kernel that ends in the midst of a job: how soon the GPU has its memory back, and no
+process is left.
+
+{table(ends)}
+"""
+        if ends
+        else ""
+    )
     return f"""# Faults on a GPU
 
 {device}, Python {platform.python_version()}, {datetime.date.today().isoformat()}.
@@ -255,23 +303,25 @@ process left, no descriptor left, the GPU's lock free, the store intact.
 
 {table(rows)}
 
-A real Jupyter kernel that ends in the midst of a job: how soon the GPU has its memory back, and no
-process is left.
+## {JOBS} jobs in a row
 
-{table(ends)}
-"""
+A tenth faulty, at random, seeded. {soaked}
+{ended}"""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--into", type=Path, required=True)
-    into = parser.parse_args().into.absolute()
+    parser.add_argument("--endings", action=argparse.BooleanOptionalAction, default=True)
+    given = parser.parse_args()
+    into = given.into.absolute()
     pynvml.nvmlInit()
     mark = uuid.uuid4().hex
     os.environ[MARK] = mark
     folder = Path(tempfile.mkdtemp())
     os.environ["TRITON_MAGICS_CACHE"] = str(folder / "cache")
     (folder / "workspace").mkdir()
+    used_mib()  # opens what NVML keeps open
     faults = FaultLab(folder / "workspace", mark, device="gpu")
     wait_until(lambda: all_ready(faults), within_s=60)
     before = used_mib()
@@ -282,13 +332,15 @@ def main() -> int:
     e = faults.lab.run("relu", "v1").environment
     assert e is not None
     device = f"{e.device}, driver {e.driver}, torch {e.torch}, triton {e.triton}"
+    soaked = soak(faults, JOBS)
+    print(soaked, flush=True)
     faults.lab.close()
     wait_until(lambda: used_mib() < before / 4)
     ends = []
-    for ending in ENDINGS:
+    for ending in ENDINGS if given.endings else ():
         ends.append(end_notebook(*ending, mark))
         print(ends[-1], flush=True)
-    into.write_text(report(rows, ends, before, device))
+    into.write_text(report(rows, ends, soaked, before, device))
     return int(any(row["checks"] != "all hold" for row in rows))
 
 
