@@ -43,6 +43,9 @@ def healthy(tmp_path: Path) -> Machine:
         version=versions.get,
         cache=tmp_path / "cache",
         locks=tmp_path / "locks",
+        ailment=lambda: None,
+        nvml_refusal=lambda: None,
+        gpu_memory_of=lambda pids: None,
     )
 
 
@@ -124,6 +127,45 @@ def test_a_machine_without_a_c_compiler_is_told_so(healthy: Machine) -> None:
 def test_counters_that_only_root_may_read_are_told(healthy: Machine) -> None:
     (healthy.root / "proc/driver/nvidia/params").write_text("RmProfilingAdminOnly: 1\n")
     assert only(healthy).what == "GPU counters"
+
+
+def test_a_gpu_that_must_be_reset_is_told_so(healthy: Machine) -> None:
+    found = only(dataclasses.replace(healthy, ailment=lambda: "it must be reset: `nvidia-smi`"))
+    assert (found.what, found.state) == ("GPU health", "bad")
+    assert "must be reset" in str(found.mend)
+
+
+def test_an_nvml_that_refuses_says_why(healthy: Machine) -> None:
+    refused = "Driver/library version mismatch"
+    found = only(dataclasses.replace(healthy, nvml_refusal=lambda: refused))
+    assert found.what == "NVML"
+    assert refused in found.says
+    assert "reboot" in str(found.mend)
+
+
+def test_a_machine_without_nvml_is_told_what_to_install(healthy: Machine) -> None:
+    versions = {"torch": "2.11.0", "triton": "3.6.0"}
+    found = only(dataclasses.replace(healthy, version=versions.get))
+    assert found.what == "NVML"
+    assert "triton-magics[gpu]" in str(found.mend)
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "says"),
+    [
+        (None, "2 processes take 0.5 GiB of memory; `"),
+        (2**31, "0.5 GiB of memory and 2.0 GiB of the GPU's; `"),
+    ],
+)
+def test_what_the_workers_take_is_told(healthy: Machine, on_gpu: int | None, says: str) -> None:
+    for pid in (7, 8):
+        (healthy.root / f"proc/{pid}").mkdir()
+        (healthy.root / f"proc/{pid}/smaps_rollup").write_text("Rss: 9 kB\nPss:  262144 kB\n")
+    asked = dataclasses.replace(
+        healthy, own=frozenset({7, 8}), gpu_memory_of=lambda pids: on_gpu if pids == {7, 8} else 1
+    )
+    (found,) = [f for f in examine(asked, OPS) if f.what == "workers"]
+    assert says in found.says
 
 
 def test_a_container_with_little_memory_is_told(healthy: Machine) -> None:

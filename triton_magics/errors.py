@@ -13,6 +13,7 @@ TritonMagicsError
 │   └─ Unavailable      a part that is not installed or not there (triton, ipywidgets, a GPU)
 ├─ KernelFailure        a failed verdict, raised so that Run All stops; has the value
 ├─ WorkerError          our own process failed; says nothing about the kernel
+│   └─ GpuLost          the GPU does not come back; nothing runs on it until it does
 ├─ WorkspaceError       the folder or the store can't be read or written
 ├─ KnowledgeError       the shipped knowledge is missing or broken
 └─ ExportError          a log could not be made
@@ -92,6 +93,10 @@ class KernelFailure(TritonMagicsError):
 
 class WorkerError(TritonMagicsError):
     """Our own process failed; the kernel is not to blame."""
+
+
+class GpuLost(WorkerError):
+    """The GPU does not come back: a process hangs in its driver, or it asks to be reset."""
 
 
 class WorkspaceError(TritonMagicsError):

@@ -95,6 +95,11 @@ class Crew:
             if w.usable
         )
 
+    def stuck(self, mode: Mode) -> list[Worker]:
+        """Those that were killed and are not gone: they hang in a driver or in the system."""
+        workers = self._nursery.stuck.values() if self._nursery else ()
+        return [worker for worker in workers if worker.mode == mode]
+
     def leaves_nothing(self, worker: Worker) -> bool:
         """Whether nothing runs that the worker, or a job before it, has started."""
         if self._nursery is None or worker.pid is None:

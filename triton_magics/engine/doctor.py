@@ -56,9 +56,15 @@ class Machine:
         cache: where compiled kernels are kept.
         locks: where the locks of the GPUs are.
         own: processes that belong to who asks.
+        ailment: what keeps the GPU from working, and what mends it.
+        nvml_refusal: why NVML does not answer.
+        gpu_memory_of: what processes take of the GPU, bytes.
     """
 
     root: Path = Path("/")
+    ailment: Callable[[], str | None] = gpu.ailment
+    nvml_refusal: Callable[[], str | None] = gpu.nvml_refusal
+    gpu_memory_of: Callable[[frozenset[int]], int | None] = gpu.memory_of
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     gpu: Callable[[], gpu.Gpu | None] = lambda: gpu.from_nvml() or gpu.from_proc()
     package: Callable[[str], Path | None] = _package
@@ -80,9 +86,16 @@ def examine(machine: Machine, ops: Sequence[OpFacts] = ()) -> tuple[Finding, ...
         machine: what is looked at.
         ops: whose sizes should fit the GPU.
     """
-    found = [the_gpu(machine), *gpu_memory(machine, ops), *driver(machine), *torch(machine)]
+    found = [
+        the_gpu(machine),
+        *health(machine),
+        *gpu_memory(machine, ops),
+        *driver(machine),
+        *torch(machine),
+    ]
     found += [triton(machine), ptxas(machine), *compiler(machine), *permissions(machine)]
-    return (*found, host_memory(machine), cache(machine), locks(machine), processes(machine))
+    found += [host_memory(machine), *workers(machine), cache(machine), locks(machine)]
+    return (*found, processes(machine))
 
 
 # ---------------------------------------------------------------------------------- the GPU
@@ -109,6 +122,15 @@ def the_gpu(m: Machine) -> Finding:
         says="none: kernels run in Triton's interpreter, which finds wrong numbers but no times",
         mend="in a container: start it with --gpus all",
     )  # fmt: skip
+
+
+def health(m: Machine) -> Iterator[Finding]:
+    """Does the driver ask for it to be reset?"""
+    reason = m.ailment() if m.has_gpu else None
+    if reason:
+        yield Finding(
+            what="GPU health", state="bad", says="the driver will not let it go on", mend=reason
+        )
 
 
 def gpu_memory(m: Machine, ops: Sequence[OpFacts]) -> Iterator[Finding]:
@@ -249,6 +271,11 @@ def permissions(m: Machine) -> Iterator[Finding]:
             what="NVML", state="warn", says="nvidia-ml-py is not installed: clocks are not watched",
             mend="pip install 'triton-magics[gpu]'",
         )  # fmt: skip
+    elif refusal := m.nvml_refusal():
+        yield Finding(
+            what="NVML", state="warn", says=f"{refusal}: clocks are not watched",
+            mend="after an update of the driver: reboot; in a container: start it with --gpus all",
+        )  # fmt: skip
     else:
         yield Finding(what="NVML", state="good", says="there")
     params = _read(m.root / "proc/driver/nvidia/params")
@@ -273,6 +300,25 @@ def host_memory(m: Machine) -> Finding:
         what="memory", state="warn", says=f"a worker may take {gib:.1f} GiB: torch alone takes one",
         mend="give this machine or container 4 GiB or more",
     )  # fmt: skip
+
+
+def workers(m: Machine) -> Iterator[Finding]:
+    """What the warm workers take that wait for a job."""
+    if not m.own:
+        return
+    memory = sum(_share_bytes(m.root, pid) for pid in m.own) / GIB
+    on_gpu = m.gpu_memory_of(m.own)
+    says = f"{len(m.own)} processes take {memory:.1f} GiB of memory"
+    says += f" and {on_gpu / GIB:.1f} GiB of the GPU's" if on_gpu else ""
+    yield Finding(
+        what="workers", state="good", says=f"{says}; `TritonMagics.standbys` says how many wait"
+    )
+
+
+def _share_bytes(root: Path, pid: int) -> int:
+    """A process's memory; what it shares with others is divided among them."""
+    found = re.search(r"^Pss:\s+(\d+) kB", _read(root / f"proc/{pid}/smaps_rollup"), re.M)
+    return int(found[1]) * 1024 if found else 0
 
 
 def cache(m: Machine) -> Finding:

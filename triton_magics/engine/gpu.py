@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeVar
 
 from triton_magics.model import DeviceKind
 
+T = TypeVar("T")
 NEEDED = ("torch", "triton", "numpy")
 _HIDDEN = re.compile(r"\s*(-1\b.*|NoDevFiles)?\s*")
 _CPU_ONLY_TORCH = re.compile(r"^cuda\b.*=\s*None\s*$", re.MULTILINE)
@@ -125,9 +128,90 @@ def from_nvml() -> Gpu | None:
         return None
 
 
-def _nvml_gpu(nvml: ModuleType) -> Gpu:
+def ailment(nvml: ModuleType | None = None) -> str | None:
+    """What keeps the GPU from coming back, by NVML, and what mends it; None: nothing that it knows.
+
+    Args:
+        nvml: the module `pynvml`, by default the installed one.
+
+    Source: NVIDIA, NVML reference, nvmlDeviceGetFieldValues, GPU recovery action.
+    """
+    nvml = nvml or _pynvml()
+    if nvml is None:
+        return None
+    try:
+        return _asked(nvml, _recovery)
+    except nvml.NVMLError as error:
+        return _AILMENTS.get(getattr(error, "value", 0))
+
+
+def nvml_refusal(nvml: ModuleType | None = None) -> str | None:
+    """Why NVML does not answer; None where it does, or is not installed."""
+    nvml = nvml or _pynvml()
+    if nvml is None:
+        return None
+    try:
+        _asked(nvml, _first_handle)
+    except nvml.NVMLError as error:
+        return str(error)
+    return None
+
+
+def memory_of(pids: Container[int], nvml: ModuleType | None = None) -> int | None:
+    """What these processes take of the first GPU, bytes; None where NVML does not tell.
+
+    In a container it knows processes by other numbers, or not at all.
+    """
+    nvml = nvml or _pynvml()
+    if nvml is None:
+        return None
+    try:
+        found = _asked(nvml, lambda n: n.nvmlDeviceGetComputeRunningProcesses(_first_handle(n)))
+    except nvml.NVMLError:
+        return None
+    own = [process.usedGpuMemory for process in found if process.pid in pids]
+    return sum(own) if own and all(own) else None
+
+
+def _pynvml() -> ModuleType | None:
+    try:
+        return importlib.import_module("pynvml")
+    except ImportError:
+        return None
+
+
+def _asked(nvml: ModuleType, question: Callable[[ModuleType], T]) -> T:
+    nvml.nvmlInit()
+    try:
+        return question(nvml)
+    finally:
+        nvml.nvmlShutdown()
+
+
+# NVML's own numbers, which older versions of its package do not name.
+_RECOVERY_ACTION = 230
+_RESET = "it must be reset: `sudo nvidia-smi --gpu-reset -i 0`, with nothing running on it"
+_REBOOT = "this machine must be rebooted"
+_ACTIONS = {
+    1: _RESET, 2: _REBOOT, 4: f"it works at reduced capacity; {_RESET}", 6: _RESET, 7: _REBOOT
+}  # fmt: skip
+_AILMENTS = {15: f"it has fallen off the bus: {_REBOOT}", 16: _RESET}
+
+
+def _recovery(nvml: ModuleType) -> str | None:
+    (value,) = nvml.nvmlDeviceGetFieldValues(_first_handle(nvml), [_RECOVERY_ACTION])
+    if value.nvmlReturn:  # a driver that does not tell
+        return None
+    return _ACTIONS.get(int(value.value.uiVal))
+
+
+def _first_handle(nvml: ModuleType) -> Any:
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
-    handle = nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdecimal() else 0)
+    return nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdecimal() else 0)
+
+
+def _nvml_gpu(nvml: ModuleType) -> Gpu:
+    handle = _first_handle(nvml)
     return Gpu(
         name=nvml.nvmlDeviceGetName(handle),
         driver=nvml.nvmlSystemGetDriverVersion(),
@@ -149,4 +233,4 @@ def capability() -> int | None:
     return found.capability if found else None
 
 
-__all__ = ["Gpu", "capability", "detect", "first_gpu", "gpu_present", "missing"]
+__all__ = ["Gpu", "ailment", "capability", "detect", "first_gpu", "gpu_present", "missing"]

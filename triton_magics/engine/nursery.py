@@ -56,6 +56,7 @@ class Nursery:
         """
         self.workers: dict[int, Worker] = {}
         self.zygotes: dict[int, Zygote] = {}
+        self.stuck: dict[int, Worker] = {}  # killed, and not gone in time
         self.lost = False
         self._home = home
         self._count = 0
@@ -162,6 +163,8 @@ class Nursery:
             self.turn(left)
         worker.close()
         self.workers.pop(worker.number, None)
+        if worker.exit is None:
+            self.stuck[worker.number] = worker
         return worker.exit is not None
 
     def turn(self, timeout_s: float, wake_fd: int | None = None) -> None:
@@ -243,6 +246,7 @@ class Nursery:
 
     def _note(self, answer: dict[str, Any]) -> None:
         number = answer["started"] if "started" in answer else answer["gone"]
+        self.stuck.pop(number if "gone" in answer else -1, None)
         child = self.workers.get(number) or self.zygotes.get(number)
         if child is None:
             return

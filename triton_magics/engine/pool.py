@@ -36,7 +36,7 @@ from triton_magics.engine.protocol import (
     ReplayJob,
     SweepJob,
 )
-from triton_magics.errors import Unavailable, WorkerError
+from triton_magics.errors import GpuLost, Unavailable, WorkerError
 from triton_magics.model import EngineState, Environment, Finding, OpFacts
 
 DEVICES: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
@@ -45,6 +45,7 @@ WARM_S = 120.0
 INTERRUPTED_S = 0.8
 CLOSE_S = 5.0
 WARMING = "starting a worker"
+STUCK = "waiting for a killed worker to let go of the GPU"
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Engine:
         *,
         command: Callable[[Mode], list[str]] | None = None,
         zygote: list[str] | None = None,
+        ailment: Callable[[], str | None] = gpu.ailment,
     ) -> None:
         """Makes an engine that has started nothing yet.
 
@@ -84,6 +86,7 @@ class Engine:
             settings: deadlines and device; read anew for each job.
             command: argv of a worker for a mode, to which `--fd N` is added; the real one if None.
             zygote: argv of a process that forks such workers; of the real one if both are None.
+            ailment: what keeps the GPU from coming back; asked where a worker did not get ready.
         """
         self._settings = settings or Settings()
         self._real = command is None
@@ -97,6 +100,7 @@ class Engine:
         self._runner: int | None = None
         self._busy: str | None = None
         self._closed = False
+        self._ailment, self._ailing = ailment, False
         self._asking = threading.Lock()
         self._interrupts: Interrupts | None = None  # of the job that runs
         self._environment: Environment | None = None
@@ -250,6 +254,8 @@ class Engine:
             self._runner = threading.get_ident()
             self._closed = False
             try:
+                if call.mode == "gpu":
+                    self._refuse_a_lost_gpu(call)
                 worker = self._worker(call)
                 if worker is None:
                     return Outcome(status="interrupted", detail="interrupted before it began")
@@ -273,6 +279,28 @@ class Engine:
 
     # -- before the job
 
+    def _refuse_a_lost_gpu(self, call: _Call) -> None:
+        """Keeps jobs from a GPU that does not come back, for as long as it does not.
+
+        Raises:
+            GpuLost: why, and what mends it.
+        """
+        if self._crew.stuck("gpu"):
+            call.tell(STUCK)
+            self._wait(call, lambda: not self._crew.stuck("gpu"), time.monotonic() + KILL_S)
+        if left := self._crew.stuck("gpu"):
+            pids = ", ".join(str(worker.pid) for worker in left)
+            raise GpuLost(_lost(f"process {pids} was killed and hangs in its driver", pids))
+        if self._ailing and (reason := self._ailment()):
+            raise GpuLost(_lost(reason))
+        self._ailing = False
+
+    def _not_ready(self, mode: Mode, why: str) -> WorkerError:
+        """The error, which is the GPU's if that is ill."""
+        self._ailing = mode == "gpu"
+        reason = self._ailment() if self._ailing else None
+        return GpuLost(_lost(reason)) if reason else WorkerError(why)
+
     def _worker(self, call: _Call) -> Worker | None:
         """A worker that is ready; None if interrupted meanwhile."""
         worker = self._crew.take(call.mode, call.key)
@@ -285,11 +313,13 @@ class Engine:
                 return None
             self._crew.retire(worker)
             self._crew.start_over()
-            raise WorkerError(f"the worker was not ready in {WARM_S:g} s{_last_words(worker)}")
+            why = f"the worker was not ready in {WARM_S:g} s{_last_words(worker)}"
+            raise self._not_ready(call.mode, why)
         if worker.ready is None:
             self._crew.retire(worker)
-            why = worker.broken or worker.exit
-            raise WorkerError(f"the worker died before it was ready ({why}){_last_words(worker)}")
+            how = worker.broken or worker.exit
+            why = f"the worker died before it was ready ({how}){_last_words(worker)}"
+            raise self._not_ready(call.mode, why)
         if call.mode != "compiler":
             self._environment = worker.ready.environment
         return worker
@@ -347,6 +377,16 @@ def _memory_bytes(settings: Settings) -> int:
 
 def _standbys(settings: Settings, mode: Mode) -> int:
     return 1 if mode == "compiler" else settings.standbys
+
+
+def _lost(reason: str, pids: str = "") -> str:
+    """What a user reads of a GPU that is in quarantine, and how it ends."""
+    gone = f"`ps -o stat,wchan {pids.replace(',', '')}` shows where it hangs; " if pids else ""
+    return (
+        f"the GPU is lost: {reason}. Nothing is run on it until then; it is looked at again with "
+        f"each job, so there is nothing to lift by hand. {gone}if it does not end by itself, reset "
+        "the GPU or reboot. Meanwhile: %config TritonMagics.device = 'interpreter'"
+    )
 
 
 def _last_words(worker: Worker) -> str:
