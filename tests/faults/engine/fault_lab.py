@@ -77,16 +77,22 @@ class FaultLab:
         mark: that the environment of its processes carries.
         device: `interpreter` or `gpu`.
         standbys: how many warm workers wait.
+        lab: one that is there already, instead of one of its own.
     """
 
     def __init__(
-        self, folder: Path, mark: str, device: str = "interpreter", standbys: int = 2
+        self,
+        folder: Path,
+        mark: str,
+        device: str = "interpreter",
+        standbys: int = 2,
+        lab: Lab | None = None,
     ) -> None:
         self.mark = mark
         self.folder = folder
         memory_gib = 2.0 if device == "interpreter" else 0.0
         settings = Settings(device=device, host_memory_gib=memory_gib, standbys=standbys)
-        self.lab = Lab(folder, settings=settings)
+        self.lab = lab or Lab(folder, settings=settings)
         self.lab.write("relu", "v1", RIGHT, compile=False)
         assert self.next_job_works()
         self.descriptors = self.open_descriptors()
@@ -136,10 +142,12 @@ class FaultLab:
     def open_descriptors(self) -> int:
         """Sockets, pipes and files of this process, without the two of each worker that lives.
 
-        SQLite's are not counted: it keeps those of a closed connection for the next one.
+        SQLite's are not counted, ours and IPython's: it keeps those of a closed connection for the
+        next one.
         """
         wait_until(self.ready_or_cold, within_s=60)
-        found = sum("lab.db" not in _target(fd) for fd in os.listdir("/proc/self/fd"))
+        targets = map(_target, os.listdir("/proc/self/fd"))
+        found = sum("lab.db" not in t and "history.sqlite" not in t for t in targets)
         return found - 2 * len(self.crew._nursery.workers)
 
     def locks_are_free(self, folder: Path) -> bool:

@@ -1,0 +1,115 @@
+"""The same cells, as a user runs them: magics in a real Jupyter kernel, which goes on afterwards.
+
+`make full` runs every cell, `make test` a sixth of them, another sixth each day (and not the sixth
+that test_cells runs).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.engine_harness import MARK, marked, wait_until
+from tests.faults.engine.fault_lab import CELLS, FILES, GRACE_S, Fault
+from tests.faults.engine.test_cells import SECRET, SHARES, TODAY
+from tests.jupyter_kernel import Notebook
+
+ROOT = CELLS.parents[2]
+CASES = [
+    pytest.param(
+        Fault(path), id=path.stem, marks=[pytest.mark.slow] * (i % SHARES != (TODAY + 3) % SHARES)
+    )
+    for i, path in enumerate(FILES)
+]
+START = f"""
+import json, os, sys, time
+sys.path.insert(0, {str(ROOT)!r})
+%load_ext triton_magics
+%config TritonMagics.device = "interpreter"
+%config TritonMagics.host_memory_gib = 2.0
+import triton_magics
+from tests.engine_harness import wait_until
+from tests.faults.engine.fault_lab import FaultLab, verdict
+from tests.faults.next_job import all_ready
+from triton_magics.config import LOCKS
+faults = FaultLab(__import__("pathlib").Path.cwd(), {{mark!r}}, lab=triton_magics.default_lab())
+wait_until(lambda: all_ready(faults), within_s=60)
+"""
+# Asked of the kernel itself, after the fault.
+CHECK = """
+last = triton_magics.default_lab().last
+wait_until(lambda: not faults.strangers(), within_s=5)
+print("CHECKED " + json.dumps({
+    "verdict": verdict(last), "value": last.model_dump_json(), "events": faults.n_events(),
+    "intact": faults.store_is_intact(0), "next": faults.next_job_works(),
+    "leaked": faults.open_descriptors() - faults.descriptors,
+    "locks": faults.locks_are_free(LOCKS), "files": sorted(faults.files()),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    mark = uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MARK, mark)
+        patch.setenv("TRITON_MAGICS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        patch.setenv("HF_TOKEN", SECRET)
+        patch.chdir(tmp_path_factory.mktemp("workspace"))
+        notebook = Notebook()
+        assert "Traceback" not in text_of(notebook.run(START.format(mark=mark)))
+        yield notebook
+        notebook.close()
+        wait_until(lambda: not marked(mark), within_s=5)
+
+
+def text_of(messages: list[dict[str, Any]]) -> str:
+    """All that a user can read in the cell's output."""
+    parts = []
+    for message in messages:
+        parts += [message.get("text", ""), *message.get("traceback", [])]
+        parts.append(message.get("data", {}).get("text/plain", ""))
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts))
+
+
+def as_a_user(notebook: Notebook, fault: Fault) -> str:
+    """Writes the cell and asks for its verdict; what is shown."""
+    by = fault.says("by", "run")
+    option = "" if by == "write" else " --no-compile"
+    shown = notebook.run(f"%%triton_kernel relu v2{option}\n{fault.source}")
+    line = {
+        "write": "",
+        "run": f"%triton_run relu v2 --shape 4x4 --timeout {fault.timeout_s:g}",
+        "validate": f"%triton_validate relu v2 --shape 4x4 --dtype float32 "
+        f"--timeout {fault.timeout_s:g}",
+    }[by]
+    if line:
+        shown += notebook.run(line, within_s=fault.timeout_s + GRACE_S + 60)
+    return text_of(shown)
+
+
+def checked(notebook: Notebook) -> dict[str, Any]:
+    said = text_of(notebook.run(CHECK))
+    assert "CHECKED " in said, said
+    return json.loads(said.split("CHECKED ", 1)[1].splitlines()[0])
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_a_cell_gets_its_verdict_and_the_notebook_goes_on(fault: Fault, notebook: Notebook) -> None:
+    before = checked(notebook)
+    said = as_a_user(notebook, fault)
+    after = checked(notebook)
+    assert fault.status in ("any", after["verdict"]), said
+    assert re.search(fault.sees, said), said
+    assert "\x1b" not in said
+    assert SECRET not in said + after["value"]
+    assert after["events"] >= before["events"] + 2
+    assert (after["intact"], after["next"], after["leaked"]) == (True, True, 0)
+    assert after["locks"]
+    assert after["files"] == before["files"]
