@@ -1,6 +1,6 @@
 """Breaks a GPU's context in every way that a kernel can, and shows what a notebook would see.
 
-    python tests/faults/gpu_faults.py --into docs/measured/faults_gpu.md
+    python tests/faults/gpu_faults.py --into docs/measured/h200/faults.md
 
 Each fault is a version of relu, run by a real engine; after each the five checks: the next job
 works, no process is left, no descriptor, the GPU's lock is free, the store is intact. Then it is
@@ -292,7 +292,7 @@ process is left.
     return f"""# Faults on a GPU
 
 {device}, Python {platform.python_version()}, {datetime.date.today().isoformat()}.
-`python tests/faults/gpu_faults.py --into docs/measured/faults_gpu.md`
+`python tests/faults/gpu_faults.py --into docs/measured/h200/faults.md`
 
 Each is a version of relu, given to a real engine. `seconds`: from the call to its verdict.
 `next job`: from that verdict to the answer of a job with other code; `again`: the same once more,
