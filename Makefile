@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops format clean types lint layers soak
+.PHONY: install demo test full corpus lab check notebooks ops format clean types lint layers soak fuzz
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +23,10 @@ lab: install  ## open JupyterLab on the demo (make demo first)
 
 soak: install  ## 1,000 jobs, a tenth of them faulty: nothing grows, every verdict is right
 	$(BIN)/python tests/faults/soak.py
+
+fuzz: install  ## everything that reads what comes from outside, guided by coverage; SECONDS=60 each
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
+	$(BIN)/python tests/faults/fuzz.py --seconds $(or $(SECONDS),60)
 
 check: lint types layers  ## lint, format, types, layers
 

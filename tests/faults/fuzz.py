@@ -40,13 +40,18 @@ SEEDS = Path(__file__).with_name("fuzz_seeds")
 TRANSFORM = transformer(verb.name for verb in VERBS.values() if verb.sign.startswith("%%"))
 
 
+def said(error: Exception) -> None:
+    """An error is no use without words."""
+    assert str(error)
+
+
 def line(data: bytes) -> None:
     """The words after a magic; the first byte says which."""
     verb = list(VERBS.values())[(data or b"\0")[0] % len(VERBS)]
     try:
         Parser(verb.sign, verb.arguments).parse_line(text(data[1:]))
     except UserError as refused:
-        assert str(refused)
+        said(refused)
 
 
 def name(data: bytes) -> None:
@@ -55,7 +60,7 @@ def name(data: bytes) -> None:
         try:
             check(text(data))
         except UserError as refused:
-            assert str(refused)
+            said(refused)
         else:
             assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text(data))
 
@@ -68,7 +73,7 @@ def frame(data: bytes) -> None:
         for at in range(1, len(data), cut):
             list(reader.feed(data[at : at + cut]))
     except ProtocolError as broken:
-        assert str(broken)
+        said(broken)
 
 
 def event(data: bytes) -> None:
@@ -85,7 +90,7 @@ def cell(data: bytes) -> None:
     try:
         inspect_source("relu", (), text(data))
     except UserError as refused:
-        assert str(refused)
+        said(refused)
 
 
 def prose(data: bytes) -> None:
@@ -100,7 +105,7 @@ LAID = False
 
 
 def store(data: bytes) -> None:
-    """A file of a workspace, damaged: it is mended or it is said, and nothing outside is touched."""
+    """A file of a workspace, damaged: mended or said, and nothing outside is touched."""
     global LAID  # noqa: PLW0603 (laid out once, for it takes longer than a run)
     paths = (".triton_magics/lab.db", "logs/relu_log.jsonl", "kernels/relu/v1_baseline.py")
     if not LAID:
@@ -118,7 +123,7 @@ def store(data: bytes) -> None:
         with Lab(HOME, engine=FakeEngine()) as lab:
             lab.status("relu")
     except TritonMagicsError as refused:
-        assert str(refused)
+        said(refused)
     for leftover in path.parent.glob(f"{path.name}*"):
         leftover.unlink()
     path.write_bytes(whole)

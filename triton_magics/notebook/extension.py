@@ -21,6 +21,7 @@ from triton_magics.notebook.jobs import call as called
 from triton_magics.notebook.magics import forms, magic
 from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
 from triton_magics.notebook.tracebacks import explained
+from triton_magics.report.blocks import clean
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
@@ -190,5 +191,6 @@ class Extension:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text)
+    """Shows what a kernel prints, without what would command a terminal (clear it, name it)."""
+    sys.stdout.write("\r".join(map(clean, text.split("\r"))))
     sys.stdout.flush()

@@ -184,7 +184,9 @@ class Stages:
         self.report.stage(f"{self.words}, {size}", patience_s=self.patience_s)
 
     def of(self, launches: Sequence[Launch]) -> Iterator[tuple[str, Launch]]:
-        """Each launch with its size."""
+        """Each launch with its size; none where the version could not even be imported."""
+        if not self.starts:
+            return
         ends = [start for _, start in self.starts[1:]] + [len(launches)]
         for (size, start), end in zip(self.starts, ends, strict=True):
             yield from ((size, launch) for launch in launches[start:end])

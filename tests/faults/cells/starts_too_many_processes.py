@@ -11,7 +11,5 @@ import signal
 
 def triton_relu(x):
     for _ in range(2000):
-        if os.fork() == 0:
-            signal.pause()
-            os._exit(0)
+        os.posix_spawnp("sleep", ["sleep", "60"], os.environ)
     signal.pause()

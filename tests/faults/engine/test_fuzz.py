@@ -8,12 +8,21 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.fake_engine import FakeEngine
-from triton_magics.engine.protocol import FrameReader, Progress, ProtocolError, encode
+from triton_magics.engine.protocol import (
+    DescribeJob,
+    FrameReader,
+    OpRef,
+    Order,
+    Progress,
+    ProtocolError,
+    encode,
+)
 from triton_magics.errors import TritonMagicsError, UserError
 from triton_magics.lab import Lab
 from triton_magics.verbs import VERBS
@@ -144,6 +153,79 @@ def test_a_frame_of_any_bytes_is_refused_or_understood(body: bytes) -> None:
         list(FrameReader().feed(struct.pack(">I", len(body)) + body))
     except ProtocolError as error:
         said(error)
+
+
+# Words that a sound reference has, so that some get far, and what does not belong there.
+PYTHON = st.sampled_from(
+    [
+        "def reference(x):\n",
+        "def make_inputs(shape, dtype, device, generator):\n",
+        "    return x\n",
+        "    return (torch.empty(shape),)\n",
+        "import torch\n",
+        "SIZES = {'small': (4, 4)}\n",
+        "MUTATES = ('x',)\n",
+        "reference = 1\n",
+        "\x00",
+        "(",
+        "\ud800",
+        "\f",
+        "#",
+    ]
+)  # fmt: skip
+SOURCES = st.lists(PYTHON | st.text(max_size=20), max_size=8).map("".join)
+
+
+def test_a_reference_of_any_text_is_kept_or_refused_in_words() -> None:
+    with tempfile.TemporaryDirectory() as outside:
+        inside = Path(outside) / "inside"
+        with Lab(inside, engine=FakeEngine()) as lab:
+
+            @settings(THOROUGH, max_examples=80)
+            @given(name=NAMES | st.just("my_op"), source=SOURCES)
+            def define(name: str, source: str) -> None:
+                try:
+                    lab.reference(name, source)
+                except TritonMagicsError as refused:
+                    said(refused)
+
+            define()
+        assert all(path.startswith(str(inside)) for path in everything_below(Path(outside)))
+
+
+@settings(THOROUGH, max_examples=40)
+@given(name=st.text(max_size=60), path=st.none() | st.text(max_size=60), data=st.data())
+def test_an_op_reference_comes_out_of_a_frame_as_it_went_in(
+    name: str, path: str | None, data: st.DataObject
+) -> None:
+    sha256 = data.draw(st.none() | st.text(alphabet="0123456789abcdef", max_size=64))
+    order = Order(nonce="n", job=DescribeJob(op=OpRef(name=name, path=path, sha256=sha256)))
+    (back,) = FrameReader().feed(encode(order))
+    assert back == order
+
+
+LINE_ENDS = "\r\n\f\v\x00\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+@settings(THOROUGH, max_examples=25)
+@given(
+    technique=st.text(max_size=40),
+    comment=st.text(st.characters(exclude_characters=LINE_ENDS), max_size=40),
+)
+def test_a_log_notebook_is_valid_whatever_was_written(technique: str, comment: str) -> None:
+    with tempfile.TemporaryDirectory() as folder, Lab(folder, engine=FakeEngine()) as lab:
+        try:
+            lab.write(
+                "relu", "v1", f"def solve(x):\n    return x  # {comment}\n", technique=technique
+            )
+        except TritonMagicsError as refused:
+            said(refused)
+            return
+        made = Path(folder) / lab.export("relu").notebook
+        notebook = nbformat.read(made, as_version=4)
+        nbformat.validate(notebook)
+        assert notebook.metadata.triton_magics.op == "relu"
+        assert notebook.metadata.triton_magics.versions == ["v1_baseline"]
 
 
 STORE_FILES = (".triton_magics/lab.db", "logs/relu_log.jsonl", "kernels/relu/v1_baseline.py")

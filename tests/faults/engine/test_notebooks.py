@@ -1,0 +1,30 @@
+"""The short form of three notebooks at once; `tests/faults/notebooks.py` is the long one."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.engine_harness import MARK
+from tests.faults.notebooks import between, share, spans
+
+
+def test_three_notebooks_in_one_workspace_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    found = share(3, "interpreter", tmp_path, mark)
+    assert found.wrong == ()
+    assert min(found.benches.values()) >= 2
+    assert found.attempts >= 12
+
+
+def test_a_call_within_anothers_timing_is_seen() -> None:
+    timed = spans([(5, 6), (10, 11), (20, 21), (30, 31)], [(9, 25, "passed"), (40, 50, "passed")])
+    assert timed == [(10, 21)]
+    assert between([(9, 9), (10, 12), (21, 22), (22, 23)], *timed[0]) == 2
