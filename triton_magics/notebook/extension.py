@@ -21,7 +21,6 @@ from triton_magics.notebook.jobs import call as called
 from triton_magics.notebook.magics import forms, magic
 from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
 from triton_magics.notebook.tracebacks import explained
-from triton_magics.report.blocks import clean
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
@@ -192,5 +191,7 @@ class Extension:
 
 def _print(text: str) -> None:
     """Shows what a kernel prints, without what would command a terminal (clear it, name it)."""
+    from triton_magics.report.blocks import clean  # late: loading the extension is quick
+
     sys.stdout.write("\r".join(map(clean, text.split("\r"))))
     sys.stdout.flush()
