@@ -130,7 +130,9 @@ returns its value, so that `x = %triton_bench softmax` works. Every one also tak
 - `-q`, which shows nothing; on a line magic a `;` at the end does the same;
 - `--help`, which shows what is below;
 - `--traceback`, which shows every frame where it fails;
-- where it judges a kernel, `--no-raise`: a failed verdict is shown, and the cell passes all the same.
+- where it judges a kernel, `--no-raise`: a failed verdict is shown, and the cell passes all the same;
+- where it takes long (validate, bench, sweep, ops), `--bg`: the cell ends at once, its output goes on
+  changing, and its value is a handle: `.status`, `.result()`, `.cancel()`. Several run one after the other.
 
 This page is written by `scripts/reference.py`; change the code, not the page."""
 

@@ -97,7 +97,7 @@ class FakeEngine:
     def close(self) -> None:
         self.closed += 1
 
-    def cancel(self) -> str | None:
+    def cancel(self, *, thread: int | None = None) -> str | None:
         self.cancelled += 1
         if self.on_cancel:
             self.on_cancel()

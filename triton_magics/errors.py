@@ -17,6 +17,8 @@ TritonMagicsError
 ├─ WorkspaceError       the folder or the store can't be read or written
 ├─ KnowledgeError       the shipped knowledge is missing or broken
 └─ ExportError          a log could not be made
+
+Interrupted, a KeyboardInterrupt, has what was known of a job when it was stopped.
 """
 
 from __future__ import annotations
@@ -109,6 +111,18 @@ class KnowledgeError(TritonMagicsError):
 
 class ExportError(TritonMagicsError):
     """A log could not be made."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A job was stopped, by Ctrl-C or by `Lab.cancel`.
+
+    Attributes:
+        value: what was known of it by then; it is recorded.
+    """
+
+    def __init__(self, value: object) -> None:
+        super().__init__("stopped; what was known by then is kept")
+        self.value = value
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

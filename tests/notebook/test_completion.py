@@ -18,7 +18,7 @@ from triton_magics.notebook.completion import typed
 
 BENCH = [
     "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--timer", "--census",
-    "--selftest", "--budget", "--seed", "--timeout", "--no-raise", "--out", "--quiet",
+    "--selftest", "--budget", "--seed", "--timeout", "--no-raise", "--bg", "--out", "--quiet",
     "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")

@@ -194,14 +194,17 @@ class Engine:
             finally:
                 self._lock.release()
 
-    def cancel(self) -> str | None:
+    def cancel(self, *, thread: int | None = None) -> str | None:
         """Interrupts the job that runs, from any thread, as Ctrl-C does; does not wait for its end.
+
+        Args:
+            thread: only if it is the job of this one, by `threading.get_ident()`.
 
         Returns:
             What is interrupted, `validate softmax v2`; None where nothing runs.
         """
         with self._asking:
-            if self._interrupts is None:
+            if self._interrupts is None or thread not in (None, self._runner):
                 return None
             self._interrupts.ask()
             return self._busy
@@ -212,11 +215,12 @@ class Engine:
         with Interrupts() as interrupts:
             with self._asking:
                 self._busy, self._interrupts = label(job), interrupts
+                self._runner = threading.get_ident()
             try:
                 yield interrupts
             finally:
                 with self._asking:
-                    self._busy = self._interrupts = None
+                    self._busy = self._interrupts = self._runner = None
 
     # ------------------------------------------------------------------------------- run
 
@@ -251,7 +255,6 @@ class Engine:
         limits = Limits.of(self._settings, timeout_s)
         with self._lock, self._interruptible(job) as interrupts:
             call = _Call(job, self._mode(job), key, interrupts, on_progress)
-            self._runner = threading.get_ident()
             self._closed = False
             try:
                 if call.mode == "gpu":
@@ -264,7 +267,6 @@ class Engine:
             except KeyboardInterrupt:
                 return Outcome(status="interrupted", detail="interrupted before it began")
             finally:
-                self._runner = None
                 self._crew.prune({self.device_kind, "compiler"})
 
     def _mode(self, job: AnyJob) -> Mode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from triton_magics.config import Settings
+from triton_magics.errors import Interrupted
 from triton_magics.lab.desk import Desk
 from triton_magics.model import Status, Value
 
@@ -28,8 +29,8 @@ class Part:
         return value
 
     def _end(self, value: V) -> V:
-        """The value of a job; an interrupted one is kept as `last`, and the interrupt goes on."""
+        """The value of a job; of an interrupted one the interrupt goes on, and has it."""
         self.last = value
         if getattr(value, "status", None) is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+            raise Interrupted(value)
         return value

@@ -67,13 +67,16 @@ class Standing(Part):
         """What there is to run kernels with."""
         return self._desk.engine.state()
 
-    def cancel(self) -> str | None:
+    def cancel(self, *, thread: int | None = None) -> str | None:
         """Interrupts the job that runs, whoever started it here; safe in any thread.
+
+        Args:
+            thread: only if this one started it, by `threading.get_ident()`.
 
         Returns:
             What is interrupted, `validate softmax v2_tiling`; None where nothing runs.
         """
-        return self._desk.engine.cancel()
+        return self._desk.engine.cancel(thread=thread)
 
     def doctor(self, *, repair: bool = False) -> Diagnosis:
         """What kernels need of this machine and this folder: what is wrong, and how to mend it.

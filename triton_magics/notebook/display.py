@@ -111,12 +111,14 @@ class Display:
 
     Attributes:
         cell: the text of the cell that runs, as it stands in its editor.
+        n_cells: how many have run.
     """
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._waiting: list[object] = []
         self.cell = ""
+        self.n_cells = 0
 
     @property
     def in_notebook(self) -> bool:
@@ -157,6 +159,7 @@ class Display:
     def _before_cell(self, info: Any) -> None:
         """What a debugger looked at between two cells has no place in either."""
         self._waiting = []
+        self.n_cells += 1
         self.cell = info.raw_cell or ""
 
     def _after_cell(self, _result: object) -> None:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import triton_magics
 from triton_magics.config import Settings, checked, found, from_environment
 from triton_magics.errors import TritonMagicsError
+from triton_magics.notebook.background import InPlace, Job, Printed, Queue, Slot
 from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
 from triton_magics.notebook.display import Display, said
@@ -103,6 +104,8 @@ class Extension:
         self._completion = Completion(self._forms, self._known_lab)
         cells = [name for name, form in self._forms.items() if form.kind == "cell"]
         self._comments = CommentForm(shell, cells)
+        self._beside = Queue()
+        self._begun_in: tuple[Job, int] | None = None
 
     def load(self) -> None:
         """Registers everything; imports nothing heavy, starts nothing."""
@@ -110,6 +113,7 @@ class Extension:
         self.settings.observe(self._moved, _MADE_WITH)
         self.shell.configurables.append(self.settings)
         self.display.load()
+        self.shell.display_formatter.ipython_display_formatter.for_type(Job, self._show_job)
         self._completion.load(self.shell)
         self._comments.load()
         for name, form in self._forms.items():
@@ -123,6 +127,8 @@ class Extension:
         self._comments.unload()
         self.display.unload()
         self.shell.configurables.remove(self.settings)
+        self.shell.display_formatter.ipython_display_formatter.pop(Job, None)
+        self._beside.close()
         self._close_panels()
         triton_magics.configure(None)
 
@@ -143,6 +149,41 @@ class Extension:
             for note in lab.notes():
                 self.display.show_bundle(said(note))
 
+    def begin(
+        self,
+        call: Callable[[Lab], Any],
+        *,
+        title: str,
+        passes: Callable[[Any], bool],
+        quiet: bool = False,
+    ) -> Job:
+        """The same beside the notebook: the cell ends at once, its output goes on changing."""
+        lab = triton_magics.default_lab()
+
+        def work(*, hear: Callable[[str], None], say: Callable[[str], None]) -> Any:
+            try:
+                return called(lab, call, hear=hear, say=say)
+            finally:
+                for note in () if quiet else lab.notes():
+                    self.display.show_bundle(said(note))
+
+        job = Job(title, work, stop=lambda ident: lab.cancel(thread=ident), passes=passes)
+        if not quiet:
+            job.show(self._slot())
+        self._beside.add(job)
+        self._begun_in = (job, self.display.n_cells)
+        return job
+
+    def _slot(self) -> Slot:
+        return InPlace() if self.display.in_notebook else Printed()
+
+    def _show_job(self, job: Job) -> None:
+        """A handle that is a cell's value; the cell that began the job shows it already."""
+        if not self.display.in_notebook:
+            _print(f"{job!r}\n")
+        elif self._begun_in != (job, self.display.n_cells):
+            job.show(InPlace())
+
     def _known_lab(self) -> Lab | None:
         """The Lab, for who only wants to look: none is made where there is nothing to see."""
         from triton_magics.workspace.files import STORE
@@ -156,6 +197,7 @@ class Extension:
 
     def _moved(self, change: Any) -> None:
         """Another workspace is another Lab, with the settings of its own pyproject.toml."""
+        self._beside.close()
         self._close_panels()
         triton_magics.close()
         if change.name == "workspace":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from triton_magics.errors import Interrupted
+
 if TYPE_CHECKING:
     from triton_magics.engine.protocol import Progress
     from triton_magics.lab import Lab
@@ -34,14 +36,12 @@ def call(
         if hear:
             hear(in_words(progress.stage, progress.done, progress.total))
 
-    before, listeners = lab.last, (lab.on_progress, lab.on_output)
+    listeners = (lab.on_progress, lab.on_output)
     lab.on_progress, lab.on_output = step, say
     try:
         return verb(lab)
-    except KeyboardInterrupt:
-        if lab.last is before or getattr(lab.last, "status", None) != "interrupted":
-            raise
-        return lab.last
+    except Interrupted as interrupt:
+        return interrupt.value
     finally:
         lab.on_progress, lab.on_output = listeners
 

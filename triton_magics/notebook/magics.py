@@ -18,6 +18,7 @@ from triton_magics.notebook.help import Help
 from triton_magics.verbs import OP, VERBS, Argument, BadLine, Parser, Verb, argument, failed
 
 if TYPE_CHECKING:
+    from triton_magics.notebook.background import Job
     from triton_magics.notebook.extension import Extension
 
 Magic = Callable[..., object]
@@ -32,8 +33,10 @@ _COMMON = (
 _NO_RAISE = argument(
     "--no-raise", action="store_true", help="show a failed verdict, but let the cell pass"
 )
-
-
+_BG = argument(
+    "--bg", action="store_true", help="beside the notebook: gives a handle, .result() the value"
+)
+_LONG = ("validate", "bench", "take", "sweep")
 _DOCK = argument("--dock", action="store_true", help="at JupyterLab's side; needs the extra `dock`")
 
 
@@ -48,7 +51,8 @@ class Form:
     @classmethod
     def of(cls, verb: Verb) -> Form:
         """With the options that every magic has."""
-        own = (*verb.arguments, *((_NO_RAISE,) if verb.judges else ()), *_COMMON)
+        more = (*((_NO_RAISE,) if verb.judges else ()), *((_BG,) if verb.name in _LONG else ()))
+        own = (*verb.arguments, *more, *_COMMON)
         return cls(verb, own, Parser(verb.sign, own))
 
     @property
@@ -155,9 +159,13 @@ def _parsed(parser: Parser, line: str) -> Namespace:
 
 def _shown(verb: Verb, extension: Extension, asked: Namespace) -> object:
     """The value, for IPython to show; a failed verdict is shown here, and raised."""
-    value = _value(verb, extension, asked)
+    beside = getattr(asked, "bg", False)
+    act = _begun if beside else _value
+    value: Any = act(verb, extension, asked)
     if asked.out is not None:
         extension.shell.user_ns[asked.out] = value
+    if beside:
+        return value
     if verb.name == "template":
         extension.shell.set_next_input(value.cell)
     if not verb.judges or _passes(value, asked.no_raise):
@@ -165,6 +173,16 @@ def _shown(verb: Verb, extension: Extension, asked: Namespace) -> object:
     if not asked.quiet:
         extension.display.show(value)
     raise tracebacks.failure(value, whole=asked.traceback)
+
+
+def _begun(verb: Verb, extension: Extension, asked: Namespace) -> Job:
+    """The handle of a call that runs beside the notebook."""
+    return extension.begin(
+        lambda lab: verb.call(lab, asked),
+        title=_title(verb, asked),
+        passes=lambda value: not verb.judges or _passes(value, asked.no_raise),
+        quiet=asked.quiet,
+    )
 
 
 def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
