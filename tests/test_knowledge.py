@@ -78,6 +78,24 @@ def test_facts_hold_every_field_of_the_model():
         assert set(entry) == set(OpFacts.model_fields) - {"own"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "persistent",
+        "split_k",
+        "swizzle",
+        "tensor_descriptors",
+        "warp_specialization",
+        "tf32x3",
+        "limbs",
+    ],
+)
+def test_a_technique_of_tensor_cores_comes_with_what_it_gained(name):
+    found = knowledge.search(name)
+    assert found.markdown.count("Measured (H200") == 1
+    assert len(re.findall(r"[\d.]+ [um]s", found.markdown)) >= 2, "with and without"
+
+
 def test_an_op_and_its_techniques_name_each_other():
     for name in NAMES:
         for technique in knowledge.techniques_for(knowledge.facts(name)):

@@ -13,6 +13,8 @@ from triton_magics.knowledge.folder import PATTERNS, shipped
 from triton_magics.knowledge.tables import op_names, techniques_for
 from triton_magics.model import OpFacts, Reference, Technique, shape_text
 
+MEASURED_ON = "H200, torch 2.11, Triton 3.6, 2026-11-21"
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -146,7 +148,8 @@ def _op_piece(facts: OpFacts) -> Piece:
 
 def _technique_piece(technique: Technique) -> Piece:
     ops = f"\n\nOps: {', '.join(technique.ops)}" if technique.ops else ""
-    said = f"{technique.description}\n\nHelps: {technique.helps_when}{ops}"
+    figures = f"\n\nMeasured ({MEASURED_ON}): {technique.measured}" if technique.measured else ""
+    said = f"{technique.description}\n\nHelps: {technique.helps_when}{figures}{ops}"
     return _piece(technique.title, f"# {technique.title}\n\n{said}\n", technique.name)
 
 

@@ -8,12 +8,16 @@ from triton_magics.model.base import Value
 
 
 class Technique(Value):
-    """An optimisation technique: what it is, when it helps, which ops it fits."""
+    """An optimisation technique: what it is, when it helps, which ops it fits.
+
+    `measured` is an example with its figures.
+    """
 
     name: str
     title: str
     description: str
     helps_when: str
+    measured: str = ""
     ops: tuple[str, ...] = ()
 
 
