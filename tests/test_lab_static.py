@@ -140,3 +140,32 @@ def test_of_a_kernel_that_tunes_itself_the_first_configuration_is_told(lab: Lab)
     assert {k.num_warps for k in made.kernels} == {2}
     assert made.note is not None
     assert made.note.startswith("it tunes itself: these are its first configuration's figures")
+
+
+WARMED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + at, tl.maximum(tl.load(x_ptr + at, mask=at < n), 0.0), mask=at < n)
+
+
+def triton_relu(x):
+    o, n = torch.empty_like(x), x.numel()
+    compiled = kernel.warmup(x, o, n, BLOCK=1024, grid=(1,))
+    compiled[(triton.cdiv(n, 1024), 1, 1)](x, o, n, 1024)
+    return o
+"""
+
+
+def test_a_kernel_that_is_launched_past_the_jit_has_its_figures_too(lab: Lab) -> None:
+    lab.write("relu", "v1", WARMED, compile=False)
+    made = lab.inspect("relu", "v1", target="sm_90")
+    assert [(k.size, k.grid) for k in made.kernels] == [
+        ("small", (64, 1, 1)), ("medium", (1024, 1, 1)), ("large", (16384, 1, 1)),
+    ]  # fmt: skip
+    assert all(k.registers for k in made.kernels)

@@ -11,7 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tests import report_values
 from tests.notebook.shells import Shell
-from triton_magics.model import KernelSource
+from triton_magics.lab import Lab
+from triton_magics.model import KernelSource, Plot, Value
 from triton_magics.notebook.display import picture, said
 from triton_magics.notebook.progress import InTerminal, ProgressLine
 
@@ -169,3 +170,31 @@ def test_a_terminals_line_is_written_over_and_a_files_is_not() -> None:
         place("two", last=True)
     assert terminal.getvalue() == "\r\x1b[2Kone\r\x1b[2Ktwo\n"
     assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        report_values.sweep(),
+        Plot(op="softmax", name="times", benchmark=report_values.benchmark()),
+        Plot(op="softmax", name="runs", benchmark=report_values.benchmark()),
+        Plot(op="softmax", name="sweep", sweep=report_values.sweep()),
+    ],
+    ids=["sweep", "times", "runs", "its heat map"],
+)
+def test_a_sweep_and_a_plot_are_followed_by_their_picture(in_notebook: Shell, value: Value) -> None:
+    in_notebook.shell.user_ns["value"] = value
+    table, figure = in_notebook("value").outputs
+    assert "image/png" not in table
+    assert base64.b64decode(figure["image/png"]).startswith(PNG)
+    assert figure["text/plain"].split()[0].startswith("softmax")
+
+
+def test_a_sweep_is_a_magic_whose_failure_fails_the_cell(shell: Shell, lab: Lab) -> None:
+    code = "BLOCK = 4\n\n\ndef triton_softmax(x):\n    return x\n"
+    shell(f"%%triton_kernel softmax v1\n{code}")
+    swept = shell("made = %triton_sweep softmax v1 BLOCK=4,8 --size small")
+    assert swept.error is None
+    assert [c.settings["BLOCK"] for c in shell.shell.user_ns["made"].configurations] == [4, 8]
+    refused = shell("%triton_sweep softmax v1 BLOK=4,8")
+    assert "Did you mean 'BLOCK'" in "\n".join(refused.lines)

@@ -114,15 +114,12 @@ def _elsewhere(
             told=lambda size: stages.next(size, launches),
         )  # fmt: skip
     code = Code(job)
-    kernels = {
-        (k.name, k.size): code.looked_at(k, launch)
-        for size, launch in stages.of(launches)
-        if (k := seen.kernels.get((launch.kernel.metadata.name, size)))
-    }
+    by_name = {(one.kernel.metadata.name, size): one for size, one in stages.of(launches)}
+    kernels = tuple(code.looked_at(k, by_name.get(key)) for key, k in seen.kernels.items())
     return {
         "status": Status.COMPILE_ERROR if error else Status.PASSED,
         "error": error,
-        "kernels": tuple(kernels.values()),
+        "kernels": kernels,
         "refused": too_much_shared(seen),
         "note": note or (None if error else _tuned(job.version)),
         "listings": code.listings,
@@ -200,10 +197,10 @@ class Code:
     found: dict[str, tuple[Instructions, str]] = field(default_factory=dict)
     texts: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
-    def looked_at(self, figures: KernelResources, launch: Launch) -> KernelResources:
-        """The figures with what the code holds, if that was asked for."""
+    def looked_at(self, figures: KernelResources, launch: Launch | None) -> KernelResources:
+        """The figures with what the code holds, if that was asked for and the launch was seen."""
         wanted = self.job.listings
-        if not (self.job.detail or wanted):
+        if launch is None or not (self.job.detail or wanted):
             return figures
         kernel = launch.kernel
         if kernel.hash not in self.found:
