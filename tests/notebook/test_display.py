@@ -14,6 +14,7 @@ from tests.notebook.shells import Shell
 from triton_magics.lab import Lab
 from triton_magics.model import KernelSource, Plot, Value
 from triton_magics.notebook.display import picture, said
+from triton_magics.notebook.jobs import Step
 from triton_magics.notebook.progress import InTerminal, ProgressLine
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -128,20 +129,63 @@ class Place:
 def test_a_quick_job_shows_no_progress() -> None:
     place = Place()
     with ProgressLine("run softmax v1", place, patience_s=60.0) as line:
-        line.tell("compiling")
+        line.tell(Step("run softmax v1_baseline", "compiling"))
     assert place.lines == []
 
 
 def test_a_slow_job_shows_its_step_and_keeps_the_last() -> None:
     place = Place()
     with ProgressLine("validate softmax v1", place, patience_s=0.0) as line:
-        line.tell("257x1023 float16 · 12 of 46")
+        line.tell(Step("validate softmax v1_baseline", "257x1023 float16", 12, 46))
         assert place.seen.wait(10.0)
-        line.tell("7x13 float16 · 46 of 46")
+        line.tell(Step("validate softmax v1_baseline", "7x13 float16", 46, 46))
     text, last = place.lines[-1]
     assert last
     assert [was_last for _, was_last in place.lines[:-1]].count(True) == 0
     assert text.startswith("validate softmax v1 · 7x13 float16 · 46 of 46 · ended after ")
+
+
+def told(steps: list[tuple[float, Step]], title: str = "validate softmax v1") -> str:
+    """What a line shows after these steps, each at its second; then the newest time it was."""
+    now = [0.0]
+    place = Place()
+    line = ProgressLine(title, place, clock=lambda: now[0])
+    for at, step in steps:
+        now[0] = at
+        line.tell(step)
+    line._show(last=False)
+    return place.lines[-1][0]
+
+
+def case(done: int, total: int = 46, doing: str = "validate softmax v1_baseline") -> Step:
+    return Step(doing, "257x1023 float16", done, total)
+
+
+def test_a_slow_job_says_when_the_rest_will_be_done() -> None:
+    assert told([(2, case(0)), (4, case(4)), (7, case(10))]) == (
+        "validate softmax v1 · 257x1023 float16 · 10 of 46 · 7.0 s · the rest of 46 in about 18 s"
+    )
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(2, case(0)), (4, case(1))],  # one step says too little
+        [(2, case(0)), (4, case(20)), (9, case(0, 10))],  # another count begins anew
+        [(2, case(0)), (4, case(20)), (9, case(1, doing="validate softmax v2_tiling"))],
+        [(2, case(0)), (4, case(46))],  # nothing is left
+        [(2, case(0)), (2.1, case(45))],  # not worth a word
+        [(2, Step("run softmax v1_baseline", "compiling"))],
+    ],
+)
+def test_a_guess_without_grounds_is_not_made(steps: list[tuple[float, Step]]) -> None:
+    assert "the rest" not in told(steps)
+
+
+def test_a_call_of_many_jobs_says_which_one_is_on() -> None:
+    text = told([(3, case(1, doing="validate gelu v2_tiling"))], title="take")
+    assert text.startswith("take · validate gelu v2_tiling · 257x1023 float16 · 1 of 46")
+    assert "v1_baseline" not in told([(3, case(1))])
 
 
 def test_a_slow_job_that_fails_keeps_its_last_step() -> None:
@@ -149,7 +193,7 @@ def test_a_slow_job_that_fails_keeps_its_last_step() -> None:
 
     def fail() -> None:
         with ProgressLine("bench softmax", place, patience_s=0.0) as line:
-            line.tell("large: torch")
+            line.tell(Step("bench softmax", "large: torch"))
             assert place.seen.wait(10.0)
             raise KeyboardInterrupt
 

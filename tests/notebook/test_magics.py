@@ -503,3 +503,29 @@ def test_a_step_out_of_order_is_noted_once(shell: Shell) -> None:
 def test_strict_makes_a_step_out_of_order_an_error(shell: Shell) -> None:
     shell("%config TritonMagics.strict = True")
     assert type(shell.write("v1").error) is IllegalStep
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%triton_run softmax v1",
+        "%triton_validate softmax v1",
+        "%triton_validate softmax all",
+        "%triton_bench softmax",
+        "%triton_ops softmax",
+        "%triton_inspect softmax v1",
+    ],
+)
+def test_what_a_kernel_prints_comes_into_the_cell(
+    shell: Shell, engine: FakeEngine, lab: Lab, line: str
+) -> None:
+    shell.write("v1")
+    if "bench" in line:
+        shell("%triton_validate softmax v1 -q")
+    engine.prints = "the kernel's own words\n"
+    heard: list[str] = []
+    lab.on_output = heard.append  # of this thread: a magic's takes its place, and gives it back
+    cell = shell(line)
+    assert "the kernel's own words" in cell.stdout
+    assert heard == []
+    assert lab.on_output == heard.append

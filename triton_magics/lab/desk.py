@@ -260,6 +260,7 @@ class Desk:
                 "%config TritonMagics.device = 'auto' takes Triton's interpreter instead"
             )
         listeners = self.listeners
+        listeners.doing = label(job)
         with self.works.begun(label(job), listeners.on_progress) as step:
             return self.engine.run(
                 job, key=key, on_progress=step, on_output=listeners.on_output, timeout_s=timeout

@@ -66,6 +66,11 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
         self._desk.listeners.on_progress = listener
 
     @property
+    def doing(self) -> str:
+        """The newest job of this thread: `validate softmax v2_tiling`."""
+        return self._desk.listeners.doing
+
+    @property
     def on_output(self) -> Callable[[str], None] | None:
         """Told what a kernel prints, as it prints it, in a job of this thread."""
         return self._desk.listeners.on_output

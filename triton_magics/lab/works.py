@@ -37,8 +37,10 @@ class Listeners(threading.local):
     Attributes:
         on_progress: told every step.
         on_output: told what a kernel prints.
+        doing: the newest job, `validate softmax v2_tiling`; empty before the first.
     """
 
+    doing: str = ""
     on_progress: Callable[[Progress], None] | None = None
     on_output: Callable[[str], None] | None = None
 

@@ -12,11 +12,11 @@ from typing import Any, Literal, Protocol
 from triton_magics.errors import TritonMagicsError
 from triton_magics.notebook import tracebacks
 from triton_magics.notebook.display import bundle, picture, said
+from triton_magics.notebook.jobs import Step
 from triton_magics.notebook.progress import ProgressLine
 
 CLOSE_S = 10.0
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
-Listener = Callable[[str], None]
 Faces = Mapping[str, str]
 
 
@@ -42,7 +42,7 @@ class Slot(Protocol):
 class Call(Protocol):
     """What a job does."""
 
-    def __call__(self, *, hear: Listener, say: Listener) -> Any:
+    def __call__(self, *, hear: Callable[[Step], None], say: Callable[[str], None]) -> Any:
         """The value; `hear` is told each step, `say` what a kernel prints."""
 
 
@@ -153,7 +153,7 @@ class Job:
         self._thread = threading.get_ident()
         try:
             with ProgressLine(self.title, self._progress, patience_s=0) as line:
-                value = self._call(hear=lambda words: self._heard(line, words), say=_print)
+                value = self._call(hear=lambda step: self._heard(line, step), say=_print)
         except KeyboardInterrupt:
             self._fail(CancelledError(f"{self.title} was stopped"), f"{self.title} · cancelled")
         except TritonMagicsError as error:
@@ -166,8 +166,8 @@ class Job:
         finally:
             self._thread = None
 
-    def _heard(self, line: ProgressLine, words: str) -> None:
-        line.tell(words)
+    def _heard(self, line: ProgressLine, step: Step) -> None:
+        line.tell(step)
         if self._unwanted:  # it was cancelled while it waited for the engine
             self._stop(threading.get_ident())
 

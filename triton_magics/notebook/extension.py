@@ -18,6 +18,7 @@ from triton_magics.notebook.background import InPlace, Job, Printed, Queue, Slot
 from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
 from triton_magics.notebook.display import Display, said
+from triton_magics.notebook.jobs import Step
 from triton_magics.notebook.jobs import call as called
 from triton_magics.notebook.magics import forms, magic
 from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
@@ -160,7 +161,7 @@ class Extension:
         """The same beside the notebook: the cell ends at once, its output goes on changing."""
         lab = triton_magics.default_lab()
 
-        def work(*, hear: Callable[[str], None], say: Callable[[str], None]) -> Any:
+        def work(*, hear: Callable[[Step], None], say: Callable[[str], None]) -> Any:
             try:
                 return called(lab, call, hear=hear, say=say)
             finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from triton_magics.errors import Interrupted
 
@@ -12,11 +12,26 @@ if TYPE_CHECKING:
     from triton_magics.lab import Lab
 
 
+class Step(NamedTuple):
+    """How far a call is.
+
+    Attributes:
+        doing: the job that is on, of the several that a call may come to.
+        stage: what it does just now.
+        done, total: how many steps of it are done, of how many; None where that is not known.
+    """
+
+    doing: str
+    stage: str
+    done: int | None = None
+    total: int | None = None
+
+
 def call(
     lab: Lab,
     verb: Callable[[Lab], Any],
     *,
-    hear: Callable[[str], None] | None = None,
+    hear: Callable[[Step], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Any:
     """What the Lab returns; of an interrupted job what is known of it.
@@ -24,7 +39,7 @@ def call(
     Args:
         lab: whose.
         verb: one of its verbs, with arguments.
-        hear: told each step, in words.
+        hear: told each step.
         say: told what a kernel prints, as it prints it.
 
     Raises:
@@ -34,7 +49,7 @@ def call(
 
     def step(progress: Progress) -> None:
         if hear:
-            hear(in_words(progress.stage, progress.done, progress.total))
+            hear(Step(lab.doing, progress.stage, progress.done, progress.total))
 
     listeners = (lab.on_progress, lab.on_output)
     lab.on_progress, lab.on_output = step, say

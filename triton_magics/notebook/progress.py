@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
+
+from triton_magics.notebook.jobs import Step, in_words
 
 PATIENCE_S = 2.0
 PERIOD_S = 0.5
@@ -20,30 +23,43 @@ class Place(Protocol):
 
 
 class ProgressLine:
-    """From the third second of a job: its stage, how much is done, how long it takes.
+    """From the third second of a job: its stage, how much is done, how long it takes and will.
 
     A thread of its own looks at the clock, because a job may be silent for longer than that.
     """
 
-    def __init__(self, title: str, place: Place, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        title: str,
+        place: Place,
+        *,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Makes a line that shows nothing yet.
 
         Args:
             title: what is done: `bench softmax`.
             place: where it is shown.
             patience_s: seconds before it is.
+            clock: seconds, of which only differences count.
         """
+        self._clock = clock
         self._title, self._place, self._patience_s = title, place, patience_s
-        self._stage = ""
+        self._step = Step("", "")
+        self._counted_from: tuple[Step, float] | None = None
         self._stop = threading.Event()
-        self._started = time.monotonic()
+        self._started = clock()
         # What a thread prints goes to the cell whose context it has.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._watch,), daemon=True)
 
-    def tell(self, stage: str) -> None:
-        """A step of the job, in words."""
-        self._stage = stage
+    def tell(self, step: Step) -> None:
+        """A step of the job."""
+        start = self._counted_from
+        if start is None or (start[0].doing, start[0].total) != (step.doing, step.total):
+            self._counted_from = (step, self._clock()) if step.total else None
+        self._step = step
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -67,9 +83,23 @@ class ProgressLine:
         self._show(last=True)
 
     def _show(self, *, last: bool) -> None:
-        elapsed = f"{time.monotonic() - self._started:.1f} s"
-        parts = (self._title, self._stage, f"ended after {elapsed}" if last else elapsed)
+        step = self._step
+        elapsed = f"{self._clock() - self._started:.1f} s"
+        doing = "" if step.doing.startswith(self._title) else step.doing
+        ends = (f"ended after {elapsed}",) if last else (elapsed, self._rest())
+        parts = (self._title, doing, in_words(step.stage, step.done, step.total), *ends)
         self._place(" · ".join(p for p in parts if p), last=last)
+
+    def _rest(self) -> str:
+        """`the rest of 46 in about 8 s`, as soon as two steps have shown how long one takes."""
+        start, step = self._counted_from, self._step
+        if start is None or not step.total or not step.done:
+            return ""
+        done = step.done - (start[0].done or 0)
+        if done < 2 or step.done >= step.total:
+            return ""
+        left_s = (self._clock() - start[1]) / done * (step.total - step.done)
+        return f"the rest of {step.total} in about {left_s:.0f} s" if left_s >= 1 else ""
 
 
 class InNotebook:
