@@ -71,6 +71,26 @@ class Kernel:
         """As the manager does it, which can't be asked while it waits for a cell."""
         os.killpg(os.getpgid(self.manager.provisioner.pid), signal.SIGINT)
 
+    def subshell(self) -> str:
+        """The name of a new subshell, as JupyterLab asks for one."""
+        message = self.client.session.msg("create_subshell_request", {})
+        self.client.control_channel.send(message)
+        reply = self.client.control_channel.get_msg(timeout=30)
+        return str(reply["content"]["subshell_id"])
+
+    def send_to_comm(self, comm: str, data: dict[str, Any], subshell: str) -> None:
+        """What a frontend sends when someone clicks."""
+        message = self.client.session.msg("comm_msg", {"comm_id": comm, "data": data})
+        message["header"]["subshell_id"] = subshell
+        self.client.shell_channel.send(message)
+
+    def hear(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first update of an output that is wanted, with no cell running."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=30)
+            if message["msg_type"] == "update_display_data" and wanted(message):
+                return message
+
     def complete(self, code: str) -> dict[str, Any]:
         return self.client.complete(code, len(code), reply=True, timeout=30)["content"]
 

@@ -1,135 +1,287 @@
-"""The panel and the results in a real JupyterLab, driven by Chromium as a person would."""
+"""The notebook as a place to work, in a real JupyterLab driven by Chromium.
+
+    TRITON_MAGICS_SCREENSHOTS=docs/images python -m pytest tests/notebook/test_browser.py
+
+writes the pictures of the docs.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-SCREENSHOTS = os.environ.get("TRITON_MAGICS_SCREENSHOTS")
-KERNEL = (Path(__file__).parents[1] / "faults" / "kernels").rglob("sum_right.py")
+from tests.notebook.browsers import (
+    CHROMIUM,
+    PATIENCE_MS,
+    Notebook,
+    chromium,
+    jupyterlab,
+    serious_faults,
+    write_notebook,
+)
+
+RIGHT = next((Path(__file__).parents[1] / "faults" / "kernels").rglob("sum_right.py")).read_text()
+WRONG = RIGHT.replace("other=0.0", "other=1.0")
+HANGS = "import time\n\n\ndef triton_gelu(x):\n    print('here I am')\n    time.sleep(600)\n"
+START = (
+    "%load_ext triton_magics\n%config TritonMagics.device = 'interpreter'\n"
+    "%config TritonMagics.validate_budget_s = 2.0"
+)
+PANEL = ".jupyter-widgets.widget-tab"
+RESULT = ".jupyter-widgets.widget-output"
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium here"),
 ]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a notebook in it, not yet run."""
+    """A folder with an empty notebook in it."""
     made = tmp_path_factory.mktemp("browser")
-    source = next(iter(KERNEL)).read_text()
-    cells = [
-        "%load_ext triton_magics\n%config TritonMagics.device = 'interpreter'",
-        "%triton_op sum",
-        f"%%triton_kernel sum v1\n{source}",
-        "%triton_panel sum",
-    ]
-    notebook = nbformat.v4.new_notebook(
-        metadata={
-            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
-        }
-    )
-    notebook.cells = [nbformat.v4.new_code_cell(c, id=f"c{i}") for i, c in enumerate(cells)]
-    nbformat.write(notebook, made / "work.ipynb")
+    write_notebook(made / "work.ipynb", [""])
     return made
 
 
 @pytest.fixture(scope="module")
-def lab_url(folder: Path) -> Iterator[str]:
-    """A JupyterLab of our own, without a token, on the loopback."""
-    port = _free_port()
-    command = [
-        sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--port={port}",
-        "--ip=127.0.0.1", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True",
-        "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        f"--ServerApp.root_dir={folder}",
-    ]  # fmt: skip
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and server.poll() is None:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{url}/api", timeout=2).close()
-                break
-        yield url
-    finally:
-        server.terminate()
-        server.wait(20)
+def browser() -> Iterator[Any]:
+    with chromium(pytest.importorskip("playwright.sync_api")) as launched:
+        yield launched
 
 
 @pytest.fixture(scope="module")
-def page(lab_url: str) -> Iterator[Any]:
-    """The notebook, opened and run to its end."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        opened = browser.new_page(viewport={"width": 1280, "height": 1500})
-        opened.goto(f"{lab_url}/lab/tree/work.ipynb")
-        opened.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
-        opened.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
-        opened.wait_for_function(
-            "window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status"
-            " === 'idle'",
-            timeout=60_000,
-        )
-        opened.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-        opened.wait_for_selector(
-            ".jp-Cell:last-child .widget-button, .jp-Cell:last-child button", timeout=120_000
-        )
-        yield opened
-        browser.close()
+def empty(folder: Path, browser: Any) -> Iterator[Notebook]:
+    """The empty notebook, opened."""
+    with jupyterlab(folder) as url:
+        page = browser.new_page(viewport={"width": 1280, "height": 1500})
+        page.set_default_timeout(PATIENCE_MS)
+        notebook = Notebook(page, url)
+        notebook.open("work.ipynb")
+        yield notebook
 
 
-def shot(page: Any, name: str) -> None:
-    """A picture for docs/images, where that was asked for."""
-    if SCREENSHOTS:
-        page.screenshot(path=str(Path(SCREENSHOTS) / f"{name}.png"))
+@pytest.fixture(scope="module")
+def worked(empty: Notebook) -> Notebook:
+    """A wrong version, its verdict, the right one, its verdict, its time: what a person types."""
+    empty.run(START)
+    assert "0 of 3 versions written" in empty.run("%triton_op sum").inner_text()
+    empty.run(f"%%triton_kernel sum v1\n{WRONG}")
+    failure = empty.run("%triton_validate sum v1")
+    assert re.search(r"✗ WRONG.*sum v1", failure.inner_text())
+    empty.shot("failure", failure)
+    assert "saved" in empty.run(f"%%triton_kernel sum v1\n{RIGHT}").inner_text()
+    result = empty.run("%triton_validate sum v1")
+    assert "✓ RIGHT (interpreter)" in result.inner_text()
+    empty.shot("result", result)
+    timed = empty.run("%triton_bench sum --sizes small --runs 1")
+    assert "TIMED (interpreter)" in timed.inner_text()
+    timed.locator("img").first.wait_for()
+    empty.shot("plots", timed)
+    return empty
 
 
-def test_the_panel_shows_the_state_and_the_version(page: Any) -> None:
-    text = page.locator(".jp-Notebook").inner_text()
-    assert "v1_baseline" in text
-    assert re.search(r"1 of 3 versions written", text)
+@pytest.fixture(scope="module")
+def panel(worked: Notebook) -> Notebook:
+    """The panel, below all that."""
+    worked.run("%triton_panel sum")
+    worked.page.locator(PANEL).wait_for()
+    worked.page.locator(PANEL).scroll_into_view_if_needed()
+    return worked
 
 
-def test_a_click_on_validate_gives_a_verdict_that_also_stands_in_the_output(page: Any) -> None:
-    page.get_by_role("button", name=re.compile("^validate")).first.click()
-    page.wait_for_function(
-        "document.querySelector('.jp-Notebook').innerText.includes('RIGHT (interpreter)')",
-        timeout=120_000,
+def test_from_an_empty_notebook_to_the_log(panel: Notebook, folder: Path) -> None:
+    assert "v1_baseline" in panel.text(PANEL)
+    assert "✓ right (interpreter)" in panel.text(PANEL)
+    panel.shot("panel")
+    panel.button("best so far").click()
+    panel.wait_for("the newest version that passed", RESULT)
+    panel.tab("Log")
+    panel.button("write the log").click()
+    panel.wait_for("log written", RESULT)
+    exported = json.loads((folder / "logs" / "sum_log.ipynb").read_text())
+    assert exported["nbformat"] == 4
+    assert "torch.sum Triton Kernel" in (folder / "logs" / "sum_log.md").read_text()
+
+
+# ------------------------------------------------------------------------------ tabs and buttons
+
+
+def test_the_plot_has_its_finding_in_words(panel: Notebook) -> None:
+    panel.tab("Plots")
+    alt = panel.page.locator(f"{PANEL} img").first.get_attribute("alt")
+    assert alt.startswith("sum v1: ")
+
+
+def test_a_search_and_a_template_that_becomes_a_cell(panel: Notebook) -> None:
+    panel.tab("References")
+    panel.wait_for("torch.sum", PANEL)
+    panel.button("Triton syntax").click()
+    panel.wait_for("tl.load", PANEL)
+    panel.page.get_by_role("textbox", name="search").fill("online reduction")
+    panel.button("search").click()
+    panel.wait_for("running maximum", PANEL)
+    panel.button("reduction (fits sum)").click()
+    panel.page.wait_for_function(
+        "window.jupyterapp.shell.currentWidget.content.widgets"
+        ".some(c => c.model.sharedModel.getSource().startsWith('%%triton_kernel sum v2_tiling'))"
     )
-    shot(page, "panel")
-    text = page.locator(".jp-Notebook").inner_text()
-    assert re.search(r"✓ right", text)
-    assert "next: %triton_bench sum v1" in text
+    cell = next(s for s in panel.sources if s.startswith("%%triton_kernel sum v2"))
+    assert "def triton_sum(" in cell
+    panel.command("notebook:delete-cell")
 
 
-def test_results_are_static_tables_and_not_widgets_only(page: Any) -> None:
-    written = page.locator(".jp-Cell").nth(2)
-    assert "saved" in written.locator(".jp-OutputArea").inner_text()
-    assert written.locator(".jp-RenderedHTMLCommon").count() >= 1
+def test_the_log_tab_tells_what_happened(panel: Notebook) -> None:
+    panel.tab("Log")
+    panel.wait_for("validated", PANEL)
+    assert "attempt 2" in panel.text(PANEL)
+    panel.button("with tests").click()
+    panel.wait_for("tests/test_sum.py", RESULT)
+
+
+def test_the_engine_tab_names_the_device_and_its_workers(panel: Notebook) -> None:
+    panel.tab("Engine")
+    panel.wait_for("CPU (Triton's interpreter)", PANEL)
+    assert re.search(r"standby for the interpreter\s+(ready|warming up)", panel.text(PANEL))
+    assert "nothing runs" in panel.text(PANEL)
+
+
+def test_an_attempt_is_compared_and_restored_and_versions_are_judged(panel: Notebook) -> None:
+    panel.tab("Versions")
+    panel.button("1").click()
+    panel.button("diff with attempt 1").click()
+    panel.wait_for("other=0.0", RESULT)
+    panel.button("code").click()
+    panel.wait_for("other=1.0", RESULT)
+    panel.button("restore attempt 1").click()
+    panel.wait_for("3 (newest)", PANEL)
+    panel.wait_for("✗ wrong", PANEL)
+    panel.button("bench").click()
+    panel.wait_for("IllegalStep", RESULT)
+    panel.button("validate").click()
+    panel.wait_for("✗ WRONG", RESULT)
+    panel.wait_for("✗ wrong", PANEL)
+    panel.button("2").click()
+    panel.button("restore attempt 2").click()
+    panel.wait_for("4 (newest)", PANEL)
+    panel.button("validate all").click()
+    panel.wait_for("✓ right (interpreter)", PANEL)
+
+
+# ------------------------------------------------------------------------------ live, and cancelled
+
+
+def test_it_follows_another_process(panel: Notebook, folder: Path) -> None:
+    (folder / "v2.py").write_text(RIGHT)
+    program = Path(sys.executable).with_name("triton-magics")
+    command = [program, "write", "sum", "v2", "v2.py", "--no-compile"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    panel.wait_for("v2_tiling", PANEL)
+    panel.wait_for("2 of 3 versions written", "details summary")
+
+
+def test_cancel_ends_the_job_of_a_cell(panel: Notebook) -> None:
+    panel.run(f"%%triton_kernel gelu v1 --no-compile\n{HANGS}")
+    number = panel.start("%triton_run gelu v1 --timeout 100")
+    output = panel.cells.nth(number).locator(".jp-Cell-outputArea")
+    output.get_by_text("here I am").wait_for()
+    panel.wait_for("working: run gelu v1_baseline", ".jupyter-widgets")
+    panel.button("Cancel").click()
+    output.get_by_text("INTERRUPTED").first.wait_for()
+    panel.button("Cancel").wait_for(state="hidden")
+
+
+# ------------------------------------------------------------------------------ for everyone
+
+
+def test_axe_finds_no_serious_fault_in_the_panel(panel: Notebook) -> None:
+    for name in ("Versions", "Plots", "References", "Log", "Engine"):
+        panel.tab(name)
+        assert serious_faults(panel.page, ".jp-Notebook .jupyter-widgets") == []
+
+
+def test_the_keyboard_reaches_every_tab_and_every_button(panel: Notebook) -> None:
+    panel.tab("Versions")
+    panel.page.get_by_role("tab", name="Versions", exact=True).focus()
+    reached = []
+    for _ in range(14):
+        panel.page.keyboard.press("Tab")
+        reached.append(panel.page.evaluate("document.activeElement.innerText"))
+    buttons = ["v1", "v2", "validate", "bench", "code", "validate all", "bench all"]
+    assert [b for b in buttons if b in reached] == buttons
+    panel.page.get_by_role("tab", name="Versions", exact=True).focus()
+    for key in ("ArrowRight", "Enter"):
+        panel.page.keyboard.press(key)
+    selected = panel.page.get_by_role("tab", name="Plots", exact=True)
+    assert selected.get_attribute("aria-selected") == "true"
+    panel.tab("Versions")
+    for key in ("Enter", " "):
+        panel.button("code").focus()
+        panel.page.keyboard.press(key)
+        panel.wait_for("def triton_sum", RESULT)
+
+
+def test_the_exported_page_has_no_serious_fault(
+    panel: Notebook, folder: Path, browser: Any
+) -> None:
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme)
+        page.goto((folder / "logs" / "sum_log.html").as_uri())
+        assert serious_faults(page, "body") == []
+        page.close()
+
+
+def test_in_a_dark_theme_it_can_be_read(panel: Notebook) -> None:
+    panel.command("apputils:change-theme", theme="JupyterLab Dark")
+    panel.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
+    assert serious_faults(panel.page, ".jp-Notebook .jupyter-widgets") == []
+    assert serious_faults(panel.page, ".jp-Notebook .triton-magics") == []
+    panel.shot("panel-dark")
+    panel.command("apputils:change-theme", theme="JupyterLab Light")
+    panel.page.wait_for_selector("body[data-jp-theme-light='true']", state="attached")
+
+
+# ------------------------------------------------------------------------------ opened again
+
+
+def test_after_a_restart_the_panel_shows_the_truth(panel: Notebook) -> None:
+    panel.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    panel.run(START)
+    panel.run("%triton_panel sum")
+    panel.page.locator(PANEL).last.wait_for()
+    assert "v2_tiling" in panel.page.locator(PANEL).last.inner_text()
+    assert "attempts" in panel.page.locator(PANEL).last.inner_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_saved_notebook_still_says_it_all(panel: Notebook, folder: Path, trusted: bool) -> None:
+    panel.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    name = "work.ipynb" if trusted else "copy.ipynb"
+    if not trusted:
+        shutil.copy(folder / "work.ipynb", folder / name)
+        (folder / ".data" / "nbsignatures.db").unlink(missing_ok=True)
+    panel.page.evaluate("window.jupyterapp.serviceManager.sessions.shutdownAll()")
+    panel.open(name)
+    panel.wait_for("✗ WRONG")
+    panel.wait_for("2 of 3 versions written")
+    assert panel.page.locator(".jp-OutputArea img").count() >= 1
+    assert panel.page.locator(".jp-OutputArea table caption").count() >= 1
+
+
+@pytest.mark.slow
+def test_docked_it_is_at_the_side_and_works(panel: Notebook) -> None:
+    panel.run("%triton_panel sum --dock")
+    side = panel.page.locator("#jp-right-stack")
+    side.locator(PANEL).wait_for()
+    side.get_by_role("button", name="code", exact=True).click()
+    side.get_by_text("def triton_sum").first.wait_for()
+    panel.shot("panel-docked")

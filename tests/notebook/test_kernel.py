@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,6 +207,36 @@ def test_a_panel_is_a_static_state_and_a_widget(loaded: Kernel, validated: Reply
     state, widget = reply.of("display_data")
     assert "1 of 3 versions written" in state["data"]["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in widget["data"]
+
+
+def test_a_panel_is_heard_while_a_cell_runs(loaded: Kernel) -> None:
+    loaded("%triton_op gelu")
+    loaded(f"%%triton_kernel gelu v3 --no-compile\n{NEVER_ENDS}")
+    (said,) = loaded("panel = %triton_panel gelu\nprint(panel._working.cancel.model_id)").of(
+        "stream"
+    )
+    click = {"method": "custom", "content": {"event": "click"}}
+    subshell = loaded.subshell()
+    clicked: list[float] = []
+
+    def cancel_once_it_runs(message: dict[str, Any]) -> None:
+        if "here I am" in message["content"].get("text", "") and not clicked:
+            clicked.append(time.monotonic())
+            loaded.send_to_comm(said["text"].strip(), click, subshell)
+
+    reply = loaded("%triton_run gelu v3 --timeout 60", watch=cancel_once_it_runs)
+    assert time.monotonic() - clicked[0] < 5.0
+    assert reply.of("error")[0]["evalue"].startswith("! INTERRUPTED")
+
+
+def test_a_panel_follows_another_process_and_no_cell_is_run_for_it(loaded: Kernel) -> None:
+    loaded("panel = %triton_panel gelu\npanel")
+    (loaded.folder / "cell.py").write_text("def triton_gelu(x):\n    return x\n")
+    program = Path(sys.executable).with_name("triton-magics")
+    command = [program, "write", "gelu", "v4", "cell.py", "--no-compile"]
+    subprocess.run(command, cwd=loaded.folder, check=True, capture_output=True)
+    told = loaded.hear(lambda m: "v4_optimized" in m["content"]["data"].get("text/plain", ""))
+    assert "<details>" in told["content"]["data"]["text/html"]
 
 
 def test_unloading_ends_every_process(loaded: Kernel, validated: Reply) -> None:

@@ -6,6 +6,7 @@ output that a magic gives; a panel may be closed at any time.
 
 from __future__ import annotations
 
+import html
 import threading
 import time
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from triton_magics.notebook.panel.follow import Follower
 from triton_magics.notebook.panel.log import Log
 from triton_magics.notebook.panel.plots import Plots
 from triton_magics.notebook.panel.references import References
-from triton_magics.notebook.panel.tab import Action, Seen, Tab, prose, put
+from triton_magics.notebook.panel.tab import Action, Seen, Tab, heard_while_busy, prose, put
 from triton_magics.notebook.panel.versions import Versions
 from triton_magics.report.blocks import Table
 from triton_magics.report.views.state import engine_line, state_line
@@ -82,6 +83,7 @@ class Panel:
         above, below = (self._about, self._working.widget), (self._tab, self._result)
         self.controls = widgets.VBox([*above, *below])
         self.widget = widgets.VBox([self._head, self.controls])
+        heard_while_busy(self.widget)
         self._follower = Follower(self.refresh, self._pulse)
         lab.on_change.append(self._changed)
         lab.on_work.append(self._worked)
@@ -267,9 +269,9 @@ class Panel:
 def _static(state: OpState) -> dict[str, str]:
     """The state as a line to unfold; its text is whole."""
     faces = bundle(state)
-    first, *rest = report.view(state)
-    summary = report.to_html((first,)).replace("<p>", "").replace("</p>", "")
+    first, rest = state_line(state), report.view(state)[1:]
     body = report.to_html(tuple(rest))
+    summary = html.escape(f"{first.lead}: {first.text}")
     faces["text/html"] = f"<details>\n<summary>{summary}</summary>\n{body}\n</details>"
     return faces
 

@@ -132,3 +132,15 @@ def put(widget: Any, **traits: Any) -> None:
     for name, value in traits.items():
         if getattr(widget, name) != value:
             setattr(widget, name, value)
+
+
+def heard_while_busy(widget: Any) -> None:
+    """Lets what is done to a widget, and to those in it, be heard while a cell runs.
+
+    JupyterLab sends it over a subshell for that; ipykernel 7.4 would take it to the main shell all
+    the same, where the comm was made. Another kernel hears it when the cell has ended.
+    """
+    if hasattr(widget.comm, "_reply_subshell_for"):
+        widget.comm._reply_subshell_for = lambda _data, subshell: subshell
+    for child in getattr(widget, "children", ()):
+        heard_while_busy(child)
