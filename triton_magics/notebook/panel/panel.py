@@ -277,6 +277,8 @@ def _static(state: OpState) -> dict[str, str]:
 
 
 def _close(widget: Any) -> None:
-    for child in getattr(widget, "children", ()):
-        _close(child)
+    """With all that it consists of: a layout and a style are widgets too."""
+    for part in (*getattr(widget, "children", ()), widget.layout, getattr(widget, "style", None)):
+        if part is not None:
+            _close(part) if hasattr(part, "layout") else part.close()
     widget.close()

@@ -42,12 +42,12 @@ class Tab:
     """
 
     title = ""
+    widget: Any
 
     def __init__(self, act: Act) -> None:
         self._act = act
         self._jobs: list[Any] = []
         self._resting = False
-        self.widget: Any = widgets.VBox()
 
     def show(self, seen: Seen) -> None:
         """Takes what there is to show."""
