@@ -95,7 +95,7 @@ def compared(made: Sequence[Benchmark], dtype: str) -> Benchmark | None:
 
 def rows(benchmark: Benchmark, version: str) -> Iterator[Row]:
     """One a size, of one of its versions; none of one that was not timed."""
-    timed = version in {short(v) for v in benchmark.versions}
+    timed = short(version) in {short(v) for v in benchmark.versions}
     for size in benchmark.sizes if timed else ():
         if timing := benchmark.timing(version, size):
             yield _row(benchmark, version, timing)

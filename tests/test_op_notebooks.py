@@ -184,6 +184,14 @@ def test_a_row_has_the_benchmarks_own_verdicts(table: ModuleType) -> None:
         assert row.copy_pct == pytest.approx(100 * row.gbps / 4180.0)
 
 
+def test_a_version_is_found_by_either_of_its_names(table: ModuleType) -> None:
+    made = beside_compile()
+    by_short, by_long = (list(table.rows(made, name)) for name in ("v1", "v1_baseline"))
+    assert len(by_short) == 3
+    assert by_long == by_short
+    assert not list(table.rows(made, "v9_baseline"))
+
+
 def test_what_falls_short_is_said_with_its_figure(table: ModuleType) -> None:
     large = next(r for r in table.rows(beside_compile(), "v1") if r.size == "large")
 
