@@ -15,6 +15,7 @@ from matplotlib.text import Text
 from triton_magics.model import Benchmark, Status
 from triton_magics.report import png, runs_plot, speedup_plot, sweep_plot, times_plot
 from triton_magics.report.plots_times import runs_finding, times_finding
+from triton_magics.report.views.timing import CLOCKS
 from triton_magics.roofline import limit_us
 
 Draw = Callable[[Benchmark], Figure | None]
@@ -132,3 +133,19 @@ def test_a_figure_is_the_same_on_a_light_and_on_a_dark_page(figure: Figure | Non
     pages = [Image.new("RGBA", drawn.size, colour) for colour in ("#ffffff", "#111111")]
     light, dark = (Image.alpha_composite(page, drawn).tobytes() for page in pages)
     assert light == dark
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        ("gpu", "cold L2, net GPU time"),
+        ("graph", CLOCKS["graph"]),
+        ("launch", CLOCKS["launch"]),
+        ("interpreter", "not comparable with a GPU, interpreter times"),
+    ],
+)
+@pytest.mark.parametrize("draw", [times_plot, runs_plot])
+def test_each_clock_is_named_on_the_picture(draw: Draw, clock: str, words: str) -> None:
+    figure = draw(rv.benchmark(1, clock=clock))
+    assert figure is not None
+    assert words in " ".join(figure._suptitle.get_text().split())

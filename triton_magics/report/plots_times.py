@@ -13,6 +13,7 @@ from triton_magics.model import Benchmark, Timing, shape_text, short
 from triton_magics.report.canvas import FAINT, GREY, INK, SERIES, defaults, plain, say, sheet
 from triton_magics.report.numbers import percent_text, time_text
 from triton_magics.report.views.benchmark import shown_providers, void
+from triton_magics.report.views.timing import CLOCKS
 from triton_magics.report.views.words import badge_text
 
 if TYPE_CHECKING:
@@ -158,9 +159,9 @@ def _time_ticks(axes: Axes) -> None:
 
 def _where(value: Benchmark) -> str:
     device = value.environment.device if value.environment else ""
-    gpu = value.clock == "gpu"
-    cache = ("cold L2" if value.cold else "hot L2") if gpu else "not comparable with a GPU"
-    clock = "net GPU time" if gpu else "interpreter times" if value.clock else ""
+    interpreted = value.clock == "interpreter"
+    cache = "not comparable with a GPU" if interpreted else "cold L2" if value.cold else "hot L2"
+    clock = "interpreter times" if interpreted else CLOCKS.get(value.clock or "")
     parts = ", ".join(p for p in (device, value.dtype, cache, clock) if p)
     return f"{parts}{badge_text(value.badges)}"
 

@@ -224,7 +224,7 @@ def _footer(value: Benchmark) -> Line:
 
 def _precision(value: Benchmark) -> str | None:
     """The settings that torch and the versions were timed under."""
-    if value.clock != "gpu" or not value.environment or not value.environment.flags:
+    if not value.on_gpu or not value.environment or not value.environment.flags:
         return None
     return f"for all: {', '.join(value.environment.flags)}"
 
