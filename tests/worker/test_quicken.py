@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import triton.language as tl
@@ -30,3 +32,23 @@ def test_dtypes_are_those_of_the_interpreter_and_a_second_time_changes_nothing()
     assert [np.dtype(quick(t)) for t in asked * 2] == before * 2
     quicken.quicken()
     assert interpreter._get_np_dtype is quick
+
+
+@pytest.mark.usefixtures("fresh")
+def test_integers_overflow_as_on_a_gpu_and_are_not_computed_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    builder = interpreter.interpreter_builder
+    monkeypatch.setattr(builder, "options", dataclasses.replace(builder.options))
+    semantic, wide = interpreter.interpreter_semantic, []
+    monkeypatch.setattr(semantic, "cast", lambda x, t, *a: wide.append(t) or x)
+
+    def product() -> int:
+        many = interpreter.TensorHandle(np.array([2**30], dtype=np.int32), tl.int32)
+        block = tl.block_type(tl.int32, [1])
+        x = tl.tensor(many, block)
+        return int(semantic.mul(x, x, sanitize_overflow=True).handle.data[0])
+
+    quicken.quicken()
+    assert product() == 0  # 2**60 in 32 bits
+    assert tl.int64 not in wide

@@ -6,6 +6,7 @@ which stays patched from the first such call on: half of a softmax's time in tri
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,15 @@ def quicken() -> None:
     """Has the interpreter do each of these once; again: nothing."""
     _patch_once()
     _remember_dtypes()
+    _no_overflow_checks()
+
+
+def _no_overflow_checks() -> None:
+    """An integer operation is not done a second time in int64: only debug mode looks at that."""
+    builder: Any = getattr(interpreter, "interpreter_builder", None)
+    options: Any = getattr(builder, "options", None)
+    if getattr(options, "sanitize_overflow", False) and not options.debug:
+        builder.options = dataclasses.replace(options, sanitize_overflow=False)
 
 
 def _remember_dtypes() -> None:

@@ -47,6 +47,7 @@ def warm_up(mode: Mode) -> Environment:
     if mode == "interpreter":
         _check_interpreter(triton.__version__, _version("numpy") or "0")
         quicken()
+        torch.set_num_threads(1)  # small tensors: threads would wait for each other, and spin
         # NaN and infinities are inputs here, not news.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="triton")
     rehearse(mode)
