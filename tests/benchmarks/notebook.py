@@ -1,4 +1,4 @@
-"""How long a notebook's user waits for what should take no time: completion, a long store.
+"""How long a notebook's user waits for what should take no time: completion, a store, a panel.
 
     python tests/benchmarks/notebook.py --json docs/measured/notebook.json
 
@@ -30,6 +30,7 @@ from triton_magics.config import Settings  # noqa: E402
 from triton_magics.lab import Lab  # noqa: E402
 
 N_OPS, N_EVENTS = 100, 100_000
+N_VERSIONS, PANEL_EVENTS = 50, 5_000  # of one op
 REFERENCE = "def make_inputs(*_): ...\n\n\ndef reference(x):\n    return 2 * x\n"
 LINES = (
     "%triton_validate sof",
@@ -128,6 +129,49 @@ def completions(shell: Any) -> Iterator[dict[str, Any]]:
         yield row(f"complete `{line}`", 0.05, lambda line=line: completed(shell, line))
 
 
+def fill_one_op(folder: Path) -> None:
+    """An op of N_VERSIONS versions, all validated and timed, and PANEL_EVENTS events."""
+    with opened(folder) as lab:
+        lab.op("softmax")
+        for n in range(1, N_VERSIONS + 1):
+            version = f"v{n}" if n <= 4 else f"v{n}_more"
+            lab.write("softmax", version, source("softmax", version), compile=False)
+            lab.validate("softmax", version)
+        lab.bench("softmax")
+    lengthen(folder / "logs" / "softmax_log.jsonl", PANEL_EVENTS)
+    opened(folder).close()
+
+
+def panels(folder: Path) -> Iterator[dict[str, Any]]:
+    """In the kernel's process, up to its messages; what the browser then does is not in it."""
+    from triton_magics.notebook.panel import Panel
+
+    size = f"{N_VERSIONS} versions, {PANEL_EVENTS:,} events"
+    with opened(folder) as lab:
+
+        def show() -> None:
+            while made:
+                made.pop().close()
+            made.append(Panel(lab, "softmax"))
+            made[-1]._ipython_display_()
+
+        made: list[Panel] = []
+        yield row(f"show a panel: {size}", 0.3, show)
+        panel = made.pop()
+        panel._follower.stop()
+        for number, tab in enumerate(panel._tabs):
+            panel._tab.selected_index = number
+
+            def refresh() -> None:
+                """As after a verdict: all is read and said anew."""
+                panel._state = panel._faces = None  # type: ignore[assignment]
+                panel.refresh()
+
+            yield row(f"refresh it, {tab.title} open", 0.1, refresh)
+        yield row("look for what others have done", 0.001, panel._pulse)
+        panel.close()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -135,6 +179,10 @@ def main() -> None:
         rows = [*stores(folder)]
         with chdir(folder), shell_in(folder) as shell:
             rows += completions(shell)
+    with tempfile.TemporaryDirectory() as name:
+        fill_one_op(Path(name))
+        with chdir(name), shell_in(Path(name)):
+            rows += panels(Path(name))
     missed = [r["what"] for r in rows if r["s"] > r["goal_s"]]
     report("The notebook", rows, missed=missed)
 

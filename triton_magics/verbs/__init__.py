@@ -5,7 +5,7 @@ from one table.
 """
 
 from triton_magics.verbs.arguments import Argument, BadLine, Parser, argument
-from triton_magics.verbs.table import OP, VERBS, Verb, difference, failed, source_page
+from triton_magics.verbs.table import OP, VERBS, Verb, failed, source_page
 
 __all__ = [
     "OP",
@@ -15,7 +15,6 @@ __all__ = [
     "Parser",
     "Verb",
     "argument",
-    "difference",
     "failed",
     "source_page",
 ]

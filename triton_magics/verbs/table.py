@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -470,20 +469,6 @@ def summary(lab: Lab, a: Namespace) -> Value:
 def _names(words: list[str]) -> tuple[str, ...]:
     """The ops of `softmax, layer_norm,gelu`."""
     return tuple(name for word in words for name in word.split(",") if name)
-
-
-def difference(before: KernelSource, after: KernelSource) -> Reference:
-    """A page with what changed from one source to another."""
-    from triton_magics.model import Reference
-
-    old, new = (f"{s.version}, attempt {s.attempt}" for s in (before, after))
-    lines = difflib.unified_diff(
-        before.source.splitlines(), after.source.splitlines(), old, new, lineterm=""
-    )
-    text = "\n".join(lines)
-    body = f"````diff\n{text}\n````\n" if text else "The code is the same.\n"
-    title = f"{before.op}: {old} to {new}"
-    return Reference(query=title, title=title, markdown=body)
 
 
 def source_page(source: KernelSource) -> Reference:

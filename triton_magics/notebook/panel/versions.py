@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from triton_magics.model import KernelSource, OpState, VersionState, short
+from triton_magics.model import Difference, KernelSource, OpState, VersionState, short
 from triton_magics.notebook.panel.tab import (
     Act,
     Seen,
@@ -21,7 +21,6 @@ from triton_magics.notebook.panel.tab import (
     visible,
 )
 from triton_magics.report.views.state import versions_table
-from triton_magics.verbs import difference
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
@@ -162,12 +161,13 @@ class Versions(Tab):
     def _source(self, lab: Lab) -> KernelSource:
         return lab.source(self._op, self._chosen, int(self._attempt.value))
 
-    def _difference(self, lab: Lab) -> Any:
+    def _difference(self, lab: Lab) -> Difference:
         """From the older attempt to the newest, else from the other version to this."""
-        newest = lab.source(self._op, self._chosen)
-        if str(newest.attempt) != self._attempt.value:
-            return difference(self._source(lab), newest)
-        return difference(lab.source(self._op, str(self._against.value)), newest)
+        older, newest = f"{self._chosen}:{self._attempt.value}", self._known.version(self._chosen)
+        assert newest is not None
+        if self._attempt.value != str(newest.attempt):
+            return lab.diff(self._op, older, self._chosen)
+        return lab.diff(self._op, str(self._against.value), self._chosen)
 
 
 def _before(version: str, state: OpState) -> str | None:
