@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_engine import FakeEngine
+from tests.workspace_kit import child, finished
 from triton_magics.config import Settings
 from triton_magics.engine import Outcome
 from triton_magics.errors import BadName, UnknownVersion, UserError, WorkspaceError
@@ -126,3 +129,86 @@ def test_events_of_another_op_in_a_log_are_left_and_told(lab: Lab) -> None:
     states = {f.what: f.says for f in lab._desk.workspace.repair()}
     assert "a line is no event of softmax" in states["logs/softmax_log.jsonl"]
     assert not (lab.path.parent / "x").exists()
+
+
+# ----------------------------------------------------------- folders that can't take what is made
+
+IN_A_CHILD = """
+import os, resource, sys
+from pathlib import Path
+from tests.fake_engine import FakeEngine
+from triton_magics.config import Settings
+from triton_magics.errors import TritonMagicsError
+from triton_magics.lab import Lab
+
+def said(call):
+    try:
+        return str(call() and "done")
+    except TritonMagicsError as error:
+        return f"{type(error).__name__}: {error}"
+
+def opened():
+    return Lab(sys.argv[1], engine=FakeEngine(), settings=Settings())
+"""
+
+
+def test_a_log_on_a_full_disk_leaves_the_earlier_one_whole(lab: Lab) -> None:
+    paths = [Path(p) for p in lab.export("softmax").paths]
+    before = [p.read_bytes() for p in paths]
+    lab.write("softmax", "v2", SOURCE.format("v2"))
+    lab.close()
+    code = IN_A_CHILD + (
+        "with opened() as lab:\n"
+        "    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))\n"
+        "    print(said(lambda: lab.export('softmax')))\n"
+        "    print(said(lambda: lab.export('softmax', tests=True)))\n"
+        "    print(said(lab.summary))\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
+        "    print(said(lambda: lab.export('softmax')))\n"
+    )
+    child_ = child(code, lab.path)
+    first, second, _summary, last = finished(child_).splitlines()
+    for line in (first, second):
+        assert line.startswith(
+            "ExportError: the log of softmax could not be written: writing logs/"
+        )
+        assert "is full" in line
+    assert last == "done"
+    now = [p.read_bytes() for p in paths]
+    assert all(old != new for old, new in zip(before, now, strict=True))
+
+
+def test_a_read_only_workspace_shows_all_and_writes_no_log(tmp_path: Path) -> None:
+    base = Path(tempfile.mkdtemp())  # pytest's own folders can't be entered by another user
+    try:
+        base.chmod(0o755)
+        with Lab(base / "ws", engine=FakeEngine(), settings=Settings()) as made:
+            made.write("softmax", "v1", SOURCE.format("v1"))
+            made.validate("softmax", "v1")
+        for part in [base / "ws", *(base / "ws").rglob("*")]:
+            part.chmod(0o555 if part.is_dir() else 0o444)
+        code = IN_A_CHILD + (
+            "with Lab(Path(sys.argv[1]).parent / 'warm', engine=FakeEngine()) as warm:\n"
+            "    warm.op('softmax'), warm.export('softmax'), warm.summary()  # import everything\n"
+            "if os.getuid() == 0: os.setgroups([]), os.setgid(65534), os.setuid(65534)\n"
+            "with opened() as lab:\n"
+            "    print(said(lambda: lab.validate('softmax', 'v1')), *lab.notes())\n"
+            "    print(lab.status('softmax').versions[0].validation, lab.report().ops[0].op)\n"
+            "    print(said(lambda: lab.write('softmax', 'v1', 'def triton_softmax(x): ...')))\n"
+            "    print(said(lambda: lab.export('softmax')))\n"
+            "    print(said(lab.summary))\n"
+            "    print(said(lambda: lab.doctor(repair=True)))\n"
+        )
+        lines = finished(child(code, base / "ws")).splitlines()
+    finally:
+        for part in [base, *base.rglob("*")]:
+            part.chmod(0o755)
+        shutil.rmtree(base)
+    assert lines[0].startswith("done")
+    assert "can't be written: nothing is recorded" in lines[0]
+    assert lines[1].endswith("passed softmax")
+    assert "saving softmax v1 was not done" in lines[2]
+    assert lines[3].startswith("ExportError: the log of softmax could not be written")
+    assert lines[4].startswith("ExportError: the summary could not be written")
+    assert lines[5].startswith("WorkspaceError: ")
