@@ -84,8 +84,13 @@ def png(figure: Figure, alt: str) -> bytes:
         figure: one of this package's.
         alt: what it shows, in words; kept in the file as its description.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.image import imsave
+
     stream = io.BytesIO()
-    metadata = {"Software": None, "Description": alt}
+    metadata: Any = {"Software": None, "Description": alt}
+    canvas = FigureCanvasAgg(figure)
     with defaults():
-        figure.savefig(stream, format="png", dpi=DPI, metadata=metadata)
+        canvas.draw()  # once: `savefig` would lay it out and draw it twice
+        imsave(stream, canvas.buffer_rgba(), format="png", dpi=DPI, metadata=metadata)
     return stream.getvalue()
