@@ -164,6 +164,36 @@ def test_a_forked_copy_has_workers_of_its_own(engine: Engine) -> None:
 # --------------------------------------------------------------------------- its parts
 
 
+FAMILY = """
+import os, signal
+kept, pids = bytearray(os.urandom(2**20) * 64), []
+for _ in range(5):
+    pid = os.fork()
+    if not pid:
+        break
+    pids.append(pid)
+else:
+    print(os.getpid(), *pids, flush=True)
+signal.pause()
+"""
+
+
+def test_memory_that_processes_share_is_counted_once() -> None:
+    argv = [sys.executable, "-S", "-c", FAMILY]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as family:
+        assert family.stdout is not None
+        pids = {int(pid) for pid in family.stdout.readline().split()}
+        assert len(pids) == 6
+        try:
+            assert nanny.excess(pids, 160 * 2**20) is None  # six times 64 MiB, all the same
+            found = nanny.excess(pids, 48 * 2**20)
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+    assert found is not None
+    assert found["over"] == "memory"
+
+
 def test_children_are_found_either_way() -> None:
     child = os.fork()
     if not child:

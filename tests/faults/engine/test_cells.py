@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+import torch
 
 from tests.engine_harness import MARK, marked, wait_until
 from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown, verdict
@@ -60,6 +61,29 @@ def assert_unhurt(faults: FaultLab, n_events: int, files: set[str]) -> None:
     assert faults.open_descriptors() == faults.descriptors
     assert faults.locks_are_free(LOCKS)
     assert faults.files() == files
+
+
+PARALLEL = """
+import os
+
+import torch
+
+
+def triton_relu(x):
+    torch.mm(torch.randn(1500, 1500), torch.randn(1500, 1500))
+    print("threads", torch.get_num_threads(), "running", len(os.listdir("/proc/self/task")))
+    return x.relu()
+"""
+
+
+def test_a_forked_worker_computes_with_as_many_threads_as_a_new_process(faults: FaultLab) -> None:
+    """Torch's threads do not survive a fork: the zygote must have started none of them."""
+    faults.lab.write("relu", "v3", PARALLEL, compile=False)
+    ran = faults.lab.run("relu", "v3", shape=(4, 4), timeout=60)
+    assert ran.status == "passed"
+    threads, running = map(int, re.findall(r"threads (\d+) running (\d+)", ran.output)[0])
+    assert threads == torch.get_num_threads()
+    assert running >= threads  # its own, and the one that watches the engine
 
 
 def test_there_are_enough_faults_and_each_says_what_comes_of_it() -> None:
