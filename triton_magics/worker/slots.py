@@ -117,7 +117,8 @@ class Slots:
             outputs = oracle.outputs_of(value)
             if self._forms(outputs) != self._outputs:
                 return value
-            return tuple(k[i].copy_(o) for k, o in zip(kept, outputs, strict=True))
+            copies = tuple(k[i].copy_(o) for k, o in zip(kept, outputs, strict=True))
+            return copies[0] if isinstance(value, torch.Tensor) else copies
 
         return Call(lambda: act(*given), before=clear, fresh=fresh, kept=snapshot)
 
