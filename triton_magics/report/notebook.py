@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from triton_magics.errors import ExportError
 from triton_magics.model import Benchmark, KernelSource, Status, Sweep, Validation, Written, short
@@ -43,7 +43,7 @@ def log_notebook(given: LogInput) -> NotebookNode:
     Raises:
         ExportError: two cells would have the same id, or the notebook is not valid.
     """
-    from nbformat import v4
+    from nbformat import from_dict
 
     cells = list(_cells(given.clean))
     _check_ids([cell.id for cell in cells])
@@ -56,17 +56,16 @@ def log_notebook(given: LogInput) -> NotebookNode:
             "versions": [v.version for v in given.versions],
         },
     }
-    notebook = v4.new_notebook(cells=cells, metadata=metadata)
-    notebook.nbformat_minor = 5
+    notebook = from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells})
     _check(notebook)
     return notebook
 
 
 def write_notebook(notebook: NotebookNode) -> str:
     """The notebook as the text of its file, with a newline at its end."""
-    import nbformat
+    from nbformat import v4
 
-    return f"{nbformat.writes(notebook, version=4)}\n"
+    return f"{v4.writes(notebook)}\n"  # valid: `nbformat.writes` would look once more
 
 
 def _check_ids(ids: list[str]) -> None:
@@ -156,9 +155,9 @@ def _written(version: VersionLog, source: KernelSource) -> list[NotebookNode]:
 
 
 def _markdown(op: str, role: str, document: Document, *tags: str) -> NotebookNode:
-    from nbformat import v4
-
-    return v4.new_markdown_cell(to_markdown(document), id=cell_id(op, role), metadata=_tagged(tags))
+    return _node(
+        cell_type="markdown", id=cell_id(op, role), source=to_markdown(document), tags=tags
+    )
 
 
 def _code(
@@ -168,19 +167,22 @@ def _code(
     outputs: list[NotebookNode] | None = None,
     *tags: str,
 ) -> NotebookNode:
-    from nbformat import v4
-
-    return v4.new_code_cell(
-        source,
+    return _node(
+        cell_type="code",
         id=cell_id(op, role),
-        metadata=_tagged(tags),
+        source=source,
         outputs=outputs or [],
         execution_count=None,
+        tags=tags,
     )
 
 
-def _tagged(tags: tuple[str, ...]) -> dict[str, list[str]]:
-    return {"tags": list(tags)} if tags else {}
+def _node(*, tags: tuple[str, ...], **content: Any) -> NotebookNode:
+    """A cell. `v4.new_code_cell` would validate each one, and the notebook is validated whole."""
+    from nbformat import NotebookNode
+
+    metadata = NotebookNode({"tags": list(tags)} if tags else {})
+    return NotebookNode(metadata=metadata, **content)
 
 
 def cell_id(op: str, role: str) -> str:
@@ -194,11 +196,8 @@ def cell_id(op: str, role: str) -> str:
 
 def _shown(value: Validation | Benchmark | Sweep | Written) -> NotebookNode:
     """The value as it was shown; text and Markdown are shown even in an untrusted notebook."""
-    from nbformat import v4
-
     faces = bundle(value)
-    data = {kind: faces[kind] for kind in ("text/plain", "text/markdown")}
-    return v4.new_output("display_data", data=data)
+    return _display({kind: faces[kind] for kind in ("text/plain", "text/markdown")})
 
 
 def _plots(given: LogInput, value: Benchmark | Sweep) -> list[NotebookNode]:
@@ -206,10 +205,16 @@ def _plots(given: LogInput, value: Benchmark | Sweep) -> list[NotebookNode]:
 
 
 def _plot(picture: Picture) -> NotebookNode:
-    from nbformat import v4
 
     shown = {"image/png": base64.b64encode(picture.png).decode(), "text/plain": picture.alt}
-    return v4.new_output("display_data", data=shown)
+    return _display(shown)
+
+
+def _display(data: dict[str, str]) -> NotebookNode:
+    from nbformat import NotebookNode
+
+    shown = NotebookNode(data)
+    return NotebookNode(output_type="display_data", data=shown, metadata=NotebookNode())
 
 
 __all__ = ["cell_id", "log_notebook", "write_notebook"]
