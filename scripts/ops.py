@@ -2,6 +2,7 @@
 
     python scripts/ops.py build [OP ...]      notebooks/<op>.ipynb, without outputs
     python scripts/ops.py run [OP ...]        the same, executed; its kernels and logs beside it
+    python scripts/ops.py prose [OP ...]      an executed notebook's text as it reads now
     python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the logs
 
 A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
@@ -205,6 +206,33 @@ def fill(executed: nbformat.NotebookNode, benchmarks: Sequence[ops_table.Benchma
             cell.source = told
 
 
+def reword(op: str) -> None:
+    """Puts the text as it reads now into a notebook; its code, outputs and figures stay.
+
+    Raises:
+        ValueError: it has other cells than the text, or other kernels: it must be run again.
+    """
+    path = TARGET / f"{op}.ipynb"
+    shipped = nbformat.read(path, as_version=4)
+    written = cells(op, text_of(op))
+    if not same_code(shipped, written):
+        raise ValueError(f"the kernels of {path.name} are not those of {op}.md: run it again")
+    for cell, now in zip(shipped.cells, written, strict=True):
+        if now.kind == "markdown" and not now.measured:
+            cell.source = now.text
+    told = ops_table.benchmarks(TARGET / "logs" / f"{op}_log.jsonl")
+    fill(shipped, told)
+    nbformat.write(shipped, path)
+
+
+def same_code(shipped: nbformat.NotebookNode, written: Sequence[Cell]) -> bool:
+    """Whether a notebook has a text's cells in their order, and its kernels to the letter."""
+    if [c.cell_type for c in shipped.cells] != [c.kind for c in written]:
+        return False
+    pairs = zip(shipped.cells, written, strict=True)
+    return all(c.source == w.text for c, w in pairs if w.text.startswith("%%"))
+
+
 def slim(executed: nbformat.NotebookNode) -> None:
     """Keeps each picture once: its HTML holds the same PNG again."""
     for cell in executed.cells:
@@ -251,7 +279,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("build", "run", "measure"))
+    parser.add_argument("command", choices=("build", "run", "prose", "measure"))
     parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
     parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
     asked = parser.parse_args()
@@ -260,6 +288,9 @@ def main() -> int:
         parser.error(f"no text for {', '.join(unknown)}; there is {', '.join(known_ops())}")
     if asked.command == "measure":
         ops_table.write(TARGET / "logs", {op: best(op) for op in ops}, MEASURED)
+    elif asked.command == "prose":
+        for op in ops:
+            reword(op)
     elif asked.command == "build":
         for op in ops:
             nbformat.write(notebook(op), TARGET / f"{op}.ipynb")

@@ -243,8 +243,8 @@ def found_in(logs: Path, best: Mapping[str, str]) -> list[tuple[Benchmark, str]]
     return made
 
 
-def page(found: Sequence[tuple[Benchmark, str]], when: str) -> str:
-    """docs/measured/ops.md from what was found; `when` it was measured."""
+def page(found: Sequence[tuple[Benchmark, str]], when: str, best: Mapping[str, str]) -> str:
+    """docs/measured/ops.md from what was found; `when` it was measured, `best` of what there is."""
     made = [row for b, version in found for row in rows(b, version)]
     memory = [row for row in made if row.copy_pct is not None]
     rest = [row for row in made if row.copy_pct is None]
@@ -256,6 +256,10 @@ def page(found: Sequence[tuple[Benchmark, str]], when: str) -> str:
     for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
         if part:
             parts += [f"## {title}", "\n".join(f"- {s}" for s in _summary(part)), table(part)]
+    if missing := sorted(set(best) - {b.op for b, _ in found}):
+        parts.append(
+            f"Not measured yet, because their notebooks have not been run: {', '.join(missing)}."
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -286,5 +290,5 @@ def write(logs: Path, best: Mapping[str, str], into: Path) -> None:
     """Both files."""
     found, when = found_in(logs, best), dates(logs)
     told = json.dumps(data(found, when), indent=1) + "\n"
-    (into / "ops.md").write_text(page(found, when), encoding="utf-8")
+    (into / "ops.md").write_text(page(found, when, best), encoding="utf-8")
     (into / "ops.json").write_text(told, encoding="utf-8")

@@ -4,26 +4,40 @@ import torch
 import triton
 import triton.language as tl
 
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+MAX_COLS = 65536
+
 
 @triton.jit
-def softmax_kernel(x_ptr, out_ptr, x_row_stride, out_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    row = tl.program_id(0)
+def softmax_kernel(x_ptr, out_ptr, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_SIZE)
     mask = cols < n_cols
-    x = tl.load(x_ptr + row * x_row_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    x = tl.load(x_ptr + row * n_cols + cols, mask=mask, other=-float("inf")).to(tl.float32)
     numerator = tl.exp(x - tl.max(x, axis=0))
     out = numerator / tl.sum(numerator, axis=0)
-    tl.store(out_ptr + row * out_row_stride + cols, out, mask=mask)
+    tl.store(out_ptr + row * n_cols + cols, out, mask=mask)
 
 
 def triton_softmax(x):
+    check(x)
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    if x.numel():
+        n_cols = x.shape[-1]
+        n_rows = x.numel() // n_cols
+        BLOCK_SIZE = triton.next_power_of_2(n_cols)
+        softmax_kernel[(n_rows,)](x, out, n_cols, BLOCK_SIZE=BLOCK_SIZE)
+    return out
+
+
+def check(x):
+    if not isinstance(x, torch.Tensor) or x.dtype not in DTYPES:
+        kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+        raise TypeError(f"x must be a tensor of float32, float16 or bfloat16, not {kind}")
+    if not x.is_cuda:
+        raise ValueError(f"x is on {x.device}: move it to the GPU")
     if x.dim() == 0:
-        raise ValueError("softmax needs at least one dimension")
-    rows = x.contiguous().view(-1, x.shape[-1])
-    out = torch.empty_like(rows)
-    n_rows, n_cols = rows.shape
-    BLOCK_SIZE = triton.next_power_of_2(n_cols)
-    softmax_kernel[(n_rows,)](
-        rows, out, rows.stride(0), out.stride(0), n_cols, BLOCK_SIZE=BLOCK_SIZE
-    )
-    return out.view(x.shape)
+        raise ValueError("x needs at least one dimension: the last one is reduced")
+    if x.shape[-1] > MAX_COLS:
+        raise ValueError(f"rows of {x.shape[-1]} elements: one program holds at most {MAX_COLS}")

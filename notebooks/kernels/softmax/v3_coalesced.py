@@ -4,36 +4,48 @@ import torch
 import triton
 import triton.language as tl
 
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+MAX_COLS = 65536
+
 
 @triton.jit
-def softmax_kernel(
-    x_ptr, out_ptr, x_row_stride, out_row_stride, n_rows, n_cols,
-    ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr,
-):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+def softmax_kernel(x_ptr, out_ptr, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * ROWS
+    rows = tl.arange(0, ROWS)
     cols = tl.arange(0, BLOCK_SIZE)
-    mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
-    x_ptrs = x_ptr + rows[:, None] * x_row_stride + cols[None, :]
-    x = tl.load(x_ptrs, mask=mask, other=-float("inf")).to(tl.float32)
-    # A row past the end is all minus infinity; zero keeps its exp away from NaN.
-    peak = tl.max(x, axis=1)
-    peak = tl.where(rows < n_rows, peak, 0.0)
-    numerator = tl.exp(x - peak[:, None])
-    total = tl.sum(numerator, axis=1)
-    out = numerator / tl.where(rows < n_rows, total, 1.0)[:, None]
-    tl.store(out_ptr + rows[:, None] * out_row_stride + cols[None, :], out, mask=mask)
+    inside = rows < n_rows - first
+    mask = inside[:, None] & (cols < n_cols)[None, :]
+    offsets = first * n_cols + rows[:, None] * n_cols + cols[None, :]
+    x = tl.load(x_ptr + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+    # A row past the end is all minus infinity; 0 and 1 keep it away from NaN.
+    peak = tl.where(inside, tl.max(x, axis=1), 0.0)[:, None]
+    numerator = tl.exp(x - peak)
+    total = tl.where(inside, tl.sum(numerator, axis=1), 1.0)[:, None]
+    tl.store(out_ptr + offsets, numerator / total, mask=mask)
 
 
 def triton_softmax(x):
+    check(x)
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    if x.numel():
+        n_cols = x.shape[-1]
+        n_rows = x.numel() // n_cols
+        BLOCK_SIZE = triton.next_power_of_2(n_cols)
+        ROWS = max(1, min(4, 2048 // BLOCK_SIZE))
+        softmax_kernel[(triton.cdiv(n_rows, ROWS),)](
+            x, out, n_rows, n_cols, ROWS=ROWS, BLOCK_SIZE=BLOCK_SIZE
+        )
+    return out
+
+
+def check(x):
+    if not isinstance(x, torch.Tensor) or x.dtype not in DTYPES:
+        kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+        raise TypeError(f"x must be a tensor of float32, float16 or bfloat16, not {kind}")
+    if not x.is_cuda:
+        raise ValueError(f"x is on {x.device}: move it to the GPU")
     if x.dim() == 0:
-        raise ValueError("softmax needs at least one dimension")
-    flat = x.contiguous().view(-1, x.shape[-1])
-    out = torch.empty_like(flat)
-    n_rows, n_cols = flat.shape
-    BLOCK_SIZE = triton.next_power_of_2(n_cols)
-    ROWS = max(1, min(4, 2048 // BLOCK_SIZE))
-    softmax_kernel[(triton.cdiv(n_rows, ROWS),)](
-        flat, out, flat.stride(0), out.stride(0), n_rows, n_cols,
-        ROWS=ROWS, BLOCK_SIZE=BLOCK_SIZE, num_warps=4,
-    )
-    return out.view(x.shape)
+        raise ValueError("x needs at least one dimension: the last one is reduced")
+    if x.shape[-1] > MAX_COLS:
+        raise ValueError(f"rows of {x.shape[-1]} elements: one program holds at most {MAX_COLS}")

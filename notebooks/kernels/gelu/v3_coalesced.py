@@ -1,0 +1,61 @@
+# gelu v3_coalesced, written by triton_magics. Below these two lines is the notebook's cell,
+# byte for byte. An edit made here is kept: it becomes the version's next attempt.
+import torch
+import triton
+import triton.language as tl
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+@triton.jit
+def gelu(x, SHORT: tl.constexpr):
+    """max(x, 0) - |x| * Phi(-|x|); Phi(-a) = exp(-a * a / 2) * q(t), t = 1 / (1 + c * a)."""
+    a = tl.abs(x)
+    if SHORT:  # relative error 3.1e-5: a hundredth of a step of bfloat16, a tenth of float16's
+        t = 1.0 / (1.0 + 0.375 * a)
+        q = 0.20028236964397433 - 0.09064313046148077 * t
+        q = q * t + 0.08356350587175525
+        q = q * t + 0.15773415407152827
+        q = q * t + 0.1490610095465009
+    else:  # 1.5e-7
+        t = 1.0 / (1.0 + 0.3 * a)
+        q = 0.035674636760167716 * t - 0.15720244715365184
+        q = q * t + 0.20635231101987922
+        q = q * t - 0.05368245956090408
+        q = q * t + 0.12856095911564572
+        q = q * t + 0.09991370557757914
+        q = q * t + 0.12075392021414996
+        q = q * t + 0.1196293012591079
+    tail = q * t * tl.exp2(x * x * -0.7213475204444817)  # -log2(e) / 2
+    return tl.maximum(x, 0.0) - a * tail
+
+
+@triton.jit
+def gelu_kernel(x_ptr, out_ptr, n_elements, SHORT: tl.constexpr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, gelu(x, SHORT), mask=mask)
+
+
+def triton_gelu(x):
+    check(x)
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n_elements = x.numel()
+    if n_elements:
+        short = x.dtype != torch.float32
+        gelu_kernel[(triton.cdiv(n_elements, 1024),)](
+            x, out, n_elements, SHORT=short, BLOCK_SIZE=1024
+        )
+    return out
+
+
+def check(x):
+    if not isinstance(x, torch.Tensor) or x.dtype not in DTYPES:
+        kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+        raise TypeError(f"x must be a tensor of float32, float16 or bfloat16, not {kind}")
+    if not x.is_cuda:
+        raise ValueError(f"x is on {x.device}: move it to the GPU")
+    if x.numel() >= 2**31:
+        raise ValueError(f"x has {x.numel()} elements; 32-bit offsets reach fewer than 2**31")
