@@ -265,6 +265,20 @@ def test_one_tick_of_the_clock_is_no_difference() -> None:
     assert fine[0].verdict == "faster"
 
 
+def test_one_tick_is_a_share_of_the_two_that_are_compared() -> None:
+    short, long = (1.4,) * 10, (12.0,) * 10
+    rows = [
+        timing("torch", short), timing("v1_a", long),
+        timing("v2_b", tuple(us * 1.016 for us in long)), timing(verdicts.AGAIN, short),
+    ]  # fmt: skip
+    told, (control,) = verdicts.compare(rows, 0.032)
+    found = {(c.candidate, c.baseline): c for c in told}
+    assert found["v2_b", "v1_a"].verdict == "slower"
+    assert found["v2_b", "v1_a"].threshold == 0.01
+    assert control.threshold == pytest.approx(0.032 / 1.4)
+    assert found["v1_a", "torch"].threshold == pytest.approx(0.032 / 1.4)
+
+
 # ------------------------------------------------------- a GPU session, its timer by a script
 
 

@@ -45,6 +45,7 @@ class Steady(Timer):
 def measured(monkeypatch: pytest.MonkeyPatch, known: ceilings.Ceilings | None) -> Benchmark:
     """A benchmark of a sum at 4x8, with these ceilings."""
     monkeypatch.setitem(bench.TIMERS, "gated", Steady)
+    monkeypatch.setattr(bench, "_GAUGED", {})
     tiny = {"empty": lambda: None, "spin": lambda: None}
     monkeypatch.setattr(timers, "tiny_kernels", lambda: tiny)
     ref = version_of(KERNELS / "sum_right.py", "sum")
@@ -70,6 +71,18 @@ def test_a_benchmark_is_net_of_what_its_own_process_says_that_the_timer_adds(
     assert made.timer_us == pytest.approx(2.35)
     assert {round(t.samples_us[0], 6) for t in made.timings} == {47.65}
     assert bench.RAW not in made.badges
+
+
+def test_a_process_gauges_once_and_not_in_a_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured(monkeypatch, None)
+    assert bench._GAUGED == {}
+    measured(monkeypatch, known({"empty": 0.5, "spin": 0.8}))
+    (found,) = bench._GAUGED.values()
+    job = BenchJob(
+        op=OpRef(name="sum"), versions=(), sizes=(), runs=1, dtype="float32", seed=1, budget_s=0
+    )
+    again = bench.gauged(job, "gated", known({"empty": 0.9, "spin": 0.9}))
+    assert again.added_us == found.added_us == pytest.approx(2.35)
 
 
 @pytest.mark.parametrize("given", [None, known({})], ids=["no ceilings", "CUPTI refused"])

@@ -40,6 +40,7 @@ from triton_magics.worker.resources import environment, this_device
 from triton_magics.worker.slots import Slots, case_of, traffic
 from triton_magics.worker.timers import (
     GatedTimer,
+    Gauged,
     Sample,
     Timer,
     Unstable,
@@ -52,6 +53,7 @@ WARM_CALLS = 3
 EXTRA_ROUNDS = 15
 MAX_ROUNDS = 100
 TIMERS = {"gated": GatedTimer, "graph": GraphTimer, "launch": LaunchTimer}
+_GAUGED: dict[tuple[str, bool], Gauged] = {}
 META = torch.device("meta")
 MEDDLED = "{} changes torch's precision settings; they were put back"
 COMPILE = "torch.compile"
@@ -321,9 +323,16 @@ def _own_us(job: BenchJob, known: Ceilings | None) -> dict[str, float]:
 
 
 def gauged(job: BenchJob, name: str, known: Ceilings | None) -> Watch:
-    """A timer by its name, gauged in this process; net where the ceilings are known."""
+    """A timer by its name, gauged in this process; net where the ceilings are known.
+
+    What it adds stays the same in a process, so it is gauged once, and no benchmark has another
+    figure for it than the one before.
+    """
     timer = TIMERS[name](environment().l2_bytes or 64 * 2**20, cold=job.cold)
-    found = timer.gauged(_own_us(job, known) if name == "gated" else {})
+    own_us = _own_us(job, known) if name == "gated" else {}
+    found = _GAUGED.get((name, job.cold)) or timer.gauged(own_us)
+    if known:  # in a rehearsal others may use the GPU
+        _GAUGED[name, job.cold] = found
     return Watch(timer, found.added_us, found.tick_us, found.floor_us)
 
 

@@ -29,34 +29,36 @@ def compared(
     rivals: Sequence[str] = (),
 ) -> tuple[list[Comparison], list[Comparison]]:
     """The same, from net times by provider."""
-    tick = _tick(by_name, tick_us)
-    make = partial(_comparison, by_name, size)
+    make = partial(_comparison, by_name, size, tick_us)
     control = []
     if AGAIN in by_name and "torch" in by_name:
-        control = [make(AGAIN, "torch", tick)]
-    threshold = max([tick, *(abs(c.ratio - 1) for c in control)])
+        control = [make(AGAIN, "torch", restless=0.0)]
+    restless = max((abs(c.ratio - 1) for c in control), default=0.0)
     names = [n for n in by_name if n not in ("torch", AGAIN)]
     versions = [n for n in names if is_version(n)]
     pairs = [(n, "torch") for n in names if "torch" in by_name]
     pairs += [(n, rival) for rival in rivals if rival in by_name for n in versions if n != rival]
     pairs += list(zip(versions[1:], versions, strict=False))
-    return [make(a, b, threshold) for a, b in dict.fromkeys(pairs)], control
+    return [make(a, b, restless=restless) for a, b in dict.fromkeys(pairs)], control
 
 
-def _tick(by_name: Mapping[str, Sequence[float]], tick_us: float | None) -> float:
-    """One tick of the clock as a share of the shortest time, or what always counts as the same."""
-    shortest = min((min(s) for s in by_name.values() if s), default=1.0)
+def _threshold(ours: Sequence[float], theirs: Sequence[float], tick_us: float | None) -> float:
+    """What always counts as the same, or one tick of the clock as a share of the shorter time."""
+    shortest = min((*ours, *theirs), default=1.0)
     return max(SAME_WITHIN, (tick_us or 0.0) / shortest)
 
 
 def _comparison(
     by_name: Mapping[str, Sequence[float]],
     size: str,
+    tick_us: float | None,
     candidate: str,
     baseline: str,
-    threshold: float,
+    *,
+    restless: float,
 ) -> Comparison:
     ours, theirs = by_name[candidate], by_name[baseline]
+    threshold = max(_threshold(ours, theirs, tick_us), restless)
     n = min(len(ours), len(theirs))
     interval = stats.paired_speedup(ours[:n], theirs[:n], confidence=CONFIDENCE)
     verdict = stats.verdict(interval, threshold)
