@@ -122,8 +122,8 @@ def _code(op: str, fence: re.Match[str], code: str) -> Iterator[Cell]:
     options = f' --technique "{technique}"' if technique else ""
     yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{code}")
     yield Cell("code", f"%triton_validate {op} {version}")
-    # Without a GPU the interpreter has no time for the large size, and the notebook goes on.
-    yield Cell("code", f"%triton_bench {op} {version} --sizes large --budget 1 --no-raise")
+    # A first look; without a GPU the interpreter has no time for all of it, and the notebook goes on.
+    yield Cell("code", f"%triton_bench {op} {version} --budget 1 --no-raise")
     yield Cell("markdown", "*Measured when it is run.*", measured=short(version))
 
 

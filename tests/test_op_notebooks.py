@@ -73,7 +73,7 @@ def test_a_text_becomes_cells_in_reading_order(builder: ModuleType) -> None:
         ("c", "%triton_op relu", ""),
         ("c", '%%triton_kernel relu v1 --technique "one row each"', ""),
         ("c", "%triton_validate relu v1", ""),
-        ("c", "%triton_bench relu v1 --sizes large --budget 1 --no-raise", ""),
+        ("c", "%triton_bench relu v1 --budget 1 --no-raise", ""),
         ("m", "*Measured when it is run.*", "v1"),
         ("m", "```python", ""),
         ("c", "%triton_bench relu --against torch.compile --budget 3 --dtype bfloat16", ""),
