@@ -97,10 +97,15 @@ def panel(worked: Notebook) -> Notebook:
     return worked
 
 
+def shown(panel: Notebook) -> Any:
+    """The panel with the state above it and the result below."""
+    areas = panel.page.locator(".jp-Cell-outputArea")
+    return areas.filter(has=panel.page.locator(PANEL)).first
+
+
 def test_from_an_empty_notebook_to_the_log(panel: Notebook, folder: Path) -> None:
     assert "v1_baseline" in panel.text(PANEL)
     assert "✓ right (interpreter)" in panel.text(PANEL)
-    panel.shot("panel")
     panel.button("best so far").click()
     panel.wait_for("the newest version that passed", RESULT)
     panel.tab("Log")
@@ -193,6 +198,8 @@ def test_cancel_ends_the_job_of_a_cell(panel: Notebook) -> None:
     output = panel.cells.nth(number).locator(".jp-Cell-outputArea")
     output.get_by_text("here I am").wait_for()
     panel.wait_for("working: run gelu v1_baseline", ".jupyter-widgets")
+    panel.tab("Engine")
+    panel.shot("engine", shown(panel))
     panel.button("Cancel").click()
     output.get_by_text("INTERRUPTED").first.wait_for()
     panel.button("Cancel").wait_for(state="hidden")
@@ -243,9 +250,11 @@ def test_in_a_dark_theme_it_can_be_read(panel: Notebook) -> None:
     panel.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
     assert serious_faults(panel.page, ".jp-Notebook .jupyter-widgets") == []
     assert serious_faults(panel.page, ".jp-Notebook .triton-magics") == []
-    panel.shot("panel-dark")
     panel.command("apputils:change-theme", theme="JupyterLab Light")
     panel.page.wait_for_selector("body[data-jp-theme-light='true']", state="attached")
+    panel.button("diff with v1").click()
+    panel.wait_for("The code is the same", RESULT)
+    panel.shot("panel", shown(panel))
 
 
 # ------------------------------------------------------------------------------ opened again

@@ -239,6 +239,20 @@ def test_a_panel_follows_another_process_and_no_cell_is_run_for_it(loaded: Kerne
     assert "<details>" in told["content"]["data"]["text/html"]
 
 
+def test_a_click_after_the_engine_died_starts_it_anew(loaded: Kernel, validated: Reply) -> None:
+    loaded(
+        "import os, signal\nimport triton_magics as tm\npanel = %triton_panel relu\n"
+        "engine = tm.default_lab()._desk.engine\n"
+        "os.kill(engine._crew.pids[0], signal.SIGKILL)\n"
+        "while engine.state().workers: pass\n"
+        "panel.refresh()\ndead = panel._tabs[4]._about.value\n"
+        "panel._tabs[0]._validate.click()\nok = panel.settle()"
+    )
+    assert "none yet: the next job starts one" in loaded("print(dead)").stdout
+    verdict = loaded("print(ok, panel._result.outputs[0]['data']['text/plain'])").stdout
+    assert verdict.startswith("True ✓ RIGHT (interpreter)  relu v")
+
+
 def test_unloading_ends_every_process(loaded: Kernel, validated: Reply) -> None:
     children = "import os; open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read().split()"
     assert loaded(children.split("; ", maxsplit=1)[0]).status == "ok"

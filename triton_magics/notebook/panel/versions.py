@@ -25,8 +25,6 @@ from triton_magics.report.views.state import versions_table
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
 
-SCROLLED_FROM = 12  # versions
-
 
 class Versions(Tab):
     """Every version with its verdict, time and badges, and buttons for the one that is chosen.
@@ -179,7 +177,6 @@ def _before(version: str, state: OpState) -> str | None:
 
 
 def _table(state: OpState) -> str:
-    """All versions; many of them scroll."""
+    """All versions; what there is no room for can be scrolled to."""
     table = versions_table(state)
-    markup = shown((table,))
-    return region(table.caption, markup) if len(table.rows) > SCROLLED_FROM else markup
+    return region(table.caption, shown((table,)))
