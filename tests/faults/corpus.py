@@ -98,7 +98,7 @@ def without(name: str) -> Any:
         for owner, attribute in (
             (checks, "broken"), (again, "_noop"), (again, "_stale"), (validate, "wrong_form"),
             (validate, "left_behind"), (validate, "read_outside"), (guard, "POISON"),
-            (Inputs, "changed"),
+            (Inputs, "changed"), (again, "wrong_form"),
         )
     }  # fmt: skip
     _switch_off(name)
@@ -129,14 +129,16 @@ def _switch_off(name: str) -> None:
 
 
 def _drop(function: str, status: CaseStatus) -> None:
-    """That function's verdicts of one status are not heard."""
-    original = getattr(validate, function)
+    """That function's verdicts of one status are not heard, wherever it is called."""
+    original = getattr(checks, function)
 
     def heard(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
         return None if result is not None and result.status is status else result
 
-    setattr(validate, function, heard)
+    for module in (validate, again):
+        if hasattr(module, function):
+            setattr(module, function, heard)
 
 
 FORMS = {
@@ -457,7 +459,8 @@ def run_all(
             made.put(one(path))
         process.end()
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
+    # No daemons: a process forked in one would take its kernels' threads for daemons too.
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
     for thread in threads:
         thread.start()
     for _ in paths:

@@ -79,6 +79,28 @@ def test_a_buffer_zeroed_for_atomics_is_no_evidence_that_torch_made_a_zero() -> 
     assert result.status is CaseStatus.PASSED, result.reason
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_rows_far_below_zero_show_a_maximum_over_lanes_that_were_not_filled() -> None:
+    path = KERNELS / "wrong" / "drop_other_5_softmax_three_kernels.py"
+    (normal, negative) = run_cases(
+        path,
+        Case(shape=(7, 13), dtype="float32", seed=1),
+        Case(shape=(7, 13), dtype="float32", regime="negative", seed=1),
+    )
+    assert normal.status is CaseStatus.PASSED
+    assert negative.status is CaseStatus.WRONG_VALUES
+
+
+def test_a_thread_that_is_left_running_is_seen_daemon_or_not(tmp_path: Path) -> None:
+    source = (KERNELS / "leaves_a_thread.py").read_text()
+    daemon = tmp_path / "daemon.py"
+    daemon.write_text(source.replace(").start()", ", daemon=True).start()"))
+    assert daemon.read_text() != source
+    for path in (KERNELS / "leaves_a_thread.py", daemon):
+        (result,) = run_cases(path, Case(shape=(7, 13), dtype="float32", seed=1))
+        assert result.status is CaseStatus.UNFINISHED_WORK, path
+
+
 def test_a_copy_to_work_on_is_no_evidence_where_the_answer_is_the_input() -> None:
     ones = tuple(Case(shape=(1, 1), dtype="float32", seed=seed) for seed in range(8))
     results = run_cases(KERNELS / "right" / "relu_on_a_copy.py", *ones)

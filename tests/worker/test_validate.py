@@ -66,7 +66,13 @@ def test_a_layout_changes_strides_and_not_values(layout: str) -> None:
 
 @pytest.mark.parametrize(
     ("regime", "low", "high"),
-    [("zeros", 0, 0), ("shifted", -10, -1), ("mean_heavy", 990, 1010), ("x0.1", -0.6, 0.6)],
+    [
+        ("zeros", 0, 0),
+        ("shifted", -10, -1),
+        ("mean_heavy", 990, 1010),
+        ("negative", -1010, -990),
+        ("x0.1", -0.6, 0.6),
+    ],
 )
 def test_a_regime_moves_the_values_to_where_it_says(regime: str, low: float, high: float) -> None:
     case = Case(shape=(50, 50), dtype="float32", regime=regime, seed=3)

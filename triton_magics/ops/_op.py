@@ -23,7 +23,8 @@ Check = Callable[..., str | None]
 SIZE_NAMES = ("small", "medium", "large")
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 REGIMES = (
-    "x0.1", "x10", "shifted", "mean_heavy", "large", "tiny", "equal", "zeros", "nonfinite",
+    "x0.1", "x10", "shifted", "mean_heavy", "negative", "large", "tiny", "equal", "zeros",
+    "nonfinite",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {

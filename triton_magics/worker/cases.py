@@ -31,7 +31,8 @@ DTYPES = {
     "bool": torch.bool,
 }
 REGIMES = (
-    "shifted", "x10", "large", "equal", "zeros", "mean_heavy", "x0.1", "tiny", "nonfinite",
+    "shifted", "x10", "large", "equal", "zeros", "mean_heavy", "negative", "x0.1", "tiny",
+    "nonfinite",
 )  # fmt: skip
 LAYOUTS = ("transposed", "strided")
 OWN = "own"  # the size of a case whose shape the user keeps for the op
@@ -216,7 +217,8 @@ def _with_regime(x: Any, case: Case, generator: torch.Generator) -> Any:
         "large": _LARGE.get(case.dtype, 1e4),
         "tiny": _TINY.get(case.dtype, 1e-4),
     }.get(case.regime, 1.0)
-    shift = {"shifted": -5.0, "mean_heavy": _SHIFT.get(case.dtype, 1000.0)}.get(case.regime, 0.0)
+    mean = _SHIFT.get(case.dtype, 1000.0)
+    shift = {"shifted": -5.0, "mean_heavy": mean, "negative": -mean}.get(case.regime, 0.0)
     return x * scale + shift
 
 

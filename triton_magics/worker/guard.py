@@ -59,7 +59,8 @@ class Guarded:
         inner_end = self.buffer.numel() - self.band
         padding = self.buffer[self.band + self.n_bytes : inner_end]
         bands = (self.buffer[: self.band], self.buffer[inner_end:])
-        words = [(band.view(torch.int64) == -1).all() for band in bands]
+        word = int.from_bytes(bytes([POISON] * 8), "little", signed=True)
+        words = [(band.view(torch.int64) == word).all() for band in bands]
         return words[0] & words[1] & (padding == POISON).all()
 
     def damage(self) -> str:

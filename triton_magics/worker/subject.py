@@ -76,7 +76,7 @@ def guarded_call(subject: Subject, inputs: Inputs, launches: Launches) -> Call:
     launches.torch_ops += memory.torch_ops
     outputs = oracle.all_outputs(subject.op, value, inputs.given)
     late = _late_work(subject, outputs)
-    left = [t.name for t in threading.enumerate() if t not in threads and not t.daemon]
+    left = [t.name for t in threading.enumerate() if t not in threads]
     if left:
         late = f"the call left a thread running: {left[0]}"
     return Call(value, outputs, launches, memory, late, bounds)
