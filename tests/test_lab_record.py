@@ -19,6 +19,7 @@ from triton_magics.config import Settings
 from triton_magics.engine import Outcome
 from triton_magics.errors import BadName, UnknownVersion, UserError, WorkspaceError
 from triton_magics.lab import Lab
+from triton_magics.report import pictures
 
 SOURCE = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
 
@@ -73,6 +74,17 @@ def test_a_log_reads_what_stands_and_not_the_whole_history(lab: Lab) -> None:
         spoilt = store.execute(f"UPDATE events SET json = 'x' WHERE seq NOT IN ({standing})")
         assert spoilt.rowcount >= 20
     assert [Path(p).read_bytes() for p in lab.export("softmax").paths] == before
+
+
+def test_only_pictures_of_what_changed_are_drawn_again(lab: Lab) -> None:
+    lab.export("softmax")
+    drawn_before = pictures._drawn.cache_info().misses
+    lab.op("gelu")
+    lab.export("softmax")
+    assert pictures._drawn.cache_info().misses == drawn_before
+    lab.bench("softmax")
+    lab.export("softmax")
+    assert pictures._drawn.cache_info().misses > drawn_before
 
 
 def test_a_log_of_an_op_without_versions_is_written_too(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from triton_magics.model import Benchmark, PlotName, Sweep
@@ -26,7 +27,7 @@ class Drawn(NamedTuple):
 class Kind(NamedTuple):
     """A kind of picture: of what, what draws it, what says it."""
 
-    of: type
+    of: type[Benchmark | Sweep]
     draw: Callable[[Any], Figure | None]
     say: Callable[[Any], str]
 
@@ -45,12 +46,20 @@ def drawn(value: Benchmark | Sweep, name: PlotName | None = None) -> Drawn | Non
     Raises:
         TypeError: there is no such picture of such a value.
     """
-    kinds = (k for n, k in KINDS.items() if isinstance(value, k.of) and name in (None, n))
-    kind = next(kinds, None)
-    if kind is None:
+    names = (n for n, k in KINDS.items() if isinstance(value, k.of) and name in (None, n))
+    wanted = next(names, None)
+    if wanted is None:
         raise TypeError(f"there is no picture {name!r} of {type(value).__name__}")
-    figure = kind.draw(value)
+    return _drawn(wanted, value.model_dump_json())
+
+
+@lru_cache(maxsize=64)
+def _drawn(name: PlotName, value: str) -> Drawn | None:
+    """Of a value as JSON: what did not change since a log was last written is not drawn again."""
+    kind = KINDS[name]
+    shown = kind.of.model_validate_json(value)
+    figure = kind.draw(shown)
     if figure is None:
         return None
-    alt = kind.say(value)
+    alt = kind.say(shown)
     return Drawn(png(figure, alt), alt)
