@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.corpus import without
 from tests.faults.mutate import every_mutant, places, substituted
 from tests.worker.harness import KERNELS, run_cases, told
 from triton_magics.model import Case, CaseStatus
@@ -77,6 +78,27 @@ def test_a_buffer_zeroed_for_atomics_is_no_evidence_that_torch_made_a_zero() -> 
     one_class = Case(shape=(7, 1), dtype="float32", seed=1)  # the loss of a single class is zero
     (result,) = run_cases(KERNELS / "right" / "cross_entropy_atomics.py", one_class)
     assert result.status is CaseStatus.PASSED, result.reason
+
+
+ALONE = [
+    ("exact type", "returns_a_subclass"),
+    ("exact type", "returns_a_list"),
+    ("stale", "caches_by_identity"),
+    ("work left behind", "leaves_a_thread"),
+    ("inputs unchanged", "changes_its_input"),
+    ("no-op launch", "launches_a_decoy"),
+]
+
+
+@pytest.mark.parametrize(("guard", "kernel"), ALONE)
+def test_without_the_guard_that_alone_sees_it_a_kernel_gets_through(
+    guard: str, kernel: str
+) -> None:
+    case, path = Case(shape=(7, 13), dtype="float32", seed=1), KERNELS / f"{kernel}.py"
+    assert run_cases(path, case)[0].status.failed
+    with without(guard):
+        assert run_cases(path, case)[0].status is CaseStatus.PASSED
+    assert run_cases(path, case)[0].status.failed
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
