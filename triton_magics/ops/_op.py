@@ -52,6 +52,8 @@ class Op:
         check: (inputs, output, call=None) -> a message when the output is wrong; None: the output
             is compared with the oracle's. `call(*inputs)` runs the version again.
         skip_regimes: names out of `REGIMES` that make no sense here.
+        quick_regimes: names out of `REGIMES` that a quick plan has in every dtype too, because the
+            sizes alone don't tell a dtype's precision from a lower one's.
         mutates: positions of the inputs that a call changes; they are outputs too.
         independent: for each input the dimension along which it may be cut, so that the outputs
             are cut likewise, in the first of these dimensions; None: every part needs all of it.
@@ -73,6 +75,7 @@ class Op:
     check: Check | None = None
     defined_for_nonfinite: bool = False
     skip_regimes: tuple[str, ...] = ()
+    quick_regimes: tuple[str, ...] = ()
     mutates: tuple[int, ...] = ()
     independent: tuple[int | None, ...] = ()
     scratch: Callable[..., int] | None = None
@@ -101,14 +104,17 @@ def from_module(module: ModuleType, name: str) -> Op:
         bytes=getattr(module, "bytes", None),
         check=_check(getattr(module, "check", None)),
         defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
-        skip_regimes=tuple(
-            _one_of("REGIMES_SKIP", regime, REGIMES, name)
-            for regime in getattr(module, "REGIMES_SKIP", ())
-        ),
+        skip_regimes=_regimes(module, "REGIMES_SKIP", name),
+        quick_regimes=_regimes(module, "QUICK_REGIMES", name),
         mutates=_mutates(getattr(module, "MUTATES", ()), name),
         independent=_independent(getattr(module, "INDEPENDENT", ()), name),
         scratch=getattr(module, "scratch", None),
     )
+
+
+def _regimes(module: ModuleType, constant: str, name: str) -> tuple[str, ...]:
+    told = getattr(module, constant, ())
+    return tuple(_one_of(constant, regime, REGIMES, name) for regime in told)
 
 
 class _SourceOnly(SourceFileLoader):

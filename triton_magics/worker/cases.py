@@ -71,11 +71,13 @@ def _full(op: ops.Op, dtype: str, *, first: bool) -> Iterator[Case]:
 
 
 def _quick(op: ops.Op, dtype: str, *, first: bool) -> Iterator[Case]:
+    probe = _probe_shape(op)
     yield from (Case(shape=op.sizes[s], dtype=dtype, size=s, seed=0) for s in SIZES)
+    yield from (Case(shape=probe, dtype=dtype, regime=r, seed=0) for r in op.quick_regimes)
     if first:
         yield from (Case(shape=s, dtype=dtype, seed=0) for s in op.shapes[:2])
-        yield Case(shape=_probe_shape(op), dtype=dtype, layout="transposed", seed=0)
-        yield Case(shape=_probe_shape(op), dtype=dtype, regime="shifted", seed=0)
+        yield Case(shape=probe, dtype=dtype, layout="transposed", seed=0)
+        yield Case(shape=probe, dtype=dtype, regime="shifted", seed=0)
 
 
 def _regimes(op: ops.Op) -> tuple[str, ...]:

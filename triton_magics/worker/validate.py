@@ -211,11 +211,11 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
 def _compared(
     subject: Subject, case: Case, inputs: Inputs, call: Call, native: oracle.Native
 ) -> CaseResult:
-    """The comparison; of a large case with the conditioning only where it is wrong without it."""
+    """The comparison; with the conditioning only where the output is wrong without it."""
     large = max(inputs.largest, *(t.numel() for t in call.outputs)) >= LARGE_ELEMENTS
     if large and not subject.op.mutates:
         inputs.give_back()  # a large case is not called again
-    result = compared(subject, case, inputs, call, native, conditioned=not large)
-    if large and result.status is CaseStatus.WRONG_VALUES:
+    result = compared(subject, case, inputs, call, native, conditioned=False)
+    if result.status is CaseStatus.WRONG_VALUES:
         return compared(subject, case, inputs, call, native)
     return result
