@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
 from triton_magics import knowledge
-from triton_magics.errors import BadKernelSource, UserError
+from triton_magics.errors import UserError
 from triton_magics.lab.defaults import facts_of_own_op
 from triton_magics.lab.part import Part
 from triton_magics.model import (
@@ -17,6 +16,7 @@ from triton_magics.model import (
     parse_version,
     version_name,
 )
+from triton_magics.workspace.source import parse
 
 Shape = tuple[int, ...]
 
@@ -55,7 +55,7 @@ class Ops(Part):
             raise UserError(
                 f"{name!r} ships with triton_magics; choose another name for your own op"
             )
-        _parse(source)
+        parse(source)
         description = self._desk.describe(name, source)
         facts = facts_of_own_op(name, description)
         self._desk.workspace.define(name, source, facts)
@@ -84,12 +84,3 @@ class Ops(Part):
         """Every name that an op answers to: shipped ones, their aliases, the user's own."""
         own = self._desk.workspace.own_ops()
         return tuple(sorted({*knowledge.op_names(), *knowledge.aliases(), *own}))
-
-
-def _parse(source: str) -> None:
-    try:
-        ast.parse(source)
-    except SyntaxError as error:
-        raise BadKernelSource(
-            f"line {error.lineno}: {error.msg}", line=error.lineno, code=error.text
-        ) from error
