@@ -186,7 +186,9 @@ def test_a_slow_job_says_how_far_it_is(loaded: Kernel) -> None:
 
 def test_options_are_completed_and_nothing_else(loaded: Kernel) -> None:
     reply = loaded.complete("%triton_best relu --")
-    assert reply["matches"] == ["--now", "--out", "--quiet", "--traceback", "--help"]
+    assert reply["matches"] == [
+        "--fastest", "--now", "--out", "--quiet", "--traceback", "--why", "--help",
+    ]  # fmt: skip
     assert (reply["cursor_start"], reply["cursor_end"]) == (18, 20)
 
 
@@ -203,9 +205,10 @@ def test_python_in_a_cell_of_ours_is_completed_as_ever(loaded: Kernel) -> None:
 
 
 def test_a_panel_is_a_static_state_and_a_widget(loaded: Kernel, validated: Reply) -> None:
+    loaded(f"%%triton_kernel relu v2 --no-compile{KERNEL}")
     reply = loaded("panel = %triton_panel relu\npanel")
     state, widget = reply.of("display_data")
-    assert "1 of 3 versions written" in state["data"]["text/plain"]
+    assert "2 of 3 versions written" in state["data"]["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in widget["data"]
 
 
@@ -246,6 +249,7 @@ def test_a_click_after_the_engine_died_starts_it_anew(loaded: Kernel, validated:
         "os.kill(engine._crew.pids[0], signal.SIGKILL)\n"
         "while engine.state().workers: pass\n"
         "panel.refresh()\ndead = panel._tabs[4]._about.value\n"
+        "panel._tabs[0]._version.value = 'v1_baseline'\n"
         "panel._tabs[0]._validate.click()\nok = panel.settle()"
     )
     assert "none yet: the next job starts one" in loaded("print(dead)").stdout

@@ -306,6 +306,16 @@ def test_the_best_is_marked(panel: Panel, lab: Lab) -> None:
     assert [e.verb for e in lab.history("softmax", limit=1)] == ["chosen"]
 
 
+def test_one_is_chosen_by_hand(panel: Panel, lab: Lab) -> None:
+    lab.validate("softmax", "v1")
+    lab.write("softmax", "v2", KERNEL.format("v2"))
+    lab.validate("softmax", "v2")
+    choices(panel, "version").value = "v1_baseline"
+    click(panel, "mark best")
+    assert "chosen by hand" in results(panel)[0]["text/plain"]
+    assert [v.version for v in lab.status("softmax").versions if v.best] == ["v1_baseline"]
+
+
 # --------------------------------------------------------------------------------- what it does
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 from triton_magics.engine.protocol import OpDescription
@@ -18,7 +18,7 @@ class Choice(NamedTuple):
 
 
 def ranked(op: str, versions: Sequence[VersionState], benchmark: Benchmark | None) -> Choice:
-    """The fastest of the versions that passed, or provisionally the newest of them.
+    """The one chosen by hand, else the fastest that passed, or provisionally the newest of them.
 
     Raises:
         UnknownVersion: none has passed.
@@ -26,18 +26,33 @@ def ranked(op: str, versions: Sequence[VersionState], benchmark: Benchmark | Non
     passed = {v.sha256: v for v in versions if v.validation is Status.PASSED}
     if not passed:
         raise UnknownVersion(f"no version of {op} has passed its validation yet")
-    if benchmark and benchmark.clock == "gpu":
-        timed = {
-            v: final
-            for v, sha in zip(benchmark.versions, benchmark.sha256s, strict=True)
-            if sha in passed and (final := benchmark.final_us(v)) is not None
-        }
-        if timed:
-            return _fastest(timed, benchmark)
+    timed = _finals(benchmark, passed) if benchmark and benchmark.clock == "gpu" else {}
+    chosen = (v for v in versions if v.by_hand and v.validation is Status.PASSED)
+    if hand := next(chosen, None):
+        known = _figures(hand.version, benchmark) if benchmark and hand.version in timed else {}
+        return Choice(hand.version, {**known, "by_hand": True, "reason": hand.by_hand})
+    if benchmark and timed:
+        return _fastest(timed, benchmark)
     newest = max(passed.values(), key=lambda v: int(short(v.version)[1:]))
     why = "not ranked: no times on a GPU"
     reason = f"{short(newest.version)} is the newest version that passed its validation"
     return Choice(newest.version, {"provisional": why, "reason": reason})
+
+
+def _finals(benchmark: Benchmark, passed: Container[str]) -> dict[str, float]:
+    return {
+        v: final
+        for v, sha in zip(benchmark.versions, benchmark.sha256s, strict=True)
+        if sha in passed and (final := benchmark.final_us(v)) is not None
+    }
+
+
+def _figures(version: str, benchmark: Benchmark) -> dict[str, float | None]:
+    return {
+        "final_us": benchmark.final_us(version),
+        "speedup": benchmark.speedup(version),
+        "geomean_speedup": benchmark.geomean_speedup(version),
+    }
 
 
 def _fastest(timed: dict[str, float], benchmark: Benchmark) -> Choice:
@@ -46,12 +61,7 @@ def _fastest(timed: dict[str, float], benchmark: Benchmark) -> Choice:
     reason = f"the smallest final of one benchmark, {timed[version]:.1f} us"
     if others:
         reason += f" (others: {', '.join(others)})"
-    figures = {
-        "final_us": timed[version],
-        "speedup": benchmark.speedup(version),
-        "geomean_speedup": benchmark.geomean_speedup(version),
-        "reason": reason,
-    }
+    figures = {**_figures(version, benchmark), "reason": reason}
     return Choice(version, figures)
 
 

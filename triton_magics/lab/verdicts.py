@@ -34,9 +34,12 @@ from triton_magics.model import (
     Plan,
     RunResult,
     SelfTest,
+    Status,
     Validation,
     Validations,
+    VersionState,
     shape_text,
+    short,
 )
 
 Shape = tuple[int, ...]
@@ -285,23 +288,55 @@ class Verdicts(Part):
         """The newest benchmark of an op."""
         return self._desk.workspace.latest_benchmark(self._desk.canonical(op))
 
-    def best(self, op: str, *, now: bool = False) -> Best:
+    def best(
+        self,
+        op: str,
+        version: str | None = None,
+        *,
+        now: bool = False,
+        why: str = "",
+        fastest: bool = False,
+    ) -> Best:
         """The version to ship, with its code: the smallest final within one benchmark.
 
         Args:
             op: its name or alias.
+            version: chosen by hand instead; it stays chosen as long as it is unchanged and right.
             now: before the workflow's end, with what is known.
+            why: the reason for choosing by hand.
+            fastest: gives up a choice by hand.
 
         Raises:
             IllegalStep: not at its end, and not `now`.
-            UnknownVersion: no version has passed.
+            UnknownVersion: no version has passed, or not the one that is named.
+            BadValue: a reason without a version, or both `fastest` and a version.
         """
         name = self._desk.canonical(op)
         sentence = workflow.check("best", self._desk.facts(name), now=now)
         if sentence and not now:
             raise IllegalStep(sentence)
         versions = self._desk.workspace.versions(name)
+        if why and version is None:
+            raise BadValue(f"--why {why!r} needs the version that is chosen: best {name} v2 --why")
+        if version and fastest:
+            raise BadValue(f"either {version} or --fastest: both choose")
+        if version or fastest:
+            versions = self._marked(name, versions, version, why)
         chosen = ranked(name, versions, self._desk.workspace.ranking(name))
         best = Best(source=self._desk.workspace.source(name, chosen.version), **chosen.figures)
         self._desk.record(name, "chosen", best)
         return self._remember(best)
+
+    def _marked(
+        self, op: str, versions: tuple[VersionState, ...], version: str | None, why: str
+    ) -> tuple[VersionState, ...]:
+        """The versions with the one that a person chose marked as such; none: none is."""
+        hand = None if version is None else self._desk.workspace.source(op, version).version
+        reason = f"chosen by hand: {why}" if why else "chosen by hand"
+        if hand and not any(v.version == hand and v.validation is Status.PASSED for v in versions):
+            name = f"{op} {short(hand)}"
+            raise UnknownVersion(f"{name} has not passed its validation: validate {name}")
+        return tuple(
+            v.model_copy(update={"by_hand": reason if v.version == hand else None})
+            for v in versions
+        )

@@ -20,7 +20,8 @@ class VersionState(Value):
     """A version as it stands: its newest attempt, verdict and time.
 
     `current`: of the op's versions the one written last. `counted`: written since the last reset,
-    so that it counts towards the versions that must be written.
+    so that it counts towards the versions that must be written. `by_hand`: why a person chose it as
+    the best, whatever the benchmark says.
     """
 
     version: str
@@ -41,6 +42,7 @@ class VersionState(Value):
     speedup: float | None = None
     badges: tuple[str, ...] = ()
     best: bool = False
+    by_hand: str | None = None
     compilation: Status | None = None
     current: bool = False
     counted: bool = True
@@ -151,6 +153,7 @@ class Best(Value):
     speedup: float | None = None
     geomean_speedup: float | None = None
     provisional: str | None = None
+    by_hand: bool = False
     reason: str
 
 

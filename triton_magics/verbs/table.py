@@ -291,12 +291,18 @@ def sweep(lab: Lab, a: Namespace) -> Value:
 
 @verb(
     OP,
+    argument(
+        "version", names="version", nargs="?",
+        help="the one that you choose, whatever the benchmark says",
+    ),
     argument("--now", action="store_true", help="before the end, with what is known"),
+    argument("--why", default="", metavar="TEXT", help="why you chose it; it is kept in the log"),
+    argument("--fastest", action="store_true", help="give up a choice made by hand"),
     example="%triton_best softmax",
-)
+)  # fmt: skip
 def best(lab: Lab, a: Namespace) -> Value:
     """The version to ship, with its code and the reason."""
-    return lab.best(a.op, now=a.now)
+    return lab.best(a.op, a.version, now=a.now, why=a.why, fastest=a.fastest)
 
 
 @verb(

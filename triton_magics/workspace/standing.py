@@ -6,7 +6,8 @@ import json
 import sqlite3
 from typing import Any
 
-from triton_magics.model import VersionState
+from triton_magics.model import Best, Verb, VersionState
+from triton_magics.workspace import reading
 from triton_magics.workspace.modules import module_path
 
 EXHAUSTED_AT = 3  # failed attempts
@@ -39,6 +40,9 @@ WHERE t.op = ? AND t.clock = 'gpu' AND t.final_us IS NOT NULL AND d.status = 'pa
 """
 
 
+_CHOSEN: tuple[Verb, ...] = ("chosen",)
+
+
 def versions(conn: sqlite3.Connection, op: str) -> tuple[VersionState, ...]:
     """The op's versions, by number."""
     cursor = conn.execute(_NEWEST, (op,))
@@ -48,12 +52,15 @@ def versions(conn: sqlite3.Connection, op: str) -> tuple[VersionState, ...]:
     failed = dict(conn.execute(_FAILED, (op, reset_seq)).fetchall())
     last = max((row["written_seq"] for row in rows), default=0)
     _, best = ranking(conn, op)
+    hand = _by_hand(conn, op, rows)
+    best = hand.source.version if hand else best
     return tuple(
         _version_state(
             op,
             row,
             attempts_failed=failed.get(row["version"], 0),
             best=row["version"] == best,
+            by_hand=hand.reason if hand and row["version"] == best else None,
             counted=row["written_seq"] > reset_seq,
             current=row["written_seq"] == last > reset_seq,
         )
@@ -98,6 +105,16 @@ def ranking(conn: sqlite3.Connection, op: str) -> tuple[int | None, str | None]:
         return None, None
     seq = max(finals, key=lambda s: (len(finals[s]), s))
     return seq, min(finals[seq], key=finals[seq].__getitem__)
+
+
+def _by_hand(conn: sqlite3.Connection, op: str, rows: list[dict[str, Any]]) -> Best | None:
+    """The newest choice, if a person made it and what was chosen still stands and is right."""
+    newest = reading.seqs(conn, op, verbs=_CHOSEN, limit=1)
+    chosen = reading.event_at(conn, newest[-1]).result if newest else None
+    if not isinstance(chosen, Best) or not chosen.by_hand:
+        return None
+    standing = {(row["version"], row["sha256"]) for row in rows if row["status"] == "passed"}
+    return chosen if (chosen.source.version, chosen.source.sha256) in standing else None
 
 
 def _reset_seq(conn: sqlite3.Connection, op: str) -> int:

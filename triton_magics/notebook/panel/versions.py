@@ -45,11 +45,11 @@ class Versions(Tab):
         self._attempt = choice("attempt", "triton-attempt")
         self._against = choice("compare with", "triton-against")
         self._make_buttons()
-        one = (self._validate, self._bench, self._code, self._diff, self._restore, self._best)
+        one = (self._validate, self._bench, self._code, self._diff, self._restore, self._mark)
         wrap = widgets.Layout(flex_flow="row wrap")
         self._choices = widgets.VBox([self._version, self._attempt, self._against])
         self._one = widgets.HBox(one, layout=wrap)
-        self._all = widgets.HBox([self._validate_all, self._bench_all], layout=wrap)
+        self._all = widgets.HBox([self._validate_all, self._bench_all, self._best], layout=wrap)
         self.widget = widgets.VBox([self._table, self._choices, self._one, self._all])
         for chooser in (self._version, self._attempt, self._against):
             chooser.observe(self._clicked, "value")
@@ -65,7 +65,11 @@ class Versions(Tab):
             "restore", lambda lab: lab.restore(self._op, self._chosen, int(self._attempt.value))
         )
         self._best = self._button(
-            "mark best", lambda lab: lab.best(self._op, now=self._known.state != "end")
+            "best so far", lambda lab: lab.best(self._op, now=self._known.state != "end")
+        )
+        self._mark = self._button(
+            "mark best",
+            lambda lab: lab.best(self._op, self._chosen, now=self._known.state != "end"),
         )
         self._validate_all = self._button(
             "validate all", lambda lab: lab.validate(self._op, "all"), "every version", job=True
@@ -141,7 +145,8 @@ class Versions(Tab):
         put(self._restore, description=f"restore attempt {self._attempt.value}")
         put(self._restore, tooltip=f"make it the newest attempt at {name}")
         visible(self._restore, older)
-        put(self._best, description="mark best" if self._known.state == "end" else "best so far")
+        put(self._mark, tooltip=f"%triton_best {self._op} {name}: choose {name} by hand")
+        put(self._best, description="best" if self._known.state == "end" else "best so far")
         put(self._best, tooltip=f"%triton_best {self._op}: the fastest that passed")
 
     def _others(self, version: str) -> list[str]:
