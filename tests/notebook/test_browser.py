@@ -178,6 +178,17 @@ def test_an_attempt_is_compared_and_restored_and_versions_are_judged(panel: Note
     panel.wait_for("4 (newest)", PANEL)
     panel.button("validate all").click()
     panel.wait_for("✓ right (interpreter)", PANEL)
+    panel.button("mark best").click()
+    panel.wait_for("chosen by hand", RESULT)
+
+
+@pytest.mark.slow
+def test_a_click_times_every_version(panel: Notebook) -> None:
+    panel.tab("Versions")
+    panel.button("validate all").click()
+    panel.wait_for("✓ right (interpreter)", PANEL)
+    panel.button("bench all").click()
+    panel.wait_for("TIMED (interpreter)", RESULT)
 
 
 # ------------------------------------------------------------------------------ live, and cancelled
