@@ -119,7 +119,7 @@ def test_who_waits_for_a_zygote_can_be_killed(
     waiting, other = nursery.workers.values()
     assert nursery.kill(waiting)
     (tmp_path / "later").touch()
-    wait_until(lambda: engine.state() and other.ready)
+    wait_until(lambda: engine.state() and other.ready and zygote(engine))
     assert children(nursery.pid) == {other.pid, zygote(engine)}
     engine.close()
 

@@ -320,7 +320,7 @@ def test_every_magic_has_help_that_names_all_its_arguments(shell: Shell) -> None
         ("%triton_run softmax v1 --shape 0x4", "'0x4' is no shape: write 257x1023"),
         ("%triton_bench softmax --runs many", "invalid int value: 'many'"),
         ("%triton_ref it's", "no closing quotation"),
-        ("%triton_best softmax v1", "unrecognized arguments: v1"),
+        ("%triton_best softmax v1 v2", "unrecognized arguments: v2"),
     ],
 )
 def test_a_line_that_does_not_fit_is_a_usage_error(shell: Shell, line: str, hint: str) -> None:

@@ -310,6 +310,7 @@ def test_one_is_chosen_by_hand(panel: Panel, lab: Lab) -> None:
     lab.validate("softmax", "v1")
     lab.write("softmax", "v2", KERNEL.format("v2"))
     lab.validate("softmax", "v2")
+    assert panel.settle()
     choices(panel, "version").value = "v1_baseline"
     click(panel, "mark best")
     assert "chosen by hand" in results(panel)[0]["text/plain"]
