@@ -70,6 +70,25 @@ def test_a_sound_attention_with_large_scores_is_not_refused() -> None:
     assert max(shares) < 1 < max(without)
 
 
+def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:
+    calls: list[torch.dtype] = []
+    op = ops.load("softmax")
+
+    def counting(x: torch.Tensor) -> torch.Tensor:
+        calls.append(x.dtype)
+        return torch.softmax(x, -1)
+
+    subject = Subject(
+        dataclasses.replace(op, reference=counting), load_version(job_for(RIGHT).version),
+        job_for(RIGHT), CPU, RIGHT.read_text(),
+    )  # fmt: skip
+    result, _ = validate.run_case(subject, Case(shape=(7, 13), dtype="float32", seed=1))
+    assert result.status is CaseStatus.PASSED
+    assert result.deterministic  # so it was called again, with new contents, and without launches
+    assert len(calls) == 9  # thrice torch's own, the float64 answer, one precision lower
+    assert calls.count(torch.float64) == 3
+
+
 def test_a_quick_plan_has_a_case_that_tells_precisions_apart_where_the_output_is_a_mean() -> None:
     path = KERNELS / "right" / "cross_entropy_two_kernels.py"
     verdict = validated(path, plan="quick", dtypes=("float32",))

@@ -344,17 +344,20 @@ def _steps(
 def _nudged(inputs: tuple[Any, ...], which: int) -> tuple[Any, ...]:
     """The inputs one float32 unit in the last place away: all up first, then up or down at random.
 
-    Which way each element goes is the same in every call.
+    Which way each element goes is the same in every call on a device.
     """
-    generator = torch.Generator().manual_seed(which)
+    generators: dict[torch.device, torch.Generator] = {}
 
     def nudge(x: Any) -> Any:
         if not _floating(x):
             return x
         sign = torch.ones_like(x)
         if which:
-            up = torch.randint(2, x.shape, generator=generator, dtype=torch.int8)
-            sign = (2.0 * up - 1.0).to(x)
+            if x.device not in generators:
+                generators[x.device] = torch.Generator(x.device).manual_seed(which)
+            draw = generators[x.device]
+            up = torch.randint(2, x.shape, generator=draw, device=x.device, dtype=torch.int8)
+            sign = up.mul_(2).sub_(1).to(x)
         return x * (1 + sign * _EPS32)
 
     return tuple(nudge(x) for x in inputs)

@@ -53,7 +53,7 @@ def _run(program: str, tool: str, job: ValidateJob, case: Case) -> Sanitized:
     command = [program, "--tool", tool, sys.executable, "-m", "triton_magics.worker.sanitized"]
     root = str(Path(__file__).parents[2])
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"},
         "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",  # else a band of torch's cache lies behind a tensor
         "PYTHONPATH": os.pathsep.join((root, os.environ.get("PYTHONPATH", ""))),
     }

@@ -37,9 +37,7 @@ from triton_magics.worker.skips import not_run, why_not
 from triton_magics.worker.subject import Call, Subject, guarded_call
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
-LARGE_ELEMENTS = (
-    2**22
-)  # from here on, the conditioning is computed only where the verdict asks for it
+LARGE_ELEMENTS = 2**22  # from here on, what the version got is given back before it is judged
 _COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 _STICKY = (
     "CUDA error", "illegal memory access", "misaligned address", "device-side assert",
