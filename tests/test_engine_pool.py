@@ -25,10 +25,10 @@ from engine_harness import (  # noqa: F401 (mark, engine: fixtures)
 from triton_magics.config import Settings
 from triton_magics.engine import Engine, Outcome
 from triton_magics.engine.environment import allowed
-from triton_magics.engine.outcome import AnyJob
 from triton_magics.engine.protocol import (
     BenchJob,
     CompileJob,
+    Job,
     OpRef,
     RunJob,
     SweepJob,
@@ -209,7 +209,7 @@ def test_a_sweep_without_a_gpu_is_the_compilers() -> None:
         CompileJob(op=OpRef(name="answers"), version=VERSION, here=True),
     ],
 )
-def test_every_other_job_runs_on_the_device(job: AnyJob) -> None:
+def test_every_other_job_runs_on_the_device(job: Job) -> None:
     engine = scripted(device="gpu")
     facts = told(engine.run(job))
     assert facts["argv"][facts["argv"].index("--mode") + 1] == "gpu"

@@ -484,6 +484,14 @@ def test_a_version_chosen_by_hand_stays_chosen_until_it_changes_or_is_given_up(
     assert lab.best("softmax", now=True).source.version == "v2_tiling"
 
 
+def test_a_version_chosen_by_hand_without_times_is_provisional(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    best = lab.best("softmax", "v1", now=True)
+    assert (best.by_hand, best.provisional) == (True, "not ranked: no times on a GPU")
+    assert best.final_us is None
+
+
 def test_what_can_not_be_chosen_by_hand_is_refused(lab: Lab) -> None:
     write(lab, "v1")
     with pytest.raises(UnknownVersion, match="v1 has not passed its validation: validate"):

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from triton_magics.config import Settings
-from triton_magics.engine.outcome import AnyJob, Ending, Ledger, Outcome
+from triton_magics.engine.outcome import Ending, Ledger, Outcome
 from triton_magics.engine.output import LiveOutput
 from triton_magics.engine.process import Worker
-from triton_magics.engine.protocol import CODE_CONNECTION_CLOSED, Order, Progress, Ready, Reply
+from triton_magics.engine.protocol import CODE_CONNECTION_CLOSED, Job, Order, Progress, Ready, Reply
 
 # Between the end of a worker's socket and the news of its end lies the closing of its other files,
 # the GPU's among them. One that is still there after this has closed its socket and lives on.
@@ -69,7 +69,7 @@ class Exchange:
         self._live = LiveOutput(worker.output, on_output)
         self._started_at = self._heard_at = time.monotonic()
 
-    def start(self, job: AnyJob) -> None:
+    def start(self, job: Job) -> None:
         """Gives the worker the job; the clock runs from here."""
         self.worker.send(Order(nonce=self._nonce, job=job))
         self._live = LiveOutput(self.worker.output, self._on_output)

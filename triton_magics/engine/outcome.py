@@ -8,30 +8,15 @@ from typing import Literal
 from triton_magics.engine.protocol import (
     Answer,
     BenchJob,
-    CompileJob,
     DescribeJob,
+    Job,
     PlanJob,
     Progress,
-    ReplayJob,
-    RunJob,
     SelfTestJob,
-    SweepJob,
-    ValidateJob,
 )
 from triton_magics.model import CaseResult, Configuration, Environment, Timing
 
 Ending = Literal["finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory"]
-AnyJob = (
-    ValidateJob
-    | ReplayJob
-    | PlanJob
-    | BenchJob
-    | SelfTestJob
-    | SweepJob
-    | RunJob
-    | CompileJob
-    | DescribeJob
-)
 # Far more than any job has: a bound on what a process gone wild can make us keep.
 MAX_RESULTS = 10_000
 
@@ -99,7 +84,7 @@ class Ledger:
         return told > MAX_RESULTS
 
 
-def label(job: AnyJob) -> str:
+def label(job: Job) -> str:
     """`validate softmax v2`, for people."""
     if isinstance(job, SelfTestJob):
         return job.kind

@@ -23,7 +23,7 @@ from triton_magics.engine.exchange import (
 )
 from triton_magics.engine.interrupts import Interrupts
 from triton_magics.engine.nursery import KILL_S
-from triton_magics.engine.outcome import AnyJob, Outcome, label
+from triton_magics.engine.outcome import Outcome, label
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import (
     BenchJob,
@@ -52,7 +52,7 @@ STUCK = "waiting for a killed worker to let go of the GPU"
 class _Call:
     """One call of `run`: what is wanted, and who wants to hear of it."""
 
-    job: AnyJob
+    job: Job
     mode: Mode
     key: str
     interrupts: Interrupts
@@ -210,7 +210,7 @@ class Engine:
             return self._busy
 
     @contextmanager
-    def _interruptible(self, job: AnyJob) -> Iterator[Interrupts]:
+    def _interruptible(self, job: Job) -> Iterator[Interrupts]:
         """The time of a job: what runs can be seen and cancelled."""
         with Interrupts() as interrupts:
             with self._asking:
@@ -269,7 +269,7 @@ class Engine:
             finally:
                 self._crew.prune({self.device_kind, "compiler"})
 
-    def _mode(self, job: AnyJob) -> Mode:
+    def _mode(self, job: Job) -> Mode:
         if isinstance(job, ReplayJob):
             return "interpreter"
         compiles = (

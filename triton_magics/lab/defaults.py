@@ -9,6 +9,8 @@ from triton_magics.engine.protocol import OpDescription
 from triton_magics.errors import UnknownVersion
 from triton_magics.model import Benchmark, OpFacts, Status, VersionState, shape_text, short
 
+NOT_RANKED = "not ranked: no times on a GPU"
+
 
 class Choice(NamedTuple):
     """The version to ship, and what `Best` says of it."""
@@ -29,14 +31,15 @@ def ranked(op: str, versions: Sequence[VersionState], benchmark: Benchmark | Non
     timed = _finals(benchmark, passed) if benchmark and benchmark.clock == "gpu" else {}
     chosen = (v for v in versions if v.by_hand and v.validation is Status.PASSED)
     if hand := next(chosen, None):
-        known = _figures(hand.version, benchmark) if benchmark and hand.version in timed else {}
+        known: dict[str, Any] = {"provisional": NOT_RANKED}
+        if benchmark and hand.version in timed:
+            known = _figures(hand.version, benchmark)
         return Choice(hand.version, {**known, "by_hand": True, "reason": hand.by_hand})
     if benchmark and timed:
         return _fastest(timed, benchmark)
     newest = max(passed.values(), key=lambda v: int(short(v.version)[1:]))
-    why = "not ranked: no times on a GPU"
     reason = f"{short(newest.version)} is the newest version that passed its validation"
-    return Choice(newest.version, {"provisional": why, "reason": reason})
+    return Choice(newest.version, {"provisional": NOT_RANKED, "reason": reason})
 
 
 def _finals(benchmark: Benchmark, passed: Container[str]) -> dict[str, float]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
 from triton_magics.engine import Outcome
 from triton_magics.engine.protocol import (
     BenchJob,
@@ -44,20 +48,35 @@ _CASE_STATUS = {
     Status.OUT_OF_MEMORY: CaseStatus.OUT_OF_MEMORY,
 }
 LIKELY_OUT_OF_MEMORY = "SIGKILL"
+Told = TypeVar("Told", bound=BaseModel)
 
 
-def _raise_fault(outcome: Outcome) -> None:
-    """Raises what is not the version's fault.
+def _answered(outcome: Outcome, kind: type[Told]) -> Told | None:
+    """The worker's answer with what was printed meanwhile; None where there is none of that kind.
 
     Raises:
-        UserError: the user can mend it.
+        UserError: what is wrong is not the version, and the user can mend it.
         WorkerError: our own process failed.
     """
-    fault = outcome.answer
-    if isinstance(fault, WorkerFault):
-        if fault.user:
-            raise UserError(fault.message)
-        raise WorkerError(f"{fault.message}\n{fault.traceback}".rstrip())
+    answer = outcome.answer
+    if isinstance(answer, WorkerFault):
+        if answer.user:
+            raise UserError(answer.message)
+        raise WorkerError(f"{answer.message}\n{answer.traceback}".rstrip())
+    if not isinstance(answer, kind):
+        return None
+    printed = {"output": outcome.output} if "output" in kind.model_fields else {}
+    return answer.model_copy(update=printed)
+
+
+def _ending(outcome: Outcome) -> dict[str, Any]:
+    """What every result says of a process that was lost."""
+    return {
+        "status": _STATUS[outcome.status],
+        "environment": outcome.environment,
+        "message": _message(outcome),
+        "output": outcome.output,
+    }
 
 
 def _message(outcome: Outcome) -> str:
@@ -71,23 +90,19 @@ def validation(outcome: Outcome, job: ValidateJob) -> Validation:
     Raises:
         UserError, WorkerError: the job could not be done, through no fault of the version.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, Validation):
-        return outcome.answer.model_copy(update={"output": outcome.output})
+    if told := _answered(outcome, Validation):
+        return told
     status = _STATUS[outcome.status]
     return Validation(
         op=job.op.name,
         version=job.version.version,
         attempt=job.version.attempt,
         sha256=job.version.sha256,
-        status=status,
         plan=job.plan,
         seed=job.seed,
         dtypes=job.dtypes or tuple(dict.fromkeys(c.case.dtype for c in outcome.planned)),
         cases=_cases(outcome, status),
-        environment=outcome.environment,
-        message=_message(outcome),
-        output=outcome.output,
+        **_ending(outcome),
         duration_s=outcome.wall_s,
     )
 
@@ -116,16 +131,14 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
     Raises:
         UserError, WorkerError: the job could not be done, through no fault of a version.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, Benchmark):
-        return outcome.answer.model_copy(update={"output": outcome.output})
+    if told := _answered(outcome, Benchmark):
+        return told
     kind = outcome.environment.device_kind if outcome.environment else None
     versions = tuple(v.version for v in job.versions)
     timed = ("torch", *versions, *job.against)
     timings = tuple(t for t in outcome.timings if t.provider in timed)
     return Benchmark(
         op=job.op.name,
-        status=_STATUS[outcome.status],
         versions=versions,
         sha256s=tuple(v.sha256 for v in job.versions),
         providers=versions if kind == "interpreter" else ("torch", *versions, *job.against),
@@ -136,10 +149,8 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         cold=job.cold,
         clock=timings[0].clock if timings else kind,
         timings=timings,
-        environment=outcome.environment,
         seed=job.seed,
-        message=_message(outcome),
-        output=outcome.output,
+        **_ending(outcome),
         duration_s=outcome.wall_s,
     )
 
@@ -150,9 +161,8 @@ def sweep(outcome: Outcome, job: SweepJob) -> Sweep:
     Raises:
         UserError, WorkerError: the job could not be done, through no fault of the version.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, Sweep):
-        return outcome.answer.model_copy(update={"output": outcome.output})
+    if told := _answered(outcome, Sweep):
+        return told
     status = _STATUS[outcome.status]
     names = dict.fromkeys(name for point in job.points for name in point.settings)
     return Sweep(
@@ -160,7 +170,6 @@ def sweep(outcome: Outcome, job: SweepJob) -> Sweep:
         version=job.version.version,
         attempt=job.version.attempt,
         sha256=job.version.sha256,
-        status=status,
         knobs={n: tuple(dict.fromkeys(p.settings[n] for p in job.points)) for n in names},
         size=job.size,
         shape=shape_of(job.size) or (),
@@ -169,9 +178,7 @@ def sweep(outcome: Outcome, job: SweepJob) -> Sweep:
         target=f"sm_{job.target}" if job.target else None,
         configurations=_configurations(outcome, job, status),
         seed=job.seed,
-        environment=outcome.environment,
-        message=_message(outcome),
-        output=outcome.output,
+        **_ending(outcome),
         duration_s=outcome.wall_s,
     )
 
@@ -182,14 +189,10 @@ def selftest(outcome: Outcome) -> SelfTest:
     Raises:
         UserError, WorkerError: it could not be done.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, SelfTest):
-        return outcome.answer.model_copy(update={"output": outcome.output})
+    if told := _answered(outcome, SelfTest):
+        return told
     return SelfTest(
-        status=_STATUS[outcome.status],
-        environment=outcome.environment,
-        message=_message(outcome),
-        output=outcome.output,
+        **_ending(outcome),
         duration_s=outcome.wall_s,
     )
 
@@ -220,19 +223,15 @@ def run_result(outcome: Outcome, job: RunJob, inputs: str) -> RunResult:
     Raises:
         UserError, WorkerError: the job could not be done, through no fault of the version.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, RunResult):
-        return outcome.answer.model_copy(update={"output": outcome.output})
+    if told := _answered(outcome, RunResult):
+        return told
     return RunResult(
         op=job.op.name,
         version=job.version.version,
         attempt=job.version.attempt,
         sha256=job.version.sha256,
-        status=_STATUS[outcome.status],
         inputs=inputs,
-        environment=outcome.environment,
-        message=_message(outcome),
-        output=outcome.output,
+        **_ending(outcome),
     )
 
 
@@ -242,9 +241,8 @@ def compilation(outcome: Outcome, job: CompileJob) -> Compilation:
     Raises:
         UserError, WorkerError: the job could not be done, through no fault of the version.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, Compilation):
-        return outcome.answer
+    if told := _answered(outcome, Compilation):
+        return told
     return Compilation(
         op=job.op.name,
         version=job.version.version,
@@ -265,9 +263,8 @@ def plan(outcome: Outcome, op: str) -> Plan:
         UserError: the op's file can't be used.
         WorkerError: our own process failed.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, Plan):
-        return outcome.answer
+    if told := _answered(outcome, Plan):
+        return told
     raise UserError(f"{op}: its plan could not be made: {_message(outcome)}")
 
 
@@ -283,7 +280,6 @@ def description(outcome: Outcome, op: str) -> OpDescription:
         UserError: its reference can't be used, crashed or did not end.
         WorkerError: our own process failed.
     """
-    _raise_fault(outcome)
-    if isinstance(outcome.answer, OpDescription):
-        return outcome.answer
+    if told := _answered(outcome, OpDescription):
+        return told
     raise UserError(f"{op}: its reference could not be tried out: {_message(outcome)}")
