@@ -194,6 +194,18 @@ def test_a_worker_that_no_nanny_watches_is_named(healthy: Machine) -> None:
     assert ill(dataclasses.replace(healthy, own=frozenset({4711}))) == []
 
 
+def test_workers_of_another_notebook_are_watched_by_its_nanny(healthy: Machine) -> None:
+    worker, nanny = b"python\0-m\0triton_magics.worker\0", b"python\0-I\0-S\0/x/engine/nanny\0005\0"
+    for pid, parent, command in ((40, 1, nanny), (41, 40, worker), (42, 41, worker)):
+        proc = healthy.root / f"proc/{pid}"
+        proc.mkdir()
+        (proc / "cmdline").write_bytes(command)
+        (proc / "stat").write_text(f"{pid} (python) S {parent} {pid}")
+    assert ill(healthy) == []
+    (healthy.root / "proc/40/cmdline").write_bytes(b"/sbin/init\0")
+    assert only(healthy).mend == "kill -9 41 42"
+
+
 def test_the_worst_is_said_first(healthy: Machine) -> None:
     (healthy.root / "bin/gcc").unlink()
     (healthy.root / "proc/driver/nvidia/params").write_text("RmProfilingAdminOnly: 1\n")

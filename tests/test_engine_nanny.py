@@ -22,7 +22,8 @@ from engine_harness import (  # noqa: F401 (mark, engine: fixtures)
     wait_until,
 )
 
-from triton_magics.engine import Engine, nanny
+from triton_magics.engine import Engine
+from triton_magics.engine.nanny import home, processes
 
 HERE = Path(__file__).parent
 
@@ -185,8 +186,8 @@ def test_memory_that_processes_share_is_counted_once() -> None:
         pids = {int(pid) for pid in family.stdout.readline().split()}
         assert len(pids) == 6
         try:
-            assert nanny.excess(pids, 160 * 2**20) is None  # six times 64 MiB, all the same
-            found = nanny.excess(pids, 48 * 2**20)
+            assert processes.excess(pids, 160 * 2**20) is None  # six times 64 MiB, all the same
+            found = processes.excess(pids, 48 * 2**20)
         finally:
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
@@ -198,11 +199,11 @@ def test_children_are_found_either_way() -> None:
     child = os.fork()
     if not child:
         signal.pause()
-    assert child in nanny.children()
-    assert nanny.children() == nanny._children_by_parent(os.getpid())
+    assert child in processes.children()
+    assert processes.children() == processes._children_by_parent(os.getpid())
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert child not in nanny.children()
+    assert child not in processes.children()
 
 
 def test_folders_of_dead_nannies_are_swept_and_no_others(tmp_path: Path) -> None:
@@ -215,15 +216,15 @@ def test_folders_of_dead_nannies_are_swept_and_no_others(tmp_path: Path) -> None
             os.utime(tmp_path / name, (hour_ago, hour_ago))
     with open(tmp_path / "held" / "lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        nanny.sweep_stale(str(tmp_path / "mine"))
+        home.sweep_stale(str(tmp_path / "mine"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "held", "mine"]
 
 
 def test_a_claimed_folder_is_not_swept(tmp_path: Path) -> None:
-    lock = nanny.claim(str(tmp_path / "claimed"))
+    lock = home.claim(str(tmp_path / "claimed"))
     os.utime(tmp_path / "claimed", (0, 0))
-    nanny.sweep_stale(str(tmp_path / "other"))
+    home.sweep_stale(str(tmp_path / "other"))
     assert (tmp_path / "claimed").exists()
     os.close(lock)
-    nanny.sweep_stale(str(tmp_path / "other"))
+    home.sweep_stale(str(tmp_path / "other"))
     assert not (tmp_path / "claimed").exists()

@@ -16,7 +16,8 @@ from triton_magics.engine.environment import (
     new_home,
     working_folder,
 )
-from triton_magics.engine.nanny import WORKER_DATA_FD, children_of
+from triton_magics.engine.nanny import WORKER_DATA_FD
+from triton_magics.engine.nanny.processes import children_of
 from triton_magics.engine.nursery import KILL_S, Nursery, Zygote
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import Mode

@@ -26,6 +26,7 @@ GIB = 2**30
 # The oldest driver that runs CUDA's major versions: NVIDIA, CUDA compatibility, table 2.
 DRIVERS = {13: 580, 12: 525, 11: 450}
 MIN_TRITON = (3, 6)
+WORKER = b"triton_magics.worker\0"  # in the command of each worker and of its zygote
 FREE_DISK_GIB = 2
 USABLE = 0.9  # of a GPU's memory: the context and the screen take the rest
 _CUDA = re.compile(r"^cuda\b.*=\s*['\"](\d+)", re.MULTILINE)
@@ -373,13 +374,19 @@ def processes(m: Machine) -> Finding:
 
 def _workers(root: Path) -> set[int]:
     found = {int(p.name) for p in (root / "proc").glob("[0-9]*")}
-    return {pid for pid in found if b"triton_magics.worker\0" in _command(root, pid)}
+    return {pid for pid in found if WORKER in _command(root, pid)}
 
 
 def _watched(root: Path, pid: int) -> bool:
-    """Whether its parent is a nanny."""
-    stat = _read(root / f"proc/{pid}/stat").rpartition(")")[2].split()
-    return len(stat) < 2 or b"nanny.py" in _command(root, int(stat[1]))
+    """Whether a nanny has started it, or has had it forked."""
+    while len(stat := _read(root / f"proc/{pid}/stat").rpartition(")")[2].split()) > 1:
+        pid = int(stat[1])
+        command = _command(root, pid)
+        if b"/nanny\0" in command:
+            return True
+        if WORKER not in command:
+            return False
+    return True  # it is gone
 
 
 def _command(root: Path, pid: int) -> bytes:

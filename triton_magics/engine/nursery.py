@@ -21,7 +21,7 @@ from triton_magics.errors import WorkerError
 KILL_S = 10.0
 CLOSE_S = 5.0
 NO_LIMIT = 2**63
-_NANNY = Path(__file__).with_name("nanny.py")
+_NANNY = Path(__file__).with_name("nanny")
 
 
 @dataclass

@@ -1,0 +1,51 @@
+"""One worker, as the nanny sees it."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from .processes import signalled
+
+
+class Worker:
+    """A worker's process, which is kept as a zombie until it is swept: its pid stays its own."""
+
+    def __init__(self, pid: int, scratch: str, memory_bytes: int) -> None:
+        self.pid = pid
+        self.scratch = scratch
+        self.memory_bytes = memory_bytes
+        self.excess: dict[str, str] | None = None
+        self.doomed = False
+        self.reaped = False
+        self.code: int | None = None
+        self.signal: int | None = None
+
+    def look(self) -> None:
+        """Notes how it ended, if it did; it is doomed then, for its children must go too."""
+        if self.doomed and (self.code is not None or self.signal is not None):
+            return
+        seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if seen is None:
+            return
+        self.doomed = True
+        if seen.si_code == os.CLD_EXITED:
+            self.code = seen.si_status
+        else:
+            self.signal = seen.si_status
+
+    def end(self) -> dict[str, object]:
+        """How it ended, for the notebook: by itself, or because it took too much."""
+        if self.excess:
+            return {"code": None, "signal": None, **self.excess}
+        return {"code": self.code, "signal": self.signal, "error": None}
+
+    def strike(self) -> None:
+        """Kills its process group; reaps it once it has ended."""
+        if self.reaped:
+            return
+        signalled(self.pid, signal.SIGKILL, group=True)
+        self.look()
+        if self.code is not None or self.signal is not None:
+            os.waitpid(self.pid, 0)
+            self.reaped = True
