@@ -31,7 +31,7 @@ def test_a_gpu_whose_killed_process_hangs_is_in_quarantine_until_that_is_gone(
     hung = engine._crew._nursery
     # A nanny that is stopped reports no end: to the engine that is a process that can't be killed.
     outcome = engine.run(
-        order("hangs"), key="a", on_progress=lambda _: os.kill(facts["nanny"], signal.SIGSTOP)
+        order("hangs"), key="a", on_progress=lambda _: os.kill(facts["parent"], signal.SIGSTOP)
     )
     assert outcome.status == "timeout"
     assert "not gone yet" in outcome.detail
@@ -40,7 +40,7 @@ def test_a_gpu_whose_killed_process_hangs_is_in_quarantine_until_that_is_gone(
         engine.run(order("answers"), key="b", on_progress=lambda p: steps.append(p.stage))
     assert steps == ["waiting for a killed worker to let go of the GPU"]
     assert "device = 'interpreter'" in str(lost.value)
-    os.kill(facts["nanny"], signal.SIGCONT)
+    os.kill(facts["parent"], signal.SIGCONT)
     wait_until(lambda: engine.state() and not hung.stuck)
     assert engine.run(order("answers"), key="b").status == "finished"
     engine.close()

@@ -142,7 +142,7 @@ def test_a_forked_copy_that_ends_harms_no_worker_of_the_original(engine: Engine)
         engine.close()
         os._exit(0)
     os.waitpid(copy, 0)
-    assert alive(facts["nanny"])
+    assert alive(facts["parent"])
     assert told(engine.run(order("answers"), key="a"))["pid"] == facts["pid"]
 
 
@@ -153,10 +153,10 @@ def test_a_forked_copy_has_workers_of_its_own(engine: Engine) -> None:
     if not copy:
         own = told(engine.run(order("answers"), key="a"))
         engine.close()
-        os.write(write_end, str(own["nanny"]).encode())
+        os.write(write_end, str(own["parent"]).encode())
         os._exit(0)
     os.waitpid(copy, 0)
-    assert int(os.read(read_end, 100)) != facts["nanny"]
+    assert int(os.read(read_end, 100)) != facts["parent"]
     assert told(engine.run(order("answers"), key="a"))["pid"] == facts["pid"]
     os.close(read_end)
     os.close(write_end)

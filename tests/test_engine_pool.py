@@ -117,7 +117,7 @@ def test_a_standby_is_warm_before_the_job_comes(engine: Engine) -> None:
 
 
 def test_a_standby_that_is_taken_is_replaced_at_once(engine: Engine) -> None:
-    nanny = told(engine.run(order("answers"), key="a"))["nanny"]
+    nanny = told(engine.run(order("answers"), key="a"))["parent"]
     wait_until(lambda: engine.state().standby_ready)
     engine.run(order("answers"), key="b")
     wait_until(lambda: engine.state().standby_ready)
@@ -127,7 +127,7 @@ def test_a_standby_that_is_taken_is_replaced_at_once(engine: Engine) -> None:
 def test_a_standby_that_died_meanwhile_is_not_used(engine: Engine) -> None:
     facts = told(engine.run(order("answers"), key="a"))
     wait_until(lambda: engine.state().standby_ready)
-    (standby,) = children(facts["nanny"]) - {facts["pid"]}
+    (standby,) = children(facts["parent"]) - {facts["pid"]}
     os.kill(standby, 9)
     wait_until(lambda: not engine.state().standby_ready)
     assert pid(engine.run(order("answers"), key="b")) != standby
@@ -137,7 +137,7 @@ def test_warming_twice_starts_one_standby(engine: Engine) -> None:
     engine.warm()
     engine.warm()
     facts = told(engine.run(order("answers"), key="a"))
-    assert len(children(facts["nanny"])) <= 2
+    assert len(children(facts["parent"])) <= 2
 
 
 def test_state_says_what_runs_without_waiting(engine: Engine) -> None:
@@ -222,7 +222,7 @@ def process_state(pid: int) -> bytes:
 
 
 def test_no_standby_is_started_beside_a_timing(engine: Engine) -> None:
-    nanny = told(engine.run(order("answers"), key="a"))["nanny"]
+    nanny = told(engine.run(order("answers"), key="a"))["parent"]
     wait_until(lambda: engine.state().standby_ready)
     counts: list[int] = []
     engine.run(
@@ -235,8 +235,8 @@ def test_no_standby_is_started_beside_a_timing(engine: Engine) -> None:
 def test_a_standby_that_warms_up_is_held_during_a_timing_on_a_gpu() -> None:
     engine = scripted("slow_to_warm.py", device="gpu")
     facts = told(engine.run(order("answers"), key="a"))
-    wait_until(lambda: len(children(facts["nanny"])) == 2)
-    (standby,) = children(facts["nanny"]) - {facts["pid"]}
+    wait_until(lambda: len(children(facts["parent"])) == 2)
+    (standby,) = children(facts["parent"]) - {facts["pid"]}
     held: list[bytes] = []
 
     def look(_: object) -> None:
@@ -252,7 +252,7 @@ def test_a_standby_that_warms_up_is_held_during_a_timing_on_a_gpu() -> None:
 
 def test_a_held_standby_goes_with_the_engine(mark: str) -> None:
     engine = scripted("slow_to_warm.py", device="gpu")
-    nanny = told(engine.run(order("answers"), key="a"))["nanny"]
+    nanny = told(engine.run(order("answers"), key="a"))["parent"]
     wait_until(lambda: len(children(nanny)) == 2)
     outcome = engine.run(timing("hangs"), key="a", on_progress=lambda _: engine.close())
     assert outcome.status == "crashed"
@@ -267,7 +267,7 @@ def test_a_change_of_device_ends_the_workers_of_the_other() -> None:
     settings.device = "interpreter"
     facts = told(engine.run(order("answers"), key="a"))
     assert not alive(first)
-    assert len(children(facts["nanny"])) == 2
+    assert len(children(facts["parent"])) == 2
     engine.close()
 
 
@@ -300,7 +300,7 @@ def test_a_secret_does_not_reach_the_worker(
     assert not {"HF_TOKEN", "AWS_SECRET_ACCESS_KEY"} & set(facts["env"])
     assert facts["env"]["CUDA_VISIBLE_DEVICES"] == "3"
     assert facts["env"]["TORCH_LOGS"] == "recompiles"
-    nanny = Path(f"/proc/{facts['nanny']}/environ").read_bytes()
+    nanny = Path(f"/proc/{facts['parent']}/environ").read_bytes()
     assert b"in_confidence" not in nanny
 
 

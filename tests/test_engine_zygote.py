@@ -46,7 +46,7 @@ def test_a_forked_worker_is_as_one_that_was_started_by_itself(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     facts = told(engine.run(order("answers"), key="a"))
-    assert facts["nanny"] == engine._crew._nursery.pid
+    assert facts["parent"] in children(engine._crew._nursery.pid)
     assert facts["session"] == facts["pid"]
     assert facts["cwd"] == str(tmp_path)
     assert Path(facts["env"]["TRITON_CACHE_DIR"]).is_dir()
@@ -74,7 +74,7 @@ def test_as_many_stand_by_as_are_wanted(mark: str) -> None:
     wait_until(lambda: n_ready(engine) == 3, within_s=20)
     engine.run(order("answers"), key="a")
     wait_until(lambda: n_ready(engine) == 3)
-    assert len(marked(mark)) == 6  # nanny, zygote, the worker, three
+    assert len(marked(mark)) == 10  # nanny, zygote, the worker and three, each with its guard
     engine.close()
 
 
@@ -120,8 +120,28 @@ def test_who_waits_for_a_zygote_can_be_killed(
     assert nursery.kill(waiting)
     (tmp_path / "later").touch()
     wait_until(lambda: engine.state() and other.ready and zygote(engine))
-    assert children(nursery.pid) == {other.pid, zygote(engine)}
+    assert children(nursery.pid) == {other.guard, zygote(engine)}
+    assert children(other.guard) == {other.pid}
     engine.close()
+
+
+def test_a_worker_that_kills_its_parent_has_crashed_and_harms_nobody_else(engine: Engine) -> None:
+    before = told(engine.run(order("answers"), key="a"))
+    nanny, first = engine._crew._nursery.pid, zygote(engine)
+    wait_until(lambda: n_ready(engine) == 2)
+    outcome = engine.run(order("kills_its_parent"), key="b")
+    assert (outcome.status, outcome.exit) == ("crashed", "SIGKILL")
+    wait_until(lambda: not alive(before["pid"]))
+    assert engine.run(order("answers"), key="c").status == "finished"
+    assert (engine._crew._nursery.pid, zygote(engine)) == (nanny, first)
+
+
+def test_a_worker_whose_guard_is_stopped_is_killed_all_the_same(engine: Engine) -> None:
+    facts = told(engine.run(order("answers"), key="a"))
+    os.kill(facts["parent"], signal.SIGSTOP)
+    engine.run(order("answers"), key="b")
+    engine.run(order("answers"), key="c")
+    wait_until(lambda: not alive(facts["pid"]) and not alive(facts["parent"]))
 
 
 def test_a_changed_variable_reaches_the_next_worker(

@@ -19,7 +19,7 @@ from traitlets.config import Configurable
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
 
 PREFIX = "TRITON_MAGICS_"
-_NO_SETTINGS = ("cache", "nanny", "screenshots")  # what else of the environment is ours
+_NO_SETTINGS = ("cache", "parent", "screenshots")  # what else of the environment is ours
 _TABLE = "[tool.triton_magics]"
 
 

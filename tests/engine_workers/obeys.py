@@ -16,7 +16,7 @@ def answers(peer):
     """What it is, as JSON: process, parent, environment, arguments, folder."""
     facts = {
         "pid": os.getpid(),
-        "nanny": os.getppid(),
+        "parent": os.getppid(),
         "session": os.getsid(0),
         "ready_at": READY_AT,
         "now": time.monotonic(),

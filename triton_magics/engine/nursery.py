@@ -90,7 +90,8 @@ class Nursery:
     def pids(self) -> list[int | None]:
         """The processes that the nanny has started; None: one of which that is not known yet."""
         workers = [worker.pid for worker in self.workers.values()]
-        return workers + [zygote.pid for zygote in self.zygotes.values()]
+        guards = [worker.guard for worker in self.workers.values() if worker.guard is not None]
+        return workers + guards + [zygote.pid for zygote in self.zygotes.values()]
 
     def open_zygote(self, argv: Sequence[str], env: Mapping[str, str]) -> Zygote:
         """Has a zygote started, and does not wait for it."""
@@ -252,6 +253,8 @@ class Nursery:
             return
         if "started" in answer:
             child.pid = answer["pid"]
+            if isinstance(child, Worker):
+                child.guard = answer["guard"]
         elif isinstance(child, Zygote):
             del self.zygotes[number]
         else:

@@ -60,6 +60,7 @@ class Worker:
     """One worker process, and what is known of it.
 
     Attributes:
+        guard: the process between the nanny and it, if it was forked.
         ready: its first frame; None while it warms up.
         frames: what it has sent since, not yet looked at.
         broken: why what it sends can't be understood; nothing is read from then on.
@@ -73,6 +74,7 @@ class Worker:
         self.mode = mode
         self.started_at = time.monotonic()
         self.pid: int | None = None
+        self.guard: int | None = None
         self.ready: Ready | None = None
         self.frames: deque[Progress | Reply | Ready | Order] = deque()
         self.output = Output()

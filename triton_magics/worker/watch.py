@@ -11,24 +11,25 @@ import threading
 
 from triton_magics.engine.protocol import CODE_CONNECTION_CLOSED
 
+PARENT = "TRITON_MAGICS_PARENT"  # in the environment: whom this process must not outlive
 CODE_ORPHANED = 75
 CHECK_MS = 500
 OOM_SCORE = "500"
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with(nanny_pid: int | None) -> None:
-    """Has the kernel kill this process when the nanny dies.
+def die_with_parent() -> None:
+    """Has the kernel kill this process when its parent dies, who is named in its environment.
 
-    Args:
-        nanny_pid: who should be the parent; None where nobody watches (a worker run by hand).
+    Nothing where nobody is (a worker run by hand).
     """
-    if nanny_pid is None:
+    parent = os.environ.get(PARENT)
+    if not parent:
         return
     prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if prctl:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != nanny_pid:  # it died before we could ask
+    if os.getppid() != int(parent):  # it died before we could ask
         os._exit(CODE_ORPHANED)
 
 
@@ -73,4 +74,4 @@ def _end_all() -> None:
     os._exit(CODE_ORPHANED)
 
 
-__all__ = ["be_expendable", "die_with", "watch"]
+__all__ = ["PARENT", "be_expendable", "die_with_parent", "watch"]

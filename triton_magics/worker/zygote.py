@@ -4,6 +4,12 @@ A fork takes 0.02 s where a new process takes seconds to import torch. The zygot
 on a GPU (CUDA does not survive a fork) and starts no thread (nor does one), so that a fork is a
 whole process; and it runs no code but this package's, so that each worker is as untouched as a new
 one.
+
+    nanny ─┬─ zygote
+           └─ guard ── worker
+
+Between the nanny and each worker is a *guard*, a fork that only waits for the worker's end. Code
+under test that kills its parent kills that, and so itself: the nanny and the zygote live on.
 """
 
 from __future__ import annotations
@@ -69,12 +75,11 @@ def serve(fd: int, work: Work, prepare: Callable[[], Environment | None] = prepa
     Args:
         fd: a SOCK_SEQPACKET socket to the nanny. An order is one message of JSON (mode, cwd,
             scratch) with two descriptors, the worker's data socket and output pipe; the answer is
-            its pid.
+            the pids of worker and guard.
         work: what a worker does.
         prepare: is called once, before the first.
     """
-    nanny = os.environ.get("TRITON_MAGICS_NANNY")
-    watch.die_with(int(nanny) if nanny else None)
+    watch.die_with_parent()
     watch.be_expendable()
     talk = socket.socket(fileno=fd)
     talk.set_inheritable(False)
@@ -87,7 +92,7 @@ def serve(fd: int, work: Work, prepare: Callable[[], Environment | None] = prepa
         if not message:
             os._exit(0)
         order = Order(**json.loads(message), data=descriptors[0], output=descriptors[1])
-        talk.send(b"%d" % _fork(order, talk, partial(work, environment=environment)))
+        talk.send(_fork(order, talk, partial(work, environment=environment)))
 
 
 def _rehearse_on_the_cpu() -> Environment | None:
@@ -129,25 +134,43 @@ def load_all() -> None:
             triton_key()  # the hash of all of triton, which it remembers: 0.4 s
 
 
-def _fork(order: Order, talk: socket.socket, work: Callable[[Mode, int], None]) -> int:
-    """Forks twice, so that the worker becomes a child of the nanny; its pid."""
+def _fork(order: Order, talk: socket.socket, work: Callable[[Mode, int], None]) -> bytes:
+    """Forks twice, so that the guard becomes a child of the nanny; `WORKER GUARD`, their pids."""
     here, there = os.pipe()
     middle = os.fork()
     if not middle:
         middle = os.getpid()
-        if child := os.fork():
-            os.write(there, b"%d" % child)
+        if os.fork():
             os._exit(0)
-        for unwanted in (talk.detach(), here, there):
-            os.close(unwanted)
+        talk.close()
+        os.close(here)
         _wait_for_the_end_of(middle)
-        _become_worker(order, work)
+        _guard(order, there, work)
     for fd in (there, order.data, order.output):
         os.close(fd)
     os.waitpid(middle, 0)
-    pid = int(os.read(here, 32))
+    pids = os.read(here, 64)
     os.close(here)
-    return pid
+    return pids
+
+
+def _guard(order: Order, answer_fd: int, work: Callable[[Mode, int], None]) -> None:
+    """Starts the worker and ends with it, leaving it as a zombie to the nanny."""
+    try:
+        os.setsid()  # apart from the zygote, which is stopped at times
+        guard = os.getpid()
+        watch.die_with_parent()
+        if not (worker := os.fork()):
+            os.close(answer_fd)
+            os.environ[watch.PARENT] = str(guard)
+            watch.die_with_parent()
+            _become_worker(order, work)
+        os.write(answer_fd, b"%d %d" % (worker, guard))
+        for fd in (answer_fd, order.data, order.output):
+            os.close(fd)
+        os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
+    finally:
+        os._exit(0)
 
 
 def _become_worker(order: Order, work: Callable[[Mode, int], None]) -> None:

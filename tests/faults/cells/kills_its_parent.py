@@ -1,7 +1,7 @@
-"""Nobody watches over it any more.
+"""It is alone, and goes; the process that starts workers does not.
 
 status: crashed
-sees: watches over it is gone
+sees: SIGKILL
 """
 
 import os

@@ -21,7 +21,7 @@ Commands, one JSON object a line:
     {"do": "continue", "id": 1}
     {"do": "kill", "id": 1}
 Answers:
-    {"started": 1, "pid": 4711}
+    {"started": 1, "pid": 4711, "guard": null}      guard: the parent of a worker that was forked
     {"gone": 1, "code": 0, "signal": null, "error": null}     when nothing of worker 1 is left, or
                                                               when zygote 1 forks no more
     {"gone": 1, "code": null, "signal": null, "over": "memory", "error": "it took 9.1 GiB ..."}

@@ -154,9 +154,10 @@ class Nanny:
             os.close(data)
             os.close(output)
 
-    def _begun(self, command: dict[str, Any], pid: int) -> None:
-        self._workers[command["id"]] = Worker(pid, command["scratch"], command["memory_bytes"])
-        self._tell(started=command["id"], pid=pid)
+    def _begun(self, command: dict[str, Any], pid: int, guard: int | None = None) -> None:
+        scratch, memory_bytes = command["scratch"], command["memory_bytes"]
+        self._workers[command["id"]] = Worker(pid, scratch, memory_bytes, guard=guard)
+        self._tell(started=command["id"], pid=pid, guard=guard)
 
     def _gone(self, number: int, error: str) -> None:
         self._tell(gone=number, code=None, signal=None, error=error)
@@ -177,7 +178,7 @@ class Nanny:
             self._zygotes[command["id"]] = Zygote(pid, talk)
             hear = partial(self._hear_zygote, command["id"])
             self._selector.register(talk, selectors.EVENT_READ, hear)
-            self._tell(started=command["id"], pid=pid)
+            self._tell(started=command["id"], pid=pid, guard=None)
         finally:
             os.close(data)
             os.close(nowhere)
@@ -201,11 +202,11 @@ class Nanny:
         while zygote.ready and not zygote.held and zygote.waiting:
             command, data, output = zygote.waiting[0]
             try:
-                pid = zygote.fork(command, data, output)
+                pid, guard = zygote.fork(command, data, output)
             except Unforked as error:
                 self._lose_zygote(number, str(error), asked=error.asked)
                 return
-            self._begun(command, pid)
+            self._begun(command, pid, guard)
             del zygote.waiting[0]
             os.close(data)
             os.close(output)
@@ -262,8 +263,9 @@ class Nanny:
 
     def _orphans(self) -> set[int]:
         """Children that are neither workers nor zygotes: what ended workers have left."""
-        ours = {worker.pid for worker in self._workers.values() if not worker.reaped}
-        return children() - ours - {zygote.pid for zygote in self._zygotes.values()}
+        ours = {zygote.pid for zygote in self._zygotes.values()}
+        ours.update(*(worker.pids for worker in self._workers.values() if not worker.reaped))
+        return children() - ours
 
     def _report(self, doomed: dict[int, Worker]) -> None:
         for number, worker in doomed.items():

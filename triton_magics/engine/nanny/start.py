@@ -26,7 +26,7 @@ def start(command: dict[str, Any], data: int, output: int) -> int:
         return os.posix_spawnp(
             command["argv"][0],
             command["argv"],
-            {**command["env"], "TRITON_MAGICS_NANNY": str(os.getpid())},
+            {**command["env"], "TRITON_MAGICS_PARENT": str(os.getpid())},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, output, 1),

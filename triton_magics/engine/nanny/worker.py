@@ -9,10 +9,17 @@ from .processes import signalled
 
 
 class Worker:
-    """A worker's process, which is kept as a zombie until it is swept: its pid stays its own."""
+    """A worker's process, which is kept as a zombie until it is swept: its pid stays its own.
 
-    def __init__(self, pid: int, scratch: str, memory_bytes: int) -> None:
+    Attributes:
+        guard: its parent, if it was forked: while that lives, the worker is no child of the nanny.
+    """
+
+    def __init__(
+        self, pid: int, scratch: str, memory_bytes: int, *, guard: int | None = None
+    ) -> None:
         self.pid = pid
+        self.guard = guard
         self.scratch = scratch
         self.memory_bytes = memory_bytes
         self.excess: dict[str, str] | None = None
@@ -21,11 +28,19 @@ class Worker:
         self.code: int | None = None
         self.signal: int | None = None
 
+    @property
+    def pids(self) -> set[int]:
+        """Its process and its guard's."""
+        return {self.pid} if self.guard is None else {self.pid, self.guard}
+
     def look(self) -> None:
         """Notes how it ended, if it did; it is doomed then, for its children must go too."""
         if self.doomed and (self.code is not None or self.signal is not None):
             return
-        seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        try:
+            seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # its guard's, still
+            return
         if seen is None:
             return
         self.doomed = True
@@ -41,11 +56,14 @@ class Worker:
         return {"code": self.code, "signal": self.signal, "error": None}
 
     def strike(self) -> None:
-        """Kills its process group; reaps it once it has ended."""
+        """Kills its process group and its guard; reaps it once it has ended."""
         if self.reaped:
             return
         signalled(self.pid, signal.SIGKILL, group=True)
+        if self.guard is not None:
+            signalled(self.guard, signal.SIGKILL)
         self.look()
         if self.code is not None or self.signal is not None:
-            os.waitpid(self.pid, 0)
+            for pid in self.pids:
+                os.waitpid(pid, 0)
             self.reaped = True

@@ -34,8 +34,8 @@ class Zygote:
         self.held = False
         self.waiting: list[tuple[dict[str, Any], int, int]] = []
 
-    def fork(self, command: dict[str, Any], data: int, output: int) -> int:
-        """Has it start a worker, which is then a child of this process; its pid.
+    def fork(self, command: dict[str, Any], data: int, output: int) -> tuple[int, int]:
+        """Has it start a worker and its guard, which is then a child of this process; their pids.
 
         Raises:
             Unforked: it could not be asked, or did not answer.
@@ -47,6 +47,7 @@ class Zygote:
         except OSError as error:
             raise Unforked(error, asked=False) from error
         try:
-            return int(self.talk.recv(64))
+            worker, guard = map(int, self.talk.recv(64).split())
         except (OSError, ValueError) as error:
             raise Unforked(f"its zygote did not answer ({error})", asked=True) from error
+        return worker, guard
