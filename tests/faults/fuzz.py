@@ -2,6 +2,7 @@
 
     make fuzz                                        (each target for SECONDS=60)
     python tests/faults/fuzz.py --seconds 60 --into docs/measured/fuzz.json
+    python tests/faults/fuzz.py --seconds 400 --only store frame --into docs/measured/fuzz.json
     python tests/faults/fuzz.py line SEEDS -runs=1000     one target, with libFuzzer's options
 
 Needs atheris: `pip install 'triton-magics[fuzz]'`. A target may refuse its input in words; anything
@@ -16,7 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import atheris
@@ -140,10 +141,10 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def run_all(seconds: int, into: Path | None) -> int:
-    """Each target in a process of its own; a table of what came of it."""
+def run(targets: Iterable[str], seconds: int, into: Path | None) -> int:
+    """Each target in a process of its own; a table of what came of it, beside that of others."""
     found = []
-    for target in TARGETS:
+    for target in targets:
         with tempfile.TemporaryDirectory() as corpus:
             kept = Path(tempfile.mkdtemp(prefix=f"fuzz-{target}-"))
             options = [f"-max_total_time={seconds}", "-print_final_stats=1", "-max_len=4096"]
@@ -152,14 +153,22 @@ def run_all(seconds: int, into: Path | None) -> int:
                 [*argv, f"-artifact_prefix={kept}/"], capture_output=True, text=True, check=False
             )
         crashes = [str(path) for path in kept.iterdir()]
-        row = {"target": target, "crashes": len(crashes), **figures(ended.stderr)}
+        row = {"target": target, "seconds": seconds, "crashes": len(crashes)}
+        row |= figures(ended.stderr)
         print(json.dumps(row), *crashes, flush=True)
         if crashes or ended.returncode:
             print(ended.stderr[-3000:], ended.stdout[-3000:])
         found.append(row)
-    if into:
-        into.write_text(json.dumps({"seconds_each": seconds, "targets": found}, indent=1) + "\n")
+        if into:
+            note(row, into)
     return int(any(row["crashes"] for row in found))
+
+
+def note(row: dict[str, object], into: Path) -> None:
+    """Puts the figures of a target in the place of its earlier ones."""
+    earlier = json.loads(into.read_text()) if into.exists() else []
+    rows = {old["target"]: old for old in [*earlier, row]}
+    into.write_text(json.dumps([rows[name] for name in TARGETS if name in rows], indent=1) + "\n")
 
 
 def figures(said: str) -> dict[str, int]:
@@ -179,9 +188,10 @@ def main() -> int:
         atheris.Fuzz()
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--only", nargs="+", choices=TARGETS, default=TARGETS, metavar="TARGET")
     parser.add_argument("--into", type=Path, help="a JSON file of what was found")
     given = parser.parse_args()
-    return run_all(given.seconds, given.into)
+    return run(given.only, given.seconds, given.into)
 
 
 if __name__ == "__main__":
