@@ -169,3 +169,13 @@ def test_a_kernel_that_is_launched_past_the_jit_has_its_figures_too(lab: Lab) ->
         ("small", (64, 1, 1)), ("medium", (1024, 1, 1)), ("large", (16384, 1, 1)),
     ]  # fmt: skip
     assert all(k.registers for k in made.kernels)
+
+
+def test_what_cuobjdump_does_not_know_is_missing_and_not_none(lab: Lab) -> None:
+    made = lab.inspect("softmax", "v1", target="sm_70", sass=True)  # dropped by CUDA 13's tools
+    assert made.status is Status.PASSED
+    assert [(k.loads, k.stores, k.tensor_cores) for k in made.kernels] == [(None, None, None)] * 3
+    assert {listing.text for listing in made.listings} == {
+        "cuobjdump gives no listing for this target\n"
+    }
+    assert "accesses to global memory" not in to_text(view(made))

@@ -48,6 +48,7 @@ from triton_magics.worker.resources import environment, this_device
 _COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 META = torch.device("meta")
 MAX_LISTINGS_CHARS = 6_000_000
+NO_SASS = "cuobjdump gives no listing for this target\n"
 
 
 @dataclass
@@ -208,7 +209,7 @@ class Code:
             self.found[kernel.hash] = instructions(sass), sass
         held, sass = self.found[kernel.hash]
         for form in wanted:
-            text = sass if form == "sass" else str(kernel.asm["ptx"])
+            text = (sass or NO_SASS) if form == "sass" else str(kernel.asm["ptx"])
             self.texts.setdefault((figures.name, form, text), []).append(figures.size or "")
         update = {
             "loads": held.loads,

@@ -24,6 +24,7 @@ WORD_BITS = {"128": 128, "64": 64, "U16": 16, "S16": 16, "U8": 8, "S8": 8}
 _USAGE = re.compile(r"REG:(\d+)\s+STACK:(\d+)")
 # LDGSTS copies from global to shared memory, UBLKCP and UTMALDG do so in bulk.
 _ACCESS = re.compile(r"\b(LDGSTS|LDG|STG|LD|ST)\.E((?:\.\w+)*)")
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/ +\S")
 _BULK = re.compile(r"\b(UTMALDG|UTMASTG|UBLKCP)\b")
 _TENSOR = re.compile(r"\b(HGMMA|QGMMA|IGMMA|BGMMA|HMMA|IMMA|DMMA|BMMA|QMMA|OMMA|UTC\w*MMA)\b")
 
@@ -70,11 +71,12 @@ def resource_usage(binary: bytes) -> tuple[int, int]:
 
 
 def disassembled(binary: bytes) -> str:
-    """The SASS of a cubin, whole; empty if the tool is not there.
+    """The SASS of a cubin, whole; empty if the tool is not there or does not know the target.
 
     Not `asm["sass"]`, which Triton 3.6 cuts after 4,096 instructions.
     """
-    return _cuobjdump("-sass", binary)
+    listing = _cuobjdump("-sass", binary)
+    return listing if _INSTRUCTION.search(listing) else ""
 
 
 def _cuobjdump(how: str, binary: bytes) -> str:
