@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 import torch
 
-from tests.faults.corpus import KERNELS, in_child, job_for, needs_gpu, told
+from tests.faults.corpus import KERNELS, in_child, job_for, needs, told
 from triton_magics import ops
 from triton_magics.model import Case
 from triton_magics.worker import oracle
@@ -108,7 +108,7 @@ def main() -> int:
     paths = [
         p
         for p in sorted((KERNELS / "wrong").glob("*.py"))
-        if given.only in p.stem and p.stem not in known and needs_gpu(p) <= given.gpu
+        if given.only in p.stem and p.stem not in known and (needs(p) != "gpu" or given.gpu)
     ]
     with ThreadPoolExecutor(given.jobs) as pool:
         for path, found in zip(paths, pool.map(lambda p: in_child(search, p), paths), strict=True):

@@ -44,6 +44,8 @@ def test_the_corpus_gets_the_verdicts_that_its_files_name() -> None:
     found = json.loads(told_by.stdout)
     wrong = {}
     for path in sorted(KERNELS.glob("*.py")):
+        if "\nneeds: interpreter" in path.read_text():
+            continue
         wanted, statuses = told(path, "status"), set(found[path.stem])
         fits = statuses == {"passed"} if wanted == "passed" else wanted in statuses
         if not fits:

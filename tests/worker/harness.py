@@ -108,6 +108,11 @@ def cases_for(op: str) -> tuple[Case, ...]:
     ]
     if op not in ("matmul", "sum", "layer_norm"):
         made.append(Case(shape=shape, dtype="float32", regime="large", seed=6))
+    if op == "softmax":
+        made.append(Case(shape=(1, 13), dtype="float32", seed=8))
+    if op == "relu":
+        made.append(Case(shape=shape, dtype="float32", regime="zeros", seed=10))
+        made.append(Case(shape=(725, 725), dtype="float32", seed=11))
     if op == "layer_norm":
         made.append(Case(shape=shape, dtype="float32", regime="mean_heavy", seed=7))
     return tuple(made)

@@ -10,12 +10,12 @@ import os
 import re
 import subprocess
 import sys
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.faults.corpus import without
+from tests.faults.corpus import PARTS, files, part_of, part_of_day, without
 from tests.faults.mutate import every_mutant, places, substituted
 from tests.worker.harness import KERNELS, run_cases, told
 from triton_magics.model import Case, CaseStatus
@@ -27,7 +27,6 @@ CHEATS = sorted((KERNELS / "cheats").glob("*.py"))
 RIGHT = [*sorted((KERNELS / "right").glob("*.py")), *sorted(KERNELS.glob("*_right.py"))]
 WITNESSES = json.loads((KERNELS.parent / "witnesses.json").read_text())
 DROPPED = json.loads((KERNELS.parent / "dropped.json").read_text())
-PARTS = 60
 GENERATED = [p for p in WRONG if "\noperator: " in p.read_text()]
 
 
@@ -80,25 +79,41 @@ def test_a_buffer_zeroed_for_atomics_is_no_evidence_that_torch_made_a_zero() -> 
     assert result.status is CaseStatus.PASSED, result.reason
 
 
+ORDINARY = Case(shape=(7, 13), dtype="float32", seed=1)
 ALONE = [
-    ("exact type", "returns_a_subclass"),
-    ("exact type", "returns_a_list"),
-    ("stale", "caches_by_identity"),
-    ("work left behind", "leaves_a_thread"),
-    ("inputs unchanged", "changes_its_input"),
-    ("no-op launch", "launches_a_decoy"),
+    ("exact type", "returns_a_subclass", ORDINARY),
+    ("exact type", "returns_a_list", ORDINARY),
+    ("shape", "squeezes_its_output", Case(shape=(1, 13), dtype="float32", seed=1)),
+    ("dtype", "returns_a_wider_dtype", ORDINARY),
+    ("aliasing", "returns_its_input_where_it_can", ORDINARY.model_copy(update={"regime": "zeros"})),
+    ("stale", "caches_by_identity", ORDINARY),
+    ("work left behind", "leaves_a_thread", ORDINARY),
+    ("inputs unchanged", "changes_its_input", ORDINARY),
+    ("no-op launch", "launches_a_decoy", ORDINARY),
+    ("bounds of loads (interpreter)", "reads_outside_and_drops_it", ORDINARY),
+    ("poisoned memory", "saves_the_memset", Case(shape=(725, 725), dtype="float32", seed=1)),
 ]
 
 
-@pytest.mark.parametrize(("guard", "kernel"), ALONE)
+@pytest.mark.parametrize(("guard", "kernel", "case"), ALONE)
 def test_without_the_guard_that_alone_sees_it_a_kernel_gets_through(
-    guard: str, kernel: str
+    guard: str, kernel: str, case: Case
 ) -> None:
-    case, path = Case(shape=(7, 13), dtype="float32", seed=1), KERNELS / f"{kernel}.py"
+    path = KERNELS / f"{kernel}.py"
     assert run_cases(path, case)[0].status.failed
     with without(guard):
         assert run_cases(path, case)[0].status is CaseStatus.PASSED
     assert run_cases(path, case)[0].status.failed
+
+
+def test_in_an_interpreter_a_store_outside_is_seen_by_its_bounds_and_by_the_bands() -> None:
+    path = KERNELS / "forgets_the_mask.py"
+    once = ORDINARY.model_copy(update={"regime": "x10"})  # not called again, without its bands
+    for guard in ("guard bands (writes)", "bounds of loads (interpreter)"):
+        with without(guard):
+            assert run_cases(path, once)[0].status is CaseStatus.OUT_OF_BOUNDS
+    with without("guard bands (writes)"), without("bounds of loads (interpreter)"):
+        assert run_cases(path, once)[0].status is CaseStatus.PASSED
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -129,8 +144,17 @@ def test_a_copy_to_work_on_is_no_evidence_where_the_answer_is_the_input() -> Non
     assert {r.status for r in results} == {CaseStatus.PASSED}
 
 
+@pytest.mark.parametrize("first", [date(2026, 11, 21), date(2027, 2, 27)])
+def test_sixty_days_in_a_row_have_every_kernel_once(first: date) -> None:
+    days = [first + timedelta(days=n) for n in range(PARTS)]
+    seen = [path for day in days for path in part_of(files(), part_of_day(day))]
+    assert sorted(seen) == sorted(KERNELS.rglob("*.py"))
+    sizes = {len(part_of(files(), part_of_day(day))) for day in days}
+    assert max(sizes) - min(sizes) <= 1
+
+
 def test_todays_part_of_the_corpus_gets_its_verdicts(tmp_path: Path) -> None:
-    part = f"{date.today().toordinal() % PARTS}/{PARTS}"
+    part = part_of_day(date.today())
     print(f"part {part} of the corpus")
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests/faults/corpus.py"), "--part", part, "--budget", "10",

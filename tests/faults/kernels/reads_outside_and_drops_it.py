@@ -1,0 +1,33 @@
+"""The row is loaded without a mask; what lies behind it is read and thrown away.
+
+op: softmax
+status: out_of_bounds
+needs: interpreter, on a GPU the guard bands take the read and no number changes
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, x_row_stride, out_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * x_row_stride + cols).to(tl.float32)
+    x = tl.where(mask, x, -float("inf"))
+    numerator = tl.exp(x - tl.max(x, axis=0))
+    out = numerator / tl.sum(numerator, axis=0)
+    tl.store(out_ptr + row * out_row_stride + cols, out, mask=mask)
+
+
+def triton_softmax(x):
+    rows = x.contiguous().view(-1, x.shape[-1])
+    out = torch.empty_like(rows)
+    n_rows, n_cols = rows.shape
+    BLOCK_SIZE = triton.next_power_of_2(n_cols)
+    softmax_kernel[(n_rows,)](
+        rows, out, rows.stride(0), out.stride(0), n_cols, BLOCK_SIZE=BLOCK_SIZE
+    )
+    return out.view(x.shape)
