@@ -379,6 +379,39 @@ def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
     assert torch.allclose(joined, whole, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "more"),
+    [
+        ("cross_entropy", (1100, 1023), ()),
+        ("cross_entropy", (3, 7), ()),
+        ("mha", (1, 1, 1100, 16), (True,)),
+        ("mha", (1, 2, 800, 16), (False,)),
+        ("mha", (2, 3, 5, 16), (True,)),
+    ],
+)
+def test_what_takes_less_memory_in_float64_is_the_reference(name, shape, more):
+    op = ops.load(name)
+    inputs = upcast(inputs_of(name, shape))
+    inputs = (*inputs[: len(inputs) - len(more)], *more)
+    whole = op.reference(*inputs)
+    found = oracle.evaluate(op, inputs)[1][0]
+    assert found is not whole
+    assert torch.equal(found, op.exact(*inputs))
+    assert torch.allclose(found, whole, rtol=1e-12, atol=1e-13)
+
+
+def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch):
+    sizes = []
+    softmax = torch.softmax
+    monkeypatch.setattr(
+        torch, "softmax", lambda x, dim: sizes.append(x.numel()) or softmax(x, dim=dim)
+    )
+    op = ops.load("mha")
+    oracle.evaluate(op, upcast(inputs_of("mha", (1, 2, 1025, 16))))
+    assert len(sizes) == 3
+    assert max(sizes) <= 2**20
+
+
 def test_a_single_row_of_a_reduction_is_never_cut():
     (row,) = inputs_of("softmax", (1025,))
     assert [c.dim for c in oracle.cuts(ops.load("softmax"), (row,), (row,), part=100)] == [None]

@@ -199,6 +199,8 @@ def reference(x):
         ("x.add_(1)", "MUTATES = 0", "MUTATES is 0; write the positions"),
         ("return x + x.sum()", "INDEPENDENT = (0,); OP_CLASS = 'elementwise'",
          "INDEPENDENT = (0,) does not hold"),
+        ("return 2 * x", "exact = lambda x: 2.0000001 * x", "exact(...) is not reference(...)"),
+        ("return 2 * x", "exact = lambda x: x.new_zeros(3)", "exact(...) is not reference(...)"),
         ("return 2 * x", "INDEPENDENT = (0, 0)", "of 2 inputs, there are 1"),
         ("return 2 * x", "INDEPENDENT = (None,)", "write for each input the dimension"),
     ],

@@ -85,7 +85,7 @@ def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:
     result, _ = validate.run_case(subject, Case(shape=(7, 13), dtype="float32", seed=1))
     assert result.status is CaseStatus.PASSED
     assert result.deterministic  # so it was called again, with new contents, and without launches
-    assert len(calls) == 9  # thrice torch's own, the float64 answer, one precision lower
+    assert len(calls) == 7  # thrice torch's own and the float64 answer; once a precision lower
     assert calls.count(torch.float64) == 3
 
 
@@ -312,6 +312,21 @@ def test_inputs_whose_memory_was_given_back_are_there_again_with_their_bands() -
     assert inputs.changed() is None
     assert broken(list(inputs.guards)) == []
     assert torch.equal(inputs.given[0], inputs.pristine[0])
+
+
+def test_right_at_a_glance_is_right_when_looked_at_closely() -> None:
+    odd = [0.0, -0.0, 1.0, 1.0000001, 1.1, -1.0, math.nan, math.inf, -math.inf, 7e4]
+    verdicts = set()
+    for a in odd:
+        for b in odd:
+            for width in (0.0, 1e-6, math.inf):
+                got = torch.tensor([1.0, a], dtype=torch.float16)
+                value = torch.tensor([1.0, b], dtype=torch.float64)
+                allowed = torch.tensor([1e-3, width], dtype=torch.float64)
+                right = oracle.judge(got, value, allowed).right
+                assert oracle._right(got, value, allowed) is right, (a, b, width)
+                verdicts.add((right, math.isfinite(a), a == b))
+    assert {(True, True, True), (False, True, False), (True, False, True)} <= verdicts
 
 
 def test_a_value_too_large_for_the_dtype_may_be_infinite() -> None:

@@ -15,6 +15,10 @@ and it may define
     REGIMES_SKIP                  kinds of input that make no sense for it; ()
     flops(*inputs)                operations that the formula asks for
     bytes(*inputs, output)        compulsory traffic, where it is not every tensor once
+    INDEPENDENT   (0, None): along which dimension each input may be cut, so that the outputs
+                  of the parts are parts of the output; ()
+    scratch(*inputs)              elements of the largest tensor that `reference` makes on its way
+    exact(*inputs)                `reference` for float64, in less memory
     check(inputs, output, call)   a message when a random output is wrong, else None;
                                   `call(*inputs)` runs the version again
 """

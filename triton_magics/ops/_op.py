@@ -60,6 +60,7 @@ class Op:
             Empty: nothing may be cut.
         scratch: (*inputs) -> elements of the largest tensor that the reference makes on its way;
             None: no larger than its inputs and outputs.
+        exact: `reference` for float64 inputs, in less memory; None: `reference` itself.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Op:
     mutates: tuple[int, ...] = ()
     independent: tuple[int | None, ...] = ()
     scratch: Callable[..., int] | None = None
+    exact: Callable[..., Any] | None = None
 
 
 def from_module(module: ModuleType, name: str) -> Op:
@@ -109,6 +111,7 @@ def from_module(module: ModuleType, name: str) -> Op:
         mutates=_mutates(getattr(module, "MUTATES", ()), name),
         independent=_independent(getattr(module, "INDEPENDENT", ()), name),
         scratch=getattr(module, "scratch", None),
+        exact=getattr(module, "exact", None),
     )
 
 

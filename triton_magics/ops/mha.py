@@ -6,6 +6,8 @@ keys 0 to i; without it the mask is 0. q, k, v, out and a shape are [batch, head
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -42,9 +44,22 @@ def reference(
     return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
 
 
-def scratch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:
-    """The scores: in float64 torch keeps them, [batch, heads, seq, seq]."""
-    return q.shape[:-1].numel() * k.shape[-2]
+def exact(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False
+) -> torch.Tensor:
+    """The reference, some queries at a time: torch would hold the scores of all."""
+    (*most, n_queries, head_dim), n_keys = q.shape, k.shape[-2]
+    length = max(1, 2**20 // (math.prod(most) * n_keys))
+    places = torch.arange(max(n_queries, n_keys), device=q.device)
+    out = torch.empty_like(q)
+    for start in range(0, n_queries, length):
+        rows = slice(start, start + length)
+        scores = q[..., rows, :] @ k.transpose(-1, -2) / math.sqrt(head_dim)
+        if is_causal:
+            later = places[:n_keys] > places[:n_queries][rows, None]
+            scores.masked_fill_(later, -math.inf)
+        out[..., rows, :] = torch.softmax(scores, dim=-1) @ v
+    return out
 
 
 def flops(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:

@@ -120,7 +120,7 @@ def _judged(
     """Each output against the oracle."""
     expected = oracle.expect(
         subject.op, pristine, case, subject.job.rtol, subject.job.atol,
-        conditioned=conditioned, known=native.outputs,
+        conditioned=conditioned, told=False, known=native.outputs,
     )  # fmt: skip
     return list(map(oracle.judge, got, expected.values, expected.allowed))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any
 
@@ -52,6 +53,7 @@ def _try_out(op: ops.Op, case: Case) -> tuple[tuple[str, ...], int | None]:
     if out_of_range := [i for i in op.mutates if i >= len(inputs)]:
         raise UserFault(f"{op.name}: MUTATES names input {out_of_range[0]} of {len(inputs)}")
     first = evaluate(op, inputs)[1]
+    _check_exact(op, inputs)
     _check_float64(op, inputs)
     again = evaluate(op, inputs)[1]
     if op.check is None and not all(map(same_bits, first, again)):
@@ -82,6 +84,21 @@ def _check_float64(op: ops.Op, inputs: tuple[Any, ...]) -> None:
             f"{op.name}: the reference computes in float32 even where its inputs are float64, so "
             "it can't be the oracle; write x.to(torch.promote_types(x.dtype, torch.float32)) "
             "instead of x.float()"
+        )
+
+
+def _check_exact(op: ops.Op, inputs: tuple[Any, ...]) -> None:
+    """What stands in for the reference in float64 must be the same."""
+    if op.exact is None:
+        return
+    double = upcast(inputs)
+    whole = evaluate(dataclasses.replace(op, exact=None), double)[1]
+    found = evaluate(op, double)[1]
+    same = [a.shape == b.shape and torch.allclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
+            for a, b in zip(whole, found, strict=False)]  # fmt: skip
+    if len(whole) != len(found) or not all(same):
+        raise UserFault(
+            f"{op.name}: exact(...) is not reference(...) in float64; leave it out, or mend it"
         )
 
 
