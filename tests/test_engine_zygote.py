@@ -21,6 +21,7 @@ from engine_harness import (  # noqa: F401 (mark: a fixture)
 from test_engine_pool import children, pid, process_state, timing
 
 from triton_magics.engine import Engine
+from triton_magics.engine.protocol import Progress
 
 
 @pytest.fixture
@@ -142,6 +143,84 @@ def test_a_worker_whose_guard_is_stopped_is_killed_all_the_same(engine: Engine) 
     engine.run(order("answers"), key="b")
     engine.run(order("answers"), key="c")
     wait_until(lambda: not alive(facts["pid"]) and not alive(facts["parent"]))
+
+
+def all_begun(engine: Engine) -> bool:
+    """Whether each that stands by could take a job, rehearsed or not."""
+    engine.state()
+    return all(worker.ready for worker in engine._crew._standby["interpreter"])
+
+
+@pytest.fixture
+def rehearsed(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file: while it is not there, workers rehearse; one has, and has run a job."""
+    file = tmp_path / "rehearsed"
+    file.touch()
+    monkeypatch.setenv("TRITON_TEST_REHEARSAL", str(file))
+    engine.run(order("answers"), key="a")
+    wait_until(lambda: n_ready(engine) == 2)
+    file.unlink()
+    return file
+
+
+def test_a_job_does_not_wait_for_a_rehearsal_once_another_worker_has_rehearsed(
+    engine: Engine, rehearsed: Path
+) -> None:
+    for _ in range(3):  # the first two find those that stood by
+        assert engine.run(order("segfaults"), key="b").exit == "SIGSEGV"
+        assert engine.run(order("answers"), key="c").status == "finished"
+    assert not engine.state().standby_ready
+    rehearsed.touch()
+    wait_until(lambda: n_ready(engine) == 2)
+
+
+def test_who_has_rehearsed_goes_first(engine: Engine, rehearsed: Path) -> None:
+    first, second = (w.pid for w in engine._crew._standby["interpreter"])
+    assert told(engine.run(order("answers"), key="b"))["pid"] == first
+    wait_until(lambda: all_begun(engine))
+    engine._crew._standby["interpreter"].reverse()
+    assert told(engine.run(order("answers"), key="c"))["pid"] == second
+
+
+def test_nobody_takes_a_job_before_one_worker_has_rehearsed(
+    mark: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_TEST_REHEARSAL", str(tmp_path / "rehearsed"))
+    engine, stages = forked(), []
+
+    def look(progress: Progress) -> None:
+        stages.append((progress.stage, engine._crew.members))
+        (tmp_path / "rehearsed").touch()
+
+    engine.warm()
+    wait_until(lambda: all_begun(engine))
+    assert engine.run(order("answers"), key="a", on_progress=look).status == "finished"
+    assert [stage for stage, _ in stages] == ["starting a worker"]
+    engine.close()
+
+
+def test_who_rehearses_is_held_during_a_timing_on_a_gpu(
+    mark: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_TEST_REHEARSAL", str(tmp_path / "rehearsed"))
+    (tmp_path / "rehearsed").touch()
+    engine, held = forked(device="gpu"), []
+    engine.run(order("answers"), key="a")
+    wait_until(lambda: engine.state() and engine._crew.n_ready("gpu") == 2)
+    (tmp_path / "rehearsed").unlink()
+    engine.run(order("answers"), key="b")
+    rehearsing = engine._crew._standby["gpu"]
+    wait_until(lambda: engine.state() and all(w.ready for w in rehearsing))
+    (pid,) = [w.pid for w in rehearsing if not w.rehearsed]
+
+    def look(_: object) -> None:
+        wait_until(lambda: process_state(pid) == b"T")
+        held.append(process_state(rehearsing[0].pid))
+
+    assert told(engine.run(timing("takes_a_while"), key="b", on_progress=look))
+    assert held == [b"S"]
+    wait_until(lambda: process_state(pid) != b"T")
+    engine.close()
 
 
 def test_a_changed_variable_reaches_the_next_worker(

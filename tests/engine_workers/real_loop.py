@@ -176,7 +176,15 @@ def module(name, **names):
     sys.modules[name] = made
 
 
-module("triton_magics.worker.resources", warm_up=warm_up)
+def begin(mode):
+    return warm_up(mode)
+
+
+def rehearse(mode, wanted):
+    return not wanted()
+
+
+module("triton_magics.worker.resources", begin=begin, rehearse=rehearse, warm_up=warm_up)
 module("triton_magics.worker.describe", run=run)
 module("triton_magics.worker.load", UserFault=UserFault)
 worker.main()

@@ -23,8 +23,9 @@ class Peer:
         self.socket = socket.socket(fileno=int(sys.argv[sys.argv.index("--fd") + 1]))
         self.nonce = ""
 
-    def ready(self):
-        self.send(type="ready", environment=ENVIRONMENT, pid=os.getpid(), warm_s=0.01)
+    def ready(self, rehearsed=True):
+        said = {"pid": os.getpid(), "warm_s": 0.01, "rehearsed": rehearsed}
+        self.send(type="ready", environment=ENVIRONMENT, **said)
 
     def order(self):
         """The next job; ends the process when the engine has hung up."""

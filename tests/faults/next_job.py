@@ -28,16 +28,18 @@ TIMES = 10
 CRASHES = "import os\n\n\ndef triton_relu(x):\n    os.kill(os.getpid(), 11)\n"
 
 
-def next_jobs(faults: FaultLab) -> list[float]:
-    """Seconds from each verdict to the answer of the job that followed it at once."""
-    lab, seconds = faults.lab, []
+def next_jobs(faults: FaultLab) -> tuple[list[float], list[float]]:
+    """Seconds to each verdict, and from it to the answer of the job that followed it at once."""
+    lab, seconds, faulty = faults.lab, [], []
     lab.write("relu", "v2", CRASHES, compile=False)
     for _ in range(TIMES):
+        began = time.monotonic()
         assert lab.run("relu", "v2", shape=(4, 4)).status == "crashed"
         asked = time.monotonic()
         assert lab.run("relu", "v1", shape=(4, 4)).status == "passed"
         seconds.append(time.monotonic() - asked)
-    return seconds
+        faulty.append(asked - began)
+    return faulty, seconds
 
 
 def warm_seconds(faults: FaultLab) -> float:
@@ -82,10 +84,11 @@ def measure(standbys: int, device: str, mark: str) -> dict[str, object]:
         first_s = time.monotonic() - started
         wait_until(lambda: all_ready(faults), within_s=120)
         memory, on_gpu = memory_mib(faults.crew.pids), gpu_mib()
-        seconds = next_jobs(faults)
+        faulty, seconds = next_jobs(faults)
         found = {
             "standbys": standbys,
             "first_job_s": round(first_s, 2),
+            "faulty_job_s": [round(s, 3) for s in faulty],
             "next_job_s": [round(s, 3) for s in seconds],
             "median_s": round(statistics.median(seconds), 3),
             "longest_s": round(max(seconds), 3),

@@ -306,10 +306,11 @@ class Engine:
     def _worker(self, call: _Call) -> Worker | None:
         """A worker that is ready; None if interrupted meanwhile."""
         worker = self._crew.take(call.mode, call.key)
-        if worker.ready is None:
+        if not self._crew.serves(worker):
             call.tell(WARMING)
         deadline = worker.started_at + WARM_S
-        if not self._wait(call, lambda: worker.ready is not None or not worker.usable, deadline):
+        settled = lambda: self._crew.serves(worker) or not worker.usable  # noqa: E731
+        if not self._wait(call, settled, deadline):
             if time.monotonic() < deadline:
                 self._crew.put_back(worker)
                 return None
@@ -317,7 +318,7 @@ class Engine:
             self._crew.start_over()
             why = f"the worker was not ready in {WARM_S:g} s{_last_words(worker)}"
             raise self._not_ready(call.mode, why)
-        if worker.ready is None:
+        if worker.ready is None or not self._crew.serves(worker):
             self._crew.retire(worker)
             how = worker.broken or worker.exit
             why = f"the worker died before it was ready ({how}){_last_words(worker)}"

@@ -61,7 +61,7 @@ class Worker:
 
     Attributes:
         guard: the process between the nanny and it, if it was forked.
-        ready: its first frame; None while it warms up.
+        ready: its first frame, or the second, once it has rehearsed; None while it warms up.
         frames: what it has sent since, not yet looked at.
         broken: why what it sends can't be understood; nothing is read from then on.
         eof_at: when its data socket was found closed (time.monotonic), seconds.
@@ -82,7 +82,8 @@ class Worker:
         self.eof_at: float | None = None
         self.exit: Exit | None = None
         self.key = ""
-        self._listening = True
+        self._closed = False
+        self._busy = False
         self._reader = FrameReader()
         self._data = data
         self._output_fd: int | None = output_fd
@@ -91,6 +92,15 @@ class Worker:
     def usable(self) -> bool:
         """Whether it may still be given a job, now or once it is ready."""
         return self.exit is None and self.broken is None and self.eof_at is None
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether it is as warm as it gets; it may have been given a job before that."""
+        return self.ready is not None and self.ready.rehearsed
+
+    @property
+    def _listening(self) -> bool:
+        return not self._closed and (self._busy or not self.rehearsed)
 
     def sources(self) -> dict[int, Callable[[], object]]:
         """Descriptors worth waiting for, each with what reads it.
@@ -111,7 +121,7 @@ class Worker:
         A worker that is dead or deaf shows as that soon enough; here it is no error.
         """
         self.output = Output()
-        self._listening = True
+        self._busy = True
         self._data.settimeout(SEND_S)
         try:
             self._data.sendall(encode(order))
@@ -122,7 +132,7 @@ class Worker:
     def rest(self) -> None:
         """Reads what it printed before its reply; from here on it is idle."""
         self._read_output()  # a pipe holds less than one chunk
-        self._listening = False
+        self._busy = False
 
     def end(self, how: Exit) -> None:
         """Notes its end, after reading what it had still said."""
@@ -132,7 +142,7 @@ class Worker:
 
     def close(self) -> None:
         """Closes this side's descriptors."""
-        self._listening = False
+        self._closed = True
         self._data.close()
         if self._output_fd is not None:
             os.close(self._output_fd)
@@ -167,11 +177,10 @@ class Worker:
         return self.broken is None
 
     def _accept(self, frame: Progress | Reply | Ready | Order) -> None:
-        if self.ready is not None:
-            self.frames.append(frame)
-        elif isinstance(frame, Ready):
+        if isinstance(frame, Ready) and not self.rehearsed:
             self.ready = frame
-            self._listening = False
+        elif self.ready is not None:
+            self.frames.append(frame)
         else:
             raise ProtocolError(f"its first frame was {frame.type}, not ready")
 

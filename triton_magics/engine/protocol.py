@@ -256,12 +256,18 @@ Answer = Annotated[
 
 
 class Ready(Value):
-    """First frame of a worker: imports done, context made, a trivial kernel compiled."""
+    """A worker can take jobs: imports done, context made.
+
+    Attributes:
+        rehearsed: a validation and a benchmark in small have been done, so that it is known to work
+            and a job finds all loaded. Without it another such frame follows, unless a job comes.
+    """
 
     type: Literal["ready"] = "ready"
     environment: Environment
     pid: int
     warm_s: float
+    rehearsed: bool = True
 
 
 class Order(Value):

@@ -19,6 +19,7 @@ import fcntl
 import importlib
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -26,6 +27,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from triton_magics.engine.protocol import (
     CODE_CONNECTION_CLOSED,
@@ -45,6 +47,7 @@ from triton_magics.worker import descriptors, watch, zygote
 from triton_magics.worker.report import Reporter
 
 CHUNK_BYTES = 2**16
+ANSWER_S = 0.01  # in which the engine gives a job to the one that it was waiting for
 MESSAGE_CHARS = 2_000
 TRACEBACK_CHARS = 50_000
 
@@ -77,11 +80,10 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     data = socket.socket(fileno=_out_of_reach(fd))
     descriptors.keep_some_back()
     watch.watch(data.fileno())
-    environment = environment or _warm_up(mode)
+    send = _sender(data)
+    _warm_up(mode, environment, partial(_is_waiting, data), partial(_tell_ready, send, started))
     # Last, so that a module of the user's can't shadow one of torch's.
     sys.path.append(os.getcwd())
-    send = _sender(data)
-    send(Ready(environment=environment, pid=os.getpid(), warm_s=time.monotonic() - started))
     serve(_orders(data), send)
     _leave()
 
@@ -103,10 +105,30 @@ def _out_of_reach(fd: int) -> int:
     return moved
 
 
-def _warm_up(mode: Mode) -> Environment:
-    resources = importlib.import_module("triton_magics.worker.resources")
-    environment: Environment = resources.warm_up(mode)
-    return environment
+def _warm_up(
+    mode: Mode,
+    environment: Environment | None,
+    wanted: Callable[[], bool],
+    ready: Callable[[Environment, bool], None],
+) -> None:
+    """Makes the context, says that it is there, and rehearses until a job comes."""
+    if environment is None:
+        resources = importlib.import_module("triton_magics.worker.resources")
+        environment = resources.begin(mode)
+        ready(environment, False)
+        if not resources.rehearse(mode, wanted):
+            return
+    ready(environment, True)
+
+
+def _is_waiting(data: socket.socket) -> bool:
+    """Whether a job has come, or comes as the answer to what was said just now."""
+    return bool(select.select([data], [], [], ANSWER_S)[0])
+
+
+def _tell_ready(send: Send, started: float, environment: Environment, rehearsed: bool) -> None:
+    warm_s = time.monotonic() - started
+    send(Ready(environment=environment, pid=os.getpid(), warm_s=warm_s, rehearsed=rehearsed))
 
 
 def _sender(data: socket.socket) -> Send:

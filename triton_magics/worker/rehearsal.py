@@ -7,14 +7,16 @@ the second; a standby that has rehearsed has that behind it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from triton_magics import ops
-from triton_magics.engine.protocol import BenchJob, CompileJob, OpRef, ValidateJob, VersionRef
-from triton_magics.model import SIZES, Case
+from triton_magics.engine.protocol import BenchJob, CompileJob, Mode, OpRef, ValidateJob, VersionRef
+from triton_magics.model import Case
 from triton_magics.worker import bench, validate
 from triton_magics.worker import compile as compiling
 from triton_magics.worker.load import compile_cache, load_version
@@ -45,37 +47,54 @@ def _version() -> VersionRef:
     )
 
 
-def rehearse(mode: str) -> None:
-    """Validates and times, or compiles, a kernel of our own.
+def rehearse(mode: Mode, wanted: Callable[[], bool]) -> bool:
+    """Validates and times, or compiles, a kernel of our own; whether it came to its end.
+
+    Args:
+        wanted: asked before each step whether something better is to be done.
 
     Raises:
         RuntimeError: it did not pass: nothing here can be trusted.
     """
-    if mode == "compiler":
-        compiling.run(CompileJob(op=OP, version=_version(), sizes=("small",)), Silent())
-        return
-    device = torch.device("cuda", 0) if mode == "gpu" else torch.device("cpu")
     with compile_cache((_version(),)) if mode == "gpu" else nullcontext():  # 4 s on an H200
-        _validate(device)
-        if mode == "gpu":
-            _time()
-            torch.cuda.empty_cache()
+        done = not any(wanted() or step() for step in STEPS[mode])
+    if mode == "gpu":
+        torch.cuda.empty_cache()
+    return done
 
 
-def _validate(device: torch.device) -> None:
-    job = ValidateJob(op=OP, version=_version(), seed=0)
-    subject = Subject(ops.load(OP.name), load_version(job.version), job, device, KERNEL.read_text())
-    shape = (64, 4096) if device.type == "cuda" else (8, 8)
-    for dtype in ("float32", "float16"):
-        result, _ = validate.run_case(subject, Case(shape=shape, dtype=dtype, seed=0))
-        if result.status.failed:
-            said = result.error.message if result.error else result.reason
-            raise RuntimeError(f"the rehearsal failed on {device}: {said}")
+def _compile() -> None:
+    compiling.run(CompileJob(op=OP, version=_version(), sizes=("small",)), Silent())
 
 
-def _time() -> None:
+def _validate(device: str, shape: tuple[int, ...], dtype: str) -> None:
+    job, where = ValidateJob(op=OP, version=_version(), seed=0), torch.device(device)
+    subject = Subject(ops.load(OP.name), load_version(job.version), job, where, KERNEL.read_text())
+    result, _ = validate.run_case(subject, Case(shape=shape, dtype=dtype, seed=0))
+    if result.status.failed:
+        said = result.error.message if result.error else result.reason
+        raise RuntimeError(f"the rehearsal failed on {device}: {said}")
+
+
+def _time(*sizes: str) -> None:
     job = BenchJob(
-        op=OP, versions=(_version(),), sizes=SIZES, runs=2, dtype="float32", seed=0, budget_s=0
+        op=OP, versions=(_version(),), sizes=sizes, runs=2, dtype="float32", seed=0, budget_s=0
     )
     versions = (load_version(job.versions[0]),)
     bench.measure(job, ops.load(OP.name), versions, Silent(), known=None)
+
+
+# What is done in each mode: steps that are short, for a job may come at any time.
+STEPS: dict[Mode, tuple[Callable[[], None], ...]] = {
+    "compiler": (_compile,),
+    "interpreter": (
+        partial(_validate, "cpu", (8, 8), "float32"),
+        partial(_validate, "cpu", (8, 8), "float16"),
+    ),
+    "gpu": (
+        partial(_validate, "cuda:0", (64, 4096), "float32"),
+        partial(_validate, "cuda:0", (64, 4096), "float16"),
+        partial(_time, "small"),
+        partial(_time, "medium", "large"),
+    ),
+}
