@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -99,25 +100,23 @@ def prose(data: bytes) -> None:
     parse_prose(text(data))
 
 
-FOLDER = tempfile.TemporaryDirectory()
+MEMORY = Path("/dev/shm")  # a file system that waits for no disk
+FOLDER = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
 OUTSIDE = Path(FOLDER.name)
-HOME = OUTSIDE / "inside"
-LAID = False
+HOME, WHOLE = OUTSIDE / "inside", OUTSIDE / "whole"
+PATHS = (".triton_magics/lab.db", "logs/relu_log.jsonl", "kernels/relu/v1_baseline.py")
 
 
 def store(data: bytes) -> None:
     """A file of a workspace, damaged: mended or said, and nothing outside is touched."""
-    global LAID  # noqa: PLW0603 (laid out once, for it takes longer than a run)
-    paths = (".triton_magics/lab.db", "logs/relu_log.jsonl", "kernels/relu/v1_baseline.py")
-    if not LAID:
+    if not WHOLE.is_dir():  # laid out once, for it takes longer than a run
         (OUTSIDE / "canary").write_text("sings")
-        with Lab(HOME, engine=FakeEngine()) as lab:
+        with Lab(WHOLE, engine=FakeEngine()) as lab:
             lab.write("relu", "v1", "def triton_relu(x):\n    return x\n")
-        for path in paths:
-            (OUTSIDE / Path(path).name).write_bytes((HOME / path).read_bytes())
-        LAID = True
-    path = HOME / paths[(data or b"\0")[0] % 3]
-    whole = (OUTSIDE / path.name).read_bytes()
+    shutil.rmtree(HOME, ignore_errors=True)
+    shutil.copytree(WHOLE, HOME)
+    path = HOME / PATHS[(data or b"\0")[0] % 3]
+    whole = path.read_bytes()
     at = int.from_bytes(data[1:3], "big") % (len(whole) + 1)
     path.write_bytes(whole[:at] + data[3:] + whole[at + len(data) :])
     try:
@@ -125,10 +124,8 @@ def store(data: bytes) -> None:
             lab.status("relu")
     except TritonMagicsError as refused:
         said(refused)
-    for leftover in path.parent.glob(f"{path.name}*"):
-        leftover.unlink()
-    path.write_bytes(whole)
     assert (OUTSIDE / "canary").read_text() == "sings"
+    assert {found.name for found in OUTSIDE.iterdir()} == {"canary", "inside", "whole"}
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
