@@ -509,6 +509,28 @@ def control(size: str, ratio: float = 1.0, verdict: Any = "same") -> Comparison:
     )
 
 
+def many_versions(n: int, **changes: Any) -> Benchmark:
+    """Versions whose times at every size are torch's over 0.98, 1.02, 0.96, 1.04, ... in order."""
+    versions = tuple(f"v{i}_tried" for i in range(1, n + 1))
+    factors = {f"v{i}_tried": 1 - 0.01 * (2 * (i % 2) - 1) * (i + 1) for i in range(1, n + 1)}
+    torch = {
+        size: timing("torch", size, us) for size, us in zip(SHAPES, TIMES_US["torch"], strict=True)
+    }
+    own = {
+        (v, size): timing(v, size, torch[size].mean_us / factors[v])
+        for v in versions
+        for size in SHAPES
+    }
+    values = {
+        "versions": versions,
+        "sha256s": tuple(sha256(v) for v in versions),
+        "providers": ("torch", *versions),
+        "timings": (*torch.values(), *own.values()),
+        "comparisons": tuple(comparison(own[v, s], torch[s]) for v, s in own),
+    }
+    return benchmark(1, **values | changes)
+
+
 def interpreter_benchmark(n_versions: int = 2, **changes: Any) -> Benchmark:
     versions = _versions(n_versions)
     sizes = {"small": 2.1e5, "medium": 9.3e5}

@@ -36,6 +36,7 @@ def wide_range() -> Benchmark:
 
 BENCHMARKS = {
     "one": rv.benchmark(1),
+    "fifty": rv.many_versions(50),
     "two": rv.benchmark(2),
     "six, one with a long name": rv.benchmark(6),
     "no large": without_size(rv.benchmark(4), "large"),

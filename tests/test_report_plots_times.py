@@ -21,6 +21,7 @@ from triton_magics.roofline import limit_us
 Draw = Callable[[Benchmark], Figure | None]
 BENCHMARKS = {
     "one": rv.benchmark(1),
+    "fifty": rv.many_versions(50),
     "six": rv.benchmark(6),
     "own shape": rv.with_own_shape(rv.benchmark(2)),
     "interpreter": rv.interpreter_benchmark(3),

@@ -60,10 +60,10 @@ def plain(axes: Axes, *, left: bool = True) -> None:
         axes.spines[side].set_color(GREY)
 
 
-def say(figure: Figure, title: str, how: str) -> None:
-    """What is shown, above; how to read it, below."""
+def say(figure: Figure, title: str, *how: str) -> None:
+    """What is shown, above; how to read it, below, those of the clauses that are not empty."""
     whole = textwrap.fill(title, int(figure.get_figwidth() * 12.5))
-    below = textwrap.fill(how, int(figure.get_figwidth() * 16))
+    below = textwrap.fill("; ".join(filter(None, how)), int(figure.get_figwidth() * 16))
     figure.suptitle(whole, x=0.01, ha="left", fontsize=11, color=INK)
     figure.supxlabel(below, x=0.01, ha="left", fontsize=8.5, color=GREY)
 

@@ -5,13 +5,13 @@ Each verdict has its marker and its word besides its colour.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from triton_magics.model import SIZES, Benchmark, Mismatch, shape_text
-from triton_magics.report.canvas import FAINT, GREY, INK, defaults, png, sheet
+from triton_magics.report.canvas import FAINT, GREY, INK, defaults, png, say, sheet
+from triton_magics.report.few import fewer
 from triton_magics.report.numbers import short_ratio, time_text
 from triton_magics.report.views.benchmark import finding, void
 from triton_magics.report.views.timing import CLOCKS
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMN = 0.56  # where the words begin, as a share of a panel's width
-_LABEL = 0.19  # of a panel's width: what a tick's label takes
+_TIME_LABEL, _RATIO_LABEL = 0.19, 0.12  # of a panel's width: what a tick's label takes
+MOST_ROWS = 16
 _LEFT, _RIGHT = 0.16, 1.3  # margins of a panel, as shares of the range of its marks
 _STYLE = {
     "faster": ("#0072B2", "^"),
@@ -63,11 +64,12 @@ def speedup_plot(value: Benchmark) -> Figure | None:
     In the interpreter: the times themselves, labelled so, never beside torch.
 
     Args:
-        value: the benchmark; any number of versions and sizes.
+        value: the benchmark; any number of sizes; of very many versions the most telling are shown.
     """
     if not value.timings or not value.versions or void(value):
         return None
     compared = value.on_gpu and "torch" in value.providers
+    value, left_out = fewer(value, MOST_ROWS)
     panels = [_panel(value, size, compared) for size in value.sizes]
     with defaults():
         figure, rows = _canvas(value, len(panels))
@@ -76,7 +78,7 @@ def speedup_plot(value: Benchmark) -> Figure | None:
             _draw(axes, panel, compared)
             _ticks(axes, compared)
         _name_rows(rows[0], value.versions)
-        _say(figure, value, compared)
+        _say(figure, value, compared, left_out)
     return figure
 
 
@@ -168,7 +170,7 @@ def _name_rows(axes: Axes, versions: Sequence[str]) -> None:
     axes.set_ylim(len(versions) - 0.5, -0.5)
 
 
-def _places(axes: Axes) -> list[float]:
+def _places(axes: Axes, label: float) -> list[float]:
     """Round numbers under the marks, four at most, with room for their labels."""
     import math
     from itertools import pairwise
@@ -179,6 +181,8 @@ def _places(axes: Axes) -> list[float]:
     for steps, every in (
         ((1, 1.5, 2, 3, 5, 7), 1),
         ((1, 2, 5), 1),
+        ((1, 2, 3), 1),
+        ((1, 1.5, 7), 1),
         ((1, 3), 1),
         ((1,), 1),
         ((1,), 3),
@@ -186,7 +190,7 @@ def _places(axes: Axes) -> list[float]:
         places = [s * 10.0**power for power in range(-3, 12, every) for s in steps]
         found = [p for p in places if low <= p <= high]
         room = [math.log(b / a) / math.log(right / low) for a, b in pairwise(found)]
-        if len(found) <= 4 and min(room, default=1.0) >= _LABEL:
+        if len(found) <= 4 and min(room, default=1.0) >= label:
             break
     return found
 
@@ -194,14 +198,14 @@ def _places(axes: Axes) -> list[float]:
 def _ticks(axes: Axes, compared: bool) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    axes.xaxis.set_major_locator(FixedLocator(_places(axes)))
+    label = _RATIO_LABEL if compared else _TIME_LABEL
+    axes.xaxis.set_major_locator(FixedLocator(_places(axes, label)))
     axes.xaxis.set_minor_locator(NullLocator())
     say = (lambda x, _: f"{x:g}x") if compared else (lambda x, _: time_text(x))
     axes.xaxis.set_major_formatter(FuncFormatter(say))
 
 
-def _say(figure: Figure, value: Benchmark, compared: bool) -> None:
-    """What is shown, above; how to read it, below."""
+def _say(figure: Figure, value: Benchmark, compared: bool, left_out: str) -> None:
     device = value.environment.device if value.environment else ""
     cache = "cold L2" if value.cold else "hot L2"
     if compared:
@@ -214,10 +218,7 @@ def _say(figure: Figure, value: Benchmark, compared: bool) -> None:
         title, where = f"{value.op}: {label}", ", ".join(p for p in (device, value.dtype) if p)
         ranks = ", not comparable with a GPU" if value.clock == "interpreter" else ""
         how = f"mean, with the range of the runs{ranks}; left is faster"
-    text = f"{title} · {where}{badge_text(value.badges)}"
-    whole = textwrap.fill(text, int(figure.get_figwidth() * 12.5))
-    figure.suptitle(whole, x=0.01, ha="left", fontsize=11, color=INK)
-    figure.supxlabel(how, x=0.01, ha="left", fontsize=8.5, color=GREY)
+    say(figure, f"{title} · {where}{badge_text(value.badges)}", how, left_out)
 
 
 # ---------------------------------------------------------------------------------- mismatch

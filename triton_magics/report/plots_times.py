@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from triton_magics import roofline
 from triton_magics.model import Benchmark, Timing, shape_text, short
 from triton_magics.report.canvas import FAINT, GREY, INK, SERIES, defaults, plain, say, sheet
+from triton_magics.report.few import fewer
 from triton_magics.report.numbers import percent_text, time_text
 from triton_magics.report.views.benchmark import shown_providers, void
 from triton_magics.report.views.timing import CLOCKS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _BELOW = 0.58  # of a panel's width: the runs; their median in words stands beside them
 _LEAST_REACH_PCT = 1.0
+MOST_CURVES, MOST_ROWS = 8, 16  # versions
 _LEAST_STEP = 0.4  # between two sizes, in powers of ten, so that their names don't overlap
 
 
@@ -39,12 +41,14 @@ def times_plot(value: Benchmark) -> Figure | None:
     None where fewer than two sizes were timed, or where the benchmark is void.
 
     Args:
-        value: the benchmark. The roofline is the longer of the bytes at the measured copy's rate
-            and the operations at the measured matrix product's; the floor is an empty kernel.
+        value: the benchmark; of very many versions the most telling are shown. The roofline is
+            the longer of the bytes at the measured copy's rate and the operations at the measured
+            matrix product's; the floor is an empty kernel.
     """
     sizes = [s for s in value.sizes if any(t.size == s for t in value.timings)]
     if len(sizes) < 2 or void(value):
         return None
+    value, left_out = fewer(value, MOST_CURVES)
     with defaults():
         figure = sheet(7.4, 4.2)
         axes = figure.subplots()
@@ -66,7 +70,7 @@ def times_plot(value: Benchmark) -> Figure | None:
             loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9, labelcolor=INK
         )
         how = "mean of the runs, with their range; time is logarithmic; lower is faster"
-        say(figure, f"{value.op}: time against size · {_where(value)}", how)
+        say(figure, f"{value.op}: time against size · {_where(value)}", how, left_out)
     return figure
 
 
@@ -175,11 +179,13 @@ def runs_plot(value: Benchmark) -> Figure | None:
     None where nothing was timed, or where the benchmark is void.
 
     Args:
-        value: the benchmark; further rounds, which feed only the verdicts, are drawn hollow.
+        value: the benchmark; further rounds, which feed only the verdicts, are drawn hollow. Of
+            very many versions the most telling are shown.
     """
     sizes = [s for s in value.sizes if any(t.size == s for t in value.timings)]
     if not sizes or void(value):
         return None
+    value, left_out = fewer(value, MOST_ROWS)
     styles = _styles(value)
     with defaults():
         names = max(len(p) for p in styles)
@@ -195,7 +201,7 @@ def runs_plot(value: Benchmark) -> Figure | None:
             "a dot is a run, hollow where it feeds only the verdict; across: how far from the "
             "median, which stands beside it with the range of the runs"
         )
-        say(figure, f"{value.op}: every run · {_where(value)}", how)
+        say(figure, f"{value.op}: every run · {_where(value)}", how, left_out)
     return figure
 
 
