@@ -41,6 +41,7 @@ from triton_magics.worker.load import (
 )
 from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.occupancy import LIMITS
+from triton_magics.worker.precompile import precompile
 from triton_magics.worker.pretend import SM_COUNT, StubDriver, pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
@@ -109,6 +110,7 @@ def _elsewhere(
     seen = Compiled(job.target)
     triton.runtime.driver.set_active(StubDriver(job.target, seen.load, seen.launched))
     stages = Stages(report, f"compiling for sm_{job.target}", job.compile_s)
+    report.stage(stages.words, patience_s=job.compile_s)
     with launched() as launches:
         error, note = compile_version(
             job.version, op, cases, seen, pretend=lambda: pretending(META, job.target),
@@ -261,6 +263,9 @@ def compile_version(
     try:
         with pretend():
             version = load_version(ref)
+            if len(cases) > 1:
+                precompile(op, version, tuple(cases.values()), META)
+                seen.kernels.clear()  # what was launched past the JIT, at whichever size
         for size, case in cases.items():
             told(size)
             seen.size = size

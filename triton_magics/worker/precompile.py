@@ -1,4 +1,4 @@
-"""Compiles what a validation will launch, in parallel, before its first case.
+"""Compiles what will be launched, or only compiled, at many shapes: all of it in parallel.
 
 The wrapper runs on tensors without memory and each launch only compiles: Triton specialises on
 dtypes, divisibility and constants, all of which such tensors have. A prefetch: what can't be
@@ -28,8 +28,8 @@ META = torch.device("meta")
 
 
 def precompile(op: ops.Op, version: Loaded, cases: Sequence[Case], device: torch.device) -> None:
-    """Compiles the kernels of every case on a GPU; nothing to do in the interpreter."""
-    if device.type != "cuda":
+    """Compiles the kernels of every case, for a GPU or ahead; nothing to do in the interpreter."""
+    if device.type == "cpu":
         return
     forms = list(dict.fromkeys((c.shape, c.dtype) for c in cases))
     threads = min(MAX_THREADS, os.cpu_count() or 1)
