@@ -4,7 +4,9 @@ Net time against the span of the kernels by CUPTI; the spread of repeated benchm
 `triton.testing.do_bench`; verdicts on a version against itself and against one made 3 % slower;
 how long the whole protocol takes.
 
-    python tests/benchmarks/timing.py [--json PATH] [--repeats 12] [--same 7] [--slower 3]
+    python tests/benchmarks/timing.py [--json PATH] [--only repeated,protocol] [--seconds 170]
+
+About 170 s on an H200 in all. What `--only` leaves out keeps the tables that PATH had.
 """
 
 from __future__ import annotations
@@ -40,6 +42,13 @@ SLOWER = 0.03
 NAMES = 16  # of one source
 PAIRS = 13  # of versions that take turns, one more than there are neighbours
 VERDICTS = ("faster", "slower", "same", "undecided")
+SECTIONS = {
+    "repeated": "repeated",
+    "protocol": "the protocol",
+    "slower": "3 % slower",
+    "cupti": "net time and CUPTI",
+    "itself": "against itself",
+}
 FOUND = ("found", "same", "undecided", "wrong way")
 DO_BENCH = 3  # repeats beside ours
 SPINNING = """
@@ -409,59 +418,81 @@ def main() -> None:
     """Prints the tables; writes JSON where `--json` says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", type=lambda names: names.split(","), default=list(SECTIONS))
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--same", type=int, default=7, help="benchmarks of a source with itself")
     parser.add_argument("--slower", type=int, default=3, help="benchmarks at each length")
-    parser.add_argument("--seconds", type=float, default=600, help="no new benchmark after those")
+    parser.add_argument("--seconds", type=float, default=170, help="none with itself after those")
     parser.add_argument("--cupti", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if unknown := set(options.only) - set(SECTIONS):
+        parser.error(f"--only {','.join(unknown)}: known are {', '.join(SECTIONS)}")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         os.environ["TRITON_CACHE_DIR"] = str(folder / "cache")
         if options.cupti:
             options.cupti.write_text(json.dumps(by_cupti(folder)))
             return
-        told = folder / "cupti.json"
-        # Beside this process: the GPU's lock keeps their benchmarks apart.
-        child = subprocess.Popen([sys.executable, __file__, "--cupti", str(told)])
-        try:
-            everything(folder, child, told, options)
-        finally:
+        with cupti_beside(folder, options) as told:
+            everything(folder, told, options)
+
+
+@contextmanager
+def cupti_beside(folder: Path, options: Any) -> Iterator[Callable[[], dict[str, Any]]]:
+    """A process with the profiler, beside this one: the GPU's lock keeps their benchmarks apart.
+
+    Gives what waits for its end and tells what it has found.
+    """
+    path = folder / "cupti.json"
+    wanted = "cupti" in options.only
+    child = subprocess.Popen([sys.executable, __file__, "--cupti", str(path)]) if wanted else None
+
+    def told() -> dict[str, Any]:
+        assert child is not None
+        assert child.wait(timeout=120) == 0
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+
+    try:
+        yield told
+    finally:
+        if child:
             child.kill()
 
 
-def everything(folder: Path, child: Any, told: Path, options: Any) -> None:
-    """All tables, one after the other."""
+def everything(folder: Path, told: Callable[[], dict[str, Any]], options: Any) -> None:
+    """The tables that are asked for, one after the other; those of before stay."""
     deadline = time.monotonic() + options.seconds
-    tables: dict[str, Any] = {}
+    before = options.json.read_text() if options.json and options.json.is_file() else "{}"
+    tables: dict[str, Any] = json.loads(before).get("tables", {})
 
     def by_another() -> list[dict[str, Any]]:
-        assert child.wait(timeout=120) == 0
-        work = json.loads(told.read_text())
-        tables["the GPU's work"] = [{k: work[k] for k in ("work s", "gates s")}]
-        return against_cupti(folder, work["calls"])
+        found = told()
+        tables["the GPU's work"] = [{k: found[k] for k in ("work s", "gates s")}]
+        return against_cupti(folder, found["calls"])
 
-    def keep(title: str, rows: list[dict[str, Any]]) -> None:
-        tables[title] = rows
+    def keep(section: str, rows: list[dict[str, Any]]) -> None:
+        tables[SECTIONS[section]] = rows
         write(tables, options)
 
     steps = {
-        "3 % slower": lambda: against_slower(folder, options.slower),
         "repeated": lambda: repeated(folder, options.repeats),
-        "the protocol": lambda: protocol(folder),
-        "net time and CUPTI": by_another,
-        "against itself": lambda: against_itself(
-            folder, options.same, deadline, partial(keep, "against itself")
-        ),
+        "protocol": lambda: protocol(folder),
+        "slower": lambda: against_slower(folder, options.slower),
+        "cupti": by_another,
+        "itself": lambda: against_itself(folder, options.same, deadline, partial(keep, "itself")),
     }
-    for title, step in steps.items():
+    for section, step in steps.items():
+        if section not in options.only:
+            continue
         start = time.perf_counter()
         try:
-            keep(title, step())
+            keep(section, step())
         except Exception:  # noqa: BLE001 (the other tables are worth having)
             traceback.print_exc()
             continue
-        show(f"{title} ({time.perf_counter() - start:.0f} s)", tables[title])
+        took = time.perf_counter() - start
+        show(f"{SECTIONS[section]} ({took:.0f} s)", tables[SECTIONS[section]])
 
 
 def write(tables: dict[str, Any], options: Any) -> None:
