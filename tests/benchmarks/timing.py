@@ -202,7 +202,7 @@ def marked(calls: list[str]) -> Iterator[None]:
         size = next(s for s, n in SHAPES.items() if rows == n)
         return f"{names[bound['act'].cell_contents]} {size}"
 
-    providers = worker._providers
+    providers = worker.providers
     names: dict[Any, str] = {}
 
     def named(*args: Any) -> Any:
@@ -210,11 +210,11 @@ def marked(calls: list[str]) -> Iterator[None]:
         names.update({p.call: p.name for p in made})
         return made
 
-    worker.TIMERS["gated"], worker._providers = Marked, named
+    worker.TIMERS["gated"], worker.providers = Marked, named
     try:
         yield
     finally:
-        worker.TIMERS["gated"], worker._providers = plain, providers
+        worker.TIMERS["gated"], worker.providers = plain, providers
 
 
 def spans_us(events: list[Any]) -> list[float]:

@@ -19,7 +19,8 @@ from typing import Any
 from common import report
 
 from triton_magics import stats
-from triton_magics.worker import bench, timers, verdicts
+from triton_magics.worker import timers, verdicts
+from triton_magics.worker.rounds import EXTRA_ROUNDS, MAX_ROUNDS
 
 CALLS = Path(__file__).parent.parent.parent / "docs" / "measured" / "h200" / "calls.json"
 TRIES = 300
@@ -37,10 +38,10 @@ def one(samples: list[float], added_us: float, tick_us: float, slower: float, dr
             run = stats.middle_mean(draw.choices(samples, k=calls))
             net[name].append((run - added_us) * longer[name])
         done += 1
-        if done == rounds < bench.MAX_ROUNDS:
+        if done == rounds < MAX_ROUNDS:
             waiting = verdicts.undecided(net, tick_us)
             timed &= waiting | ({verdicts.AGAIN} if "torch" in waiting else set())
-            rounds = min(rounds + bench.EXTRA_ROUNDS, bench.MAX_ROUNDS)
+            rounds = min(rounds + EXTRA_ROUNDS, MAX_ROUNDS)
     pairs, _ = verdicts.compared(net, tick_us, "")
     return next(c for c in pairs if (c.candidate, c.baseline) == ("v2", "v1"))
 

@@ -15,8 +15,10 @@ from tests.worker.harness import Recorder
 from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob, OpRef, SelfTestJob
 from triton_magics.model import SelfCheck, SelfTest, Status
-from triton_magics.worker import bench, selftest
-from triton_magics.worker.timers import SLOW, Call, Sample, Timer, Try, Unstable
+from triton_magics.worker import selftest
+from triton_magics.worker.providers import Provider
+from triton_magics.worker.rounds import Session, all_sizes
+from triton_magics.worker.timers import SLOW, Call, Sample, Timer, Try, Unstable, Watch
 from triton_magics.worker.verdicts import AGAIN
 
 SAME, LONGER, TWICE = (
@@ -72,18 +74,18 @@ def checked(clock: Clock, **changes: Any) -> dict[str, SelfCheck]:
         return add
 
     def race(calls: dict[str, Callable[..., Any]]) -> dict[str, Any]:
-        torchs = bench.Provider("torch", op.reference)
-        providers = [bench.Provider(name, call) for name, call in calls.items()]
+        torchs = Provider("torch", op.reference)
+        providers = [Provider(name, call) for name, call in calls.items()]
         job = BenchJob(
             op=OpRef(name=selftest.OP), versions=(), sizes=("small",), runs=10, dtype="float32",
             seed=1, budget_s=60,
         )  # fmt: skip
-        session = bench.Session(
-            job=job, op=op, providers=(torchs, *providers, bench.Provider(AGAIN, op.reference)),
-            watch=bench.Watch(clock, added_us=None, tick_us=0.032), report=Recorder(),
+        session = Session(
+            job=job, op=op, providers=(torchs, *providers, Provider(AGAIN, op.reference)),
+            watch=Watch(clock, added_us=None, tick_us=0.032), report=Recorder(),
             deadline=time.monotonic() + 60,
         )  # fmt: skip
-        return bench.all_sizes(session)
+        return all_sizes(session)
 
     return {check.what: check for check in selftest.checked(race, lasting)}
 

@@ -14,8 +14,10 @@ from triton_magics.model import Comparison, SelfCheck, SelfTest, Status
 from triton_magics.worker import bench
 from triton_magics.worker.ceilings import ceilings
 from triton_magics.worker.lock import gpu_lock
+from triton_magics.worker.providers import Provider
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
+from triton_magics.worker.rounds import Session, all_sizes
 from triton_magics.worker.selftest_kernel import spinning
 from triton_magics.worker.timers import SLOW, no_garbage_collection
 from triton_magics.worker.verdicts import AGAIN
@@ -29,7 +31,7 @@ UNEQUAL = "does not compute"
 
 Call = Callable[..., Any]
 Race = Callable[[dict[str, Call]], dict[str, Any]]
-"""Times calls by name as versions are timed, and gives what `bench.all_sizes` gives."""
+"""Times calls by name as versions are timed, and gives what `rounds.all_sizes` gives."""
 
 
 def run(job: SelfTestJob, report: Reporter) -> tuple[Answer, bool]:
@@ -63,16 +65,16 @@ def _racing(job: SelfTestJob, report: Reporter) -> Race:
     def race(calls: dict[str, Call]) -> dict[str, Any]:
         # In torch's place one of the kernels: a control that is as long as what it controls.
         base = spinning(CYCLES)
-        timed = [bench.Provider(name, call) for name, call in calls.items()]
-        session = bench.Session(
+        timed = [Provider(name, call) for name, call in calls.items()]
+        session = Session(
             job=task,
             op=op,
-            providers=(bench.Provider("torch", base), *timed, bench.Provider(AGAIN, base)),
+            providers=(Provider("torch", base), *timed, Provider(AGAIN, base)),
             watch=bench.gauged(task, "gated", known),
             report=report,
             deadline=time.monotonic() + job.budget_s,
         )
-        return bench.all_sizes(session)
+        return all_sizes(session)
 
     return race
 

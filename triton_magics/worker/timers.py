@@ -191,6 +191,20 @@ class Gauged(NamedTuple):
     tick_us: float | None
 
 
+@dataclass(frozen=True)
+class Watch:
+    """A timer that was gauged: what it adds, and its tick, in microseconds."""
+
+    timer: Timer
+    added_us: float | None
+    tick_us: float | None
+    floor_us: float | None = None
+
+    def net_us(self, raw_us: Sequence[float]) -> tuple[float, ...]:
+        """Times without what the timer adds."""
+        return tuple(max(raw - (self.added_us or 0.0), 0.01) for raw in raw_us)
+
+
 @dataclass
 class Gate:
     """How long the spin before a call is: twice what the host needs to queue the call."""

@@ -1,0 +1,340 @@
+"""The rounds of a benchmark on a GPU, over scripted times: no GPU is needed."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.worker.sessions import (
+    LateTimer,
+    ScriptedTimer,
+    by,
+    provider,
+    right,
+    session,
+)
+from triton_magics.model import Status
+from triton_magics.worker import timers, verdicts
+from triton_magics.worker.graph_timer import NotCaptured
+from triton_magics.worker.precision import Precision
+from triton_magics.worker.providers import COMPILE, Provider
+from triton_magics.worker.rounds import all_sizes
+from triton_magics.worker.timers import Call, Sample, Unstable, Watch
+
+
+def test_every_version_is_compared_with_each_rival() -> None:
+    times = {"torch": 10.0, "v1_a": 8.0, "v2_b": 5.0, "v3_c": 4.0, "m:f": 6.0}
+    net = {name: [us] * 10 for name, us in times.items()}
+    made, _ = verdicts.compared(net, None, "small", ("m:f", "v1_a"))
+    against_torch = {(n, "torch") for n in times if n != "torch"}
+    rivals = {("v1_a", "m:f"), ("v2_b", "m:f"), ("v3_c", "m:f"), ("v2_b", "v1_a"), ("v3_c", "v1_a")}
+    assert {(c.candidate, c.baseline) for c in made} == against_torch | rivals | {("v3_c", "v2_b")}
+    told = {(c.candidate, c.baseline): c.verdict for c in made}
+    assert (told["v1_a", "m:f"], told["v2_b", "m:f"]) == ("slower", "faster")
+
+
+def test_a_rival_that_computes_something_else_has_no_time_and_the_rest_stands() -> None:
+    rival = Provider("m:twice", lambda x: 2 * x.sum(-1))
+    one = session(provider(right), rival, rivals=("m:twice",))
+    made = all_sizes(one)
+    assert made["status"] is Status.PASSED
+    assert [t.provider for t in made["timings"]] == ["torch", "v1_a"]
+    (gap,) = made["not_timed"]
+    assert gap.provider == "m:twice"
+    assert gap.reason.startswith("it does not compute what sum is: ")
+
+
+def test_who_changes_torchs_precision_is_told_and_nobody_is_timed_under_it() -> None:
+    seen = set()
+
+    def meddles(x: torch.Tensor) -> torch.Tensor:
+        seen.add(torch.backends.cuda.matmul.fp32_precision)
+        torch.set_float32_matmul_precision("medium")
+        return right(x)
+
+    before = torch.get_float32_matmul_precision()
+    one = session(provider(meddles), raw_us=lambda: 100.0)
+    made = all_sizes(one)
+    assert made["status"] is Status.PASSED
+    assert one.meddlers == {"v1_a"}
+    assert torch.get_float32_matmul_precision() == before
+    assert torch.backends.cuda.matmul.allow_tf32 is False
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        lambda: setattr(torch.backends.cuda.matmul, "allow_tf32", True),
+        lambda: setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32"),
+        lambda: setattr(torch.backends, "fp32_precision", "tf32"),
+        lambda: torch.set_float32_matmul_precision("high"),
+        lambda: setattr(
+            torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", False
+        ),
+    ],
+)
+def test_precision_is_put_back_whichever_way_it_was_changed(meddle: Callable[[], None]) -> None:
+    precision = Precision()
+    assert precision.put_back() is False
+    meddle()
+    assert precision.put_back() is True
+    assert precision.put_back() is False
+    assert torch.backends.cuda.matmul.allow_tf32 is False  # also: torch refuses no product
+
+
+def test_net_is_raw_without_what_the_timer_adds() -> None:
+    made = all_sizes(session(provider(right)))
+    assert made["status"] is Status.PASSED
+    for timing in made["timings"]:
+        assert (timing.raw_us[0], timing.samples_us[0], timing.calls) == (100.0, 97.5, 1)
+        assert len(timing.samples_us) == 10
+
+
+def test_torch_compile_knows_the_shape_at_every_size() -> None:
+    seen = []
+
+    def told(graph: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
+        seen.append([tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs])
+        return graph.forward
+
+    compiled = Provider(COMPILE, torch.compile(right, backend=told))
+    made = all_sizes(session(compiled, sizes=("small", "medium"), against=(COMPILE,), runs=2))
+    assert [t.provider for t in made["timings"]].count(COMPILE) == 2
+    assert seen == [[(16, 16)], [(32, 32)]]  # of any size, an input would be a symbol
+
+
+def test_a_short_call_is_made_several_times_a_run() -> None:
+    made = all_sizes(session(provider(right), raw_us=lambda: 5.5))
+    assert {t.calls for t in made["timings"]} == {10}
+    longest = all_sizes(session(provider(right), raw_us=lambda: 2.6))
+    assert {t.calls for t in longest["timings"]} == {timers.MAX_CALLS}
+
+
+def test_a_version_that_fails_at_one_size_is_missing_there_and_the_rest_stands() -> None:
+    def small_only(x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > 16 * 16:
+            raise ValueError("too many columns for me")
+        return right(x)
+
+    made = all_sizes(session(provider(small_only), sizes=("small", "medium")))
+    assert made["status"] is Status.PASSED
+    told = {(t.provider, t.size) for t in made["timings"]}
+    assert told == {("torch", "small"), ("v1_a", "small"), ("torch", "medium")}
+    (gap,) = made["not_timed"]
+    assert (gap.provider, gap.size) == ("v1_a", "medium")
+    assert "too many columns for me" in gap.reason
+
+
+def test_a_version_out_of_memory_at_one_size_is_missing_there() -> None:
+    def hungry(x: torch.Tensor) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    made = all_sizes(session(provider(hungry)))
+    assert [(g.provider, g.reason) for g in made["not_timed"]] == [("v1_a", "out of GPU memory")]
+    assert [t.provider for t in made["timings"]] == ["torch"]
+
+
+def test_a_size_whose_inputs_do_not_fit_is_missing_for_all() -> None:
+    one = session(provider(right), sizes=("small", "medium"))
+    reference = one.op.reference
+
+    def fits(x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > 16 * 16:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return reference(x)
+
+    small = replace(one, op=replace(one.op, reference=fits))
+    made = all_sizes(small)
+    assert [(g.size, g.provider) for g in made["not_timed"]] == [("medium", None)]
+    assert {t.size for t in made["timings"]} == {"small"}
+
+
+def test_a_shape_of_ones_own_that_does_not_fit_is_missing_and_the_sizes_stand() -> None:
+    one = session(provider(right), sizes=("small", "300x300", "8192x151936"))
+    make = one.op.make_inputs
+
+    def fits(shape: tuple[int, ...], *rest: object) -> tuple[torch.Tensor, ...]:
+        if torch.Size(shape).numel() > 2**24:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return make(shape, *rest)
+
+    made = all_sizes(replace(one, op=replace(one.op, make_inputs=fits)))
+    assert {(t.size, t.shape) for t in made["timings"]} == {
+        ("small", (16, 16)), ("300x300", (300, 300)),
+    }  # fmt: skip
+    (gap,) = made["not_timed"]
+    assert (gap.size, gap.provider) == ("8192x151936", None)
+    assert gap.reason == "does not fit the GPU's free memory"
+
+
+def test_after_a_cuda_error_what_was_timed_is_kept() -> None:
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > 16 * 16:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return right(x)
+
+    made = all_sizes(session(provider(breaks), sizes=("small", "medium")))
+    assert made["status"] is Status.CRASHED
+    assert "v1_a at medium" in made["message"]
+    assert {(t.provider, t.size) for t in made["timings"]} == {
+        ("torch", "small"), ("v1_a", "small"),
+    }  # fmt: skip
+
+
+def test_a_provider_without_a_valid_run_is_missing_and_says_why() -> None:
+    def taken(_: torch.Tensor) -> torch.Tensor:
+        raise Unstable("no valid run in 4 tries: the host was slower than the gate (4 times)")
+
+    made = all_sizes(session(provider(taken)))
+    assert "slower than the gate" in made["not_timed"][0].reason
+    assert [t.provider for t in made["timings"]] == ["torch"]
+
+
+def test_every_timed_output_is_checked() -> None:
+    calls = 0
+
+    def sometimes(x: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return right(x) * (2.0 if calls == 57 else 1.0)
+
+    made = all_sizes(session(provider(sometimes), raw_us=lambda: 5.5))
+    assert made["status"] is Status.FAILED
+    assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+def test_work_that_does_not_wait_for_the_stream_computes_from_what_was_there_before() -> None:
+    class Hasty(ScriptedTimer):
+        """Calls while the gate is still closed, as a stream of its own does."""
+
+        def one(self, call: Call) -> Sample:
+            call.before()
+            value = call.act()
+            call.fresh()
+            return Sample(100.0, call.kept(value), ())
+
+    made = all_sizes(by(Hasty(lambda: 100.0), session(provider(right))))
+    assert made["status"] is Status.FAILED
+    assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+def test_work_that_ends_after_the_call_is_missing_from_what_is_checked() -> None:
+    late: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def unfinished(x: torch.Tensor) -> torch.Tensor:
+        out = torch.full((x.shape[0],), float("nan"))
+        late.append((out, right(x)))
+        return out
+
+    class Late(ScriptedTimer):
+        def run(self, calls: Sequence[Call]) -> list[Sample]:
+            samples = super().run(calls)
+            for out, value in late:
+                out.copy_(value)
+            return samples
+
+    made = all_sizes(by(Late(lambda: 100.0), session(provider(unfinished))))
+    assert made["status"] is Status.FAILED
+    assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+def test_an_output_of_another_form_voids_the_benchmark() -> None:
+    made = all_sizes(session(provider(lambda x: right(x).unsqueeze(-1))))
+    assert made["status"] is Status.FAILED
+    assert "not of the shapes and dtypes" in made["message"]
+
+
+def test_rounds_are_added_only_where_a_verdict_is_open() -> None:
+    draw = random.Random(1)
+    calm = all_sizes(session(provider(right), raw_us=lambda: 100 + draw.gauss(0, 0.1)))
+    restless = all_sizes(session(provider(right), raw_us=lambda: 100 + draw.gauss(0, 4)))
+    assert {len(t.extra_us) for t in calm["timings"]} == {0}
+    assert {len(t.extra_us) for t in restless["timings"]} == {90}
+    assert {len(t.samples_us) for t in restless["timings"]} == {10}
+
+
+def test_extra_rounds_leave_out_who_is_decided() -> None:
+    draw, called = random.Random(2), [""]
+    made_by = {"v1_a": 100.0, "v2_b": 100.0, "torch": 200.0}
+
+    def named(name: str) -> Provider:
+        def call(x: torch.Tensor) -> torch.Tensor:
+            called[0] = name
+            return right(x)
+
+        return provider(call, name)
+
+    def raw_us() -> float:
+        return made_by[called[0]] * (1 + draw.gauss(0, 0.03))
+
+    one = session(named("v1_a"), named("v2_b"))
+    slow = Provider("torch", named("torch").call)
+    again = Provider(verdicts.AGAIN, named("torch").call)
+    raced = replace(one, providers=(slow, *one.providers[1:3], again))
+    made = all_sizes(by(LateTimer(raw_us), raced))
+    rounds = {t.provider: len(t.extra_us) for t in made["timings"]}
+    assert rounds["torch"] == 0
+    assert rounds["v1_a"] == rounds["v2_b"] > 0
+
+
+class Uncapturable(ScriptedTimer):
+    """A graph's timer on which one provider's call can't be captured."""
+
+    clock = "graph"
+
+    def __init__(self, whose: Callable[..., object]) -> None:
+        super().__init__(lambda: 10.0)
+        self.whose = whose
+
+    def run(self, calls: Sequence[Call]) -> list[Sample]:
+        bound = dict(zip(calls[0].act.__code__.co_freevars, calls[0].act.__closure__, strict=True))
+        if bound["act"].cell_contents is self.whose:
+            raise NotCaptured("operation not permitted when stream is capturing")
+        return super().run(calls)
+
+
+def test_where_one_can_not_be_captured_everyone_is_timed_behind_the_gate_and_that_is_said() -> None:
+    def synchronizes(x: torch.Tensor) -> torch.Tensor:
+        return right(x)
+
+    def gated() -> Watch:
+        return Watch(ScriptedTimer(lambda: 100.0), added_us=2.5, tick_us=0.032)
+
+    one = session(provider(right), provider(synchronizes, "v2_b"), sizes=("small",))
+    graphs = replace(by(Uncapturable(synchronizes), one), fall_back=gated)
+    made = all_sizes(graphs)
+    assert {(t.provider, t.clock) for t in made["timings"]} == {
+        ("torch", "gpu"), ("v1_a", "gpu"), ("v2_b", "gpu"),
+    }  # fmt: skip
+    (said,) = made["conditions"]
+    assert said.startswith("small: v2_b can't be captured in a CUDA graph (operation not permitted")
+    assert said.endswith("everyone was timed there behind the gate instead")
+    whole = all_sizes(replace(by(Uncapturable(right), one), providers=one.providers[::2]))
+    assert {t.clock for t in whole["timings"]} == {"graph"}
+    assert whole["conditions"] == ()
+
+
+def test_what_goes_wrong_behind_the_gate_is_not_blamed_on_the_graph() -> None:
+    def slow(x: torch.Tensor) -> torch.Tensor:
+        raise Unstable(f"while {sys.exception()} was handled")
+
+    class Graphs(ScriptedTimer):
+        def run(self, calls: Sequence[Call]) -> list[Sample]:
+            try:
+                raise RuntimeError("not permitted when stream is capturing")
+            except RuntimeError as error:
+                raise NotCaptured(str(error)) from error
+
+    def gated() -> Watch:
+        return Watch(ScriptedTimer(lambda: 100.0), added_us=2.5, tick_us=0.032)
+
+    one = by(Graphs(lambda: 1.0), session(provider(right), provider(slow, "v2_b")))
+    made = all_sizes(replace(one, fall_back=gated))
+    assert [(g.provider, g.reason) for g in made["not_timed"]] == [
+        ("v2_b", "Unstable: while None was handled")
+    ]

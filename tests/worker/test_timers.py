@@ -1,0 +1,88 @@
+"""What is a valid sample, how long the gate is, what a timer adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+
+from tests.worker.sessions import (
+    LateTimer,
+)
+from triton_magics.worker import timers
+from triton_magics.worker.timers import Call, Gate, Timer, Try, Unstable, Watch
+
+
+class Tried(Timer):
+    """Each call's tries come from a script: microseconds, and why it does not count."""
+
+    def __init__(self, *script: list[tuple[float, str | None]]) -> None:
+        self.script = list(script)
+        self.given_up = 0
+
+    def give_up(self) -> None:
+        self.given_up += 1
+
+    def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
+        made = self.script.pop(0)
+        assert len(made) == len(todo)
+        return [Try(us, calls[i].act(), why) for (us, why), i in zip(made, todo, strict=True)]
+
+
+def test_only_what_was_no_valid_sample_is_timed_again_and_the_reason_is_kept() -> None:
+    timer = Tried([(5.0, None), (9.0, timers.SLOW), (6.0, None)], [(7.0, None)])
+    made = timer.run([Call(lambda i=i: i) for i in range(3)])
+    assert [(s.raw_us, s.value) for s in made] == [(5.0, 0), (7.0, 1), (6.0, 2)]
+    assert timer.given_up == 0
+    assert [s.discarded for s in made] == [(), (timers.SLOW,), ()]
+
+
+def test_a_call_without_a_valid_sample_says_why_each_try_was_none() -> None:
+    tries = [[(5.0, "compiled meanwhile")], *[[(9.0, timers.SLOW)]] * (timers.MAX_TRIES - 1)]
+    with pytest.raises(Unstable, match=r"compiled meanwhile \(1 times\), .*gate \(3 times\)"):
+        (timer := Tried(*tries)).run([Call(lambda: 0)])
+    assert timer.given_up == 1
+
+
+def test_the_gate_grows_at_once_where_it_was_too_short_and_forgets_a_hiccup() -> None:
+    gate = Gate()
+    for _ in range(200):
+        gate.tell(80.0, closed=True)
+    assert gate.us == pytest.approx(160.0, rel=0.01)
+    gate.tell(10_000.0, closed=False)
+    assert gate.us == pytest.approx(640.0, rel=0.01)
+    for _ in range(30):
+        gate.tell(80.0, closed=True)
+    assert gate.us < 200.0
+    for _ in range(200):
+        gate.tell(1.0, closed=True)
+    assert gate.us == timers.MIN_GATE_US
+    gate.tell(50.0, closed=False)
+    assert gate.us == 2 * timers.MIN_GATE_US
+    assert gate.cycles == gate.us * timers.CYCLES_PER_US
+
+
+def gauged(
+    monkeypatch: pytest.MonkeyPatch, own_us: dict[str, float], raw_us: dict[str, float]
+) -> timers.Gauged:
+    """A timer gauged with kernels that take so long through it."""
+    called: list[str] = []
+    tiny = {name: partial(called.append, name) for name in raw_us}
+    monkeypatch.setattr(timers, "tiny_kernels", lambda: tiny)
+    return LateTimer(lambda: raw_us[called[-1]]).gauged(own_us)
+
+
+def test_what_a_timer_adds_is_what_most_kernels_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"empty": 0.55, "many": 0.62, "spin": 1.1}
+    made = gauged(monkeypatch, own, {"empty": 2.87, "many": 2.94, "spin": 9.0})
+    assert made.floor_us == pytest.approx(2.87)
+    assert made.added_us == pytest.approx(2.32)
+    assert made.tick_us == pytest.approx(0.07)
+
+
+def test_without_cupti_what_a_timer_adds_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = gauged(monkeypatch, {}, {"empty": 2.87})
+    assert (made.floor_us, made.added_us) == (pytest.approx(2.87), None)
+    watch = Watch(LateTimer(lambda: 5.0), made.added_us, made.tick_us)
+    assert watch.net_us([5.0]) == (5.0,)
