@@ -19,9 +19,11 @@ from triton_magics.engine.protocol import BenchJob, CompileJob, Mode, OpRef, Val
 from triton_magics.model import Case
 from triton_magics.worker import bench, validate
 from triton_magics.worker import compile as compiling
+from triton_magics.worker.cases import make_inputs
+from triton_magics.worker.launches import Launches
 from triton_magics.worker.load import compile_cache, load_version
 from triton_magics.worker.report import Reporter
-from triton_magics.worker.subject import Subject
+from triton_magics.worker.subject import Subject, guarded_call
 
 KERNEL = Path(__file__).with_name("rehearsal_kernel.py")
 OP = OpRef(name="softmax")
@@ -67,10 +69,18 @@ def _compile() -> None:
     compiling.run(CompileJob(op=OP, version=_version(), sizes=("small",)), Silent())
 
 
-def _validate(device: str, shape: tuple[int, ...], dtype: str) -> None:
+def _subject(device: str) -> Subject:
     job, where = ValidateJob(op=OP, version=_version(), seed=0), torch.device(device)
-    subject = Subject(ops.load(OP.name), load_version(job.version), job, where, KERNEL.read_text())
-    result, _ = validate.run_case(subject, Case(shape=shape, dtype=dtype, seed=0))
+    return Subject(ops.load(OP.name), load_version(job.version), job, where, KERNEL.read_text())
+
+
+def _call(device: str, shape: tuple[int, ...]) -> None:
+    subject, case = _subject(device), Case(shape=shape, dtype="float32", seed=0)
+    guarded_call(subject, make_inputs(subject.op, case, subject.device), Launches())
+
+
+def _validate(device: str, shape: tuple[int, ...], dtype: str) -> None:
+    result, _ = validate.run_case(_subject(device), Case(shape=shape, dtype=dtype, seed=0))
     if result.status.failed:
         said = result.error.message if result.error else result.reason
         raise RuntimeError(f"the rehearsal failed on {device}: {said}")
@@ -92,6 +102,7 @@ STEPS: dict[Mode, tuple[Callable[[], None], ...]] = {
         partial(_validate, "cpu", (8, 8), "float16"),
     ),
     "gpu": (
+        partial(_call, "cuda:0", (64, 4096)),
         partial(_validate, "cuda:0", (64, 4096), "float32"),
         partial(_validate, "cuda:0", (64, 4096), "float16"),
         partial(_time, "small"),
