@@ -105,7 +105,8 @@ class Crew:
         """
         if worker.rehearsed:
             self._proven.add(worker.mode)
-        return worker.ready is not None and worker.usable and worker.mode in self._proven
+        begun = worker.ready is not None and worker.pid is not None  # said by it, and by the nanny
+        return begun and worker.usable and worker.mode in self._proven
 
     def stuck(self, mode: Mode) -> list[Worker]:
         """Those that were killed and are not gone: they hang in a driver or in the system."""
