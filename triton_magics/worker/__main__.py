@@ -28,6 +28,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from triton_magics.engine.protocol import (
     CODE_CONNECTION_CLOSED,
@@ -43,7 +44,7 @@ from triton_magics.engine.protocol import (
 )
 from triton_magics.errors import UserError
 from triton_magics.model import Environment
-from triton_magics.worker import descriptors, watch, zygote
+from triton_magics.worker import compilers, descriptors, watch, zygote
 from triton_magics.worker.report import Reporter
 
 CHUNK_BYTES = 2**16
@@ -77,6 +78,8 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     faulthandler.enable()
     watch.die_with_parent()
     watch.be_expendable()
+    if mode == "gpu":
+        compilers.stand_by(_compile, close=(fd,))
     data = socket.socket(fileno=_out_of_reach(fd))
     descriptors.keep_some_back()
     watch.watch(data.fileno())
@@ -86,6 +89,10 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     sys.path.append(os.getcwd())
     serve(_orders(data), send)
     _leave()
+
+
+def _compile(order: dict[str, Any]) -> None:
+    importlib.import_module("triton_magics.worker.precompile").obey(order)
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
@@ -174,6 +181,8 @@ def _answer(order: Order, reporter: Reporter) -> Reply:
         if descriptors.ran_out(error):
             error = UserError(descriptors.NONE_LEFT)
         return Reply(nonce=order.nonce, answer=_fault(error), retire=True)
+    finally:
+        compilers.end()
 
 
 def _handler(kind: str) -> Handler:

@@ -16,25 +16,72 @@ from types import ModuleType
 from typing import Any
 
 import torch
+import triton
 
 from triton_magics import ops
+from triton_magics.engine.protocol import OpRef, VersionRef
 from triton_magics.model import Case
+from triton_magics.worker import compilers, pretend
 from triton_magics.worker.launches import only_compiling
-from triton_magics.worker.load import Loaded
-from triton_magics.worker.pretend import PretendCuda
+from triton_magics.worker.load import Loaded, load_op, load_version
+from triton_magics.worker.pretend import PretendCuda, StubDriver, pretending
+from triton_magics.worker.resources import environment
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
 META = torch.device("meta")
 
 
-def precompile(op: ops.Op, version: Loaded, cases: Sequence[Case], device: torch.device) -> None:
-    """Compiles the kernels of every case, for a GPU or ahead; nothing to do in the interpreter."""
+def precompile(
+    op: ops.Op,
+    version: Loaded,
+    cases: Sequence[Case],
+    device: torch.device,
+    *,
+    ref: OpRef | None = None,
+) -> None:
+    """Compiles the kernels of every case, for a GPU or ahead; nothing to do in the interpreter.
+
+    Args:
+        op, version, cases: what is to be compiled.
+        device: the GPU, or `META` where there is none.
+        ref: the op, for the processes that stand by: they compile if they are told; else, or where
+            there are none, threads of this one do.
+    """
     if device.type == "cpu":
         return
     forms = list(dict.fromkeys((c.shape, c.dtype) for c in cases))
+    if ref and compilers.have_done([order(ref, version.ref, form) for form in forms]):
+        return
     threads = min(MAX_THREADS, os.cpu_count() or 1)
     with unchanged(version.module), only_compiling(), ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda form: compile_form(op, version, form), forms))
+
+
+def order(op: OpRef, version: VersionRef, form: tuple[tuple[int, ...], str]) -> dict[str, Any]:
+    """One form for a process that stands by, which has no GPU: with what it must know of ours."""
+    here = environment()
+    return {
+        "op": op.model_dump(),
+        "version": version.model_dump(),
+        "form": form,
+        "target": int((here.capability or "sm_90").removeprefix("sm_")),
+        "sm_count": here.sm_count or pretend.SM_COUNT,
+    }
+
+
+def obey(order: dict[str, Any]) -> None:
+    """Compiles a form into this process's Triton cache, for a GPU that it does not have.
+
+    Raises:
+        Exception: whatever the version's file or wrapper raises.
+    """
+    target, (shape, dtype) = order["target"], order["form"]
+    pretend.SM_COUNT = order["sm_count"]  # a persistent kernel may be compiled for that many
+    triton.runtime.driver.set_active(StubDriver(target))
+    op = load_op(OpRef(**order["op"]))
+    with pretending(META, target), only_compiling():
+        version = load_version(VersionRef(**order["version"]))
+        compile_form(op, version, (tuple(shape), dtype))
 
 
 @contextmanager

@@ -83,7 +83,8 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
-        precompile(subject.op, version, cases, device)  # another may time on the GPU meanwhile
+        # Another may time on the GPU meanwhile.
+        precompile(op, version, cases, device, ref=job.op)
         with gpu_lock(uuid, alone=False, what=what, waiting=wait):
             results, evidence, retire = _run_cases(subject, cases, report)
             said = _sanitized(subject, results, report) if job.sanitize else ()

@@ -1,0 +1,131 @@
+"""Processes that compile beside a worker: what they make is found, and none of them is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.worker.harness import KERNELS
+from triton_magics.engine.nanny.processes import children_of
+from triton_magics.worker import compilers
+
+ROOT = KERNELS.parents[2]
+FORMS = """
+import json, os, sys, threading
+from pathlib import Path
+from triton_magics.worker import compilers, precompile, zygote
+from triton_magics.worker.pretend import StubDriver, pretending
+from triton_magics.worker.load import load_version
+from triton_magics.engine.protocol import OpRef
+from triton_magics import ops
+from tests.worker.harness import KERNELS, version_of
+import torch, triton
+
+zygote.load_all()
+os.cpu_count = lambda: 2
+compilers.stand_by(precompile.obey)
+parent = compilers._parents[0]
+ref = version_of(KERNELS / "softmax_right.py", "softmax")
+forms = [((7, 13), "float32"), ((7, 13), "float16"), ((4, 256), "float32"), ((4, 512), "float32")]
+orders = [precompile.order(OpRef(name="softmax"), ref, form) for form in forms]
+obeyed = compilers.have_done(orders)
+compilers.end()
+left = [p for p in Path("/proc").glob("[0-9]*/stat") if f") S {parent} " in p.read_text()]
+left += [p for p in [Path(f"/proc/{parent}")] if p.exists()]
+cache = Path(os.environ["TRITON_CACHE_DIR"])
+made = sorted(p.name for p in cache.rglob("*.cubin"))
+entries = sorted(p.name for p in cache.iterdir())
+triton.runtime.driver.set_active(StubDriver(90))
+version = load_version(ref)
+with pretending(precompile.META, 90), precompile.only_compiling():
+    for form in forms:
+        precompile.compile_form(ops.load("softmax"), version, form)
+again = sorted(p.name for p in cache.iterdir())
+print(json.dumps([obeyed, [str(p) for p in left], len(made), entries == again]))
+"""
+
+
+def test_what_they_compile_is_found_in_the_workers_cache(tmp_path: Path) -> None:
+    env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    told = subprocess.run(
+        [sys.executable, "-c", FORMS], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**env, "TRITON_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout.splitlines()[-1]) == [True, [], 4, True]
+
+
+def _append(order: dict[str, str]) -> None:
+    if order["what"] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order["what"] == "raise":
+        raise ValueError
+    Path(order["into"], order["what"]).touch()
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    compilers.stand_by(_append)
+    (parent,) = compilers._parents
+    while len(made := children_of(parent)) < 2 and alive([parent]):
+        os.sched_yield()
+    return [parent, *made]
+
+
+def alive(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_an_order_that_kills_its_process_is_dropped_and_the_rest_is_done(
+    two: list[int], tmp_path: Path
+) -> None:
+    whats = ["a", "die", "raise", "b", "c", "d"]
+    assert compilers.have_done([{"what": w, "into": str(tmp_path)} for w in whats])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c", "d"]
+    compilers.end()
+    assert alive(two) == []
+    assert not compilers.have_done([{"what": "e", "into": str(tmp_path)}])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_where_all_of_them_die_nobody_waits(two: list[int], tmp_path: Path) -> None:
+    assert compilers.have_done([{"what": "die"}] * 3)
+    compilers.end()
+    assert alive(two) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_those_that_were_not_needed_are_ended(two: list[int]) -> None:
+    assert alive(two) == two
+    compilers.end()
+    assert alive(two) == []
+
+
+def test_none_stand_by_on_a_single_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    compilers.stand_by(_append)
+    assert not compilers.have_done([])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_who_died_while_standing_by_leaves_the_work_to_threads(two: list[int]) -> None:
+    parent, *rest = two
+    for pid in rest:
+        os.kill(pid, signal.SIGKILL)
+    while alive([parent]) and not _is_zombie(parent):
+        os.sched_yield()
+    assert not compilers.have_done([{"what": "never"}])
+    compilers.end()
+    assert alive(two) == []
+
+
+def _is_zombie(pid: int) -> bool:
+    return ") Z " in Path(f"/proc/{pid}/stat").read_text()
