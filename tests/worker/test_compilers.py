@@ -87,12 +87,22 @@ def alive(pids: list[int]) -> list[int]:
 def test_an_order_that_kills_its_process_is_dropped_and_the_rest_is_done(
     two: list[int], tmp_path: Path
 ) -> None:
-    whats = ["a", "die", "raise", "b", "c", "d"]
+    whats = ["a", "die", "b", "c", "d"]
     assert compilers.have_done([{"what": w, "into": str(tmp_path)} for w in whats])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c", "d"]
     compilers.end()
     assert alive(two) == []
     assert not compilers.have_done([{"what": "e", "into": str(tmp_path)}])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_what_fails_there_is_left_to_threads_and_the_rest_is_done(
+    two: list[int], tmp_path: Path
+) -> None:
+    whats = ["a", "raise", "b", "c"]
+    assert not compilers.have_done([{"what": w, "into": str(tmp_path)} for w in whats])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c"]
+    compilers.end()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

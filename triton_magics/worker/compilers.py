@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 MOST = 12  # `--quick` of a softmax has twelve forms
 ORDER_BYTES = 2**16
-DONE = b"done"
+DONE, FAILED = b"done", b"failed"
 
 
 _standing_by: list[socket.socket] = []  # our end to each
@@ -33,7 +33,7 @@ def stand_by(work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = (
     By a child of its own, which then waits for their end: a dozen forks take 0.1 s.
 
     Args:
-        work: what each does with an order; whatever it raises is nobody's concern.
+        work: what each does with an order; what it raises is not told, only that it did.
         close: descriptors that are not theirs.
     """
     count = min(MOST, os.cpu_count() or 1)
@@ -78,9 +78,12 @@ def _serve(talk: socket.socket, work: Callable[[dict[str, Any]], None]) -> NoRet
     """Does what it is told, says that it has, and ends when the worker hangs up."""
     try:
         while message := talk.recv(ORDER_BYTES):
-            with contextlib.suppress(BaseException):
+            try:
                 work(json.loads(message))
-            talk.send(DONE)
+            except BaseException:  # noqa: BLE001 (the version's own: its worker will say what)
+                talk.send(FAILED)
+            else:
+                talk.send(DONE)
     finally:
         os._exit(0)
 
@@ -101,12 +104,13 @@ def _dismiss() -> None:
 
 
 def have_done(orders: Sequence[dict[str, Any]]) -> bool:
-    """Has all orders worked on, and the processes leave; False where there are none.
+    """Has all orders worked on, and the processes leave; whether there were any, and none failed.
 
     The order of one that dies of it is dropped.
     """
     if not _standing_by:
         return False
+    failed = False
     waiting = deque(json.dumps(order).encode() for order in orders)
     try:
         with selectors.DefaultSelector() as selector:
@@ -119,13 +123,15 @@ def have_done(orders: Sequence[dict[str, Any]]) -> bool:
             while selector.get_map():
                 for key, _ in selector.select():
                     one: Any = key.fileobj
-                    if _heard(one) and waiting and _sent(one, waiting[0]):
+                    heard = _heard(one)
+                    failed = failed or heard == FAILED
+                    if heard and waiting and _sent(one, waiting[0]):
                         waiting.popleft()
                     else:
                         selector.unregister(one)
     finally:
         _dismiss()
-    return True
+    return not failed
 
 
 def _sent(talk: socket.socket, message: bytes) -> bool:
@@ -135,8 +141,8 @@ def _sent(talk: socket.socket, message: bytes) -> bool:
         return False
 
 
-def _heard(talk: socket.socket) -> bool:
+def _heard(talk: socket.socket) -> bytes:
     try:
-        return talk.recv(len(DONE)) == DONE
+        return talk.recv(len(FAILED))
     except OSError:
-        return False
+        return b""
