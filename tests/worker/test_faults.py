@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.worker.harness import KERNELS, cases_for, run_cases, told
-from triton_magics.model import CaseStatus
+from triton_magics.model import Case, CaseStatus
+from triton_magics.worker import oracle
+from triton_magics.worker.checks import wrong_form
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is an input here
 FILES = sorted(KERNELS.glob("*.py"))
+SHOWN = [path for path in FILES if "\nneeds: gpu" not in path.read_text()]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", SHOWN, ids=lambda p: p.stem)
 def test_a_kernel_gets_the_verdict_that_its_file_names(path: Path) -> None:
     wanted = CaseStatus(told(path, "status"))
     results = run_cases(path, *cases_for(told(path, "op")))
@@ -24,10 +28,19 @@ def test_a_kernel_gets_the_verdict_that_its_file_names(path: Path) -> None:
         assert wanted in statuses, statuses
 
 
-def test_every_status_that_a_cpu_can_show_has_its_kernel() -> None:
-    needs_a_gpu_or_an_engine = {
-        CaseStatus.WRONG_DEVICE, CaseStatus.COMPILE_ERROR, CaseStatus.TIMEOUT, CaseStatus.CRASHED,
+def test_every_status_of_a_case_has_its_kernel() -> None:
+    needs_an_engine = {
+        CaseStatus.COMPILE_ERROR, CaseStatus.TIMEOUT, CaseStatus.CRASHED,
         CaseStatus.OUT_OF_MEMORY, CaseStatus.INTERRUPTED, CaseStatus.NOT_RUN,
     }  # fmt: skip
     shown = {CaseStatus(told(path, "status")) for path in FILES}
-    assert shown == set(CaseStatus) - needs_a_gpu_or_an_engine
+    assert shown == set(CaseStatus) - needs_an_engine
+
+
+def test_an_answer_on_another_device_is_named() -> None:
+    case = Case(shape=(2, 3), dtype="float32", seed=1)
+    native = oracle.Native((torch.ones(2, 3),), (torch.ones(2, 3),), single=True)
+    found = wrong_form(case, (), torch.empty(2, 3, device="meta"), native)
+    assert found
+    assert found.status is CaseStatus.WRONG_DEVICE
+    assert found.reason == "returned a tensor on meta, should be cpu"
