@@ -27,7 +27,6 @@ def library(reasons: int = 0, pids: tuple[int, ...] = (), refuses: str = "") -> 
         NVML_CLOCK_SM=1,
         NVML_TEMPERATURE_GPU=0,
         nvmlInit=lambda: None,
-        nvmlShutdown=lambda: None,
         nvmlDeviceGetHandleByUUID=handle,
         nvmlDeviceGetCurrentClocksThrottleReasons=lambda device: reasons,
         nvmlDeviceGetComputeRunningProcesses=lambda device: [SimpleNamespace(pid=p) for p in pids],

@@ -109,10 +109,9 @@ def test_torch_compile_knows_the_shape_at_every_size() -> None:
 
 
 def test_a_short_call_is_made_several_times_a_run() -> None:
-    made = all_sizes(session(provider(right), raw_us=lambda: 5.5))
-    assert {t.calls for t in made["timings"]} == {10}
-    longest = all_sizes(session(provider(right), raw_us=lambda: 2.6))
-    assert {t.calls for t in longest["timings"]} == {timers.MAX_CALLS}
+    for raw_us, calls in ((51.0, 1), (33.0, 3), (9.0, 11), (2.6, timers.MAX_CALLS)):
+        made = all_sizes(session(provider(right), raw_us=lambda us=raw_us: us))
+        assert {t.calls for t in made["timings"]} == {calls}
 
 
 def test_a_version_that_fails_at_one_size_is_missing_there_and_the_rest_stands() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -91,3 +92,15 @@ def test_traffic_is_every_tensor_once() -> None:
     op = ops.load("softmax")
     slots = Slots(op, case_of(op, "small", "float32", 1), CPU, n=2)
     assert traffic(op, slots) == (2 * 256 * 256 * 4, 5 * 256 * 256)
+
+
+def test_a_call_says_who_is_called() -> None:
+    op = ops.load("sum")
+    slots = Slots(op, case_of(op, "small", "float32", 1), CPU, n=2)
+    assert [call.of for call in slots.calls(op.reference, 2)] == [op.reference] * 2
+
+
+@pytest.mark.parametrize(("shape", "n"), [((256, 256), 32), ((2048, 1024), 32), ((2048, 1025), 3)])
+def test_there_are_more_sets_where_they_are_small(shape: tuple[int, ...], n: int) -> None:
+    op = replace(ops.load("sum"), sizes={"small": shape})
+    assert len(Slots(op, case_of(op, "small", "float32", 1), CPU, n=3, small=32)) == n

@@ -45,22 +45,35 @@ def test_a_call_without_a_valid_sample_says_why_each_try_was_none() -> None:
     assert timer.given_up == 1
 
 
-def test_the_gate_grows_at_once_where_it_was_too_short_and_forgets_a_hiccup() -> None:
+def told(gate: Gate, host_us: float, times: int) -> float:
+    """How long a gate is after so many calls that the host was in time for."""
+    for _ in range(times):
+        gate.tell(host_us, closed=True)
+    return gate.us
+
+
+def test_a_gate_leaves_a_quarter_of_room_and_four_deviations_where_the_host_is_restless() -> None:
+    assert told(Gate(), 80.0, 200) == pytest.approx(100.0)
     gate = Gate()
     for _ in range(200):
-        gate.tell(80.0, closed=True)
-    assert gate.us == pytest.approx(160.0, rel=0.01)
+        gate.tell(70.0, closed=True)
+        gate.tell(90.0, closed=True)
+    assert gate.us == pytest.approx(80 + 4 * 10, rel=0.05)
+    assert told(gate, 1.0, 200) == timers.MIN_GATE_US
+
+
+def test_a_gate_grows_at_once_where_it_was_too_short_and_forgets_a_hiccup() -> None:
+    told(gate := Gate(), 80.0, 200)
     gate.tell(10_000.0, closed=False)
-    assert gate.us == pytest.approx(640.0, rel=0.01)
-    for _ in range(30):
-        gate.tell(80.0, closed=True)
-    assert gate.us < 200.0
-    for _ in range(200):
-        gate.tell(1.0, closed=True)
-    assert gate.us == timers.MIN_GATE_US
-    gate.tell(50.0, closed=False)
+    assert gate.us == pytest.approx(80 + 120 / 8 + 4 * 120 / 4)
+    assert told(gate, 80.0, 30) < 105
+    told(gate, 1.0, 200)
+    gate.tell(45.0, closed=False)
     assert gate.us == 2 * timers.MIN_GATE_US
     assert gate.cycles == gate.us * timers.CYCLES_PER_US
+    for _ in range(20):
+        gate.tell(1e6, closed=False)
+    assert gate.us == timers.MAX_GATE_US
 
 
 def gauged(

@@ -52,11 +52,8 @@ def read(library: ModuleType | None, uuid: str | None, proc: Path = Path("/proc"
     if library is None:
         return "nvidia-ml-py is not installed"
     try:
-        library.nvmlInit()
-        try:
-            return _read(library, f"GPU-{(uuid or '').removeprefix('GPU-')}", proc)
-        finally:
-            library.nvmlShutdown()
+        library.nvmlInit()  # and no shutdown, so that only the first one of a process takes time
+        return _read(library, f"GPU-{(uuid or '').removeprefix('GPU-')}", proc)
     except library.NVMLError as error:
         return f"NVML says {error}"
 

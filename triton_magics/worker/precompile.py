@@ -8,6 +8,7 @@ foreseen this way is compiled when it is launched.
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +51,7 @@ def precompile(
     if device.type == "cpu":
         return
     forms = list(dict.fromkeys((c.shape, c.dtype) for c in cases))
+    forms.sort(key=lambda form: math.prod(form[0]), reverse=True)  # the longest begin first
     if ref and compilers.have_done([order(ref, version.ref, form) for form in forms]):
         return
     threads = min(MAX_THREADS, os.cpu_count() or 1)

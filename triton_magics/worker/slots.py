@@ -17,6 +17,7 @@ from triton_magics.worker.timers import Call
 MAX_SHARE = 0.3
 MIN_SLOTS = 2
 MAX_SLOTS = 256
+SMALL_BYTES = 8 * 2**20
 Judge = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]  # answers, allowed errors
 
 
@@ -41,9 +42,16 @@ class Slots:
     """
 
     def __init__(
-        self, op: ops.Op, case: Case, device: torch.device, n: int, *, spread_bytes: int = 0
+        self,
+        op: ops.Op,
+        case: Case,
+        device: torch.device,
+        n: int,
+        *,
+        small: int = 0,
+        spread_bytes: int = 0,
     ) -> None:
-        """At least n sets, and so many that they are as large as that together, if there is room.
+        """At least n sets; more of small ones, or as large together as that; if there is room.
 
         No more than `MAX_SLOTS`.
         """
@@ -52,7 +60,7 @@ class Slots:
         self._sets = [first]
         size = sum(t.nbytes for t in _tensors(first)) or 1
         room = _free_bytes(device) * MAX_SHARE
-        n = min(max(n, -(-spread_bytes // size)), MAX_SLOTS)
+        n = min(max(n, small if size <= SMALL_BYTES else 0, -(-spread_bytes // size)), MAX_SLOTS)
         for i in range(1, max(MIN_SLOTS, min(n, int(room // size)))):
             other = case.model_copy(update={"seed": case.seed + i})
             self._sets.append(make_pristine(op, other, device))
@@ -120,7 +128,7 @@ class Slots:
             copies = tuple(k[i].copy_(o) for k, o in zip(kept, outputs, strict=True))
             return copies[0] if isinstance(value, torch.Tensor) else copies
 
-        return Call(lambda: act(*given), before=clear, fresh=fresh, kept=snapshot)
+        return Call(lambda: act(*given), before=clear, fresh=fresh, kept=snapshot, of=act)
 
     def _snapshots(self, n: int) -> list[torch.Tensor]:
         """Memory for the outputs of n calls, the same in every run."""

@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,14 +18,14 @@ import triton.language as tl
 from triton_magics import stats
 from triton_magics.model import Clock
 
-MIN_GATE_US, MAX_GATE_US = 60.0, 20_000.0
-GATE_STEP = 0.1
+MIN_GATE_US, MAX_GATE_US = 40.0, 20_000.0
+LEAST_ROOM = 1.25  # of a gate: times what its host needs on average
 CYCLES_PER_US = 2_000  # of a GPU's clock, at most
 FLUSH_L2S = 2
 MAX_TRIES = 4
-RUN_US = 60.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
+RUN_US = 100.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
 MAX_CALLS = 15
-GAUGE_SAMPLES = 40
+GAUGE_SAMPLES = 24
 SPIN_CYCLES = 1_000
 TINY = ("_empty", "_spin")  # the names of the kernels that a timer is gauged with
 SLOW = "the host was slower than the gate"
@@ -67,12 +67,14 @@ class Call:
             which does not wait for the stream computes from what was there before.
         kept: takes what the stream has of the output when the call has ended, so that work which
             is not done by then is missing.
+        of: who is called; each has a gate as long as their host needs.
     """
 
     act: Callable[[], Any]
     before: Callable[[], None] = _nothing
     fresh: Callable[[], None] = _nothing
     kept: Callable[[Any], Any] = _as_it_is
+    of: Hashable = None
 
 
 @dataclass(frozen=True)
@@ -207,9 +209,14 @@ class Watch:
 
 @dataclass
 class Gate:
-    """How long the spin before a call is: twice what the host needs to queue the call."""
+    """How long one caller's gate is: what their host needs to queue a call, with room.
+
+    Source: as long as TCP waits for an answer, the mean and four mean deviations (RFC 6298).
+    """
 
     us: float = 100.0
+    _mean_us: float | None = None
+    _deviation_us: float = 0.0
 
     @property
     def cycles(self) -> int:
@@ -219,14 +226,17 @@ class Gate:
     def tell(self, host_us: float, *, closed: bool) -> None:
         """What the host has just needed, and whether the gate was still closed then.
 
-        It grows at once where it was too short, up to fourfold, and else goes in small steps, so
-        that one hiccup of the host does not make every call to come wait.
+        Of a hiccup of the host at most twice the gate counts, so that not every call to come waits.
         """
-        wanted_us = 2 * host_us
-        if closed:
-            self.us += GATE_STEP * (min(wanted_us, 2 * self.us) - self.us)
+        needed_us = min(host_us, 2 * self.us)
+        if self._mean_us is None:
+            self._mean_us, self._deviation_us = needed_us, needed_us / 4
         else:
-            self.us = min(max(wanted_us, 2 * self.us), 4 * self.us)
+            off_us = needed_us - self._mean_us
+            self._mean_us += off_us / 8
+            self._deviation_us += (abs(off_us) - self._deviation_us) / 4
+        wanted_us = max(self._mean_us + 4 * self._deviation_us, LEAST_ROOM * self._mean_us)
+        self.us = wanted_us if closed else max(wanted_us, 2 * self.us)
         self.us = min(max(self.us, MIN_GATE_US), MAX_GATE_US)
 
 
@@ -242,8 +252,10 @@ class GatedTimer(Timer):
 
     def __init__(self, l2_bytes: int, *, cold: bool) -> None:
         self.cold = cold
-        self._gate = Gate()
+        self._gates: dict[Hashable, Gate] = {}
         self._flush = flushed(l2_bytes)
+        self._start, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._opened = torch.cuda.Event()
         self.compiled = 0
         self._count_compiles()
 
@@ -262,25 +274,25 @@ class GatedTimer(Timer):
 
     def give_up(self) -> None:
         """The next call's gate is as long as a first one's."""
-        self._gate = Gate()
+        self._gates.clear()
 
     def _try(self, call: Call) -> tuple[Try, bool]:
         """A call, and whether the gate was still closed when all of it was queued."""
         stream = torch.cuda.current_stream()
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        gate = torch.cuda.Event()
+        start, end, opened = self._start, self._end, self._opened
+        gate = self._gates.setdefault(call.of, Gate())
         call.before()
         begun = time.perf_counter()
-        torch.cuda._sleep(self._gate.cycles)
-        gate.record(stream)
+        torch.cuda._sleep(gate.cycles)
+        opened.record(stream)
         call.fresh()
         if self.cold:
             self._flush()
         start.record(stream)
         value = call.act()
         end.record(stream)
-        closed = not gate.query()
-        self._gate.tell(1e6 * (time.perf_counter() - begun), closed=closed)
+        closed = not opened.query()
+        gate.tell(1e6 * (time.perf_counter() - begun), closed=closed)
         kept = call.kept(value)
         torch.cuda.synchronize()
         return Try(1e3 * start.elapsed_time(end), kept, None), closed
