@@ -104,3 +104,14 @@ def test_a_call_says_who_is_called() -> None:
 def test_there_are_more_sets_where_they_are_small(shape: tuple[int, ...], n: int) -> None:
     op = replace(ops.load("sum"), sizes={"small": shape})
     assert len(Slots(op, case_of(op, "small", "float32", 1), CPU, n=3, small=32)) == n
+
+
+def test_a_set_is_cleared_whenever_it_is_used_also_twice_in_a_run_or_tried_again() -> None:
+    op = ops.load("sum")
+    slots = Slots(op, case_of(op, "small", "float32", 1), CPU, n=2)
+    for call in slots.calls(torch.clone, 5):
+        for _ in range(2):
+            call.before()
+            assert not call.act().any()
+            call.fresh()
+            assert call.act().all()

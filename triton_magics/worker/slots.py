@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ MAX_SHARE = 0.3
 MIN_SLOTS = 2
 MAX_SLOTS = 256
 SMALL_BYTES = 8 * 2**20
+PLACES = 16  # of a small output
 Judge = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]  # answers, allowed errors
 
 
@@ -69,7 +71,12 @@ class Slots:
         self._conditioned = False
         self._kept: list[torch.Tensor] = []
         self._next = 0
+        self._dirty = set(range(len(self._sets)))
         self._outputs = [(t.shape, t.dtype) for t in oracle.outputs_of(op.reference(*first))]
+        room = PLACES if self.outputs_bytes <= SMALL_BYTES else MIN_SLOTS
+        self._places = [
+            deque([self._poisoned(*form) for _ in range(room)], room) for form in self._outputs
+        ]
         self.refill(case.seed)
 
     def __len__(self) -> int:
@@ -88,47 +95,47 @@ class Slots:
         )
         self._answer = None
 
-    def next(self) -> tuple[tuple[Any, ...], Callable[[], None], Callable[[], None]]:
-        """The next set; what clears it, and what gives it this round's contents."""
-        self._next = (self._next + 1) % len(self._sets)
-        pairs = list(zip(self._sets[self._next], self._fresh, strict=True))
-        held = [isinstance(o, torch.Tensor) and o.shape == n.shape for o, n in pairs]
-        own = [pair for pair, is_held in zip(pairs, held, strict=True) if is_held]
-
-        def clear() -> None:
-            for old, _ in own:
-                old.zero_()
-
-        def fill() -> None:
-            for old, new in own:
-                old.copy_(new)
-
-        given = tuple(o if h else n for (o, n), h in zip(pairs, held, strict=True))
-        return given, clear, fill
-
     def calls(self, act: Callable[..., Any], n: int) -> list[Call]:
         """A run of calls, each on the next set.
 
         A set is cleared before it gets its contents, and the memory that the output is likely to
         get is poisoned; of the output a copy is taken at the moment when the call has ended.
         """
-        return [self._call(act, self._snapshots(n), i) for i in range(n)]
+        kept = self._snapshots(n)
+        order = [(self._next + 1 + i) % len(self._sets) for i in range(n)]
+        self._next = order[-1]
+        self._clear(order)
+        return [self._call(act, which, [k[i] for k in kept]) for i, which in enumerate(order)]
 
-    def _call(self, act: Callable[..., Any], kept: list[torch.Tensor], i: int) -> Call:
-        given, clear, fill = self.next()
+    def _call(self, act: Callable[..., Any], which: int, kept: list[torch.Tensor]) -> Call:
+        pairs = list(zip(self._sets[which], self._fresh, strict=True))
+        given = tuple(old if _alike(old, new) else new for old, new in pairs)
 
-        def fresh() -> None:
+        def before() -> None:
+            self._clear([which])
             self.poison()
-            fill()
+
+        def fill() -> None:
+            self._dirty.add(which)
+            for old, new in pairs:
+                if _alike(old, new):
+                    old.copy_(new)
 
         def snapshot(value: Any) -> Any:
             outputs = oracle.outputs_of(value)
             if self._forms(outputs) != self._outputs:
                 return value
-            copies = tuple(k[i].copy_(o) for k, o in zip(kept, outputs, strict=True))
+            copies = tuple(k.copy_(o) for k, o in zip(kept, outputs, strict=True))
             return copies[0] if isinstance(value, torch.Tensor) else copies
 
-        return Call(lambda: act(*given), before=clear, fresh=fresh, kept=snapshot, of=act)
+        return Call(lambda: act(*given), before=before, fresh=fill, kept=snapshot, of=act)
+
+    def _clear(self, which: Iterable[int]) -> None:
+        """Leaves nothing in those sets that a right answer could be made from, in one launch."""
+        dirty = self._dirty.intersection(which)
+        self._dirty -= dirty
+        if old := [t for i in dirty for t in _tensors(self._sets[i])]:
+            torch._foreach_zero_(old)
 
     def _snapshots(self, n: int) -> list[torch.Tensor]:
         """Memory for the outputs of n calls, the same in every run."""
@@ -144,14 +151,17 @@ class Slots:
         return [(o.shape, o.dtype) for o in outputs if type(o) is torch.Tensor]
 
     def poison(self) -> None:
-        """Leaves NaN in the memory that the next output is likely to get."""
-        for shape, dtype in self._outputs:
-            torch.full(
-                shape,
-                float("nan") if dtype.is_floating_point else -1,
-                dtype=dtype,
-                device=self.device,
-            )
+        """Leaves NaN in the memory that the next output is likely to get, each time in another.
+
+        What is let go is what was poisoned longest ago, and held since.
+        """
+        for places in self._places:
+            shape, dtype = places[0].shape, places[0].dtype
+            places.append(self._poisoned(shape, dtype))
+
+    def _poisoned(self, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
+        value = float("nan") if dtype.is_floating_point else -1
+        return torch.full(shape, value, dtype=dtype, device=self.device)
 
     def wrong(self, values: Sequence[Any]) -> str | None:
         """What is wrong with the outputs of a run for this round's contents, or None.
@@ -216,6 +226,11 @@ def _off(
         if not judged.right:
             return f"{judged.error_share:.3g} times the error that is allowed"
     return None
+
+
+def _alike(old: Any, new: Any) -> bool:
+    """Whether a set can hold it; what is no tensor, or of another shape, is given as it is."""
+    return isinstance(old, torch.Tensor) and old.shape == new.shape
 
 
 def _tensors(values: tuple[Any, ...]) -> list[torch.Tensor]:
