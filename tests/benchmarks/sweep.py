@@ -1,6 +1,6 @@
 """A sweep of 32 configurations of softmax: how long it takes, where the time goes.
 
-    python tests/benchmarks/sweep.py [--json PATH]
+    python tests/benchmarks/sweep.py [--json PATH] [--repeats 3]
 
 Each repeat sweeps a source that was never compiled before, with a standby ready. Without a GPU the
 configurations are only compiled.
@@ -8,6 +8,7 @@ configurations are only compiled.
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import tempfile
@@ -20,7 +21,6 @@ from common import report
 from triton_magics import report as rendering
 from triton_magics.lab import Lab
 
-REPEATS = 3
 KNOBS = {"BLOCK_SIZE": (256, 512, 1024, 2048), "num_warps": (1, 2, 4, 8), "NUM_STAGES": (1, 2)}
 KERNEL = Path(__file__).parent / "kernels" / "softmax_two_passes.py"
 
@@ -52,9 +52,12 @@ def once(lab: Lab, i: int) -> tuple[float, Any]:
 
 def main() -> None:
     """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    repeats = parser.parse_known_args()[0].repeats
     with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
         lab.op("softmax")
-        runs = [once(lab, i) for i in range(REPEATS + 1)][1:]  # the first measures the machine
+        runs = [once(lab, i) for i in range(repeats + 1)][1:]  # the first measures the machine
         device = lab.engine_state().device
     print(rendering.to_text(rendering.view(runs[-1][1]), width=160))
     steps = [{"all": wall, **made.steps_s} for wall, made in runs]
@@ -71,7 +74,7 @@ def main() -> None:
     report(
         f"{n} configurations of softmax on {device}, {os.cpu_count()} cores",
         rows,
-        repeats=REPEATS,
+        repeats=repeats,
         best=best.label if best else None,
         best_us=best.timing.mean_us if best and best.timing else None,
     )
