@@ -194,10 +194,10 @@ def marked(calls: list[str]) -> Iterator[None]:
             finally:
                 self.gauging = False
 
-        def _try(self, call: Any) -> Any:
+        def _try(self, call: Any, *, first: bool) -> Any:
             kept = call.kept
             calls.append("gauge" if self.gauging else called(call))
-            return super()._try(replace(call, kept=lambda v: (mark(), kept(v))[1]))
+            return super()._try(replace(call, kept=lambda v: (mark(), kept(v))[1]), first=first)
 
     def called(call: Any) -> str:
         bound = dict(zip(call.act.__code__.co_freevars, call.act.__closure__, strict=True))
@@ -385,13 +385,13 @@ def four(folder: Path) -> tuple[Any, ...]:
 def protocol(folder: Path) -> list[dict[str, Any]]:
     """Wall seconds of whole benchmarks, three sizes, ten runs, nothing to compile."""
     refs = four(folder)
+    bench("softmax", refs, seed=1, budget=0.0)
     rows = []
     for versions, budget, what in (
         (refs, 0.0, "four versions and torch, 3 x 10"),
         (refs, 10.0, "the same, with the rounds for verdicts"),
         (refs[:1], 0.0, "one version and torch, 3 x 10"),
     ):
-        bench("softmax", versions, seed=1, budget=0.0)
         timed = [
             seconds(partial(bench, "softmax", versions, seed=seed, budget=budget))
             for seed in range(1 if budget else 3)

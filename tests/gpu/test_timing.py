@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
+from triton_magics import ops
 from triton_magics.engine import gpu
 from triton_magics.lab import Lab
 from triton_magics.model import Status
+from triton_magics.worker.slots import PLACES, Slots, case_of
 
 pytestmark = [
     pytest.mark.gpu,
@@ -70,3 +73,15 @@ def test_the_timing_tells_right_from_wrong_here(lab: Lab) -> None:
     assert {c.what: c.said for c in made.checks if not c.passed} == {}
     assert len(made.checks) == 6
     assert made.passed
+
+
+def test_small_outputs_go_through_many_places() -> None:
+    op = ops.load("softmax")
+    case = case_of(op, "small", "float32", 1)
+    slots = Slots(op, case, torch.device("cuda", 0), n=2, small=8)
+    seen = set()
+    for call in slots.calls(op.reference, 3 * PLACES):
+        call.before()
+        call.fresh()
+        seen.add(call.act().data_ptr())
+    assert len(seen) >= PLACES
