@@ -73,9 +73,9 @@ class Slots:
         self._next = 0
         self._dirty = set(range(len(self._sets)))
         self._outputs = [(t.shape, t.dtype) for t in oracle.outputs_of(op.reference(*first))]
-        room = PLACES if self.outputs_bytes <= SMALL_BYTES else MIN_SLOTS
+        held = PLACES if self.outputs_bytes <= SMALL_BYTES else 1
         self._places = [
-            deque([self._poisoned(*form) for _ in range(room)], room) for form in self._outputs
+            deque([self._poisoned(*form) for _ in range(held)], held) for form in self._outputs
         ]
         self.refill(case.seed)
 
