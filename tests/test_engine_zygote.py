@@ -69,13 +69,28 @@ def test_fault_after_fault_each_next_job_finds_a_worker(engine: Engine) -> None:
     assert zygote(engine) == zygote(engine)
 
 
+def test_a_job_does_not_wait_for_the_end_of_who_served_other_code(engine: Engine) -> None:
+    before = told(engine.run(order("answers"), key="a"))
+    wait_until(lambda: n_ready(engine) == 2)
+    nursery = engine._crew._nursery
+    os.kill(nursery.pid, signal.SIGSTOP)  # nobody kills, and nobody tells of an end
+    try:
+        assert engine.run(order("answers"), key="b").status == "finished"
+        assert nursery.stuck == ()
+    finally:
+        os.kill(nursery.pid, signal.SIGCONT)
+    wait_until(lambda: not alive(before["parent"]))
+
+
 def test_as_many_stand_by_as_are_wanted(mark: str) -> None:
     engine = forked(standbys=3)
     engine.warm()
     wait_until(lambda: n_ready(engine) == 3, within_s=20)
     engine.run(order("answers"), key="a")
     wait_until(lambda: n_ready(engine) == 3)
-    assert len(marked(mark)) == 10  # nanny, zygote, the worker and three, each with its guard
+    wait_until(
+        lambda: len(marked(mark)) == 10
+    )  # nanny, zygote, the worker and three, each with its guard
     engine.close()
 
 

@@ -110,14 +110,14 @@ class Crew:
 
     def stuck(self, mode: Mode) -> list[Worker]:
         """Those that were killed and are not gone: they hang in a driver or in the system."""
-        workers = self._nursery.stuck.values() if self._nursery else ()
+        workers = self._nursery.stuck if self._nursery else ()
         return [worker for worker in workers if worker.mode == mode]
 
     def leaves_nothing(self, worker: Worker) -> bool:
         """Whether nothing runs that the worker, or a job before it, has started."""
         if self._nursery is None or worker.pid is None:
             return False
-        known = self._nursery.pids
+        known = self._nursery.known
         strays = children_of(self._nursery.pid) - set(known)
         # One that is just being started is not known by its number yet.
         return not children_of(worker.pid) and len(strays) <= known.count(None)
@@ -166,13 +166,21 @@ class Crew:
         shelf.remove(worker)
         return worker
 
-    def dismiss(self) -> None:
-        """Kills who has run another key's code. A GPU's context takes 0.08 s to go (H200).
+    def dismiss(self, *, wait: bool = False) -> None:
+        """Kills who has run another key's code.
 
-        Not done in `take`, so that the job which follows need not wait for it.
+        Not done in `take`, so that the job which follows need not wait for it: a GPU's context
+        takes 0.08 s to go (H200).
+
+        Args:
+            wait: until all of them are gone.
         """
+        if self._nursery is None:
+            return
         while self._leaving:
-            self.retire(self._leaving.pop())
+            self._nursery.let_go(self._leaving.pop())
+        if wait:
+            self._nursery.wait_for_the_leaving()
 
     def put_back(self, worker: Worker) -> None:
         """Returns a worker that was taken and given nothing to do."""

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,8 @@ class Nursery:
         """
         self.workers: dict[int, Worker] = {}
         self.zygotes: dict[int, Zygote] = {}
-        self.stuck: dict[int, Worker] = {}  # killed, and not gone in time
+        self._leaving: dict[int, tuple[Worker, float]] = {}  # killed, and until when it may take
+        self._stuck: dict[int, Worker] = {}  # killed, and not gone in time
         self.lost = False
         self._home = home
         self._count = 0
@@ -89,9 +90,12 @@ class Nursery:
     @property
     def pids(self) -> list[int | None]:
         """The processes that the nanny has started; None: one of which that is not known yet."""
-        workers = [worker.pid for worker in self.workers.values()]
-        guards = [worker.guard for worker in self.workers.values() if worker.guard is not None]
-        return workers + guards + [zygote.pid for zygote in self.zygotes.values()]
+        return _pids(self.workers.values()) + [zygote.pid for zygote in self.zygotes.values()]
+
+    @property
+    def known(self) -> list[int | None]:
+        """Those, and the ones that are on their way out."""
+        return self.pids + _pids(worker for worker, _ in self._leaving.values())
 
     def open_zygote(self, argv: Sequence[str], env: Mapping[str, str]) -> Zygote:
         """Has a zygote started, and does not wait for it."""
@@ -165,8 +169,34 @@ class Nursery:
         worker.close()
         self.workers.pop(worker.number, None)
         if worker.exit is None:
-            self.stuck[worker.number] = worker
+            self._stuck[worker.number] = worker
         return worker.exit is not None
+
+    def let_go(self, worker: Worker) -> None:
+        """Has a worker killed, and waits for nothing."""
+        if worker.exit is None:
+            self._command({"do": "kill", "id": worker.number})
+            self._leaving[worker.number] = worker, time.monotonic() + KILL_S
+        worker.close()
+        self.workers.pop(worker.number, None)
+
+    def wait_for_the_leaving(self) -> None:
+        """Until all that were let go are gone, or stuck."""
+        while self._leaving and not self.lost:
+            self.turn(max(until for _, until in self._leaving.values()) - time.monotonic())
+            self._note_the_late()
+
+    @property
+    def stuck(self) -> tuple[Worker, ...]:
+        """Those that were killed and are not gone in time."""
+        self._note_the_late()
+        return tuple(self._stuck.values())
+
+    def _note_the_late(self) -> None:
+        for number, (worker, until) in [*self._leaving.items()]:
+            if time.monotonic() >= until:
+                del self._leaving[number]
+                self._stuck[number] = worker
 
     def turn(self, timeout_s: float, wake_fd: int | None = None) -> None:
         """Waits until something comes in, at most that long, and notes it.
@@ -204,6 +234,7 @@ class Nursery:
         for worker in self.workers.values():
             worker.close()
         self.workers.clear()
+        self._leaving.clear()
         self.zygotes.clear()
         self.lost = True
         self._control.close()
@@ -247,7 +278,9 @@ class Nursery:
 
     def _note(self, answer: dict[str, Any]) -> None:
         number = answer["started"] if "started" in answer else answer["gone"]
-        self.stuck.pop(number if "gone" in answer else -1, None)
+        if "gone" in answer:
+            self._stuck.pop(number, None)
+            self._leaving.pop(number, None)
         child = self.workers.get(number) or self.zygotes.get(number)
         if child is None:
             return
@@ -266,6 +299,14 @@ class Nursery:
         for worker in self.workers.values():
             if worker.exit is None:
                 worker.end(Exit(error="the process that watches over it is gone"))
+
+
+def _pids(workers: Iterable[Worker]) -> list[int | None]:
+    """Their processes and their guards'; None: one of which that is not known yet."""
+    pids: list[int | None] = []
+    for worker in workers:
+        pids += [worker.pid] if worker.guard is None else [worker.pid, worker.guard]
+    return pids
 
 
 def _start_nanny(

@@ -303,8 +303,12 @@ class Engine:
         reason = self._ailment() if self._ailing else None
         return GpuLost(_lost(reason)) if reason else WorkerError(why)
 
-    def _worker(self, call: _Call) -> Worker | None:
-        """A worker that is ready; None if interrupted meanwhile."""
+    def _worker(self, call: _Call, *, again: bool = True) -> Worker | None:
+        """A worker that is ready; None if interrupted meanwhile.
+
+        Args:
+            again: whether to take another where the first was never started: its zygote died.
+        """
         worker = self._crew.take(call.mode, call.key)
         if not self._crew.serves(worker):
             call.tell(WARMING)
@@ -320,6 +324,8 @@ class Engine:
             raise self._not_ready(call.mode, why)
         if worker.ready is None or not self._crew.serves(worker):
             self._crew.retire(worker)
+            if worker.pid is None and again:
+                return self._worker(call, again=False)
             how = worker.broken or worker.exit
             why = f"the worker died before it was ready ({how}){_last_words(worker)}"
             raise self._not_ready(call.mode, why)
@@ -340,7 +346,7 @@ class Engine:
     def _do(self, call: _Call, exchange: Exchange) -> Outcome:
         timing = isinstance(call.job, BenchJob | SweepJob)
         if timing:
-            self._crew.dismiss()
+            self._crew.dismiss(wait=True)
         with self._crew.hushed() if timing and call.mode == "gpu" else nullcontext():
             verdict = self._converse(call, exchange)
         gone = self._settle(call, exchange)
