@@ -56,14 +56,18 @@ def all_ready(faults: FaultLab) -> bool:
     return faults.crew.n_ready(kind) == faults.lab.settings.standbys
 
 
-def memory_mib(pids: tuple[int, ...]) -> float:
-    """What these processes take; what several share is counted once."""
-    return sum(map(_pss_kib, pids)) / 1024
+def memory_mib(pids: tuple[int, ...], kind: str = "Pss") -> float:
+    """What these processes take; what several share is counted once.
+
+    Of the libraries, their share, which depends on who else on the machine has them loaded; with
+    the kind `Pss_Anon` only what they have written.
+    """
+    return sum(_kib(pid, kind) for pid in pids) / 1024
 
 
-def _pss_kib(pid: int) -> int:
+def _kib(pid: int, kind: str) -> int:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
 
 
 def gpu_mib() -> int | None:

@@ -69,7 +69,7 @@ class Use:
 
     Attributes:
         notebook_mib, nanny_mib: resident.
-        engine_mib: nanny, zygote and workers, what they share counted once.
+        engine_mib: nanny, zygotes and workers, without libraries; what they share counted once.
         descriptors: of this process, without those of workers.
         processes: that the engine has.
         gpu_mib: in use on the GPU, by all; None without one.
@@ -89,7 +89,7 @@ class Use:
         return cls(
             round(resident_mib(os.getpid()), 1),
             round(resident_mib(pids[0]), 1),
-            round(memory_mib(pids), 1),
+            round(memory_mib(pids, "Pss_Anon"), 1),
             faults.open_descriptors(),
             len(pids),
             gpu_mib(),
