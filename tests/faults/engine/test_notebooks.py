@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import uuid
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.engine_harness import MARK
-from tests.faults.notebooks import between, share, spans
+from tests.faults.notebooks import SOURCE, between, share, spans
 
 
 def test_three_notebooks_in_one_workspace_lose_nothing(
@@ -22,6 +24,21 @@ def test_three_notebooks_in_one_workspace_lose_nothing(
     assert found.wrong == ()
     assert min(found.benches.values()) >= 2
     assert found.attempts >= 12
+
+
+def test_a_call_that_only_compiles_is_not_noted(tmp_path: Path) -> None:
+    (tmp_path / "v1.py").write_text(
+        SOURCE.format(name="n0", number=1, notes=str(tmp_path / "notes"))
+    )
+    spec = importlib.util.spec_from_file_location("v1", tmp_path / "v1.py")
+    version = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(version)
+    version.triton_relu(torch.ones(4))
+    version.kernel = {
+        (1,): lambda *args, **options: None
+    }  # which can't be interpreted without memory
+    version.triton_relu(torch.ones(4, device="meta"))
+    assert len((tmp_path / "notes").read_text().splitlines()) == 1
 
 
 def test_a_call_within_anothers_timing_is_seen() -> None:
