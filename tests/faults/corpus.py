@@ -212,8 +212,10 @@ def _case(result: Any) -> dict[str, Any]:
     }
 
 
-def judge_without(path: Path, guard_name: str, seed: int, failed: list[dict[str, Any]]) -> bool:
-    """Whether it would get through: the cases that it failed, with one guard switched off."""
+def judge_without(
+    path: Path, guard_name: str, seed: int, failed: list[dict[str, Any]]
+) -> str | None:
+    """What still fails of the cases that it failed, with one guard switched off; None: nothing."""
     loose = {"rtol": 1e-2, "atol": 1e-2} if guard_name == CALIBRATED else {}
     job = job_for(path, seed=seed, **loose)
     subject = validate.Subject(
@@ -222,18 +224,24 @@ def judge_without(path: Path, guard_name: str, seed: int, failed: list[dict[str,
     fields = Case.model_fields
     cases = [Case(**{k: v for k, v in c.items() if k in fields}) for c in failed]
     with without(guard_name):
-        return not any(validate.run_case(subject, case)[0].status.failed for case in cases)
+        results = (validate.run_case(subject, case)[0] for case in cases)
+        still = next((r for r in results if r.status.failed), None)
+    if still is None:
+        return None
+    why = still.reason or (still.error and still.error.message) or ""
+    return f"{still.case.label}: {still.status.value} {why}".strip()
 
 
 def judge_by_all(path: Path, seed: int, budget_s: float, guards: bool) -> dict[str, Any]:
     """The full plan, the simple rules on code loaded anew, and what each guard is worth.
 
-    `through` names the guards without which it would get through.
+    `through` names the guards without which it would get through, `still` those without which it
+    might have, and what failed all the same.
     """
     verdict = judge_by_validation(path, seed, budget_s)
     found = {**verdict, **judge_by_simple_rules(path)}
     if guards and verdict["failed"] and kind_of(path) != "right":
-        found["through"] = gets_through(path, seed, verdict["failed"])
+        found["through"], found["still"] = gets_through(path, seed, verdict["failed"])
     return found
 
 
@@ -243,16 +251,23 @@ def _label(case: dict[str, Any]) -> str:
     return f"{Case(**{k: v for k, v in case.items() if k in fields}).label}: {case['status']}"
 
 
-def gets_through(path: Path, seed: int, failed: list[dict[str, Any]]) -> list[str]:
-    """The guards without which none of the cases that it failed would fail."""
+def gets_through(
+    path: Path, seed: int, failed: list[dict[str, Any]]
+) -> tuple[list[str], dict[str, str]]:
+    """The guards without which none of the cases that it failed would fail; what others leave."""
+    still: dict[str, str] = {}
     found = [name for name, of in BY_PLAN.items() if all(of(c) for c in failed)]
     for name, statuses in BY_STATUS.items():
         possible = all(c["status"] in statuses for c in failed)
         if name == "poisoned memory":
             possible = possible and any(c["nan"] for c in failed)
-        if possible and judge_without(path, name, seed, failed):
+        if not possible:
+            continue
+        if left := judge_without(path, name, seed, failed):
+            still[name] = left
+        else:
             found.append(name)
-    return found
+    return found, still
 
 
 def judge_by_simple_rules(path: Path) -> dict[str, bool]:
