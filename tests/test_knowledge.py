@@ -82,6 +82,7 @@ def test_facts_hold_every_field_of_the_model():
     "name",
     [
         "tiling",
+        "coalescing",
         "row_per_program",
         "online_reduction",
         "welford",
