@@ -3,6 +3,7 @@
     python scripts/ops.py build [OP ...]      notebooks/<op>.ipynb, without outputs
     python scripts/ops.py run [OP ...]        the same, executed; its kernels and logs beside it
     python scripts/ops.py prose [OP ...]      an executed notebook's text as it reads now
+    python scripts/ops.py accuracy            docs/measured/ops_float32.json; needs a GPU
     python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the logs
 
 A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
@@ -13,9 +14,11 @@ A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
                                   follow it;
     <!-- compare v4 -->           stands for the benchmarks of all versions beside torch and
                                   torch.compile, in bfloat16 and float32, and a table of v4,
-                                  which is the op's best.
+                                  which is the op's best;
+    <!-- best v4: the reason -->   chooses it by hand, where %triton_best would name another.
 
-The choice, the state and the log end every notebook.
+The choice, the state and the log end every notebook. A section in `scripts/notebooks/next/` is a version that is
+written, tested and was timed in a search, but not yet by the benchmark: put it into the op's text and run it.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import ops_accuracy
 import ops_table
 from demo import execute
 
@@ -43,6 +47,7 @@ TARGET = ROOT / "notebooks"
 MEASURED = ROOT / "docs" / "measured"
 FENCE = re.compile(r"```python(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
 COMPARE = re.compile(r"<!-- compare (v\d+) -->")
+CHOSEN = re.compile(r"<!-- best (v\d+): (.+) -->")
 SAME_AS_PICTURE = "text/html"
 BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
@@ -74,17 +79,22 @@ def cells(op: str, text: str) -> list[Cell]:
     Raises:
         ValueError: a fence is not closed, or no `compare` says which version is compared.
     """
-    made = [Cell("code", "%load_ext triton_magics"), *_written(op, text)]
+    made = [Cell("code", "%load_ext triton_magics"), *written(op, text)]
     if not any(cell.measured.startswith("compare") for cell in made):
         raise ValueError(f"{op}.md: write <!-- compare v4 --> where its figures shall stand")
-    ends = (f"%triton_best {op}", f"%triton_status {op}", f"%triton_log {op}")
+    chosen = CHOSEN.search(text)
+    choice = f' {chosen[1]} --why "{chosen[2]}"' if chosen else ""
+    ends = (f"%triton_best {op}{choice}", f"%triton_status {op}", f"%triton_log {op}")
     return [*made, *(Cell("code", end) for end in ends)]
 
 
-def _written(op: str, text: str) -> Iterator[Cell]:
+def written(op: str, text: str) -> Iterator[Cell]:
+    """The cells of a text, or of a section of one."""
     prose: list[str] = []
     lines = iter(text.splitlines())
     for line in lines:
+        if CHOSEN.fullmatch(line):
+            continue
         fence, compare = FENCE.fullmatch(line), COMPARE.fullmatch(line)
         if not fence and not compare:
             prose.append(line)
@@ -279,7 +289,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("build", "run", "prose", "measure"))
+    parser.add_argument("command", choices=("build", "run", "prose", "accuracy", "measure"))
     parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
     parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
     asked = parser.parse_args()
@@ -288,6 +298,8 @@ def main() -> int:
         parser.error(f"no text for {', '.join(unknown)}; there is {', '.join(known_ops())}")
     if asked.command == "measure":
         ops_table.write(TARGET / "logs", {op: best(op) for op in ops}, MEASURED)
+    elif asked.command == "accuracy":
+        ops_accuracy.write(TARGET / "kernels", {op: best(op) for op in ops}, MEASURED)
     elif asked.command == "prose":
         for op in ops:
             reword(op)

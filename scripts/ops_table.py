@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import ops_accuracy
+
 from triton_magics import knowledge, roofline
 from triton_magics.model import Benchmark, Timing, shape_text, short
 from triton_magics.report.numbers import flops_text, percent_text, rate_text, ratio_text, time_text
@@ -20,7 +22,7 @@ ABOUT = """\
 The best version of each op, as its [notebook](../../notebooks) has it. torch.compile runs in its default mode and is
 compiled anew for each shape and dtype. Times are GPU times with cold caches, without what the timer adds
 ([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel."""
-COMMAND = "python scripts/ops.py run && python scripts/ops.py measure"
+COMMAND = "make ops"
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,17 @@ def _benchmarked(log: Path) -> Iterator[dict[str, Any]]:
 
 def compared(made: Sequence[Benchmark], dtype: str) -> Benchmark | None:
     """The newest one in a dtype that has torch.compile in it."""
-    hits = [b for b in made if b.dtype == dtype and COMPILE in b.providers]
+    hits = [b for b in _beside_compile(made) if b.dtype == dtype and "large" in b.sizes]
     return hits[-1] if hits else None
+
+
+def of_own_shapes(made: Sequence[Benchmark]) -> list[Benchmark]:
+    """Those that have torch.compile in them and only shapes that are none of the three sizes."""
+    return [b for b in _beside_compile(made) if not {"small", "medium", "large"} & {*b.sizes}]
+
+
+def _beside_compile(made: Sequence[Benchmark]) -> list[Benchmark]:
+    return [b for b in made if COMPILE in b.providers]
 
 
 def rows(benchmark: Benchmark, version: str) -> Iterator[Row]:
@@ -139,7 +150,7 @@ def told(what: str, made: Sequence[Benchmark]) -> str | None:
     lines = [row for b in found for row in rows(b, version)]
     if not lines:
         return None
-    return _comparison(lines, found[0]) if kind == "compare" else _measured(lines, found[0])
+    return _comparison(lines, found) if kind == "compare" else _measured(lines, found[0])
 
 
 def _measured(made: Sequence[Row], b: Benchmark) -> str:
@@ -168,10 +179,31 @@ def _rate(row: Row) -> str:
     return flops_text(row.tflops) if row.tflops else ""
 
 
-def _comparison(made: Sequence[Row], b: Benchmark) -> str:
+def _comparison(made: Sequence[Row], found: Sequence[Benchmark]) -> str:
+    b = found[0]
     assert b.environment is not None
     head = f"**{b.op} {made[0].version}** on {b.environment.line}; GPU time, caches cold."
-    return "\n\n".join([head, table(made, with_op=False), *_summary(made)])
+    everyone = "All of them, with the verdict beside torch:"
+    parts = [head, table(made, with_op=False), *_summary(made), everyone, all_versions(found)]
+    return "\n\n".join(parts)
+
+
+def all_versions(found: Sequence[Benchmark]) -> str:
+    """Markdown: a line for each version, torch and torch.compile, a column a dtype and size."""
+    columns = [(b, size) for b in found for size in b.sizes]
+    providers = dict.fromkeys(provider for b in found for provider in b.providers)
+    head = ["", *(f"{b.dtype} {size}" for b, size in columns)]
+    lines = [[short(p), *(_cell(b, p, size) for b, size in columns)] for p in providers]
+    return _markdown([head, ["---"] * len(head), *lines])
+
+
+def _cell(b: Benchmark, provider: str, size: str) -> str:
+    """`30.5 us faster`."""
+    timing = b.timing(provider, size)
+    told = b.comparison(provider, size, "torch") if provider in b.versions else None
+    return " ".join(
+        [time_text(timing.mean_us if timing else None), *([told.verdict] if told else [])]
+    )
 
 
 def _summary(made: Sequence[Row]) -> Iterator[str]:
@@ -206,7 +238,10 @@ def table(made: Sequence[Row], *, with_op: bool = True) -> str:
     """Markdown; a line a row."""
     names = (*(("op",) if with_op else ()), "dtype", "size", "shape", "version", "torch", COMPILE)
     head = [*names, "over torch", f"over {COMPILE}", "rate"]
-    lines = [head, ["---"] * len(head), *(_line(row, with_op=with_op) for row in made)]
+    return _markdown([head, ["---"] * len(head), *(_line(row, with_op=with_op) for row in made)])
+
+
+def _markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -240,10 +275,16 @@ def found_in(logs: Path, best: Mapping[str, str]) -> list[tuple[Benchmark, str]]
         if op in best and log.is_file():
             own = benchmarks(log)
             made += [(b, best[op]) for dtype in DTYPES if (b := compared(own, dtype))]
+            made += [(b, best[op]) for b in of_own_shapes(own)]
     return made
 
 
-def page(found: Sequence[tuple[Benchmark, str]], when: str, best: Mapping[str, str]) -> str:
+def page(
+    found: Sequence[tuple[Benchmark, str]],
+    when: str,
+    best: Mapping[str, str],
+    accuracy: Mapping[str, Any] | None = None,
+) -> str:
     """docs/measured/ops.md from what was found; `when` it was measured, `best` of what there is."""
     made = [row for b, version in found for row in rows(b, version)]
     memory = [row for row in made if row.copy_pct is not None]
@@ -256,6 +297,8 @@ def page(found: Sequence[tuple[Benchmark, str]], when: str, best: Mapping[str, s
     for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
         if part:
             parts += [f"## {title}", "\n".join(f"- {s}" for s in _summary(part)), table(part)]
+    if accuracy:
+        parts.append(ops_accuracy.section(accuracy))
     if missing := sorted(set(best) - {b.op for b, _ in found}):
         parts.append(
             f"Not measured yet, because their notebooks have not been run: {', '.join(missing)}."
@@ -290,5 +333,6 @@ def write(logs: Path, best: Mapping[str, str], into: Path) -> None:
     """Both files."""
     found, when = found_in(logs, best), dates(logs)
     told = json.dumps(data(found, when), indent=1) + "\n"
-    (into / "ops.md").write_text(page(found, when, best), encoding="utf-8")
+    text = page(found, when, best, ops_accuracy.read(into))
+    (into / "ops.md").write_text(text, encoding="utf-8")
     (into / "ops.json").write_text(told, encoding="utf-8")

@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
+import torch
 
 from tests import report_values
 from triton_magics import ops
@@ -45,10 +46,10 @@ def scripts() -> Any:
     """The two modules, imported as the script imports them: its folder is on the path."""
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
-        yield {name: importlib.import_module(name) for name in ("ops", "ops_table")}
+        yield {name: importlib.import_module(name) for name in ("ops", "ops_table", "ops_accuracy")}
     finally:
         sys.path.remove(str(ROOT / "scripts"))
-        for name in ("ops", "ops_table", "demo"):
+        for name in ("ops", "ops_table", "ops_accuracy", "demo"):
             sys.modules.pop(name, None)
 
 
@@ -84,6 +85,14 @@ def test_a_text_becomes_cells_in_reading_order(builder: ModuleType) -> None:
         ("c", "%triton_status relu", ""),
         ("c", "%triton_log relu", ""),
     ]
+
+
+def test_a_text_can_choose_the_best_by_hand(builder: ModuleType) -> None:
+    made = builder.cells("relu", f"{TEXT}\n<!-- best v1: the only one -->\n")
+    texts = [c.text for c in made]
+    assert '%triton_best relu v1 --why "the only one"' in texts
+    assert "%triton_best relu" not in texts
+    assert not any("<!-- best" in text for text in texts)
 
 
 def test_a_text_that_is_not_whole_is_refused(builder: ModuleType) -> None:
@@ -236,22 +245,72 @@ def test_the_newest_comparison_counts_and_one_alone_does_not(table: ModuleType) 
     assert table.compared([first, second, alone], "bfloat16") is None
 
 
+def test_a_shape_of_its_own_is_told_apart(table: ModuleType) -> None:
+    made = beside_compile()
+    timing = made.timing("v1", "large")
+    own = made.model_copy(
+        update={
+            "sizes": ("64x96",),
+            "timings": tuple(
+                t.model_copy(update={"size": "64x96", "shape": (64, 96)})
+                for t in made.timings
+                if t.size == "large"
+            ),
+            "comparisons": (),
+        }
+    )
+    assert table.compared([made, own], "float32") == made
+    assert table.of_own_shapes([made, own]) == [own]
+    (row,) = table.rows(own, "v1")
+    assert (row.size, row.us) == ("64x96", timing.mean_us)
+
+
 def test_a_cell_says_what_was_measured(table: ModuleType) -> None:
     made = [report_values.benchmark(1), beside_compile()]
     told = table.told("v1", made)
     assert told.startswith("**Measured**")
     assert "- float32: small 1.9" in told
     assert "| torch.compile |" in table.told("compare v1", made)
+    own = made[1].timing("v1", "small")
+    told = next(n for n in table.told("compare v1", made).splitlines() if n.startswith("| v1 |"))
+    verdict = made[1].comparison("v1", "small", "torch").verdict
+    assert told.split(" | ")[1] == f"{own.mean_us:.1f} us {verdict}"
     assert table.told("compare v1", made[:1]) is None
     assert table.told("v2", made) is None
 
 
-def test_the_table_is_what_the_logs_say(builder: ModuleType, table: ModuleType) -> None:
+def test_the_table_is_what_the_logs_say(
+    scripts: dict[str, ModuleType], builder: ModuleType, table: ModuleType
+) -> None:
     logs, measured = ROOT / "notebooks" / "logs", ROOT / "docs" / "measured"
     best = {op: builder.best(op) for op in TEXTS}
     found, when = table.found_in(logs, best), table.dates(logs)
     if not found:
         pytest.skip("no op's notebook is shipped yet")
-    assert (measured / "ops.md").read_text(encoding="utf-8") == table.page(found, when, best)
+    accuracy = scripts["ops_accuracy"].read(measured)
+    page = table.page(found, when, best, accuracy)
+    assert (measured / "ops.md").read_text(encoding="utf-8") == page
     told = json.loads((measured / "ops.json").read_text(encoding="utf-8"))
     assert told == json.loads(json.dumps(table.data(found, when)))
+
+
+def test_errors_are_told_as_shares_of_the_outputs_scale(scripts: dict[str, ModuleType]) -> None:
+    truth = torch.tensor([3.0, -3.0, 3.0, -3.0], dtype=torch.float64)
+    output = torch.tensor([3.0, -3.0, 3.0, -2.4])
+    largest, typical = scripts["ops_accuracy"].errors(output, truth)
+    assert largest == pytest.approx(0.2)
+    assert typical == pytest.approx(0.1)
+
+
+def test_a_version_stands_beside_torch_in_the_table_of_errors(
+    scripts: dict[str, ModuleType],
+) -> None:
+    made = scripts["ops_accuracy"]
+    rows = [
+        {"op": "matmul", "size": "large", "shape": [8, 8, 8], "provider": name,
+         "largest": 5 * error, "typical": error}
+        for name, error in (("torch", 1.2e-6), ("v5", 2.0e-7))
+    ]  # fmt: skip
+    told = {"command": "c", "date": "2026-01-01", "environment": "a GPU", "rows": rows}
+    last = made.section(told).splitlines()[-1]
+    assert last == "| matmul v5 | large | 8x8x8 | 1.0e-06 | 6.0e-06 | 2.0e-07 | 1.2e-06 | 6.0 |"
