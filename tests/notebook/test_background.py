@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import select
@@ -274,6 +275,15 @@ def until(kernel: Kernel, text: str) -> dict[str, Any]:
             return message
 
 
+def opened(pids: list[int]) -> list[int]:
+    """Descriptors that tell of their ends; without those that have ended since they were listed."""
+    ends = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            ends.append(os.pidfd_open(pid))
+    return ends
+
+
 def test_a_kernel_goes_on_while_a_job_runs_and_a_restart_leaves_nothing(tmp_path: Path) -> None:
     with started(tmp_path) as kernel:
         kernel("%load_ext triton_magics\n%config TritonMagics.device = 'interpreter'")
@@ -288,9 +298,8 @@ def test_a_kernel_goes_on_while_a_job_runs_and_a_restart_leaves_nothing(tmp_path
         assert kernel("job.result(20)").of("error")[0]["ename"] == "CancelledError"
         kernel("job = %triton_validate gelu v1 --bg --timeout 200")
         until(kernel, "here I am")
-        pids = ast.literal_eval(kernel(DESCENDANTS).text)
-        assert len(pids) >= 2  # the nanny and the worker
-        ends = [os.pidfd_open(pid) for pid in pids]
+        ends = opened(ast.literal_eval(kernel(DESCENDANTS).text))
+        assert len(ends) >= 2  # the nanny and the worker
         kernel.manager.restart_kernel(now=True)
         kernel.client.wait_for_ready(timeout=WAIT_S)
         for end in ends:
