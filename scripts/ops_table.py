@@ -293,6 +293,7 @@ def page(
         "# Every op beside torch and torch.compile",
         _where([b for b, _ in found], when),
         ABOUT,
+        *_badges([b for b, _ in found]),
     ]
     for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
         if part:
@@ -306,6 +307,13 @@ def page(
     return "\n\n".join(parts) + "\n"
 
 
+def _badges(found: Sequence[Benchmark]) -> Iterator[str]:
+    """What the benchmarks say against themselves."""
+    said = [f"- {b.op} {b.dtype}: {', '.join(b.badges)}." for b in found if b.badges]
+    if said:
+        yield "\n".join(["What these benchmarks say against themselves:\n", *said])
+
+
 def _where(found: Sequence[Benchmark], when: str) -> str:
     """GPU, versions, dates and the command."""
     lines = sorted({b.environment.line for b in found if b.environment})
@@ -313,7 +321,7 @@ def _where(found: Sequence[Benchmark], when: str) -> str:
     copies = sorted({f"{b.copy_gbps / 1e3:.2f} TB/s" for b in found if b.copy_gbps})
     return (
         f"{'; '.join(lines)}; Python {', '.join(pythons)}; {when}. A copy reaches "
-        f"{', '.join(copies)} on this card. `{COMMAND}` ([json](ops.json))."
+        f"{', '.join(copies)} on such a card. `{COMMAND}` ([json](ops.json))."
     )
 
 

@@ -294,6 +294,15 @@ def test_the_table_is_what_the_logs_say(
     assert told == json.loads(json.dumps(table.data(found, when)))
 
 
+def test_the_table_tells_what_a_benchmark_says_against_itself(table: ModuleType) -> None:
+    quiet, badge = beside_compile(), "shared GPU: process 7 uses it too"
+    shared = quiet.model_copy(update={"badges": (badge,)})
+    best = {quiet.op: "v1"}
+    assert badge not in table.page([(quiet, "v1")], "2026-01-01", best)
+    page = table.page([(quiet, "v1"), (shared, "v1")], "2026-01-01", best)
+    assert page.count(f"- {quiet.op} {quiet.dtype}: {badge}.") == 1
+
+
 def test_errors_are_told_as_shares_of_the_outputs_scale(scripts: dict[str, ModuleType]) -> None:
     truth = torch.tensor([3.0, -3.0, 3.0, -3.0], dtype=torch.float64)
     output = torch.tensor([3.0, -3.0, 3.0, -2.4])
