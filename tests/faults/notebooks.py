@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import bisect
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -30,6 +31,8 @@ from tests.jupyter_kernel import Notebook
 from triton_magics.lab import Lab
 
 NOTEBOOKS = 3
+LONG_S = 4.0
+WAITING = re.compile(r"waiting (\d+) s")
 ROOT = Path(__file__).parents[2]
 # What a version does beside its work: it notes when it is called. A call on tensors without memory
 # is none: that is how a validation compiles before it asks for the GPU.
@@ -66,10 +69,11 @@ sys.path.insert(0, {root!r})
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
 from tests.faults.notebooks import SOURCE
-name, notes, folder, until = {name!r}, {notes!r}, {folder!r}, time.monotonic() + {seconds}
+name, notes, folder, begun_at = {name!r}, {notes!r}, {folder!r}, time.monotonic()
+until = begun_at + {seconds}
 lab = Lab(folder, settings=Settings(device={device!r}))
 said, benches, attempts, wrong, number = [], [], [], [], 0
-lab.on_progress = lambda step: said.append(step.stage) if step.stage.startswith("waiting") else None
+lab.on_progress = lambda step: said.append([round(time.monotonic() - begun_at, 1), step.stage])
 while time.monotonic() < until or number < 2:
     number += 1
     own = "v%d" % (int(name[1:]) + 1)
@@ -89,7 +93,7 @@ while time.monotonic() < until or number < 2:
     if str(made.status) != "passed":
         wrong.append(f"{{own}}: timing {{made.status}} {{made.message}}")
 print("FOUND " + json.dumps(
-    dict(name=name, rounds=number, attempts=attempts, benches=benches, waits=said, wrong=wrong)))
+    dict(name=name, rounds=number, attempts=attempts, benches=benches, stages=said, wrong=wrong)))
 """
 
 
@@ -102,6 +106,7 @@ class Shared:
         benches: how many timings each got.
         waits: how often somebody was told for whom it waited; `such_as`: one of them.
         longest_wait_s: that anybody was told of.
+        long_waits: those of at least LONG_S, longest first: who, when it was told last, and what.
         overlaps: calls of one notebook's kernel while another's was being timed.
         wrong: what was not as it should be, in words.
     """
@@ -115,6 +120,7 @@ class Shared:
     waits: int
     such_as: str
     longest_wait_s: float
+    long_waits: tuple[str, ...]
     overlaps: int
     wrong: tuple[str, ...]
 
@@ -166,15 +172,39 @@ def judged(found: dict, device: str, seconds: float, workspace: Path, notes: Pat
     benches = {name: len(notebook["benches"]) for name, notebook in found.items()}
     if device == "gpu" and min(benches.values()) * 2 < max(benches.values()):
         wrong.append(f"not fair: {benches}")
-    waits = [said for notebook in found.values() for said in notebook["waits"]]
+    told = [wait for notebook in found.values() for wait in waits_of(notebook["stages"])]
+    waits = [said for wait in told for _, said in wait]
     named = [said for said in waits if re.search(r"held by process \d+, \w+ relu.*for \d+ s", said)]
     if device == "gpu" and not named:
         wrong.append(f"nobody was told for whom it waited: {waits[:3]}")
-    longest = max((float(re.findall(r"waiting (\d+) s", said)[0]) for said in waits), default=0.0)
+    longest = long_waits(found, at_least_s=0.0)
     return Shared(
         device, seconds, {n: f["rounds"] for n, f in found.items()}, benches, len(given), events,
-        len(waits), named[0] if named else "", longest, overlaps, tuple(wrong),
+        len(waits), named[0] if named else "", seconds_of(longest[0]) if longest else 0.0,
+        long_waits(found, LONG_S), overlaps, tuple(wrong),
     )  # fmt: skip
+
+
+def waits_of(stages: list[list]) -> list[list[list]]:
+    """What a notebook was told, wait by wait: each is what stands together of `waiting 1 s ...`."""
+    waiting = itertools.groupby(stages, key=lambda stage: bool(WAITING.match(stage[1])))
+    return [[*told] for is_wait, told in waiting if is_wait]
+
+
+def long_waits(found: dict, at_least_s: float) -> tuple[str, ...]:
+    """The last words of each wait that was so long, the longest first."""
+    last = [
+        f"{name} at {wait[-1][0]} s: {wait[-1][1]}"
+        for name, notebook in found.items()
+        for wait in waits_of(notebook["stages"])
+    ]
+    long = [said for said in last if seconds_of(said) >= at_least_s]
+    return tuple(sorted(long, key=seconds_of, reverse=True))
+
+
+def seconds_of(said: str) -> float:
+    """How long somebody had waited by its own words."""
+    return float(WAITING.search(said)[1])
 
 
 def lost(lab: Lab, given: list[tuple[str, int, str]]) -> list[str]:

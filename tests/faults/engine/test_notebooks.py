@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.engine_harness import MARK
-from tests.faults.notebooks import SOURCE, between, share, spans
+from tests.faults.notebooks import SOURCE, between, long_waits, share, spans
 
 
 def test_three_notebooks_in_one_workspace_lose_nothing(
@@ -45,3 +45,13 @@ def test_a_call_within_anothers_timing_is_seen() -> None:
     timed = spans([(5, 6), (10, 11), (20, 21), (30, 31)], [(9, 25, "passed"), (40, 50, "passed")])
     assert timed == [(10, 21)]
     assert between([(9, 9), (10, 12), (21, 22), (22, 23)], *timed[0]) == 2
+
+
+def test_of_each_long_wait_the_last_words_are_kept() -> None:
+    said = ["loading", "waiting 0 s for the GPU", "waiting 5 s for the GPU, held by process 7"]
+    said += ["softmax small", "waiting 3 s for the GPU", "loading", "waiting 9 s for the GPU"]
+    found = {"n1": {"stages": [[i, text] for i, text in enumerate(said)]}}
+    assert long_waits(found, 4.0) == (
+        "n1 at 6 s: waiting 9 s for the GPU",
+        "n1 at 2 s: waiting 5 s for the GPU, held by process 7",
+    )
