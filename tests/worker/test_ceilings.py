@@ -12,7 +12,7 @@ from tests.worker.harness import KERNELS, Recorder, version_of
 from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob, OpRef
 from triton_magics.model import Benchmark, Environment
-from triton_magics.worker import bench, ceilings, timers
+from triton_magics.worker import bench, ceilings, lock, timers
 from triton_magics.worker.load import load_version
 from triton_magics.worker.resources import environment
 from triton_magics.worker.timers import Call, Timer, Try
@@ -107,8 +107,9 @@ def test_ceilings_that_can_not_be_measured_are_missing_and_that_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    monkeypatch.setattr(lock, "LOCKS", tmp_path)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert ceilings.ceilings(GPU) is None
+    assert ceilings.ceilings(GPU, Recorder()) is None
     assert "could not measure this GPU's ceilings" in capsys.readouterr().err
 
 
@@ -120,5 +121,30 @@ def test_ceilings_are_read_where_they_were_measured_before(
     path = ceilings._path(GPU)
     path.parent.mkdir(parents=True)
     path.write_text(known({"empty": 0.5}).model_dump_json())
-    assert ceilings.ceilings(GPU) == known({"empty": 0.5})
+    assert ceilings.ceilings(GPU, Recorder()) == known({"empty": 0.5})
     assert environment().gpu_uuid is None  # and this one is no GPU's
+
+
+def test_who_waits_while_another_measures_the_gpu_reads_that_and_does_not_measure_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    monkeypatch.setattr(lock, "LOCKS", tmp_path)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    path = ceilings._path(GPU)
+    path.parent.mkdir(parents=True)
+    other = lock.gpu_lock(GPU.gpu_uuid, alone=True, what=ceilings.MEASURING, waiting=print)
+    other.__enter__()
+
+    class Ends(Recorder):
+        """The other is done as soon as somebody waits for it."""
+
+        def stage(self, text: str, *counts: int, patience_s: float = 0.0) -> None:
+            super().stage(text)
+            if text.startswith("waiting"):
+                path.write_text(known({"empty": 0.5}).model_dump_json())
+                other.__exit__(None, None, None)
+
+    waiting = Ends()
+    assert ceilings.ceilings(GPU, waiting) == known({"empty": 0.5})
+    assert "measuring this GPU (once per machine), for 0 s" in waiting.stages[0]

@@ -136,14 +136,13 @@ def timed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             }  # fmt: skip
 
         monkeypatch.setattr(bench, "measure", measure)
-        monkeypatch.setattr(sweep, "ceilings", lambda environment: None)
         asked = job(*[BASE.read_text()] * 3)
         task = sweep.Task(asked, ops.load("sum"), None, Recorder(), sweep.Clock())
         points = sweep._written(asked, tmp_path)
         sweep._load(points)
         for point in points:
             point.status = CaseStatus.PASSED
-        return points, sweep._time(task, points)
+        return points, sweep._time(task, points, None)
 
     return run
 

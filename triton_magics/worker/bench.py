@@ -73,13 +73,12 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     what = f"timing {job.op.name}"
     uuid = environment().gpu_uuid
+    known = ceilings(environment(), report)
     with gpu_lock(uuid, alone=True, what=what, waiting=wait), compile_cache(job.versions):
-        report.stage("measuring this GPU (once per machine)", patience_s=120)
+        report.stage("gauging the timer", patience_s=60)
         if precision.put_back():
             base = base.model_copy(update={"badges": (MEDDLED.format("a version's import"),)})
-        filled = base.model_copy(
-            update=measure(job, op, versions, report, known=ceilings(environment()))
-        )
+        filled = base.model_copy(update=measure(job, op, versions, report, known=known))
         filled = filled.model_copy(update={"badges": (*base.badges, *filled.badges)})
     return _ended(filled, started), filled.status is not Status.PASSED or job.census
 

@@ -20,8 +20,11 @@ import torch
 
 from triton_magics.config import cache_dir
 from triton_magics.model import Environment, Value
+from triton_magics.worker.lock import gpu_lock
+from triton_magics.worker.report import Reporter
 from triton_magics.worker.timers import TINY, Call, GatedTimer, tiny_kernels
 
+MEASURING = "measuring this GPU (once per machine)"
 FORMAT = 3
 COPY_BYTES = 2**31
 REPEATS = 10
@@ -44,21 +47,34 @@ class Ceilings(Value):
     hot: dict[str, float]
 
 
-def ceilings(environment: Environment) -> Ceilings | None:
-    """From the cache, or measured now in a child; None where that fails."""
+def ceilings(environment: Environment, report: Reporter) -> Ceilings | None:
+    """From the cache, or measured now; None where that fails.
+
+    Asked before the lock of the GPU is taken, for to measure takes it: who waits meanwhile reads
+    what for.
+    """
     path = _path(environment)
     if not path.is_file():
-        told = subprocess.run(
-            [sys.executable, "-m", "triton_magics.worker.ceilings", str(path)],
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-        if told.returncode:
-            sys.stderr.write(f"could not measure this GPU's ceilings:\n{told.stderr[-2000:]}\n")
-            return None
+        wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
+        with gpu_lock(environment.gpu_uuid, alone=True, what=MEASURING, waiting=wait):
+            report.stage(MEASURING, patience_s=120)
+            if not path.is_file() and not _measured(path):  # nor by another while this one waited
+                return None
     return Ceilings.model_validate_json(path.read_text())
+
+
+def _measured(path: Path) -> bool:
+    """Has a child measure and write the file; whether it did."""
+    told = subprocess.run(
+        [sys.executable, "-m", "triton_magics.worker.ceilings", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    if told.returncode:
+        sys.stderr.write(f"could not measure this GPU's ceilings:\n{told.stderr[-2000:]}\n")
+    return not told.returncode
 
 
 def _path(environment: Environment) -> Path:

@@ -12,7 +12,7 @@ from triton_magics import ops
 from triton_magics.engine.protocol import Answer, BenchJob, OpRef, SelfTestJob
 from triton_magics.model import Comparison, SelfCheck, SelfTest, Status
 from triton_magics.worker import bench
-from triton_magics.worker.ceilings import ceilings
+from triton_magics.worker.ceilings import Ceilings, ceilings
 from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.providers import Provider
 from triton_magics.worker.report import Reporter
@@ -41,10 +41,11 @@ def run(job: SelfTestJob, report: Reporter) -> tuple[Answer, bool]:
     if this_device().type != "cuda":
         return SelfTest(status=Status.NO_GPU, environment=known, message=NO_GPU), False
     wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
+    limits = ceilings(known, report)
     with gpu_lock(known.gpu_uuid, alone=True, what="the self-test", waiting=wait):
-        report.stage("measuring this GPU (once per machine)", patience_s=120)
+        report.stage("gauging the timer", patience_s=60)
         with torch.no_grad(), no_garbage_collection():
-            checks = checked(_racing(job, report), spinning)
+            checks = checked(_racing(job, limits, report), spinning)
     passed = all(check.passed for check in checks)
     made = SelfTest(
         status=Status.PASSED if passed else Status.FAILED,
@@ -55,8 +56,8 @@ def run(job: SelfTestJob, report: Reporter) -> tuple[Answer, bool]:
     return made, False
 
 
-def _racing(job: SelfTestJob, report: Reporter) -> Race:
-    op, known = ops.load(OP), ceilings(environment())
+def _racing(job: SelfTestJob, known: Ceilings | None, report: Reporter) -> Race:
+    op = ops.load(OP)
     task = BenchJob(
         op=OpRef(name=OP), versions=(), sizes=(SIZE,), runs=10, dtype="float32", seed=job.seed,
         budget_s=job.budget_s,

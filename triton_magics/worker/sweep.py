@@ -40,7 +40,7 @@ from triton_magics.model import (
 )
 from triton_magics.worker import bench, validate, verdicts
 from triton_magics.worker.cases import plan
-from triton_magics.worker.ceilings import ceilings
+from triton_magics.worker.ceilings import Ceilings, ceilings
 from triton_magics.worker.compile import Compiled, compile_version, too_much_shared
 from triton_magics.worker.figures import launched, of_launch
 from triton_magics.worker.launches import only_compiling
@@ -258,8 +258,9 @@ def _on_gpu(task: Task, points: list[Point]) -> dict[str, Any]:
             broken = _check_all(task, probes, points)
     if broken:
         return {"status": Status.CRASHED, "message": broken}
+    known = ceilings(environment(), task.report)
     with gpu_lock(uuid, alone=True, what=what, waiting=wait), task.clock.step("time"):
-        return _time(task, [p for p in points if p.status is CaseStatus.PASSED])
+        return _time(task, [p for p in points if p.status is CaseStatus.PASSED], known)
 
 
 def _probes(task: Task) -> list[Case]:
@@ -335,7 +336,7 @@ def _settle() -> None:
         torch.cuda.synchronize()
 
 
-def _time(task: Task, right: list[Point]) -> dict[str, Any]:
+def _time(task: Task, right: list[Point], known: Ceilings | None) -> dict[str, Any]:
     """All that are right in random-order rounds with torch; who then gives a wrong answer goes."""
     job, report = task.job, task.report
     while right:
@@ -343,9 +344,9 @@ def _time(task: Task, right: list[Point]) -> dict[str, Any]:
             op=job.op, versions=tuple(p.ref for p in right), sizes=(job.size,), runs=job.runs,
             dtype=job.dtype, cold=job.cold, seed=job.seed, budget_s=0.0, compile_s=job.compile_s,
         )  # fmt: skip
-        report.stage("measuring this GPU (once per machine)", patience_s=120)
+        report.stage("gauging the timer", patience_s=60)
         loaded = tuple(p.loaded for p in right if p.loaded)
-        made = bench.measure(asked, task.op, loaded, report, known=ceilings(environment()))
+        made = bench.measure(asked, task.op, loaded, report, known=known)
         culprits = _gone(right, made)
         if made["status"] is Status.CRASHED:
             labels = [p.value.label for p in culprits]
