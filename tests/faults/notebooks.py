@@ -17,6 +17,7 @@ import json
 import os
 import re
 import sqlite3
+import statistics
 import sys
 import tempfile
 import time
@@ -89,7 +90,8 @@ while time.monotonic() < until or number < 2:
         continue
     begun = time.monotonic_ns()
     made = lab.bench("relu", own, runs=3, sizes=["small"])
-    benches.append([begun, time.monotonic_ns(), str(made.status)])
+    timing = made.timing(own, "small")
+    benches.append([begun, time.monotonic_ns(), str(made.status), timing and timing.median_us])
     if str(made.status) != "passed":
         wrong.append(f"{{own}}: timing {{made.status}} {{made.message}}")
 print("FOUND " + json.dumps(
@@ -104,6 +106,8 @@ class Shared:
     Attributes:
         rounds: of writing, validating and timing, by notebook.
         benches: how many timings each got.
+        timed_us: the times of that kernel by all of these benchmarks: lowest, median, highest.
+        spread_percent: their standard deviation, of the mean.
         waits: how often somebody was told for whom it waited; `such_as`: one of them.
         longest_wait_s: that anybody was told of.
         long_waits: those of at least LONG_S, longest first: who, when it was told last, and what.
@@ -115,6 +119,8 @@ class Shared:
     seconds: float
     rounds: dict[str, int]
     benches: dict[str, int]
+    timed_us: tuple[float, float, float]
+    spread_percent: float
     attempts: int
     events: int
     waits: int
@@ -177,12 +183,19 @@ def judged(found: dict, device: str, seconds: float, workspace: Path, notes: Pat
     named = [said for said in waits if re.search(r"held by process \d+, \w+ relu.*for \d+ s", said)]
     if device == "gpu" and not named:
         wrong.append(f"nobody was told for whom it waited: {waits[:3]}")
-    longest = long_waits(found, at_least_s=0.0)
+    rounds = {name: notebook["rounds"] for name, notebook in found.items()}
+    longest_s = max(map(seconds_of, long_waits(found, at_least_s=0.0)), default=0.0)
     return Shared(
-        device, seconds, {n: f["rounds"] for n, f in found.items()}, benches, len(given), events,
-        len(waits), named[0] if named else "", seconds_of(longest[0]) if longest else 0.0,
-        long_waits(found, LONG_S), overlaps, tuple(wrong),
+        device, seconds, rounds, benches, *spread(found), len(given), events, len(waits),
+        named[0] if named else "", longest_s, long_waits(found, LONG_S), overlaps, tuple(wrong),
     )  # fmt: skip
+
+
+def spread(found: dict) -> tuple[tuple[float, float, float], float]:
+    """Lowest, median and highest of all times, us, and their standard deviation, percent."""
+    times = [us for notebook in found.values() for *_, us in notebook["benches"] if us]
+    middle, deviation = statistics.median(times), statistics.stdev(times)
+    return (min(times), middle, max(times)), 100 * deviation / statistics.mean(times)
 
 
 def waits_of(stages: list[list]) -> list[list[list]]:
@@ -236,7 +249,7 @@ def overlapping(found: dict, notes: Path) -> int:
 
 def spans(calls: list[tuple[int, int]], benches: list) -> list[tuple[int, int]]:
     """From the first call to the last within each benchmark of a notebook."""
-    inside = [[c for c in calls if begun <= c[0] <= ended] for begun, ended, _ in benches]
+    inside = [[c for c in calls if begun <= c[0] <= ended] for begun, ended, *_ in benches]
     return [(some[0][0], some[-1][1]) for some in inside if some]
 
 
