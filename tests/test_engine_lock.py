@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine_harness import wait_until
-from triton_magics.worker.lock import gpu_lock, is_held, lock_path, tickets
+from triton_magics.worker.lock import gpu_lock, is_held, lock_path, spoken_for, tickets
 
 # Takes the lock NAME times times, says what it waited for, and notes when it had it.
 NOTEBOOK = """
@@ -42,7 +43,7 @@ def gpu() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex}"
     yield name
     lock = lock_path(name)
-    left = [*tickets(lock, "waits"), *tickets(lock, "holds"), *tickets(lock, "new")]
+    left = [p for state in ("new", "waits", "holds", "shares") for p in tickets(lock, state)]
     lock.unlink(missing_ok=True)
     assert left == []
 
@@ -153,3 +154,27 @@ def test_a_ticket_that_nobody_holds_is_thrown_away(gpu: str) -> None:
         (held,) = tickets(lock_path(gpu), "holds")
         assert is_held(held)
         assert Path(held).read_text() == f"process {os.getpid()}, timing"
+
+
+def test_a_gpu_is_spoken_for_while_one_has_it_alone_or_waits(gpu: str) -> None:
+    assert not spoken_for(None)
+    assert not spoken_for(gpu)
+    with gpu_lock(gpu, alone=True, what="timing", waiting=print):
+        assert spoken_for(gpu)
+    with gpu_lock(gpu, alone=False, what="validating", waiting=print):
+        assert not spoken_for(gpu)
+        timing = Notebook("softmax", gpu)
+        timing.next("said")
+        assert spoken_for(gpu)
+    timing.next("has")
+    timing.process.kill()
+    timing.process.communicate()
+    assert not spoken_for(gpu)
+
+
+def test_who_looks_at_a_ticket_of_the_dead_is_not_taken_for_who_had_it(gpu: str) -> None:
+    left = lock_path(gpu).with_suffix(f".waits.{0:020d}-1")
+    left.write_text("process 1, timing softmax")
+    with left.open() as looking:  # and is stopped in the midst of it
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert not is_held(left)

@@ -253,7 +253,7 @@ def rehearses(peer):
     """Until a file is there, if one is named, or a job has come."""
     until = os.environ.get("TRITON_TEST_REHEARSAL")
     if until:
-        peer.ready(rehearsed=False)
+        peer.ready("due")
     while until and not os.path.exists(until):
         if select.select([peer.socket], [], [], 0.005)[0]:
             return

@@ -23,8 +23,8 @@ class Peer:
         self.socket = socket.socket(fileno=int(sys.argv[sys.argv.index("--fd") + 1]))
         self.nonce = ""
 
-    def ready(self, rehearsed=True):
-        said = {"pid": os.getpid(), "warm_s": 0.01, "rehearsed": rehearsed}
+    def ready(self, rehearsal="done"):
+        said = {"pid": os.getpid(), "warm_s": 0.01, "rehearsal": rehearsal}
         self.send(type="ready", environment=ENVIRONMENT, **said)
 
     def order(self):

@@ -101,12 +101,15 @@ class Crew:
         """Whether it may be given a job now: it has rehearsed or, while it does, another has.
 
         One that has not finds less loaded, and so its first job takes some 0.1 s longer; but where
-        none ever has, nobody knows yet that anything can work here.
+        none ever has, nobody knows yet that anything can work here. Where it may not rehearse,
+        because others time on the GPU, the job does not wait for it: it has its place among those.
         """
         if worker.rehearsed:
             self._proven.add(worker.mode)
-        begun = worker.ready is not None and worker.pid is not None  # said by it, and by the nanny
-        return begun and worker.usable and worker.mode in self._proven
+        if worker.ready is None or worker.pid is None:  # said by it, and by the nanny
+            return False
+        known = worker.mode in self._proven or worker.ready.rehearsal == "put off"
+        return known and worker.usable
 
     def stuck(self, mode: Mode) -> list[Worker]:
         """Those that were killed and are not gone: they hang in a driver or in the system."""

@@ -341,7 +341,8 @@ def cache(m: Machine) -> Finding:
 
 def locks(m: Machine) -> Finding:
     """Who holds a GPU now? A lock goes with its process, so none can be stale."""
-    held = [_read(path).strip() for path in m.locks.glob("*.holds.*") if _is_held(path)]
+    tickets = sorted(m.locks.glob("*.holds.*")) + sorted(m.locks.glob("*.shares.*"))
+    held = [_read(path).strip() for path in tickets if _is_held(path)]
     if not held:
         return Finding(what="GPU locks", state="good", says="free")
     return Finding(
@@ -353,7 +354,7 @@ def locks(m: Machine) -> Finding:
 def _is_held(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:

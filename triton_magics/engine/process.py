@@ -96,7 +96,7 @@ class Worker:
     @property
     def rehearsed(self) -> bool:
         """Whether it is as warm as it gets; it may have been given a job before that."""
-        return self.ready is not None and self.ready.rehearsed
+        return self.ready is not None and self.ready.rehearsal == "done"
 
     @property
     def _listening(self) -> bool:

@@ -38,6 +38,7 @@ HEADER = struct.Struct(">I")
 # sysexits.h).
 CODE_CONNECTION_CLOSED = 76
 Mode = Literal["gpu", "interpreter", "compiler"]
+Rehearsal = Literal["due", "put off", "done"]
 TimerName = Literal["gated", "graph", "launch"]
 
 
@@ -259,15 +260,16 @@ class Ready(Value):
     """A worker can take jobs: imports done, context made.
 
     Attributes:
-        rehearsed: a validation and a benchmark in small have been done, so that it is known to work
-            and a job finds all loaded. Without it another such frame follows, unless a job comes.
+        rehearsal: of a validation and a benchmark in small. `done`: it is known to work, and a job
+            finds all loaded. `due`: such a frame follows, unless a job comes. `put off`: as long as
+            somebody else times on the GPU.
     """
 
     type: Literal["ready"] = "ready"
     environment: Environment
     pid: int
     warm_s: float
-    rehearsed: bool = True
+    rehearsal: Rehearsal = "done"
 
 
 class Order(Value):
@@ -377,6 +379,7 @@ __all__ = [
     "Progress",
     "ProtocolError",
     "Ready",
+    "Rehearsal",
     "ReplayJob",
     "Reply",
     "RunJob",

@@ -38,17 +38,19 @@ from triton_magics.engine.protocol import (
     Order,
     Progress,
     Ready,
+    Rehearsal,
     Reply,
     WorkerFault,
     encode,
 )
 from triton_magics.errors import UserError
 from triton_magics.model import Environment
-from triton_magics.worker import compilers, descriptors, watch, zygote
+from triton_magics.worker import compilers, descriptors, lock, watch, zygote
 from triton_magics.worker.report import Reporter
 
 CHUNK_BYTES = 2**16
 ANSWER_S = 0.01  # in which the engine gives a job to the one that it was waiting for
+LOOK_S = 0.1  # between two looks whether the GPU is free for a rehearsal
 MESSAGE_CHARS = 2_000
 TRACEBACK_CHARS = 50_000
 
@@ -84,7 +86,7 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     descriptors.keep_some_back()
     watch.watch(data.fileno())
     send = _sender(data)
-    _warm_up(mode, environment, partial(_is_waiting, data), partial(_tell_ready, send, started))
+    _warm_up(mode, environment, data, partial(_tell_ready, send, started))
     # Last, so that a module of the user's can't shadow one of torch's.
     sys.path.append(os.getcwd())
     serve(_orders(data), send)
@@ -115,27 +117,40 @@ def _out_of_reach(fd: int) -> int:
 def _warm_up(
     mode: Mode,
     environment: Environment | None,
-    wanted: Callable[[], bool],
-    ready: Callable[[Environment, bool], None],
+    data: socket.socket,
+    ready: Callable[[Environment, Rehearsal], None],
 ) -> None:
     """Makes the context, says that it is there, and rehearses until a job comes."""
     if environment is None:
         resources = importlib.import_module("triton_magics.worker.resources")
         environment = resources.begin(mode)
-        ready(environment, False)
-        if not resources.rehearse(mode, wanted):
+        ready(environment, "due")
+        put_off = partial(ready, environment, "put off")
+        if not resources.rehearse(mode, partial(_wanted, data, environment.gpu_uuid, put_off)):
             return
-    ready(environment, True)
+    ready(environment, "done")
 
 
-def _is_waiting(data: socket.socket) -> bool:
-    """Whether a job has come, or comes as the answer to what was said just now."""
-    return bool(select.select([data], [], [], ANSWER_S)[0])
+def _wanted(data: socket.socket, gpu_uuid: str | None, put_off: Callable[[], None]) -> bool:
+    """Whether a job has come, or comes as the answer to what was said just now.
+
+    Where somebody times on the GPU, or is about to, that is waited for: a rehearsal would be heard.
+    """
+    wanted = _is_waiting(data, ANSWER_S)
+    if not wanted and lock.spoken_for(gpu_uuid):
+        put_off()
+    while not wanted and lock.spoken_for(gpu_uuid):
+        wanted = _is_waiting(data, LOOK_S)
+    return wanted
 
 
-def _tell_ready(send: Send, started: float, environment: Environment, rehearsed: bool) -> None:
+def _is_waiting(data: socket.socket, within_s: float) -> bool:
+    return bool(select.select([data], [], [], within_s)[0])
+
+
+def _tell_ready(send: Send, started: float, environment: Environment, rehearsal: Rehearsal) -> None:
     warm_s = time.monotonic() - started
-    send(Ready(environment=environment, pid=os.getpid(), warm_s=warm_s, rehearsed=rehearsed))
+    send(Ready(environment=environment, pid=os.getpid(), warm_s=warm_s, rehearsal=rehearsal))
 
 
 def _sender(data: socket.socket) -> Send:

@@ -1,12 +1,16 @@
 """One timing at a time per GPU, across processes, notebooks and users; first come, first served.
 
-Timing holds the GPU alone; validation and warming share it. The lock is a file held by the process
-that uses the GPU (flock), so it is free the moment that process is gone.
+Timing holds the GPU alone; all else that runs a version shares it. The lock is a file held by the
+process that uses the GPU (flock), so it is free the moment that process is gone.
 
 Beside it each process has a *ticket*, a file of its own that it holds too: `UUID.waits.TIME-PID`
-while it waits, `UUID.holds.TIME-PID` while it has the lock, in it who it is. Only the oldest ticket
-may ask for the lock, so nobody is overtaken, and a timing gets its turn among many validations. A
-ticket that nobody holds any more is left from a process that died, and counts for nothing.
+while it waits, `UUID.holds.TIME-PID` while it has the lock alone, `UUID.shares.TIME-PID` while it
+shares it; in it who it is. Only the oldest ticket may ask for the lock, so nobody is overtaken, and
+a timing gets its turn among many validations. A ticket that nobody holds any more is left from a
+process that died, and counts for nothing.
+
+A rehearsal takes neither: its engine may stop it at any point, with what it holds. It looks whether
+the GPU is `spoken_for` before each of its steps.
 """
 
 from __future__ import annotations
@@ -56,11 +60,20 @@ def gpu_lock(
     ticket = _Ticket(path, what)
     try:
         _acquire(fd, alone, ticket, waiting)
-        ticket.hold()
+        ticket.hold("holds" if alone else "shares")
         yield
     finally:
         os.close(fd)
         ticket.give_back()
+
+
+def spoken_for(gpu_uuid: str | None) -> bool:
+    """Whether somebody has the GPU alone, or waits for it; without a GPU nobody does."""
+    if gpu_uuid is None:
+        return False
+    lock = lock_path(gpu_uuid)
+    # In this order: a ticket may go from the first to the second meanwhile.
+    return any(is_held(ticket) for state in ("waits", "holds") for ticket in tickets(lock, state))
 
 
 def _open(path: Path) -> int:
@@ -96,13 +109,13 @@ class _Ticket:
         older = (p for p in tickets(self._lock, "waits") if p.name < self._at.name)
         return sum(map(is_held, older))
 
-    def hold(self) -> None:
-        """Says from now on who has the lock."""
-        held = self._path("holds")
+    def hold(self, state: str) -> None:
+        """Says from now on who has the lock, alone (`holds`) or not (`shares`)."""
+        held = self._path(state)
         self._at.rename(held)
         self._at = held
         os.utime(held)  # since now
-        for other in tickets(self._lock, "holds"):
+        for other in _of_holders(self._lock):
             is_held(other)  # throws away what the dead have left
 
     def give_back(self) -> None:
@@ -116,14 +129,22 @@ def tickets(lock: Path, state: str) -> list[Path]:
     return sorted(lock.parent.glob(f"{lock.stem}.{state}.*"))
 
 
+def _of_holders(lock: Path) -> list[Path]:
+    """The tickets of those who have it, alone or not."""
+    return [*tickets(lock, "holds"), *tickets(lock, "shares")]
+
+
 def is_held(ticket: Path) -> bool:
-    """Whether its process still has it; one that nobody has is thrown away."""
+    """Whether its process still has it; one that nobody has is thrown away.
+
+    Who looks shares it for that moment, so that nobody who looks meanwhile takes it for held.
+    """
     try:
         fd = os.open(ticket, _FLAGS)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     else:
@@ -157,7 +178,7 @@ def _try(fd: int, kind: int, ticket: _Ticket) -> bool:
 def _whom(fd: int, ticket: _Ticket) -> str:
     """`, held by process 7, timing softmax, for 3 s · 1 before you`."""
     lock = Path(os.readlink(f"/proc/self/fd/{fd}"))
-    held = [holder(path) for path in tickets(lock, "holds") if is_held(path)]
+    held = [holder(path) for path in _of_holders(lock) if is_held(path)]
     before = ticket.before()
     queue = f" · {before} before you" if before else ""
     return f", held by {' and '.join(held) or 'another process'}{queue}"

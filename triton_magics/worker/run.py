@@ -21,6 +21,7 @@ from triton_magics.worker.load import (
     load_version,
     ran_out_of_memory,
 )
+from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.oracle import outputs_of
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
@@ -28,9 +29,16 @@ from triton_magics.worker.resources import environment, this_device
 
 
 def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
-    """Both calls and the outputs at a glance."""
+    """Both calls and the outputs at a glance; on a GPU, while nobody times there."""
+    op, uuid = load_op(job.op), environment().gpu_uuid
+    what = f"running {op.name} {job.version.version}"
+    wait = lambda waits: report.stage(waits, patience_s=60)  # noqa: E731
+    with gpu_lock(uuid, alone=False, what=what, waiting=wait):
+        return _run(job, op, report)
+
+
+def _run(job: RunJob, op: ops.Op, report: Reporter) -> tuple[Answer, bool]:
     device = this_device()
-    op = load_op(job.op)
     given, said = _inputs(op, job, device)
     base = RunResult(
         op=job.op.name,
