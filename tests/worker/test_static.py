@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from triton.runtime import cache
 
 from tests.worker.harness import CPU, KERNELS, Recorder, version_of
 from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef, RunJob
@@ -223,16 +225,22 @@ def test_a_gpu_that_another_process_times_on_is_waited_for_and_the_holder_named(
         lock_path(uuid).unlink()
 
 
-def test_a_compiled_entry_is_published_whole_and_given_to_the_next_child(
+def test_a_compiled_entry_is_published_whole_and_names_its_files_where_the_next_child_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ref = version_of(KERNELS / "sum_right.py", "sum")
     monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
-    for child in ("first", "second"):
-        monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / child))
-        with compile_cache((ref,)):
-            entry = tmp_path / child / "HASH"
-            if child == "first":
-                entry.mkdir()
-                (entry / "kernel.cubin").write_bytes(b"code")
-            assert (entry / "kernel.cubin").read_bytes() == b"code"
+    first, second = tmp_path / "first", tmp_path / "second"
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(first))
+    with compile_cache((ref,)):
+        written = cache.FileCacheManager("WHOLE")
+        files = {"kernel.cubin": written.put(b"code", "kernel.cubin")}
+        written.put_group("kernel.json", files)
+        cache.FileCacheManager("HALF").put(b"code", "kernel.cubin")
+    shutil.rmtree(first)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(second))
+    with compile_cache((ref,)):
+        found = cache.FileCacheManager("WHOLE").get_group("kernel.json")
+        assert found == {"kernel.cubin": str(second / "WHOLE" / "kernel.cubin")}
+        assert Path(found["kernel.cubin"]).read_bytes() == b"code"
+        assert not (second / "HALF").exists()

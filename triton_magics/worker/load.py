@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -24,6 +25,8 @@ from triton_magics.engine.protocol import OpRef, VersionRef
 from triton_magics.model import KernelError
 from triton_magics.worker.descriptors import ran_out, use_the_rest
 from triton_magics.worker.hints import hint_for
+
+GROUP = "__grp__"  # how Triton's list of an entry's files begins
 
 
 class UserFault(Exception):
@@ -278,11 +281,19 @@ def compile_cache(refs: tuple[VersionRef, ...]) -> Iterator[None]:
 
 
 def _publish_fresh(private: Path, before: set[str], refs: tuple[VersionRef, ...]) -> None:
-    fresh = [p for p in private.iterdir() if p.is_dir() and p.name not in before]
+    fresh = [p for p in private.iterdir() if p.name not in before and _is_whole(p)]
     launchers = [p for p in fresh if any(p.glob("*.so"))]
     _publish(launchers, _common())
     if len(refs) == 1:
         _publish([p for p in fresh if p not in launchers], _shared(refs[0]))
+
+
+def _is_whole(entry: Path) -> bool:
+    """Whether a compile came to its end there: its last file is the list of the others.
+
+    A launcher is a library alone.
+    """
+    return entry.is_dir() and any(any(entry.glob(p)) for p in (f"{GROUP}*.json", "*.so"))
 
 
 def _seed(shared: Path, private: Path) -> None:
@@ -292,6 +303,18 @@ def _seed(shared: Path, private: Path) -> None:
     for entry in shared.iterdir():
         if not entry.name.startswith(".") and not (private / entry.name).exists():
             shutil.copytree(entry, private / entry.name)
+            _settle(private / entry.name)
+
+
+def _settle(entry: Path) -> None:
+    """Has the list of an entry name its files where they are now.
+
+    Triton writes whole paths into it. They lead to the folder of the child that compiled, which is
+    gone when that child is.
+    """
+    for group in entry.glob(f"{GROUP}*.json"):
+        names = json.loads(group.read_text())["child_paths"]
+        group.write_text(json.dumps({"child_paths": {n: str(entry / n) for n in names}}))
 
 
 def _publish(fresh: list[Path], shared: Path) -> None:
