@@ -306,7 +306,11 @@ def spread_pct(values: list[float]) -> float:
 
 
 def against_itself(
-    folder: Path, benchmarks: int, deadline: float, said: Callable[[list[Any]], None]
+    folder: Path,
+    benchmarks: int,
+    deadline: float,
+    said: Callable[[list[Any]], None],
+    runs: Path | None,
 ) -> list[dict[str, Any]]:
     """One source under many names; each neighbouring pair is a comparison of a kernel with itself."""
     counts: dict[str, Counter[str]] = {}
@@ -315,7 +319,9 @@ def against_itself(
     for i in range(benchmarks):
         op = ("softmax", "vector_add")[i % 2]
         names = [f"v{n}_same" for n in range(1, NAMES + 1)]
-        made = bench(op, tuple(right(folder, op, name) for name in names), seed=1000 + i)
+        refs = tuple(right(folder, op, name) for name in names)
+        made = bench(op, refs, seed=1000 + i, budget=60.0)
+        keep_runs(runs, op, made)
         for told in neighbours(made, names):
             counts.setdefault(told.size, Counter())[told.verdict] += 1
             rounds.setdefault(told.size, []).append(told.rounds)
@@ -326,6 +332,15 @@ def against_itself(
         if time.monotonic() > deadline:
             break
     return rows
+
+
+def keep_runs(path: Path | None, op: str, made: Any) -> None:
+    """Adds everyone's net time of every run to a file of JSON lines, microseconds."""
+    if path is None:
+        return
+    times = [(t.size, t.provider, t.calls, t.samples_us + t.extra_us) for t in made.timings]
+    with path.open("a") as lines:
+        lines.write(json.dumps({"op": op, "tick us": made.tick_us, "runs": times}) + "\n")
 
 
 def against_slower(folder: Path, benchmarks: int) -> list[dict[str, Any]]:
@@ -429,6 +444,7 @@ def main() -> None:
     parser.add_argument("--same", type=int, default=7, help="benchmarks of a source with itself")
     parser.add_argument("--slower", type=int, default=3, help="benchmarks at each length")
     parser.add_argument("--seconds", type=float, default=170, help="none with itself after those")
+    parser.add_argument("--runs", type=Path, help="keeps what was timed of a source with itself")
     parser.add_argument("--cupti", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := set(options.only) - set(SECTIONS):
@@ -486,7 +502,9 @@ def everything(folder: Path, told: Callable[[], dict[str, Any]], options: Any) -
         "protocol": lambda: protocol(folder),
         "slower": lambda: against_slower(folder, options.slower),
         "cupti": by_another,
-        "itself": lambda: against_itself(folder, options.same, deadline, partial(keep, "itself")),
+        "itself": lambda: against_itself(
+            folder, options.same, deadline, partial(keep, "itself"), options.runs
+        ),
     }
     for section, step in steps.items():
         if section not in options.only:
