@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
 
+from tests.engine_harness import alive, wait_until
 from tests.worker.harness import CPU, KERNELS, Recorder, run_cases, version_of
 from triton_magics import ops
 from triton_magics.engine.protocol import DescribeJob, OpRef, ReplayJob, ValidateJob
@@ -403,3 +405,26 @@ def test_a_replay_names_the_line_and_says_when_there_is_nothing_to_name() -> Non
         found.error.file_line == line_of(KERNELS / "forgets_the_mask.py", "tl.load")
     )
     assert replayed("vector_add_right").note == "every access was inside its tensor"
+
+
+def test_a_sanitizer_that_never_ends_goes_with_all_that_it_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "compute-sanitizer"
+    program.write_text('#!/bin/sh\nsleep 600 & echo $! > "$0.child"; wait\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(sanitize, "TOOL_S", 0.5)
+    patience: list[float] = []
+
+    class Patient(Recorder):
+        def stage(self, text: str, *counts: int, patience_s: float = 0.0) -> None:
+            patience.append(patience_s)
+
+    ref = version_of(KERNELS / "softmax_right.py", "softmax")
+    job = ValidateJob(op=OpRef(name="softmax"), version=ref, seed=1)
+    found = [*sanitize.sanitized(job, CASE, Patient(), gpu=True)]
+    assert [f.note for f in found] == ["no answer in 0.5 s"] * 3
+    assert min(patience) > 0.5  # else the validation would be given up before the tool
+    child = int((tmp_path / "compute-sanitizer.child").read_text())
+    wait_until(lambda: not alive(child))

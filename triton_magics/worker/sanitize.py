@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from triton_magics.worker.report import Reporter
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
 TOOL_S = 120.0
+END_S = 10.0  # that it may take to be killed
 MOST_FINDINGS = 5
 _HOMES = ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer")
 _SUMMARY = re.compile(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): (\d+)")
@@ -39,7 +41,7 @@ def sanitized(job: ValidateJob, case: Case, report: Reporter, *, gpu: bool) -> I
         elif program is None:
             yield Sanitized(tool=tool, case=case, note=_MISSING)
         else:
-            report.stage(f"{tool} on {case.label}", patience_s=TOOL_S)
+            report.stage(f"{tool} on {case.label}", patience_s=TOOL_S + END_S)
             yield _run(program, tool, job, case)
 
 
@@ -57,14 +59,16 @@ def _run(program: str, tool: str, job: ValidateJob, case: Case) -> Sanitized:
         "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",  # else a band of torch's cache lies behind a tensor
         "PYTHONPATH": os.pathsep.join((root, os.environ.get("PYTHONPATH", ""))),
     }
-    try:
-        ended = subprocess.run(
-            command, input=asked, capture_output=True, text=True, timeout=TOOL_S, env=environment,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Sanitized(tool=tool, case=case, note=f"no answer in {TOOL_S:g} s")
-    return read(tool, case, ended.stdout, ended.stderr)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment, process_group=0
+    ) as process:
+        try:
+            out, err = process.communicate(asked, TOOL_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+            return Sanitized(tool=tool, case=case, note=f"no answer in {TOOL_S:g} s")
+    return read(tool, case, out, err)
 
 
 def read(tool: str, case: Case, out: str, err: str) -> Sanitized:
