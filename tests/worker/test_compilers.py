@@ -139,3 +139,16 @@ def test_who_died_while_standing_by_leaves_the_work_to_threads(two: list[int]) -
 
 def _is_zombie(pid: int) -> bool:
     return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_what_the_code_under_test_has_forked_keeps_none_of_them(two: list[int]) -> None:
+    if not (daemon := os.fork()):
+        signal.pause()  # with a copy of our end to each, so that none of them sees it closed
+        os._exit(0)
+    try:
+        compilers.end()
+        assert not alive(two)
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+        os.waitpid(daemon, 0)
