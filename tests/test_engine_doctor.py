@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import os
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -181,7 +183,8 @@ def test_who_holds_a_gpu_is_named(healthy: Machine) -> None:
     path.write_text("process 77, timing softmax")
     with path.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert "held by process 77, timing softmax" in only(healthy).says
+        os.utime(path, (time.time() - 70,) * 2)
+        assert re.search("held by process 77, timing softmax, for 7[0-9] s", only(healthy).says)
     assert ill(healthy) == []
 
 

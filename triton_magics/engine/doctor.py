@@ -13,6 +13,7 @@ import math
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,7 +112,7 @@ def the_gpu(m: Machine) -> Finding:
     if (m.root / "dev/kfd").exists():
         return Finding(
             what="GPU", state="warn", says="an AMD GPU: not supported yet, kernels run on the CPU",
-            mend="nothing to do here; an NVIDIA GPU is used where there is one",
+            mend="use a machine with an NVIDIA GPU",
         )  # fmt: skip
     if m.env.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1", "NoDevFiles"):
         return Finding(
@@ -121,7 +122,7 @@ def the_gpu(m: Machine) -> Finding:
     return Finding(
         what="GPU", state="warn",
         says="none: kernels run in Triton's interpreter, which finds wrong numbers but no times",
-        mend="in a container: start it with --gpus all",
+        mend="use a machine with an NVIDIA GPU; in a container, start it with --gpus all",
     )  # fmt: skip
 
 
@@ -149,7 +150,8 @@ def gpu_memory(m: Machine, ops: Sequence[OpFacts]) -> Iterator[Finding]:
         what="GPU memory", state="warn",
         says=f"{says}: the float64 oracle of {' and '.join(tight)} at large may not fit; that case "
         "is then listed as not run, every other size and op fits",
-        mend="nothing to do: validate with --shape for one that fits",
+        mend="validate with --shape for one that fits; %config TritonMagics.standbys = 1 leaves "
+        "more room",
     )  # fmt: skip
 
 
@@ -342,13 +344,20 @@ def cache(m: Machine) -> Finding:
 def locks(m: Machine) -> Finding:
     """Who holds a GPU now? A lock goes with its process, so none can be stale."""
     tickets = sorted(m.locks.glob("*.holds.*")) + sorted(m.locks.glob("*.shares.*"))
-    held = [_read(path).strip() for path in tickets if _is_held(path)]
+    held = [f"{_read(path).strip()}{_age(path)}" for path in tickets if _is_held(path)]
     if not held:
         return Finding(what="GPU locks", state="good", says="free")
     return Finding(
         what="GPU locks", state="warn", says=f"held by {', '.join(held)}",
         mend="wait, or end that process",
     )  # fmt: skip
+
+
+def _age(path: Path) -> str:
+    try:
+        return f", for {max(0.0, time.time() - path.stat().st_mtime):.0f} s"
+    except OSError:  # it is free now
+        return ""
 
 
 def _is_held(path: Path) -> bool:
