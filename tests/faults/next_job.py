@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.engine_harness import MARK, wait_until
+from tests.engine_harness import MARK, alive, marked, wait_until
 from tests.faults.engine.fault_lab import FaultLab
 
 TIMES = 10
@@ -81,13 +82,28 @@ def gpu_mib() -> int | None:
         return None
 
 
+def memory_of_all(faults: FaultLab, mark: str) -> dict[str, float]:
+    """MiB of all that the engine has started, as it waits; without those that stand by to compile.
+
+    They are killed for that, so this comes last.
+    """
+    wait_until(lambda: all_ready(faults), within_s=120)
+    everybody, crew = set(marked(mark)), set(faults.crew.pids)
+    compilers = everybody - crew
+    found = {"all_mib": memory_mib(tuple(everybody)), "compilers": len(compilers)}
+    for pid in compilers:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(map(alive, compilers)))
+    return {**found, "without_compilers_mib": memory_mib(tuple(crew))}
+
+
 def measure(standbys: int, device: str, mark: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         faults = FaultLab(Path(folder), mark, device=device, standbys=standbys)
         first_s = time.monotonic() - started
         wait_until(lambda: all_ready(faults), within_s=120)
-        memory, on_gpu = memory_mib(faults.crew.pids), gpu_mib()
+        on_gpu = gpu_mib()
         faulty, seconds = next_jobs(faults)
         found = {
             "standbys": standbys,
@@ -97,9 +113,9 @@ def measure(standbys: int, device: str, mark: str) -> dict[str, object]:
             "median_s": round(statistics.median(seconds), 3),
             "longest_s": round(max(seconds), 3),
             "warm_again_s": round(warm_seconds(faults), 2),
-            "memory_mib": round(memory),
             "gpu_mib": on_gpu,
         }
+        found |= {name: round(value) for name, value in memory_of_all(faults, mark).items()}
         faults.lab.close()
     return found
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import os
 import random
 import statistics
@@ -29,6 +30,7 @@ from tests.engine_harness import MARK, wait_until
 from tests.faults.engine.fault_lab import FILES, RIGHT, Fault, FaultLab, verdict
 from tests.faults.next_job import all_ready, gpu_mib, memory_mib
 from triton_magics.config import LOCKS
+from triton_magics.engine import gpu
 
 FAULTY = 0.1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -72,7 +74,8 @@ class Use:
         engine_mib: nanny, zygotes and workers, without libraries; what they share counted once.
         descriptors: of this process, without those of workers.
         processes: that the engine has.
-        gpu_mib: in use on the GPU, by all; None without one.
+        gpu_mib: of the GPU's memory; where the driver tells (NVML), only what the engine takes,
+            else all that is in use. None without a GPU.
     """
 
     notebook_mib: float
@@ -92,7 +95,7 @@ class Use:
             round(memory_mib(pids, "Pss_Anon"), 1),
             faults.open_descriptors(),
             len(pids),
-            gpu_mib(),
+            own_gpu_mib(pids) or gpu_mib(),
         )
 
     def grown(self, before: Use) -> list[str]:
@@ -109,8 +112,15 @@ class Use:
         return said
 
 
-def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpreter") -> Soaked:
-    """Does that many jobs on real workers, and looks at what is left."""
+def soak(
+    jobs: int,
+    seed: int,
+    folder: Path,
+    mark: str,
+    device: str = "interpreter",
+    within_s: float = math.inf,
+) -> Soaked:
+    """Does that many jobs on real workers, or as many as there is time for; looks what is left."""
     dice = random.Random(seed)
     faults = FaultLab(folder, mark, device)
     faults.lab.write("relu", "v1", RIGHT)  # the cross-compiler's workers are there from the start
@@ -121,6 +131,9 @@ def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpret
     slow: dict[str, float] = {}
     begun, before, last = time.monotonic(), None, ""
     for number in range(jobs):
+        if time.monotonic() - begun > within_s:
+            jobs = number
+            break
         if number == jobs // 10:
             before = Use.now(faults)
         if dice.random() < FAULTY:
@@ -150,6 +163,12 @@ def soak(jobs: int, seed: int, folder: Path, mark: str, device: str = "interpret
     )  # fmt: skip
 
 
+def own_gpu_mib(pids: tuple[int, ...]) -> int | None:
+    """What these processes take of the GPU's memory; None where NVML does not tell."""
+    found = gpu.memory_of(pids)
+    return None if found is None else found // MIB
+
+
 def resident_mib(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES / MIB
 
@@ -159,6 +178,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="interpreter", choices=("interpreter", "gpu"))
+    parser.add_argument("--within", type=float, default=math.inf, help="seconds")
     parser.add_argument("--into", type=Path, help="a JSON file of what was found")
     given = parser.parse_args()
     into = given.into and given.into.absolute()
@@ -168,7 +188,7 @@ def main() -> int:
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
         os.chdir(workspace)
-        found = soak(given.jobs, given.seed, workspace, mark, given.device)
+        found = soak(given.jobs, given.seed, workspace, mark, given.device, given.within)
     print(found)
     if into:
         into.write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n")
