@@ -17,8 +17,7 @@ A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
                                   which is the op's best;
     <!-- best v4: the reason -->   chooses it by hand, where %triton_best would name another.
 
-The choice, the state and the log end every notebook. A section in `scripts/notebooks/next/` is a version that is
-written, tested and was timed in a search, but not yet by the benchmark: put it into the op's text and run it.
+The choice, the state and the log end every notebook.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -159,6 +160,30 @@ def test_the_shipped_kernels_are_the_notebooks_cells(builder: ModuleType, op: st
     for version, _, source in kernels:
         written = files[short(version)].read_text(encoding="utf-8")
         assert written.rstrip("\n").endswith(f"\n{source}"), version
+
+
+CITED = re.compile(r"v\d+ (?:and v\d+ )?of the (\w+) notebook")
+
+
+def test_what_a_technique_cites_is_in_the_notebook(builder: ModuleType) -> None:
+    """Every time in the part of a sentence that names a notebook stands in its comparison."""
+    techniques = json.loads((ROOT / "knowledge" / "techniques.json").read_text())
+    cited = 0
+    for technique in techniques:
+        for part in re.split(r"(?<=[\w)])[.;] ", technique["measured"]):
+            if not (found := CITED.search(part)):
+                continue
+            shipped = nbformat.read(ROOT / "notebooks" / f"{found[1]}.ipynb", as_version=4)
+            (told,) = (
+                c.source
+                for c in shipped.cells
+                if c.metadata.get("measured", "").startswith("compare")
+            )
+            times = re.findall(r"\b[\d.]+ [um]s\b", part)
+            assert len(times) >= 2, part
+            assert [t for t in times if t not in told] == [], technique["name"]
+            cited += 1
+    assert cited >= 5
 
 
 # -------------------------------------------------------------------------------- the table

@@ -33,14 +33,11 @@ TEXTS = sorted(path.stem for path in (ROOT / "scripts" / "notebooks").glob("*.md
 
 @cache
 def sources() -> dict[tuple[str, str], str]:
-    """(op, version) -> source, from the texts and from those that are next."""
+    """(op, version) -> source, from the texts."""
     program = (
         "import json, ops\n"
         "made = [(op, cell.text) for op in ops.known_ops() for cell in "
         "ops.cells(op, ops.text_of(op)) if cell.text.startswith('%%triton_kernel')]\n"
-        "made += [(path.stem, cell.text) for path in sorted((ops.TEXTS / 'next').glob('*.md')) "
-        "for cell in ops.written(path.stem, path.read_text()) "
-        "if cell.text.startswith('%%triton_kernel')]\n"
         "print(json.dumps(made))"
     )
     told = subprocess.run(

@@ -1,9 +1,5 @@
-### v5: 64 bits only where they are needed
-
-v4's start in 64 bits costs at medium what its blocks had gained there: 6.7 us without it, 7.1 with (CUDA events with all that a timer
-adds; blocks of 1024 7.0, torch 6.9). So offsets are in 64 bits only for tensors that need them.
-
-```python v5_offsets blocks and warps by size, 64-bit offsets where needed
+# vector_mul v5_offsets, written by triton_magics. Below these two lines is the notebook's cell,
+# byte for byte. An edit made here is kept: it becomes the version's next attempt.
 import torch
 import triton
 import triton.language as tl
@@ -12,8 +8,8 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 @triton.jit
-def vector_add_kernel(
-    x_ptr, y_ptr, out_ptr, alpha, n_elements, BLOCK_SIZE: tl.constexpr, WIDE: tl.constexpr
+def vector_mul_kernel(
+    x_ptr, y_ptr, out_ptr, n_elements, BLOCK_SIZE: tl.constexpr, WIDE: tl.constexpr
 ):
     block = tl.program_id(0)
     if WIDE:
@@ -22,7 +18,7 @@ def vector_add_kernel(
     mask = offsets < n_elements
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
     y = tl.load(y_ptr + offsets, mask=mask).to(tl.float32)
-    tl.store(out_ptr + offsets, x + alpha * y, mask=mask)
+    tl.store(out_ptr + offsets, x * y, mask=mask)
 
 
 def block_and_warps(n_elements, element_size):
@@ -33,18 +29,15 @@ def block_and_warps(n_elements, element_size):
     return 4096, 8
 
 
-def triton_vector_add(x, y, alpha=1.0):
+def triton_vector_mul(x, y):
     check(x, y)
-    if not isinstance(alpha, (int, float)):
-        raise TypeError(f"alpha must be a number, not {type(alpha).__name__}")
-    alpha = float(alpha)
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     n_elements = x.numel()
     if n_elements:
         BLOCK_SIZE, num_warps = block_and_warps(n_elements, x.element_size())
-        vector_add_kernel[(triton.cdiv(n_elements, BLOCK_SIZE),)](
-            x, y, out, alpha, n_elements,
+        vector_mul_kernel[(triton.cdiv(n_elements, BLOCK_SIZE),)](
+            x, y, out, n_elements,
             BLOCK_SIZE=BLOCK_SIZE, WIDE=n_elements >= 2**31 - BLOCK_SIZE, num_warps=num_warps,
         )
     return out
@@ -64,4 +57,3 @@ def check(x, y):
             f"x is {tuple(x.shape)} on {x.device}, y {tuple(y.shape)} on {y.device}: "
             "they must be the same (nothing is broadcast)"
         )
-```

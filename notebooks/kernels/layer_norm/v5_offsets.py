@@ -1,11 +1,5 @@
-### v5: 64 bits once a row
-
-v4's persistent loop computes `row * n_cols + cols` in 64 bits for every element. Here a program adds its row's start to the pointer once, and
-the elements are counted in 32. And it is v1's shape again: with the arithmetic gone from the addresses, one program a row on
-eight warps is as quick as the persistent grid (18.9 against 18.7 us in a search over 80 shapes, by CUDA events with all that a timer adds;
-v4 20.3, and a copying kernel 18.1), and simpler. Weight and bias are loaded after the reductions, when x is no longer waited for.
-
-```python v5_offsets row starts in 64 bits, elements in 32
+# layer_norm v5_offsets, written by triton_magics. Below these two lines is the notebook's cell,
+# byte for byte. An edit made here is kept: it becomes the version's next attempt.
 import torch
 import triton
 import triton.language as tl
@@ -128,4 +122,3 @@ def check(x, weight, bias):
             raise ValueError(
                 f"{name} is {tuple(t.shape)} on {t.device}; it must be ({x.shape[-1]},) on {x.device}"
             )
-```

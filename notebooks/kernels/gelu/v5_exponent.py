@@ -1,15 +1,5 @@
-### v5: the whole tail in one exponent
-
-v4's machine code has 24 instructions an element in bfloat16, a third of them for the division, which Triton makes safe for the largest
-and smallest numbers. None is needed: the logarithm of Φ(−a) is smooth, nearly a parabola, so
-
-    Φ(−a) = 2^p(a)
-
-with one polynomial p in place of the reciprocal, the polynomial in it and the square. Degree 7 on [0, 8] is right to 3e-5, like v4's
-(a fit of log2 Φ(−a) with the smallest largest error); beyond, p falls on and the tail is under 1e-14. 15 instructions an element, one of them
-for the exponential unit where v4 has two. Float32 stays v4's.
-
-```python v5_exponent the tail as one power of two, no division
+# gelu v5_exponent, written by triton_magics. Below these two lines is the notebook's cell,
+# byte for byte. An edit made here is kept: it becomes the version's next attempt.
 import torch
 import triton
 import triton.language as tl
@@ -86,4 +76,3 @@ def check(x):
         raise TypeError(f"x must be a tensor of float32, float16 or bfloat16, not {kind}")
     if not x.is_cuda:
         raise ValueError(f"x is on {x.device}: move it to the GPU")
-```
