@@ -220,6 +220,17 @@ def test_folders_of_dead_nannies_are_swept_and_no_others(tmp_path: Path) -> None
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "held", "mine"]
 
 
+def test_what_was_compiled_and_nobody_has_used_for_a_month_is_swept(tmp_path: Path) -> None:
+    made_by = tmp_path / "compiled" / "2.11.0-3.6.0"
+    for name, days in (("old", 31), ("used", 29)):
+        (made_by / name / "ENTRY").mkdir(parents=True)
+        (made_by / name / "ENTRY" / "kernel.cubin").touch()
+        os.utime(made_by / name, (time.time() - days * 86_400,) * 2)
+    home.sweep_unused(str(tmp_path / "children" / "mine"))
+    assert [p.name for p in made_by.iterdir()] == ["used"]
+    home.sweep_unused(str(tmp_path / "nowhere" / "mine"))
+
+
 def test_a_claimed_folder_is_not_swept(tmp_path: Path) -> None:
     lock = home.claim(str(tmp_path / "claimed"))
     os.utime(tmp_path / "claimed", (0, 0))

@@ -244,3 +244,7 @@ def test_a_compiled_entry_is_published_whole_and_names_its_files_where_the_next_
         assert found == {"kernel.cubin": str(second / "WHOLE" / "kernel.cubin")}
         assert Path(found["kernel.cubin"]).read_bytes() == b"code"
         assert not (second / "HALF").exists()
+    (kept,) = (tmp_path / "shared").rglob("WHOLE")
+    os.utime(kept.parent, (0, 0))
+    with compile_cache((ref,)):
+        assert kept.parent.stat().st_mtime > 0  # what nobody uses is swept

@@ -298,6 +298,8 @@ def _is_whole(entry: Path) -> bool:
 
 def _seed(shared: Path, private: Path) -> None:
     """Copies the entries that are not there yet; one that is may be mapped into this process."""
+    with suppress(OSError):  # another user's, or none: what nobody touches is swept after a month
+        os.utime(shared)
     if not shared.is_dir():
         return
     for entry in shared.iterdir():

@@ -1,15 +1,19 @@
-"""The folder of an engine's workers: who has it, and what the dead have left."""
+"""The folder of an engine's workers: who has it, what the dead have left, what nobody uses."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import time
+from itertools import islice
 
 from .processes import names_in
 
 STALE_S = 60.0
+UNUSED_S = 30 * 86_400.0
+MOST_AT_ONCE = 50  # a tenth of a second
 
 
 def claim(home: str) -> int:
@@ -46,3 +50,25 @@ def _abandoned(path: str) -> bool:
     finally:
         os.close(lock)
     return True
+
+
+def sweep_unused(home: str) -> None:
+    """Removes what was compiled of sources that no job has used for a month, some at a time.
+
+    Whoever uses such a folder touches it first.
+    """
+    compiled = os.path.join(os.path.dirname(os.path.dirname(home)), "compiled")
+    folders = [os.path.join(compiled, name) for name in names_in(compiled)]
+    sources = [os.path.join(folder, name) for folder in folders for name in names_in(folder)]
+    for path in islice(filter(_is_unused, sources), MOST_AT_ONCE):
+        gone = f"{path}.gone"
+        with contextlib.suppress(OSError):  # another nanny was first
+            os.rename(path, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _is_unused(path: str) -> bool:
+    try:
+        return time.time() - os.stat(path).st_mtime > UNUSED_S
+    except OSError:
+        return False

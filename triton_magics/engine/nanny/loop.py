@@ -12,7 +12,7 @@ import socket
 import time
 from functools import partial
 
-from .home import claim, sweep_stale
+from .home import claim, sweep_stale, sweep_unused
 from .processes import children, excess, signalled, tree
 from .start import out_of_the_way, start
 from .worker import Worker
@@ -305,6 +305,7 @@ def main(control_fd: int, notebook_pidfd: int, home: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lock = claim(home)
     sweep_stale(home)
+    sweep_unused(home)
     nanny.serve()
     os.close(lock)
 
