@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from engine_harness import (  # noqa: F401 (mark: a fixture)
@@ -21,7 +22,8 @@ from engine_harness import (  # noqa: F401 (mark: a fixture)
 )
 
 from triton_magics.engine import Engine, Outcome
-from triton_magics.engine.protocol import OpDescription, Progress, WorkerFault
+from triton_magics.engine.process import Worker
+from triton_magics.engine.protocol import WHERE, OpDescription, Progress, WorkerFault
 from triton_magics.model import Environment
 from triton_magics.worker.report import Reporter
 
@@ -152,7 +154,23 @@ def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
     engine = scripted("real_loop.py", silence_s=0.2)
     outcome = engine.run(order("holds_the_interpreter"), key="a")
     assert (outcome.status, outcome.stage) == ("timeout", "in C, for ever")
+    assert 'real_loop.py", line ' in outcome.stack
+    assert "in holds_the_interpreter" in outcome.stack.splitlines()[1]
+    assert outcome.output == ""
     engine.close()
+
+
+@pytest.mark.parametrize("trap", ["fifo", "link", "nothing"])
+def test_where_a_job_was_is_read_from_no_trap(tmp_path: Path, trap: str) -> None:
+    (tmp_path / "secret").write_text("Stack (most recent call first):")
+    if trap == "fifo":
+        os.mkfifo(tmp_path / WHERE)
+    elif trap == "link":
+        (tmp_path / WHERE).symlink_to(tmp_path / "secret")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        told = Worker(1, "interpreter", ours, -1, scratch=tmp_path).stack
+    assert not told
 
 
 def test_the_nonce_is_in_no_module_and_no_attribute(engine: Engine) -> None:

@@ -252,6 +252,36 @@ def test_a_lost_process_is_a_status_with_the_cases_that_were_done(
     assert lab.validation("softmax", "v1") == made
 
 
+CRASHED = "Fatal Python error: Segmentation fault\n\nThread 0x1 (most recent call first):\n  File "
+CRASHED += (
+    '"/x/watch.py", line 9 in watch\n\nCurrent thread 0x2 [python] (most recent call first):\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "at"),
+    [
+        ({"stack": "Stack (most recent call first):\n"}, True),
+        ({"output": CRASHED}, True),
+        ({"output": "a version that prints such lines:\n"}, False),
+    ],
+    ids=["timeout", "crash", "neither"],
+)
+def test_a_lost_process_names_the_line_of_the_cell_that_it_was_in(
+    lab: Lab, engine: FakeEngine, tmp_path: Path, told: dict[str, str], at: bool
+) -> None:
+    write(lab, "v1")
+    file = tmp_path / "kernels/softmax/v1_baseline.py"
+    frames = f'  File "/x/torch.py", line 3 in sum\n  File "{file}", line 7 in triton_softmax\n'
+    ((name, text),) = told.items()
+    engine.answer = lambda job: lost("timeout", **{name: text + frames})
+    made = lab.validate("softmax", "v1")
+    assert file.read_text().splitlines()[6] == "    return x  # v1as it is"
+    where = ", at cell line 6 (kernels/softmax/v1_baseline.py:7): return x  # v1as it is"
+    assert str(made.message).endswith(where) is at
+    assert str(made.cases[1].reason).endswith(where) is at
+
+
 def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: FakeEngine) -> None:
     write(lab, "v1")
     engine.answer = lambda job: lost("interrupted")

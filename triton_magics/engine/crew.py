@@ -27,6 +27,7 @@ FD = ("--fd", str(WORKER_DATA_FD))
 INTERPRET = "TRITON_INTERPRET"
 # A zygote that dies more often than this (a library that can't be forked) is not tried again.
 ZYGOTES = 8
+ASK_S = 0.2  # to be told where a job is that has taken too long
 
 
 class Crew:
@@ -184,6 +185,20 @@ class Crew:
             self._nursery.let_go(self._leaving.pop())
         if wait:
             self._nursery.wait_for_the_leaving()
+
+    def whereabouts(self, worker: Worker) -> str:
+        """Python's stack in a worker that goes on, innermost first; empty where it does not tell.
+
+        It must go afterwards.
+        """
+        if self._nursery is None or worker.stack is None:
+            return ""
+        self._nursery.ask(worker)
+        deadline, before, said = time.monotonic() + ASK_S, "", ""
+        while worker.usable and not (said and said == before) and time.monotonic() < deadline:
+            self.turn(ASK_S / 10)
+            before, said = said, worker.stack or ""
+        return said
 
     def put_back(self, worker: Worker) -> None:
         """Returns a worker that was taken and given nothing to do."""

@@ -163,12 +163,13 @@ class Exchange:
 
     # ---------------------------------------------------------------------------- outcome
 
-    def outcome(self, verdict: Verdict, *, killed: bool) -> Outcome:
+    def outcome(self, verdict: Verdict, *, killed: bool, stack: str = "") -> Outcome:
         """All that is known, once the worker rests or is gone.
 
         Args:
             verdict: how it ended.
             killed: whether nothing of the worker was left, where it was to be killed.
+            stack: of Python, where it was past its time.
         """
         self._live.finish()
         ledger, ready = self._ledger, self.worker.ready
@@ -186,6 +187,7 @@ class Exchange:
             stage=ledger.stage,
             exit=str(self.worker.exit) if verdict.status == "crashed" else None,
             output=self.worker.output.text,
+            stack=stack,
             wall_s=time.monotonic() - self._started_at,
             detail=verdict.detail + stuck,
         )

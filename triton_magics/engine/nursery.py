@@ -135,7 +135,7 @@ class Nursery:
         output, their_output = os.pipe()
         data.setblocking(False)
         os.set_blocking(output, False)
-        worker = Worker(self._count, mode, data, output)
+        worker = Worker(self._count, mode, data, output, scratch=Path(scratch))
         self.workers[worker.number] = worker
         self._command(
             {"do": "spawn", "id": worker.number, "argv": [*argv], "env": {**env}, "cwd": cwd}
@@ -154,6 +154,10 @@ class Nursery:
     def resume(self, worker: Worker | Zygote) -> None:
         """Lets a paused one go on."""
         self._command({"do": "continue", "id": worker.number})
+
+    def ask(self, worker: Worker) -> None:
+        """Has a worker write where it is into its scratch folder; one that can't dies of it."""
+        self._command({"do": "ask", "id": worker.number})
 
     def kill(self, worker: Worker, within_s: float = KILL_S) -> bool:
         """Kills a worker and all that it started; whether all of it was gone in time.

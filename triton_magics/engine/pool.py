@@ -349,9 +349,11 @@ class Engine:
             self._crew.dismiss(wait=True)
         with self._crew.hushed() if timing and call.mode == "gpu" else nullcontext():
             verdict = self._converse(call, exchange)
+        late = verdict.status == "timeout"
+        stack = self._crew.whereabouts(exchange.worker) if late else ""
         gone = self._settle(call, exchange)
         self._prepare_next(call)
-        return exchange.outcome(verdict, killed=gone)
+        return exchange.outcome(verdict, killed=gone, stack=stack)
 
     def _converse(self, call: _Call, exchange: Exchange) -> Verdict:
         try:

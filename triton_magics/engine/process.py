@@ -12,9 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from triton_magics.engine.output import Output
 from triton_magics.engine.protocol import (
+    WHERE,
     FrameReader,
     Mode,
     Order,
@@ -28,6 +30,7 @@ from triton_magics.engine.protocol import (
 CHUNK_BYTES = 2**18
 DRAIN_CHUNKS = 256  # more than a socket or a pipe holds; a bound in case a writer survived its kill
 SEND_S = 10.0
+STACK_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,21 @@ class Worker:
         eof_at: when its data socket was found closed (time.monotonic), seconds.
         exit: how it ended; set once nothing of its tree is left.
         key: whose code it has run.
+        scratch: its folder, which goes with it; None where it has none.
     """
 
-    def __init__(self, number: int, mode: Mode, data: socket.socket, output_fd: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        mode: Mode,
+        data: socket.socket,
+        output_fd: int,
+        *,
+        scratch: Path | None = None,
+    ) -> None:
         self.number = number
         self.mode = mode
+        self.scratch = scratch
         self.started_at = time.monotonic()
         self.pid: int | None = None
         self.guard: int | None = None
@@ -128,6 +141,18 @@ class Worker:
         except OSError:
             self.broken = "it took no orders"
         self._data.setblocking(False)
+
+    @property
+    def stack(self) -> str | None:
+        """What it has written of where it is; None where it can't."""
+        if self.scratch is None:
+            return None
+        try:  # it may have put anything in that file's place
+            fd = os.open(self.scratch / WHERE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(fd, "rb") as file:
+                return file.read(STACK_BYTES).decode(errors="replace")
+        except OSError:
+            return None
 
     def rest(self) -> None:
         """Reads what it printed before its reply; from here on it is idle."""

@@ -38,6 +38,8 @@ HEADER = struct.Struct(">I")
 # sysexits.h).
 CODE_CONNECTION_CLOSED = 76
 Mode = Literal["gpu", "interpreter", "compiler"]
+# A file in a worker's scratch folder: Python's stack, once it was asked for (SIGUSR1).
+WHERE = "where"
 Rehearsal = Literal["due", "put off", "done"]
 TimerName = Literal["gated", "graph", "launch"]
 

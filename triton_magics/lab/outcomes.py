@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -14,6 +16,7 @@ from triton_magics.engine.protocol import (
     RunJob,
     SweepJob,
     ValidateJob,
+    VersionRef,
     WorkerFault,
 )
 from triton_magics.errors import UserError, WorkerError
@@ -48,6 +51,9 @@ _CASE_STATUS = {
     Status.OUT_OF_MEMORY: CaseStatus.OUT_OF_MEMORY,
 }
 LIKELY_OUT_OF_MEMORY = "SIGKILL"
+# As faulthandler writes it, of the thread that matters.
+_STACK = re.compile(r"(?:Stack|Current thread .*) \(most recent call first\):\n((?: +File .+\n?)+)")
+_FRAME = re.compile(r'^ +File "(.+)", line (\d+) in ', re.MULTILINE)
 Told = TypeVar("Told", bound=BaseModel)
 
 
@@ -69,19 +75,36 @@ def _answered(outcome: Outcome, kind: type[Told]) -> Told | None:
     return answer.model_copy(update=printed)
 
 
-def _ending(outcome: Outcome) -> dict[str, Any]:
-    """What every result says of a process that was lost."""
+def _ending(outcome: Outcome, *refs: VersionRef) -> dict[str, Any]:
+    """What every result says of a process that was lost, and in which line of these versions."""
     return {
         "status": _STATUS[outcome.status],
         "environment": outcome.environment,
-        "message": _message(outcome),
+        "message": _message(outcome, *refs),
         "output": outcome.output,
     }
 
 
-def _message(outcome: Outcome) -> str:
+def _message(outcome: Outcome, *refs: VersionRef) -> str:
     hint = " (out of memory?)" if outcome.exit == LIKELY_OUT_OF_MEMORY else ""
-    return outcome.detail + hint
+    return outcome.detail + hint + _at(outcome, refs)
+
+
+def _at(outcome: Outcome, refs: tuple[VersionRef, ...]) -> str:
+    """`, at cell line 7 (kernels/relu/v2_tiling.py:9): while v == v:`; empty where nobody knows."""
+    stacks = _STACK.findall(outcome.stack or outcome.output)  # a crash by signal prints its own
+    for file, number in _FRAME.findall(stacks[-1] if stacks else ""):
+        for ref in refs:
+            if file == ref.path:
+                return f", at {_place(ref, int(number))}"
+    return ""
+
+
+def _place(ref: VersionRef, number: int) -> str:
+    cell_line = number - ref.header_lines + ref.cell_offset
+    linecache.checkcache(ref.path)
+    code = linecache.getline(ref.path, number).strip()
+    return f"cell line {cell_line} ({ref.shown_path}:{number})" + (f": {code}" if code else "")
 
 
 def validation(outcome: Outcome, job: ValidateJob) -> Validation:
@@ -101,13 +124,13 @@ def validation(outcome: Outcome, job: ValidateJob) -> Validation:
         plan=job.plan,
         seed=job.seed,
         dtypes=job.dtypes or tuple(dict.fromkeys(c.case.dtype for c in outcome.planned)),
-        cases=_cases(outcome, status),
-        **_ending(outcome),
+        cases=_cases(outcome, status, job.version),
+        **_ending(outcome, job.version),
         duration_s=outcome.wall_s,
     )
 
 
-def _cases(outcome: Outcome, status: Status) -> tuple[CaseResult, ...]:
+def _cases(outcome: Outcome, status: Status, ref: VersionRef) -> tuple[CaseResult, ...]:
     """Every planned case: those that ended, the one it was in, and the rest as not run."""
     done = {c.case: c for c in outcome.cases}
     results, found = [], False
@@ -116,8 +139,9 @@ def _cases(outcome: Outcome, status: Status) -> tuple[CaseResult, ...]:
             results.append(done[planned.case])
         elif not found and outcome.stage == f"validating {planned.case.label}":
             found = True
+            reason = outcome.detail + _at(outcome, (ref,))
             results.append(
-                CaseResult(case=planned.case, status=_CASE_STATUS[status], reason=outcome.detail)
+                CaseResult(case=planned.case, status=_CASE_STATUS[status], reason=reason)
             )
         else:
             reason = f"not reached: {outcome.status} at {outcome.stage}"
@@ -150,7 +174,7 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         clock=timings[0].clock if timings else kind,
         timings=timings,
         seed=job.seed,
-        **_ending(outcome),
+        **_ending(outcome, *job.versions),
         duration_s=outcome.wall_s,
     )
 
@@ -231,7 +255,7 @@ def run_result(outcome: Outcome, job: RunJob, inputs: str) -> RunResult:
         attempt=job.version.attempt,
         sha256=job.version.sha256,
         inputs=inputs,
-        **_ending(outcome),
+        **_ending(outcome, job.version),
     )
 
 
@@ -252,7 +276,7 @@ def compilation(outcome: Outcome, job: CompileJob) -> Compilation:
         target=f"sm_{job.target}",
         here=job.here,
         duration_s=outcome.wall_s,
-        note=_message(outcome),
+        note=_message(outcome, job.version),
     )
 
 

@@ -32,6 +32,7 @@ from typing import Any
 
 from triton_magics.engine.protocol import (
     CODE_CONNECTION_CLOSED,
+    WHERE,
     Answer,
     FrameReader,
     Mode,
@@ -78,6 +79,7 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     started = time.monotonic()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
+    _tell_where_when_asked()
     watch.die_with_parent()
     watch.be_expendable()
     if mode == "gpu":
@@ -91,6 +93,14 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     sys.path.append(os.getcwd())
     serve(_orders(data), send)
     _leave()
+
+
+def _tell_where_when_asked() -> None:
+    """Has Python's stack written to a file at SIGUSR1, whatever Python or C is doing."""
+    with contextlib.suppress(KeyError, OSError):  # no folder of its own: nobody can be told
+        path = os.path.join(os.environ["TRITON_CACHE_DIR"], WHERE)
+        fd = _out_of_reach(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        faulthandler.register(signal.SIGUSR1, fd, all_threads=False)
 
 
 def _compile(order: dict[str, Any]) -> None:

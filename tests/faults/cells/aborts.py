@@ -1,7 +1,7 @@
 """What a C assertion does.
 
 status: crashed
-sees: SIGABRT
+sees: SIGABRT(?s:.*)at cell line
 """
 
 import os

@@ -1,7 +1,7 @@
 """What an integer division by zero does.
 
 status: crashed
-sees: SIGFPE
+sees: SIGFPE(?s:.*)at cell line
 """
 
 import os

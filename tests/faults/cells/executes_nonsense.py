@@ -1,7 +1,7 @@
 """What code for another processor does.
 
 status: crashed
-sees: SIGILL
+sees: SIGILL(?s:.*)at cell line
 """
 
 import os

@@ -2,7 +2,7 @@
 
 status: timeout
 timeout: 2
-sees: while calling it
+sees: while calling it(?s:.*)at cell line
 """
 
 import torch

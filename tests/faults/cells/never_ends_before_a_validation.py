@@ -3,7 +3,7 @@
 status: timeout
 by: validate
 timeout: 2
-sees: while loading
+sees: while loading(?s:.*)at cell line
 """
 
 while True:

@@ -1,7 +1,7 @@
 """C code that follows a null pointer.
 
 status: crashed
-sees: SIGSEGV
+sees: SIGSEGV(?s:.*)at cell line
 """
 
 import ctypes

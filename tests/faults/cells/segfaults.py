@@ -1,7 +1,7 @@
 """A crash by signal.
 
 status: crashed
-sees: SIGSEGV
+sees: SIGSEGV(?s:.*)at cell line
 """
 
 import os

@@ -2,7 +2,7 @@
 
 status: timeout
 timeout: 2
-sees: not done in 2 s
+sees: not done in 2 s(?s:.*)at cell line
 """
 
 import threading

@@ -1,7 +1,7 @@
 """A store a terabyte past its tensor.
 
 status: crashed
-sees: SIGSEGV
+sees: SIGSEGV(?s:.*)at cell line
 """
 
 import torch

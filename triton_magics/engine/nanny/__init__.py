@@ -19,6 +19,7 @@ Commands, one JSON object a line:
         forked by the zygote once it is ready, or started from argv where there is none (null)
     {"do": "stop", "id": 1}         its process group, until
     {"do": "continue", "id": 1}
+    {"do": "ask", "id": 1}          worker 1 writes where it is into a file of its scratch folder
     {"do": "kill", "id": 1}
 Answers:
     {"started": 1, "pid": 4711, "guard": null}      guard: the parent of a worker that was forked

@@ -28,6 +28,7 @@ LEAVE_S = 10.0
 FORK_S = 5.0  # a fork takes 0.02 s; a zygote that does not answer is stopped, or ill
 _PR_SET_CHILD_SUBREAPER = 36
 JOB_CONTROL = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT}
+ASK = signal.SIGUSR1
 
 
 class Nanny:
@@ -113,6 +114,9 @@ class Nanny:
             self._spawn(command)
         elif command["do"] == "kill":
             self._kill(command["id"])
+        elif command["do"] == "ask":
+            if worker := self._workers.get(command["id"]):
+                signalled(worker.pid, ASK)
         else:
             self._hold(command["id"], command["do"])
 
