@@ -282,6 +282,15 @@ def test_a_lost_process_names_the_line_of_the_cell_that_it_was_in(
     assert str(made.cases[1].reason).endswith(where) is at
 
 
+def test_a_timeout_on_a_gpu_says_that_its_kernel_did_not_end(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    frames = '  File "/x/torch/cuda/__init__.py", line 9 in synchronize\n'
+    frames += '  File "/x/run.py", line 7 in run\n'
+    engine.answer = lambda job: lost("timeout", stack=f"Stack (most recent call first):\n{frames}")
+    made = lab.validate("softmax", "v1")
+    assert str(made.message).endswith("no answer in 20 s: a kernel on the GPU did not end")
+
+
 def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: FakeEngine) -> None:
     write(lab, "v1")
     engine.answer = lambda job: lost("interrupted")

@@ -87,10 +87,10 @@ FAULTS = (
     GpuFault("torch's own device assert", "runtime_error", "device-side assert",
         "import torch\n\n\ndef triton_relu(x):\n"
         "    return x.flatten()[torch.tensor([10**9], device=x.device)]\n"),
-    GpuFault("endless kernel", "timeout", "not done in 3 s", in_kernel(
+    GpuFault("endless kernel", "timeout", "a kernel on the GPU did not end", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
         "tl.store(out_ptr, v)"), timeout_s=3),
-    GpuFault("endless kernel, not waited for", "timeout", "not done in 3 s", in_kernel(
+    GpuFault("endless kernel, not waited for", "timeout", "a kernel on the GPU did not end", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
         "tl.store(out_ptr, v)  # this one is in a validation"), timeout_s=3,
         again=False, by="validate"),
