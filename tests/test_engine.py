@@ -104,6 +104,20 @@ def test_patience_ends_with_the_limit_of_the_whole_job() -> None:
     engine.close()
 
 
+@pytest.mark.parametrize(
+    ("deed", "ending"),
+    [
+        ("waits_for_others", ""),
+        ("waits_for_others_and_works_too_long", "not done in 0.8 s while working"),
+        ("waits_and_says_no_more", "no answer in 0.8 s while waiting 0 s for the GPU"),
+    ],
+)
+def test_what_a_job_waits_for_others_is_not_its_own_time(
+    engine: Engine, deed: str, ending: str
+) -> None:
+    assert engine.run(order(deed), key="a", timeout_s=0.8).detail == ending
+
+
 def test_timeout_s_replaces_both_limits() -> None:
     engine = impatient()
     shorter = engine.run(order("asks_for_too_much_patience"), timeout_s=0.1)

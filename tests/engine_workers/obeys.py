@@ -78,6 +78,28 @@ def reports_then_hangs(peer):
     signal.pause()
 
 
+def waits_for_others(peer):
+    """A second, in four steps, and then does a tenth of a second's work."""
+    for step in range(4):
+        peer.stage(f"waiting {step} s for the GPU", waits=True)
+        time.sleep(0.25)
+    peer.stage("working")
+    time.sleep(0.1)
+    answers(peer)
+
+
+def waits_for_others_and_works_too_long(peer):
+    peer.stage("waiting 0 s for the GPU", waits=True)
+    time.sleep(0.2)
+    peer.stage("working")
+    signal.pause()
+
+
+def waits_and_says_no_more(peer):
+    peer.stage("waiting 0 s for the GPU", waits=True)
+    signal.pause()
+
+
 def asks_for_patience(peer):
     peer.stage("compiling", patience_s=30.0)
     end = time.monotonic() + 0.6

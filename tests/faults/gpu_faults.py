@@ -90,7 +90,7 @@ FAULTS = (
     GpuFault("endless kernel", "timeout", "a kernel on the GPU did not end", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
         "tl.store(out_ptr, v)"), timeout_s=3),
-    GpuFault("endless kernel, not waited for", "timeout", "a kernel on the GPU did not end", in_kernel(
+    GpuFault("endless kernel, validated", "timeout", "a kernel on the GPU did not end", in_kernel(
         "v = tl.load(x_ptr)\nwhile v == v:\n    v = tl.load(x_ptr, volatile=True)\n"
         "tl.store(out_ptr, v)  # this one is in a validation"), timeout_s=3,
         again=False, by="validate"),

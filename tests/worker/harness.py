@@ -32,6 +32,9 @@ class Recorder:
     def stage(self, text: str, done: int = 0, total: int = 0, patience_s: float = 20.0) -> None:
         self.stages.append(text)
 
+    def waiting(self, text: str) -> None:
+        self.stage(text)
+
     def planned(self, cases: tuple[CaseResult, ...]) -> None:
         self.plans.append(cases)
 

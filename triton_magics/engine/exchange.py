@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -66,6 +67,7 @@ class Exchange:
         self._ledger = Ledger()
         self._breach: str | None = None
         self._patience_s = 0.0
+        self._waits, self._waited_s = False, 0.0  # for others
         self._live = LiveOutput(worker.output, on_output)
         self._started_at = self._heard_at = time.monotonic()
 
@@ -97,7 +99,9 @@ class Exchange:
             self._progress(frame)
 
     def _progress(self, progress: Progress) -> None:
-        self._patience_s = progress.patience_s
+        if self._waits:
+            self._waited_s += time.monotonic() - self._heard_at
+        self._patience_s, self._waits = progress.patience_s, progress.waits
         self._ledger.note(progress)
         if self._ledger.full:
             self._breach = "it sent results without end"
@@ -142,13 +146,17 @@ class Exchange:
         now = time.monotonic()
         if now < self._deadline():
             return None
-        if now >= self._started_at + self._limits.job_s:
+        if now >= self._end():
             return Verdict("timeout", f"not done in {self._limits.job_s:g} s{self._while()}")
         return Verdict("timeout", f"no answer in {self._silence_s():g} s{self._while()}")
 
     def _deadline(self) -> float:
-        in_all = self._started_at + self._limits.job_s
-        return min(in_all, self._heard_at + self._silence_s())
+        return min(self._end(), self._heard_at + self._silence_s())
+
+    def _end(self) -> float:
+        """When its own time is over; not while it waits for others."""
+        own = self._started_at + self._waited_s + self._limits.job_s
+        return math.inf if self._waits else own
 
     def _silence_s(self) -> float:
         # The settings' figure first: max() then ignores a patience that is not a number.

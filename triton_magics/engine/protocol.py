@@ -286,8 +286,9 @@ class Progress(Value):
     """A step of a job.
 
     `patience_s` is how long the next step may stay silent, where that is longer than the user's own
-    limit. `planned` comes once, before the first case; `case`, `timing` and `configuration` carry
-    what is already known, so that a deadline or an interrupt loses nothing.
+    limit. `waits`: for others, until the next step; that is not the job's own time. `planned` comes
+    once, before the first case; `case`, `timing` and `configuration` carry what is already known,
+    so that a deadline or an interrupt loses nothing.
     """
 
     type: Literal["progress"] = "progress"
@@ -296,6 +297,7 @@ class Progress(Value):
     done: int = 0
     total: int = 0
     patience_s: float = 0.0
+    waits: bool = False
     environment: Environment | None = None
     planned: tuple[CaseResult, ...] | None = None
     case: CaseResult | None = None

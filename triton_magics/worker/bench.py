@@ -70,11 +70,10 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     if COMPILE in job.against:
         report.stage("loading torch.compile", patience_s=job.compile_s)
         load_compiler()
-    wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     what = f"timing {job.op.name}"
     uuid = environment().gpu_uuid
     known = ceilings(environment(), report)
-    with gpu_lock(uuid, alone=True, what=what, waiting=wait), compile_cache(job.versions):
+    with gpu_lock(uuid, alone=True, what=what, waiting=report.waiting), compile_cache(job.versions):
         report.stage("gauging the timer", patience_s=60)
         if precision.put_back():
             base = base.model_copy(update={"badges": (MEDDLED.format("a version's import"),)})

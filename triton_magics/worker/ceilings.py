@@ -55,8 +55,8 @@ def ceilings(environment: Environment, report: Reporter) -> Ceilings | None:
     """
     path = _path(environment)
     if not path.is_file():
-        wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
-        with gpu_lock(environment.gpu_uuid, alone=True, what=MEASURING, waiting=wait):
+        uuid = environment.gpu_uuid
+        with gpu_lock(uuid, alone=True, what=MEASURING, waiting=report.waiting):
             report.stage(MEASURING, patience_s=120)
             if not path.is_file() and not _measured(path):  # nor by another while this one waited
                 return None

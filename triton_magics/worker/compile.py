@@ -143,14 +143,13 @@ def _here(
     device, code = this_device(), Code(job)
     kernels: dict[tuple[str, str | None], KernelResources] = {}
     update: dict[str, Any] = {"target": environment().capability, "environment": environment()}
-    wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     try:
         version = load_version(job.version)
         for size, case in cases.items():
-            report.stage(f"running it at {size}", patience_s=job.compile_s)
-            given = make_pristine(op, case, device)
-            uuid = environment().gpu_uuid
-            with gpu_lock(uuid, alone=False, what=f"inspecting {op.name}", waiting=wait):
+            uuid, what = environment().gpu_uuid, f"inspecting {op.name}"
+            with gpu_lock(uuid, alone=False, what=what, waiting=report.waiting):
+                report.stage(f"running it at {size}", patience_s=job.compile_s)
+                given = make_pristine(op, case, device)
                 version.call(*given)  # it compiles, and tunes itself, here
                 with launched() as launches:
                     version.call(*given)

@@ -9,6 +9,7 @@ from triton_magics.engine.protocol import Progress
 from triton_magics.model import CaseResult, Configuration, Environment, Timing
 
 INTERVAL_S = 0.05
+WAITING_S = 60.0  # who waits tells it once a second
 
 
 class Reporter:
@@ -60,6 +61,11 @@ class Reporter:
         self._stage, self._counts, self._patience_s = text, (done, total), patience_s
         if news or self._clock() - self._last_s >= INTERVAL_S:
             self._send()
+
+    def waiting(self, text: str) -> None:
+        """It waits for others, as `waiting 3 s for the GPU`: no deadline counts until it goes on."""
+        self._stage, self._counts, self._patience_s = text, (0, 0), WAITING_S
+        self._send(waits=True)
 
     def planned(self, cases: Sequence[CaseResult]) -> None:
         """Every case that is to be run; once, before the first."""

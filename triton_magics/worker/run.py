@@ -32,8 +32,7 @@ def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
     """Both calls and the outputs at a glance; on a GPU, while nobody times there."""
     op, uuid = load_op(job.op), environment().gpu_uuid
     what = f"running {op.name} {job.version.version}"
-    wait = lambda waits: report.stage(waits, patience_s=60)  # noqa: E731
-    with gpu_lock(uuid, alone=False, what=what, waiting=wait):
+    with gpu_lock(uuid, alone=False, what=what, waiting=report.waiting):
         return _run(job, op, report)
 
 

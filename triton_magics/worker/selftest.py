@@ -40,9 +40,8 @@ def run(job: SelfTestJob, report: Reporter) -> tuple[Answer, bool]:
     known = environment()
     if this_device().type != "cuda":
         return SelfTest(status=Status.NO_GPU, environment=known, message=NO_GPU), False
-    wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     limits = ceilings(known, report)
-    with gpu_lock(known.gpu_uuid, alone=True, what="the self-test", waiting=wait):
+    with gpu_lock(known.gpu_uuid, alone=True, what="the self-test", waiting=report.waiting):
         report.stage("gauging the timer", patience_s=60)
         with torch.no_grad(), no_garbage_collection():
             checks = checked(_racing(job, limits, report), spinning)

@@ -245,9 +245,8 @@ def _heaviest(kernels: Iterable[KernelResources]) -> KernelResources | None:
 def _on_gpu(task: Task, points: list[Point]) -> dict[str, Any]:
     """Compiled on all cores, each checked as a quick validation does, the right ones timed."""
     uuid, what = environment().gpu_uuid, f"sweeping {task.op.name}"
-    wait = lambda said: task.report.stage(said, patience_s=60)  # noqa: E731
     probes = _probes(task)
-    with gpu_lock(uuid, alone=False, what=what, waiting=wait):
+    with gpu_lock(uuid, alone=False, what=what, waiting=task.report.waiting):
         with task.clock.step("compile"), only_compiling():
             _load(points)
             forms = list(dict.fromkeys((c.shape, c.dtype) for c in (*probes, task.case)))
@@ -259,7 +258,10 @@ def _on_gpu(task: Task, points: list[Point]) -> dict[str, Any]:
     if broken:
         return {"status": Status.CRASHED, "message": broken}
     known = ceilings(environment(), task.report)
-    with gpu_lock(uuid, alone=True, what=what, waiting=wait), task.clock.step("time"):
+    with (
+        gpu_lock(uuid, alone=True, what=what, waiting=task.report.waiting),
+        task.clock.step("time"),
+    ):
         return _time(task, [p for p in points if p.status is CaseStatus.PASSED], known)
 
 

@@ -80,12 +80,11 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     subject = Subject(op, version, job, device, body)
     uuid = environment().gpu_uuid
     what = f"validating {job.op.name} {job.version.version}"
-    wait = lambda said: report.stage(said, patience_s=60)  # noqa: E731
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
         # Another may time on the GPU meanwhile.
         precompile(op, version, cases, device, ref=job.op)
-        with gpu_lock(uuid, alone=False, what=what, waiting=wait):
+        with gpu_lock(uuid, alone=False, what=what, waiting=report.waiting):
             results, evidence, retire = _run_cases(subject, cases, report)
             said = _sanitized(subject, results, report) if job.sanitize else ()
     verdict = done(base, results, started, evidence=evidence)
