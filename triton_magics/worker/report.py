@@ -63,7 +63,7 @@ class Reporter:
             self._send()
 
     def waiting(self, text: str) -> None:
-        """It waits for others, as `waiting 3 s for the GPU`: no deadline counts until it goes on."""
+        """It waits for others, as `waiting 3 s for the GPU`; no deadline counts meanwhile."""
         self._stage, self._counts, self._patience_s = text, (0, 0), WAITING_S
         self._send(waits=True)
 
