@@ -47,6 +47,17 @@ def test_a_bounded_fork_bomb_is_gone_after_its_deadline(mark: str) -> None:
     engine.close()
 
 
+def test_what_an_engine_takes_is_counted_with_what_its_workers_have_started(engine: Engine) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def look(_: object) -> None:  # a dozen daemons, one after the other, and their parents
+        seen.append((len(engine._crew.pids), len(engine._crew.everybody)))
+
+    engine.run(order("multiplies"), key="a", on_progress=look, timeout_s=0.3)
+    known, all_of_them = seen[-1]
+    assert all_of_them > known
+
+
 def test_killing_one_worker_leaves_the_other_alone(engine: Engine) -> None:
     wait_until(lambda: told(engine.run(order("answers"), key="a")))
     wait_until(lambda: engine.state().standby_ready)

@@ -17,7 +17,7 @@ from triton_magics.engine.environment import (
     working_folder,
 )
 from triton_magics.engine.nanny import WORKER_DATA_FD
-from triton_magics.engine.nanny.processes import children_of
+from triton_magics.engine.nanny.processes import children_of, tree
 from triton_magics.engine.nursery import KILL_S, Nursery, Zygote
 from triton_magics.engine.process import Worker
 from triton_magics.engine.protocol import Mode
@@ -76,6 +76,11 @@ class Crew:
         if self._nursery is None or not self.up:
             return ()
         return (self._nursery.pid, *(pid for pid in self._nursery.pids if pid is not None))
+
+    @property
+    def everybody(self) -> set[int]:
+        """Those processes and all that they have started: processes that stand by to compile."""
+        return tree(set(self.pids))
 
     def standby_ready(self, mode: Mode) -> bool:
         """Whether a job of this mode would find a warm worker."""

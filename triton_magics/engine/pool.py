@@ -162,7 +162,7 @@ class Engine:
         Args:
             ops: whose sizes should fit the GPU.
         """
-        machine = doctor.Machine(own=frozenset(self._crew.pids))
+        machine = doctor.Machine(own=frozenset(self._crew.everybody))
         return doctor.examine(machine, ops)
 
     # ------------------------------------------------------------------------------- life

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.engine_harness import marked, wait_until
 from triton_magics.config import Settings
-from triton_magics.engine.nanny.processes import children_of
+from triton_magics.engine.nanny.processes import tree
 from triton_magics.lab import Lab
 from triton_magics.model import Value
 from triton_magics.report import to_text, view
@@ -143,9 +143,8 @@ class FaultLab:
         none of them is left.
         """
         self.lab.engine_state()  # lets in what the nanny has said
-        waiting = [w for shelf in self.crew._standby.values() for w in shelf if w.pid]
-        compilers = set().union(*(_descendants(worker.pid) for worker in waiting))
-        return set(marked(self.mark)) - {os.getpid(), *self.crew.pids} - compilers
+        waiting = {w.pid for shelf in self.crew._standby.values() for w in shelf if w.pid}
+        return set(marked(self.mark)) - {os.getpid(), *self.crew.pids} - tree(waiting)
 
     def open_descriptors(self) -> int:
         """Sockets, pipes and files of this process, without the two of each worker that lives.
@@ -174,11 +173,6 @@ class FaultLab:
     def files(self) -> set[str]:
         """What stands in the workspace."""
         return {p.name for p in self.folder.iterdir()}
-
-
-def _descendants(pid: int) -> set[int]:
-    children = children_of(pid)
-    return children.union(*map(_descendants, children))
 
 
 def _target(fd: str) -> str:
