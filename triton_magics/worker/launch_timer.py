@@ -38,8 +38,7 @@ class LaunchTimer(GatedTimer):
         done = torch.cuda.Event()
         call.before()
         call.fresh()
-        if self.cold:
-            self._flush()
+        self._flush()
         torch.cuda.synchronize()
         begun = time.perf_counter()
         value = call.act()

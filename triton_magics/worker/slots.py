@@ -109,17 +109,18 @@ class Slots:
 
     def _call(self, act: Callable[..., Any], which: int, kept: list[torch.Tensor]) -> Call:
         pairs = list(zip(self._sets[which], self._fresh, strict=True))
+        alike = [(old, new) for old, new in pairs if _alike(old, new)]
         given = tuple(old if _alike(old, new) else new for old, new in pairs)
 
         def before() -> None:
-            self._clear([which])
+            if self._clear([which]):
+                self._settle()  # work that does not wait must find it cleared
             self.poison()
 
         def fill() -> None:
             self._dirty.add(which)
-            for old, new in pairs:
-                if _alike(old, new):
-                    old.copy_(new)
+            for old, new in alike:
+                old.copy_(new)
 
         def snapshot(value: Any) -> Any:
             outputs = oracle.outputs_of(value)
@@ -130,12 +131,20 @@ class Slots:
 
         return Call(lambda: act(*given), before=before, fresh=fill, kept=snapshot, of=act)
 
-    def _clear(self, which: Iterable[int]) -> None:
-        """Leaves nothing in those sets that a right answer could be made from, in one launch."""
+    def _clear(self, which: Iterable[int]) -> bool:
+        """Leaves nothing in those sets that a right answer could be made from, in one launch.
+
+        Whether there was something.
+        """
         dirty = self._dirty.intersection(which)
         self._dirty -= dirty
         if old := [t for i in dirty for t in _tensors(self._sets[i])]:
             torch._foreach_zero_(old)
+        return bool(dirty)
+
+    def _settle(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     def _snapshots(self, n: int) -> list[torch.Tensor]:
         """Memory for the outputs of n calls, the same in every run."""
@@ -194,7 +203,7 @@ class Slots:
         if self._relaxed is None or conditioned > self._conditioned:
             self._conditioned = conditioned
             expected = oracle.expect(
-                self.op, self._fresh, self.case, None, None, conditioned=conditioned
+                self.op, self._fresh, self.case, None, None, conditioned=conditioned, told=False
             )
             self._relaxed = oracle.Relaxed.of(expected, self.op)
         made = oracle.outputs_of(self.op.reference(*oracle.upcast(self._fresh)))
