@@ -22,6 +22,7 @@ from triton_magics.report import bundle, failure_lines, finding, headline, to_te
 from triton_magics.report.blocks import Changes
 from triton_magics.report.views import VIEWS
 from triton_magics.report.views.benchmark import times_table
+from triton_magics.report.views.timing import statistics_table
 
 VALUES = rv.every_value()
 NAN = float("nan")
@@ -410,6 +411,16 @@ def test_arithmetic_is_set_beside_the_matmul_rate_of_its_precision_with_a_date()
 def test_the_conditions_of_a_benchmark_are_said() -> None:
     made = rv.benchmark(1, conditions=("SM clock 1755 of 1980 MHz, 61 °C after",))
     assert "SM clock 1755 of 1980 MHz" in bundle(made)["text/plain"]
+
+
+def test_the_statistics_are_those_of_the_official_runs_alone() -> None:
+    runs = (1.0, 11.0, 1.0, 2.0, 3.0, 1.0, 2.0, 4.0, 3.0, 2.0)
+    told = {"samples_us": runs, "raw_us": tuple(us + 2.5 for us in runs), "extra_us": (900.0,) * 15}
+    one = rv.timing("v1_baseline", "small", 2.0).model_copy(update=told)
+    (row,) = statistics_table(rv.benchmark(1, timings=(one,))).rows
+    assert row[:2] == ("v1_baseline", "small")
+    mean, median, std, least, most = "3.000", "2.000", "2.981", "1.000", "11.00"
+    assert row[2:] == (mean, median, std, least, most, "7.850", "10.37", "5.500", "10")
 
 
 def test_a_run_of_several_calls_is_said() -> None:
