@@ -53,7 +53,8 @@ def told(gate: Gate, host_us: float, times: int) -> float:
 
 
 def test_a_gate_is_a_quarter_longer_than_its_host_needs_and_one_hiccup_is_forgotten() -> None:
-    assert told(gate := Gate(), 80.0, 15) == pytest.approx(100.0)
+    gate = Gate()
+    assert told(gate, 80.0, 15) == pytest.approx(100.0)
     gate.tell(150.0, closed=True)
     assert gate.us == pytest.approx(100.0)
     gate.tell(150.0, closed=True)
@@ -72,7 +73,8 @@ def test_few_calls_are_told_by_the_longest() -> None:
 
 
 def test_a_gate_grows_at_once_where_it_was_too_short() -> None:
-    told(gate := Gate(), 80.0, 200)
+    gate = Gate()
+    told(gate, 80.0, 200)
     gate.tell(10_000.0, closed=False)
     assert gate.us == pytest.approx(200.0)
     assert told(gate, 80.0, 1) == pytest.approx(100.0)
