@@ -159,17 +159,18 @@ def against_cupti(folder: Path, calls: dict[str, Any]) -> list[dict[str, Any]]:
 
 @contextmanager
 def beside(folder: Path, *, wanted: bool) -> Iterator[Callable[[], dict[str, Any]]]:
-    """A process with the profiler, beside this one: the GPU's lock keeps their benchmarks apart.
+    """A process with the profiler, which imports meanwhile and begins when it is asked.
 
-    Gives what waits for its end and tells what it has found.
+    Gives what asks, waits for its end and tells what it has found.
     """
     path = folder / "cupti.json"
     command = [sys.executable, __file__, str(folder), str(path)]
-    child = subprocess.Popen(command) if wanted else None
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, text=True) if wanted else None
 
     def told() -> dict[str, Any]:
         assert child is not None
-        assert child.wait(timeout=120) == 0
+        child.communicate("begin\n", timeout=120)
+        assert child.returncode == 0
         found: dict[str, Any] = json.loads(path.read_text())
         return found
 
@@ -181,4 +182,9 @@ def beside(folder: Path, *, wanted: bool) -> Iterator[Callable[[], dict[str, Any
 
 
 if __name__ == "__main__":
+    import kernels.mark  # noqa: F401
+
+    import triton_magics.worker.bench  # noqa: F401
+
+    sys.stdin.readline()
     Path(sys.argv[2]).write_text(json.dumps(by_cupti(Path(sys.argv[1]))))
