@@ -155,7 +155,7 @@ def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
     outcome = engine.run(order("holds_the_interpreter"), key="a")
     assert (outcome.status, outcome.stage) == ("timeout", "in C, for ever")
     assert 'real_loop.py", line ' in outcome.stack
-    assert "in holds_the_interpreter" in outcome.stack.splitlines()[1]
+    assert "in holds_the_interpreter" in outcome.stack
     assert outcome.output == ""
     engine.close()
 

@@ -36,8 +36,8 @@ class Outcome:
         stage: what it was doing last.
         exit: how its process ended, where it ended by itself: `SIGSEGV`, `exit code 0`.
         output: what it printed, capped in the middle.
-        stack: of Python, as faulthandler writes it, where it was past its time; empty where it did
-            not tell.
+        stack: Python's, of each thread, as faulthandler writes them, where it was past its time;
+            empty where it did not tell.
         wall_s: from the order to the end, seconds.
         detail: one sentence for a person.
     """

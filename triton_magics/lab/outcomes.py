@@ -51,8 +51,8 @@ _CASE_STATUS = {
     Status.OUT_OF_MEMORY: CaseStatus.OUT_OF_MEMORY,
 }
 LIKELY_OUT_OF_MEMORY = "SIGKILL"
-# As faulthandler writes it, of the thread that matters.
-_STACK = re.compile(r"(?:Stack|Current thread .*) \(most recent call first\):\n((?: +File .+\n?)+)")
+# As faulthandler writes it, of each thread.
+_STACK = re.compile(r"hread .*\(most recent call first\):\n((?: +File .+\n?)+)")
 _WAITS = re.compile(r' +File ".*/torch/cuda/.+", line \d+ in synchronize\b')
 _FRAME = re.compile(r'^ +File "(.+)", line (\d+) in ', re.MULTILINE)
 Told = TypeVar("Told", bound=BaseModel)
@@ -94,12 +94,11 @@ def _message(outcome: Outcome, *refs: VersionRef) -> str:
 def _at(outcome: Outcome, refs: tuple[VersionRef, ...]) -> str:
     """`, at cell line 7 (kernels/relu/v2_tiling.py:9): while v == v:`; empty where nobody knows."""
     stacks = _STACK.findall(outcome.stack or outcome.output)  # a crash by signal prints its own
-    stack = stacks[-1] if stacks else ""
-    for file, number in _FRAME.findall(stack):
+    for file, number in _FRAME.findall("".join(stacks)):
         for ref in refs:
             if file == ref.path:
                 return f", at {_place(ref, int(number))}"
-    return ": a kernel on the GPU did not end" if _WAITS.match(stack) else ""
+    return ": a kernel on the GPU did not end" if any(map(_WAITS.match, stacks)) else ""
 
 
 def _place(ref: VersionRef, number: int) -> str:

@@ -96,11 +96,14 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
 
 
 def _tell_where_when_asked() -> None:
-    """Has Python's stack written to a file at SIGUSR1, whatever Python or C is doing."""
+    """Has Python's stacks written to a file at SIGUSR1, whatever Python or C is doing.
+
+    Of all threads: the signal may reach one of CUDA's, which has none.
+    """
     with contextlib.suppress(KeyError, OSError):  # no folder of its own: nobody can be told
         path = os.path.join(os.environ["TRITON_CACHE_DIR"], WHERE)
         fd = _out_of_reach(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        faulthandler.register(signal.SIGUSR1, fd, all_threads=False)
+        faulthandler.register(signal.SIGUSR1, fd)
 
 
 def _compile(order: dict[str, Any]) -> None:
