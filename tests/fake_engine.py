@@ -78,7 +78,7 @@ class FakeEngine:
         self.answer: Callable[[Any], Outcome] | None = None
         self.jobs: list[Any] = []
         self.keys: list[str] = []
-        self.warmed = 0
+        self.warmed: list[str | None] = []
         self.closed = 0
         self.cancelled = 0
         self.on_cancel: Callable[[], None] | None = None
@@ -87,7 +87,7 @@ class FakeEngine:
         self.busy: str | None = None
 
     def warm(self, mode: str | None = None) -> None:
-        self.warmed += 1
+        self.warmed.append(mode)
 
     def state(self) -> EngineState:
         return EngineState(

@@ -124,6 +124,34 @@ def test_a_standby_that_is_taken_is_replaced_at_once(engine: Engine) -> None:
     assert len(children(nanny)) == 2
 
 
+def test_beside_a_job_no_other_worker_is_started_while_one_stands_by() -> None:
+    engine, beside = scripted(standbys=2), []
+
+    def standbys() -> int:
+        return sum(worker.role == "standby" for worker in engine.state().workers)
+
+    def look(_: object) -> None:
+        beside.append(standbys())
+
+    for key in "ab":
+        told(engine.run(order("takes_a_while"), key=key, on_progress=look))
+        assert standbys() == 2
+    assert beside[-1] == 1
+    engine.close()
+
+
+def test_what_ran_other_code_goes_when_a_version_is_written(engine: Engine) -> None:
+    first, second = (pid(engine.run(order("answers"), key="a")) for _ in range(2))
+    assert first == second
+    written = CompileJob(op=OpRef(name="answers"), version=VERSION, ahead="quick")
+    told(engine.run(written.model_copy(update={"ahead": None}), key="b"))
+    told(engine.run(written, key="a"))
+    assert pid(engine.run(order("answers"), key="a")) == first
+    told(engine.run(written, key="b"))
+    wait_until(lambda: engine.state() and not alive(first))
+    engine.close()
+
+
 def test_a_standby_that_died_meanwhile_is_not_used(engine: Engine) -> None:
     facts = told(engine.run(order("answers"), key="a"))
     wait_until(lambda: engine.state().standby_ready)

@@ -225,7 +225,7 @@ def test_who_rehearses_is_held_during_a_timing_on_a_gpu(
     (tmp_path / "rehearsed").unlink()
     engine.run(order("answers"), key="b")
     rehearsing = engine._crew._standby["gpu"]
-    wait_until(lambda: engine.state() and all(w.ready for w in rehearsing))
+    wait_until(lambda: engine.state() and all(w.ready and w.pid for w in rehearsing))
     (pid,) = [w.pid for w in rehearsing if not w.rehearsed]
 
     def look(_: object) -> None:

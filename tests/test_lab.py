@@ -57,6 +57,27 @@ def write(lab: Lab, version: str, text: str = "as it is") -> str:
     return lab.write("softmax", version, SOURCE.format(version + text), cell_offset=1).source.sha256
 
 
+# ------------------------------------------------------------------------------ made ready
+
+
+def test_the_first_look_at_an_op_has_the_compiler_and_a_worker_get_ready(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    assert engine.warmed == ["compiler", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ahead", "shapes"), [("gpu", "quick", ((3, 5),)), ("interpreter", None, ())]
+)
+def test_a_version_is_compiled_for_its_validation_where_a_gpu_will_run_that(
+    lab: Lab, engine: FakeEngine, kind: Any, ahead: str | None, shapes: Any
+) -> None:
+    engine.device_kind = kind
+    lab.op("softmax", shapes=[(3, 5)])
+    write(lab, "v1")
+    assert (engine.jobs[-1].ahead, engine.jobs[-1].own_shapes) == (ahead, shapes)
+
+
 # -------------------------------------------------------------------------------- the main job
 
 

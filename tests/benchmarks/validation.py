@@ -2,11 +2,14 @@
 
 Without a GPU the seconds are those of two cores in the interpreter, and the CPU seconds beside them.
 
-python tests/benchmarks/validation.py [--json PATH]
+python tests/benchmarks/validation.py [--json PATH] [--seconds]
+
+`--seconds` leaves out the memory.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -74,11 +77,15 @@ RIGHT = {
 }
 
 
-def seconds(lab: Lab, plan: Any, i: int) -> float:
-    """Of one validation of code that was never compiled, with a standby ready."""
-    lab.write("softmax", f"v{i}_cost", variant(i), compile=False)
+def seconds(lab: Lab, plan: Any, i: int, *, written: bool) -> float:
+    """Of one validation of new code, with a standby ready.
+
+    Args:
+        written: whether it was compiled when it was written, just before; else it never was.
+    """
     wait_for_standby(lab)
     time.sleep(1.0)
+    lab.write("softmax", f"v{i}_cost", variant(i), compile=written)
     begun = time.perf_counter()
     made: Any = lab.validate("softmax", f"v{i}", plan=plan)
     assert made.passed, made
@@ -109,21 +116,30 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
         lab.op("softmax")
         numbers = iter(range(1, 100))
-        seconds(lab, "quick", next(numbers))  # the first measures the machine
-        for plan in ("full", "quick"):
-            runs = [seconds(lab, plan, next(numbers)) for _ in range(REPEATS)]
-            rows.append(
-                {"what": f"{plan} plan, s", "median": statistics.median(runs), "least": min(runs)}
-            )
+        seconds(lab, "quick", next(numbers), written=True)  # the first measures the machine
+        for plan, written in itertools.product(("full", "quick"), (True, False)):
+            runs = [seconds(lab, plan, next(numbers), written=written) for _ in range(REPEATS)]
+            how = "after it was written" if written else "never compiled"
+            rows.append({
+                "what": f"{plan} plan, {how}, s",
+                "median": statistics.median(runs), "least": min(runs), "all": ", ".join(f"{run:.3f}" for run in runs),
+            })  # fmt: skip
         engine = lab.engine_state()
-    if engine.device_kind == "gpu":
+    if "--seconds" in sys.argv:
+        pass
+    elif engine.device_kind == "gpu":
         for op, share in peak_memory().items():
             rows.append(
-                {"what": f"peak memory / own tensors, {op}", "median": share, "least": share}
+                {
+                    "what": f"peak memory / own tensors, {op}",
+                    "median": share,
+                    "least": share,
+                    "all": "",
+                }
             )
     else:
         for plan, cpu_s in cpu_seconds().items():
-            rows.append({"what": f"{plan} plan, CPU s", "median": cpu_s, "least": cpu_s})
+            rows.append({"what": f"{plan} plan, CPU s", "median": cpu_s, "least": cpu_s, "all": ""})
     report(f"Validating softmax on {engine.device}", rows, repeats=REPEATS)
 
 

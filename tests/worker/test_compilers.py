@@ -33,8 +33,10 @@ compilers.stand_by(precompile.obey)
 parent = compilers._parents[0]
 ref = version_of(KERNELS / "softmax_right.py", "softmax")
 forms = [((7, 13), "float32"), ((7, 13), "float16"), ((4, 256), "float32"), ((4, 512), "float32")]
-orders = [precompile.order(OpRef(name="softmax"), ref, form) for form in forms]
-obeyed = compilers.have_done(orders)
+op, own = ops.load("softmax"), OpRef(name="softmax")
+with pretending(precompile.META, 90):
+    version = load_version(ref)
+    precompile.Ahead(own, ref, forms, precompile.Target()).wait(op, version)
 compilers.end()
 left = [p for p in Path("/proc").glob("[0-9]*/stat") if f") S {parent} " in p.read_text()]
 left += [p for p in [Path(f"/proc/{parent}")] if p.exists()]
@@ -42,12 +44,11 @@ cache = Path(os.environ["TRITON_CACHE_DIR"])
 made = sorted(p.name for p in cache.rglob("*.cubin"))
 entries = sorted(p.name for p in cache.iterdir())
 triton.runtime.driver.set_active(StubDriver(90))
-version = load_version(ref)
 with pretending(precompile.META, 90), precompile.only_compiling():
     for form in forms:
-        precompile.compile_form(ops.load("softmax"), version, form)
+        precompile.compile_form(op, version, form)
 again = sorted(p.name for p in cache.iterdir())
-print(json.dumps([obeyed, [str(p) for p in left], len(made), entries == again]))
+print(json.dumps([[str(p) for p in left], len(made), entries == again]))
 """
 
 
@@ -58,10 +59,12 @@ def test_what_they_compile_is_found_in_the_workers_cache(tmp_path: Path) -> None
         env={**env, "TRITON_CACHE_DIR": str(tmp_path)},
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
-    assert json.loads(told.stdout.splitlines()[-1]) == [True, [], 4, True]
+    assert json.loads(told.stdout.splitlines()[-1]) == [[], 4, True]
 
 
 def _append(order: dict[str, str]) -> None:
+    if order["what"] == "hang":
+        signal.pause()
     if order["what"] == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if order["what"] == "raise":
@@ -83,31 +86,50 @@ def alive(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
+def begun(whats: list[str], into: Path = Path()) -> compilers.Work:
+    """Orders that someone has taken."""
+    work = compilers.begin([{"what": what, "into": str(into)} for what in whats])
+    assert work
+    return work
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_some_can_be_waited_for_while_another_does_not_end(two: list[int], tmp_path: Path) -> None:
+    work = begun(["hang", "a", "b", "c"], tmp_path)
+    assert work.wait({1, 3})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c"]
+    assert not work.wait({0}, within_s=0.0)
+    work.stop()
+    compilers.end()
+    assert alive(two) == []
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_an_order_that_kills_its_process_is_dropped_and_the_rest_is_done(
     two: list[int], tmp_path: Path
 ) -> None:
     whats = ["a", "die", "b", "c", "d"]
-    assert compilers.have_done([{"what": w, "into": str(tmp_path)} for w in whats])
+    work = begun(whats, tmp_path)
+    assert work.wait()
+    assert work.failed == set()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c", "d"]
     compilers.end()
     assert alive(two) == []
-    assert not compilers.have_done([{"what": "e", "into": str(tmp_path)}])
+    assert compilers.begin([{"what": "e", "into": str(tmp_path)}]) is None
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_what_fails_there_is_left_to_threads_and_the_rest_is_done(
-    two: list[int], tmp_path: Path
-) -> None:
-    whats = ["a", "raise", "b", "c"]
-    assert not compilers.have_done([{"what": w, "into": str(tmp_path)} for w in whats])
+def test_what_fails_there_is_told_and_the_rest_is_done(two: list[int], tmp_path: Path) -> None:
+    work = begun(["a", "raise", "b", "c"], tmp_path)
+    assert work.wait()
+    assert work.failed == {1}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c"]
     compilers.end()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_where_all_of_them_die_nobody_waits(two: list[int], tmp_path: Path) -> None:
-    assert compilers.have_done([{"what": "die"}] * 3)
+    assert begun(["die"] * 3).wait()
     compilers.end()
     assert alive(two) == []
 
@@ -122,7 +144,7 @@ def test_those_that_were_not_needed_are_ended(two: list[int]) -> None:
 def test_none_stand_by_on_a_single_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     compilers.stand_by(_append)
-    assert not compilers.have_done([])
+    assert compilers.begin([{"what": "a"}]) is None
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -132,7 +154,7 @@ def test_who_died_while_standing_by_leaves_the_work_to_threads(two: list[int]) -
         os.kill(pid, signal.SIGKILL)
     while alive([parent]) and not _is_zombie(parent):
         os.sched_yield()
-    assert not compilers.have_done([{"what": "never"}])
+    assert compilers.begin([{"what": "never"}]) is None
     compilers.end()
     assert alive(two) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -244,7 +245,32 @@ def test_a_compiled_entry_is_published_whole_and_names_its_files_where_the_next_
         assert found == {"kernel.cubin": str(second / "WHOLE" / "kernel.cubin")}
         assert Path(found["kernel.cubin"]).read_bytes() == b"code"
         assert not (second / "HALF").exists()
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "third"))
+    with compile_cache((ref,)):  # what the second was given is its own
+        found = cache.FileCacheManager("WHOLE").get_group("kernel.json")
+        assert found == {"kernel.cubin": str(tmp_path / "third" / "WHOLE" / "kernel.cubin")}
+    with compile_cache((ref,)), monkeypatch.context() as set_to:
+        set_to.setenv("TRITON_CACHE_DIR", str(second))
+        found = cache.FileCacheManager("WHOLE").get_group("kernel.json")
+        assert found == {"kernel.cubin": str(second / "WHOLE" / "kernel.cubin")}
     (kept,) = (tmp_path / "shared").rglob("WHOLE")
     os.utime(kept.parent, (0, 0))
     with compile_cache((ref,)):
         assert kept.parent.stat().st_mtime > 0  # what nobody uses is swept
+
+
+def test_an_entry_on_another_disk_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(file: str, to: str) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", link)
+    ref = version_of(KERNELS / "sum_right.py", "sum")
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "first"))
+    with compile_cache((ref,)):
+        cache.FileCacheManager("LAUNCHER").put(b"code", "launcher.so")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "second"))
+    with compile_cache((ref,)):
+        assert (tmp_path / "second" / "LAUNCHER" / "launcher.so").read_bytes() == b"code"

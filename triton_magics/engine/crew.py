@@ -90,6 +90,10 @@ class Crew:
         """How many jobs of this mode, each after a fault of the last, would find a warm worker."""
         return sum(w.rehearsed and w.usable for w in self._standby.get(mode, ()))
 
+    def standing_by(self, mode: Mode) -> int:
+        """How many of this mode are warm or warming, the current one left out."""
+        return sum(w.usable for w in self._standby.get(mode, ()))
+
     @property
     def members(self) -> tuple[WorkerState, ...]:
         """Who is there; safe to ask in any thread."""
@@ -174,6 +178,12 @@ class Crew:
         worker = min(shelf, key=lambda w: (not self.serves(w), not w.rehearsed))
         shelf.remove(worker)
         return worker
+
+    def leave(self, mode: Mode, key: str) -> None:
+        """Has the current worker of a mode go if it has run another key's code."""
+        current = self._current.get(mode)
+        if current is not None and current.key != key:
+            self._leaving.append(self._current.pop(mode))
 
     def dismiss(self, *, wait: bool = False) -> None:
         """Kills who has run another key's code.

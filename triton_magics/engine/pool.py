@@ -359,7 +359,7 @@ class Engine:
         try:
             exchange.start(call.job)
             if not isinstance(call.job, BenchJob | SweepJob):
-                self._prepare_next(call)
+                self._make_way(call)
             while (verdict := exchange.hear(interrupted=call.interrupts.seen)) is None:
                 self._crew.turn(exchange.wait_s(), call.interrupts.fd)
         except KeyboardInterrupt:  # from the user's own handler, a callback or another thread
@@ -375,6 +375,18 @@ class Engine:
             self._crew.keep(worker, call.key)
             return True
         return self._crew.retire(worker, INTERRUPTED_S if call.interrupts.seen else KILL_S)
+
+    def _make_way(self, call: _Call) -> None:
+        """What is done beside a job: little, for a GPU's driver lets one wait for another.
+
+        Who has run other code goes. Whoever stands by next is started when the job is done, if
+        another is there meanwhile. After a version was written it is likely to be the next to run.
+        """
+        if isinstance(call.job, CompileJob) and call.job.ahead:
+            self._crew.leave(self.device_kind, call.key)
+        self._crew.dismiss()
+        if call.mode != "compiler" and not self._crew.standing_by(call.mode):
+            self._prepare_next(call)
 
     def _prepare_next(self, call: _Call) -> None:
         """A standby for the next job, unless the engine was closed meanwhile."""

@@ -133,18 +133,22 @@ class CompileJob(Value):
     """Compile for a GPU that need not be there. `target` is a compute capability, 90 for sm_90.
 
     `here`: run it on this GPU and tell what its driver says of the kernels. `detail`: look at their
-    instructions too; `listings`: give their code as text.
+    instructions too; `listings`: give their code as text. `ahead`: compile as well what such a
+    validation will launch, with shapes of the user's own, as far as that takes no longer.
     """
 
     kind: Literal["compile"] = "compile"
     op: OpRef
     version: VersionRef
     target: int = 90
+    sm_count: int = 132
     sizes: tuple[str, ...] = ("small", "large")
     dtype: str = "float32"
     here: bool = False
     detail: bool = False
     listings: tuple[Literal["ptx", "sass"], ...] = ()
+    ahead: Literal["quick", "full"] | None = None
+    own_shapes: tuple[tuple[int, ...], ...] = ()
     compile_s: float = 120.0
 
 

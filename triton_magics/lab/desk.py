@@ -242,8 +242,9 @@ class Desk:
     # -- the engine
 
     def warm(self) -> None:
-        """Has a worker get ready, if there is anything to run kernels with."""
+        """Has workers get ready, the compiler first, if there is anything to run kernels with."""
         if self.engine.missing is None:
+            self.engine.warm("compiler")
             self.engine.warm()
 
     def do(self, job: Any, key: str, timeout: float | None) -> Outcome:
@@ -287,10 +288,20 @@ class Desk:
         return self.engine.target or self.settings.target
 
     def compiled(self, source: KernelSource) -> Compilation | None:
-        """How a version compiles; None where nothing here can compile."""
+        """How a version compiles; None where nothing here can compile.
+
+        For a GPU that is here, with all that a quick validation of it will launch.
+        """
         if self.engine.missing:
             return None
-        return self.compile(source, self.default_target())
+        if self.engine.device_kind != "gpu":
+            return self.compile(source, self.default_target())
+        here = self.engine.state().environment
+        known = {"sm_count": here.sm_count} if here and here.sm_count else {}
+        return self.compile(
+            source, self.default_target(), ahead="quick", own_shapes=self.own_shapes(source.op),
+            **known,
+        )  # fmt: skip
 
     def compile(self, source: KernelSource, target: int, **more: Any) -> Compilation:
         """Compiles a version for a target, and records it; the code as text is not kept.

@@ -82,7 +82,9 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     _tell_where_when_asked()
     watch.die_with_parent()
     watch.be_expendable()
-    if mode == "gpu":
+    if mode == "compiler":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # to ask for a GPU takes 0.04 s, and its driver
+    if mode != "interpreter":
         compilers.stand_by(_compile, close=(fd,))
     data = socket.socket(fileno=_out_of_reach(fd))
     descriptors.keep_some_back()
@@ -107,7 +109,8 @@ def _tell_where_when_asked() -> None:
 
 
 def _compile(order: dict[str, Any]) -> None:
-    importlib.import_module("triton_magics.worker.precompile").obey(order)
+    precompile = importlib.import_module("triton_magics.worker.precompile")
+    (precompile.rehearse if order.get("rehearsal") else precompile.obey)(order)
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:

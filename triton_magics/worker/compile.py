@@ -6,6 +6,7 @@ each `kernel[grid](...)` is compiled for the target and its grid and resources a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,9 +17,10 @@ import torch
 import triton
 
 from triton_magics import ops
-from triton_magics.engine.protocol import Answer, CompileJob, VersionRef
+from triton_magics.engine.protocol import Answer, CompileJob, PlanJob, VersionRef
 from triton_magics.model import Case, Compilation, KernelError, KernelResources, Listing, Status
-from triton_magics.worker.cases import make_pristine
+from triton_magics.worker import pretend
+from triton_magics.worker.cases import make_pristine, plan
 from triton_magics.worker.figures import (
     Instructions,
     Launch,
@@ -32,6 +34,7 @@ from triton_magics.worker.figures import (
 from triton_magics.worker.hints import hint_for, launch_mistake
 from triton_magics.worker.launches import tunes_itself
 from triton_magics.worker.load import (
+    Loaded,
     LoadError,
     compile_cache,
     explain,
@@ -41,14 +44,14 @@ from triton_magics.worker.load import (
 )
 from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.occupancy import LIMITS
-from triton_magics.worker.precompile import precompile
+from triton_magics.worker.precompile import META, Ahead, Form, Target, forms_of
 from triton_magics.worker.pretend import SM_COUNT, StubDriver, pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
 
 _COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
-META = torch.device("meta")
 MAX_LISTINGS_CHARS = 6_000_000
+LEAST_S = 0.2  # what others than the sizes asked for may take beyond those
 NO_SASS = "cuobjdump gives no listing for this target\n"
 
 
@@ -57,6 +60,7 @@ class Compiled:
     """What was compiled and would have been launched, at the size being looked at."""
 
     target: int
+    sm_count: int = SM_COUNT
     size: str = ""
     usage: dict[str, tuple[int, int]] = field(default_factory=dict)
     kernels: dict[tuple[str, str], KernelResources] = field(default_factory=dict)
@@ -76,7 +80,7 @@ class Compiled:
             target=self.target,
             grid=blocks,
             size=self.size,
-            sms=SM_COUNT,
+            sms=self.sm_count,
             registers=registers,
             spill_bytes=stack,
         )
@@ -107,15 +111,19 @@ def _elsewhere(
     job: CompileJob, op: ops.Op, cases: Mapping[str, Case], report: Reporter
 ) -> dict[str, Any]:
     """Cross-compiled: the stub driver launches nothing."""
-    seen = Compiled(job.target)
+    seen = Compiled(job.target, job.sm_count)
+    pretend.SM_COUNT = job.sm_count
     triton.runtime.driver.set_active(StubDriver(job.target, seen.load, seen.launched))
     stages = Stages(report, f"compiling for sm_{job.target}", job.compile_s)
     report.stage(stages.words, patience_s=job.compile_s)
+    ahead = _Sooner(job, op, forms_of(cases.values()))
+    ahead.begin()
     with launched() as launches:
         error, note = compile_version(
             job.version, op, cases, seen, pretend=lambda: pretending(META, job.target),
-            told=lambda size: stages.next(size, launches),
+            ahead=ahead.wait, told=lambda size: stages.next(size, launches),
         )  # fmt: skip
+    ahead.end()
     code = Code(job)
     by_name = {(one.kernel.metadata.name, size): one for size, one in stages.of(launches)}
     kernels = tuple(code.looked_at(k, by_name.get(key)) for key, k in seen.kernels.items())
@@ -127,6 +135,51 @@ def _elsewhere(
         "note": note or (None if error else _tuned(job.version)),
         "listings": code.listings,
     }
+
+
+@dataclass
+class _Sooner:
+    """Compiles all sizes at once and, if that was asked for, what a validation will need soon.
+
+    The latter is for others: it does not wait for it much longer than for its own.
+    """
+
+    job: CompileJob
+    op: ops.Op
+    own: list[Form]
+    _going: Ahead | None = None
+    _began_s: float = 0.0
+    _took_s: float = 0.0
+
+    def begin(self) -> None:
+        """Begins with all; the version is loaded here meanwhile."""
+        self._began_s = time.monotonic()
+        soon = self._soon()
+        if len(self.own) + len(soon) > 1:
+            target = Target(self.job.target, self.job.sm_count)
+            self._going = Ahead(self.job.op, self.job.version, self.own, target, later=soon)
+
+    def wait(self, version: Loaded) -> None:
+        """Waits for its own sizes."""
+        if self._going:
+            self._going.wait(self.op, version, self.own)
+        self._took_s = time.monotonic() - self._began_s
+
+    def end(self) -> None:
+        """Gives the rest as long again, and ends it then."""
+        if self._going:
+            self._going.end(within_s=max(self._took_s, LEAST_S))
+
+    def _soon(self) -> list[Form]:
+        """The largest first: they take longest."""
+        if self.job.ahead is None:
+            return []
+        asked = PlanJob(
+            op=self.job.op, plan=self.job.ahead, own_shapes=self.job.own_shapes, seed=0,
+            device_kind="gpu",
+        )  # fmt: skip
+        forms = forms_of(plan(self.op, asked, self.op.dtypes))
+        return sorted(forms, key=lambda form: math.prod(form[0]), reverse=True)
 
 
 def _tuned(ref: VersionRef) -> str | None:
@@ -243,6 +296,7 @@ def compile_version(
     seen: Compiled,
     *,
     pretend: Callable[[], AbstractContextManager[object]],
+    ahead: Callable[[Loaded], None] = lambda version: None,
     told: Callable[[str], None] = lambda size: None,
 ) -> tuple[KernelError | None, str | None]:
     """Imports a version and calls it on tensors without memory; the stub driver launches nothing.
@@ -253,6 +307,7 @@ def compile_version(
         cases: by the name of their size.
         seen: takes what is compiled.
         pretend: in which tensors pass for those of a GPU.
+        ahead: waits until it is compiled at all sizes at once, before it is called with each.
         told: hears each size before it is compiled.
 
     Returns:
@@ -262,9 +317,8 @@ def compile_version(
     try:
         with pretend():
             version = load_version(ref)
-            if len(cases) > 1:
-                precompile(op, version, tuple(cases.values()), META)
-                seen.kernels.clear()  # what was launched past the JIT, at whichever size
+            ahead(version)
+            seen.kernels.clear()  # what was launched past the JIT, at whichever size
         for size, case in cases.items():
             told(size)
             seen.size = size

@@ -12,10 +12,12 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import socket
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
 MOST = 12  # `--quick` of a softmax has twelve forms
@@ -49,12 +51,16 @@ def stand_by(work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = (
         return
     try:
         _alone((*close, *(end.fileno() for end in ours)))
+        children: list[int] = []
+        signal.signal(signal.SIGTERM, lambda *_: _kill(children))
         while theirs:
             talk = theirs.pop()
-            if not os.fork():
+            if not (child := os.fork()):
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 for end in theirs:
                     end.close()
                 _serve(talk, work)
+            children.append(child)
             talk.close()
         while True:
             os.wait()
@@ -62,6 +68,12 @@ def stand_by(work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = (
         pass
     finally:
         os._exit(0)
+
+
+def _kill(pids: Sequence[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _alone(unwanted: Sequence[int]) -> None:
@@ -97,46 +109,102 @@ def end() -> None:
 
 
 def _dismiss() -> None:
-    """Has them end, and does not wait: to give back what it shares with us takes each 20 ms.
-
-    What code under test has forked may hold a copy of our ends: to close ours would not do.
-    """
+    """Has them end, and does not wait: to give back what it shares with us takes each 20 ms."""
     while _standing_by:
-        talk = _standing_by.pop()
-        with contextlib.suppress(OSError):  # code under test may have closed it
-            talk.shutdown(socket.SHUT_RDWR)
-            talk.close()
+        _hang_up(_standing_by.pop())
 
 
-def have_done(orders: Sequence[dict[str, Any]]) -> bool:
-    """Has all orders worked on, and the processes leave; whether there were any, and none failed.
+def _hang_up(talk: socket.socket) -> None:
+    """What code under test has forked may hold a copy of our end: to close ours would not do."""
+    with contextlib.suppress(OSError):  # it has died, or code under test has closed it
+        talk.shutdown(socket.SHUT_RDWR)
+    with contextlib.suppress(OSError):
+        talk.close()
 
-    The order of one that dies of it is dropped.
+
+def rehearse(order: dict[str, Any], count: int) -> None:
+    """Has some of them, those that will be given orders first, do this one; they go on standing by.
+
+    What it comes to is not told.
     """
-    if not _standing_by:
-        return False
-    failed = False
-    waiting = deque(json.dumps(order).encode() for order in orders)
-    try:
-        with selectors.DefaultSelector() as selector:
-            for talk in _standing_by:
-                if waiting and _sent(talk, waiting[0]):
-                    waiting.popleft()
-                    selector.register(talk, selectors.EVENT_READ)
-            if not selector.get_map():
+    message = json.dumps(order).encode()
+    for talk in [talk for talk in _standing_by[:count] if _sent(talk, message)]:
+        _heard(talk)
+
+
+def begin(orders: Sequence[dict[str, Any]]) -> Work | None:
+    """Has them begin with the orders, the first ones first; None where there are none of them.
+
+    Each leaves as soon as there is nothing more for it to do.
+    """
+    work = Work(_standing_by, orders)
+    _standing_by.clear()
+    return work if work.begun else None
+
+
+class Work:
+    """Orders that are being worked on.
+
+    Attributes:
+        begun: whether anyone has taken any.
+        failed: the numbers of those that raised; the order of one that dies of it is dropped.
+    """
+
+    def __init__(self, talks: Sequence[socket.socket], orders: Sequence[dict[str, Any]]) -> None:
+        self.failed: set[int] = set()
+        self._waiting = deque((i, json.dumps(order).encode()) for i, order in enumerate(orders))
+        self._doing: dict[socket.socket, int] = {}
+        for talk in talks:
+            self._next(talk)
+        self.begun = bool(self._doing)
+
+    def wait(self, for_: Collection[int] | None = None, *, within_s: float | None = None) -> bool:
+        """Waits for some orders, or for all; whether none of them is being worked on any more."""
+        until = None if within_s is None else time.monotonic() + within_s
+        while self._unfinished(for_):
+            told = _readable(self._doing, None if until is None else until - time.monotonic())
+            if not told:
                 return False
-            while selector.get_map():
-                for key, _ in selector.select():
-                    one: Any = key.fileobj
-                    heard = _heard(one)
-                    failed = failed or heard == FAILED
-                    if heard and waiting and _sent(one, waiting[0]):
-                        waiting.popleft()
-                    else:
-                        selector.unregister(one)
-    finally:
-        _dismiss()
-    return not failed
+            for talk in told:
+                self._hear(talk)
+        return True
+
+    def stop(self) -> None:
+        """Ends the processes amid their work; what they have not finished is lost."""
+        for parent in _parents:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(parent, signal.SIGTERM)
+        self.wait()
+
+    def _unfinished(self, some: Collection[int] | None) -> bool:
+        """Whether anyone works on one of them, or still may."""
+        left = {*self._doing.values(), *(i for i, _ in self._waiting if self._doing)}
+        return bool(left if some is None else left & {*some})
+
+    def _hear(self, talk: socket.socket) -> None:
+        """Takes in what one says of its order, and gives it another."""
+        number = self._doing.pop(talk)
+        heard = _heard(talk)
+        if heard == FAILED:
+            self.failed.add(number)
+        if heard:
+            self._next(talk)
+        else:  # it has died
+            _hang_up(talk)
+
+    def _next(self, talk: socket.socket) -> None:
+        if self._waiting and _sent(talk, self._waiting[0][1]):
+            self._doing[talk] = self._waiting.popleft()[0]
+        else:
+            _hang_up(talk)
+
+
+def _readable(talks: Iterable[socket.socket], within_s: float | None) -> list[socket.socket]:
+    with selectors.DefaultSelector() as selector:
+        for talk in talks:
+            selector.register(talk, selectors.EVENT_READ)
+        told: list[Any] = [key.fileobj for key, _ in selector.select(within_s)]
+        return told
 
 
 def _sent(talk: socket.socket, message: bytes) -> bool:

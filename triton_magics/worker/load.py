@@ -27,6 +27,8 @@ from triton_magics.worker.descriptors import ran_out, use_the_rest
 from triton_magics.worker.hints import hint_for
 
 GROUP = "__grp__"  # how Triton's list of an entry's files begins
+MARK = "form-"
+STEPS = (".source", ".ttir", ".ttgir", ".llir")
 
 
 class UserFault(Exception):
@@ -291,9 +293,13 @@ def _publish_fresh(private: Path, before: set[str], refs: tuple[VersionRef, ...]
 def _is_whole(entry: Path) -> bool:
     """Whether a compile came to its end there: its last file is the list of the others.
 
-    A launcher is a library alone.
+    A launcher is a library alone, and a mark (see `precompile`) an empty folder.
     """
-    return entry.is_dir() and any(any(entry.glob(p)) for p in (f"{GROUP}*.json", "*.so"))
+    if entry.name.startswith(MARK):
+        return True
+    if not entry.is_dir():
+        return False
+    return any(name.startswith(GROUP) or name.endswith(".so") for name in os.listdir(entry))
 
 
 def _seed(shared: Path, private: Path) -> None:
@@ -304,7 +310,7 @@ def _seed(shared: Path, private: Path) -> None:
         return
     for entry in shared.iterdir():
         if not entry.name.startswith(".") and not (private / entry.name).exists():
-            shutil.copytree(entry, private / entry.name)
+            _copy(entry, private / entry.name)
             _settle(private / entry.name)
 
 
@@ -315,8 +321,30 @@ def _settle(entry: Path) -> None:
     gone when that child is.
     """
     for group in entry.glob(f"{GROUP}*.json"):
-        names = json.loads(group.read_text())["child_paths"]
+        listed = json.loads(group.read_text())["child_paths"]
+        names = [name for name in listed if (entry / name).exists()]
+        group.unlink()  # not to write into what others have linked
         group.write_text(json.dumps({"child_paths": {n: str(entry / n) for n in names}}))
+
+
+def _copy(entry: Path, to: Path) -> None:
+    """What a launch needs of an entry, without the forms that its code went through on the way."""
+    to.mkdir()
+    with os.scandir(entry) as files:
+        for file in files:
+            if not file.name.endswith(STEPS) and file.is_file():
+                _link(file.path, f"{to}/{file.name}")
+
+
+def _link(file: str, to: str) -> None:
+    """The same file under another name: where files are slow, to copy an entry takes 2 ms.
+
+    Nothing writes into one that is there: Triton replaces it.
+    """
+    try:
+        os.link(file, to)
+    except OSError:  # on another disk, or one without links
+        shutil.copyfile(file, to)
 
 
 def _publish(fresh: list[Path], shared: Path) -> None:
@@ -325,7 +353,7 @@ def _publish(fresh: list[Path], shared: Path) -> None:
     shared.mkdir(parents=True, exist_ok=True)
     for entry in fresh:
         half = shared / f".{entry.name}.{os.getpid()}"
-        shutil.copytree(entry, half)
+        _copy(entry, half)
         try:
             half.rename(shared / entry.name)
         except OSError:  # another child published the same entry first

@@ -17,7 +17,7 @@ import torch
 from triton_magics import ops
 from triton_magics.engine.protocol import BenchJob, CompileJob, Mode, OpRef, ValidateJob, VersionRef
 from triton_magics.model import Case
-from triton_magics.worker import bench, validate
+from triton_magics.worker import bench, compilers, precompile, validate
 from triton_magics.worker import compile as compiling
 from triton_magics.worker.cases import make_inputs
 from triton_magics.worker.launches import Launches
@@ -27,6 +27,7 @@ from triton_magics.worker.subject import Subject, guarded_call
 
 KERNEL = Path(__file__).with_name("rehearsal_kernel.py")
 OP = OpRef(name="softmax")
+COMPILERS = 4  # that rehearse: 13 MiB each; a version's own sizes and the largest others are theirs
 
 
 class Silent(Reporter):
@@ -69,6 +70,12 @@ def _compile() -> None:
     compiling.run(CompileJob(op=OP, version=_version(), sizes=("small",)), Silent())
 
 
+def _compile_beside() -> None:
+    form = ((64, 4096), "float32")
+    order = precompile.order(OP, _version(), form, precompile.Target())
+    compilers.rehearse({**order, "rehearsal": True}, COMPILERS)
+
+
 def _subject(device: str) -> Subject:
     job, where = ValidateJob(op=OP, version=_version(), seed=0), torch.device(device)
     return Subject(ops.load(OP.name), load_version(job.version), job, where, KERNEL.read_text())
@@ -96,7 +103,7 @@ def _time(*sizes: str) -> None:
 
 # What is done in each mode: steps that are short, for a job may come at any time.
 STEPS: dict[Mode, tuple[Callable[[], None], ...]] = {
-    "compiler": (_compile,),
+    "compiler": (_compile, _compile_beside),
     "interpreter": (
         partial(_validate, "cpu", (8, 8), "float32"),
         partial(_validate, "cpu", (8, 8), "float16"),

@@ -30,7 +30,8 @@ def this_device() -> torch.device:
 
 
 def _on_gpu() -> bool:
-    return not interpreting() and torch.cuda.is_available()
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""  # as in the cross-compiler
+    return not interpreting() and not hidden and torch.cuda.is_available()
 
 
 def warm_up(mode: Mode) -> Environment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -28,13 +29,13 @@ from triton_magics.worker.load import (
     raised_in,
 )
 from triton_magics.worker.lock import gpu_lock
-from triton_magics.worker.precompile import precompile
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
 from triton_magics.worker.sanitize import sanitized
 from triton_magics.worker.skips import not_run, why_not
 from triton_magics.worker.subject import Call, Subject, guarded_call
+from triton_magics.worker.turns import Turns
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LARGE_ELEMENTS = 2**22  # from here on, what the version got is given back before it is judged
@@ -82,10 +83,9 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     what = f"validating {job.op.name} {job.version.version}"
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
-        # Another may time on the GPU meanwhile.
-        precompile(op, version, cases, device, ref=job.op)
-        with gpu_lock(uuid, alone=False, what=what, waiting=report.waiting):
-            results, evidence, retire = _run_cases(subject, cases, report)
+        lock = partial(gpu_lock, uuid, alone=False, what=what, waiting=report.waiting)
+        with Turns.beginning(subject, cases, report, lock) as turns:
+            results, evidence, retire = _run_cases(subject, cases, report, turns)
             said = _sanitized(subject, results, report) if job.sanitize else ()
     verdict = done(base, results, started, evidence=evidence)
     return verdict.model_copy(update={"sanitized": said}), retire
@@ -114,7 +114,7 @@ def check_dtypes(op: ops.Op, dtypes: tuple[str, ...]) -> None:
 
 
 def _run_cases(
-    subject: Subject, cases: tuple[Case, ...], report: Reporter
+    subject: Subject, cases: tuple[Case, ...], report: Reporter, turns: Turns
 ) -> tuple[tuple[CaseResult, ...], Evidence, bool]:
     """Every case's result, what was seen of Triton and torch, whether to retire."""
     results: list[CaseResult] = []
@@ -122,11 +122,12 @@ def _run_cases(
     stop: str | None = None
     begun_s = time.process_time()
     patience_s = subject.job.compile_s if tunes_itself(subject.version.module) else 0.0
-    for i, case in enumerate(cases):
+    for i, case in enumerate(turns.ready_first(cases)):
         reason = stop or why_not(subject, case, results, time.process_time() - begun_s)
         if reason:
             results.append(not_run(case, reason))
             continue
+        turns.wait_for(case)
         report.stage(f"validating {case.label}", i, len(cases), patience_s=patience_s)
         result, seen = run_case(subject, case)
         evidence.add(seen, case, result)
@@ -136,6 +137,8 @@ def _run_cases(
             stop = f"not run: {case.label} left the GPU's context unusable"
     if stop is None:
         evidence.measure(subject)
+    in_plan = {case: i for i, case in enumerate(cases)}
+    results.sort(key=lambda result: in_plan[result.case])
     return tuple(results), evidence, stop is not None
 
 
