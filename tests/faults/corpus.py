@@ -106,7 +106,8 @@ def without(name: str) -> Any:
         for owner, attribute in (
             (checks, "broken"), (again, "_noop"), (again, "_stale"), (validate, "wrong_form"),
             (validate, "left_behind"), (validate, "read_outside"), (guard, "POISON"),
-            (Inputs, "changed"), (again, "wrong_form"),
+            (Inputs, "changed"), (again, "wrong_form"), (checks, "unfinished"),
+            (again, "unfinished"),
         )
     }  # fmt: skip
     _switch_off(name)
@@ -127,7 +128,7 @@ def _switch_off(name: str) -> None:
     elif name == "inputs unchanged":
         Inputs.changed = _never  # type: ignore[method-assign]
     elif name == "work left behind":
-        _drop("left_behind", CaseStatus.UNFINISHED_WORK)
+        checks.unfinished = again.unfinished = _never
     elif name == "stale":
         again._stale = _never
     elif name == "no-op launch":

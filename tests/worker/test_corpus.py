@@ -106,6 +106,36 @@ def test_without_the_guard_that_alone_sees_it_a_kernel_gets_through(
     assert run_cases(path, case)[0].status.failed
 
 
+DIFFERS = "another call on the same inputs was wrong"
+LEAVES = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+LATER = {
+    "wrong": (2, "out.mul_(1.001)", CaseStatus.WRONG_VALUES, DIFFERS),
+    "NaN": (3, "out[0] = float('nan')", CaseStatus.WRONG_VALUES, DIFFERS),
+    "unfinished": (3, LEAVES, CaseStatus.UNFINISHED_WORK, "left a thread running"),
+    "unfinished with new contents": (4, LEAVES, CaseStatus.UNFINISHED_WORK, "left a thread"),
+    "as far off as rounding may be": (2, "out.mul_(1 + 2**-22)", CaseStatus.PASSED, "None"),
+}
+
+
+@pytest.mark.parametrize("what", LATER)
+def test_a_call_after_the_first_has_to_be_right_and_finished_too(tmp_path: Path, what: str) -> None:
+    number, does, status, why = LATER[what]
+    end = "    return out.view(x.shape)\n"
+    source = (KERNELS / "softmax_right.py").read_text()
+    assert source.count(end) == 1
+    path = tmp_path / "later.py"
+    path.write_text(
+        source.replace(
+            end, f"    CALLS.append(x)\n    if len(CALLS) == {number}:\n        {does}\n{end}"
+        )
+        + "\n\nimport threading\n\nCALLS = []\n"
+    )
+    (result,) = run_cases(path, ORDINARY)
+    assert result.status is status, result
+    assert why in str(result.mismatch.cause if result.mismatch else result.reason)
+    assert result.deterministic is (None if "unfinished" in what else False)
+
+
 def test_in_an_interpreter_a_store_outside_is_seen_by_its_bounds_and_by_the_bands() -> None:
     path = KERNELS / "forgets_the_mask.py"
     once = ORDINARY.model_copy(update={"regime": "x10"})  # not called again, without its bands

@@ -10,13 +10,17 @@ import torch
 from triton_magics.model import Case, CaseResult, CaseStatus
 from triton_magics.worker import oracle
 from triton_magics.worker.cases import Inputs, make_inputs, make_pristine, same_bits
-from triton_magics.worker.checks import fail, wrong_form
+from triton_magics.worker.checks import fail, unfinished, wrong_form
+from triton_magics.worker.compare import compared
 from triton_magics.worker.guard import guarding
 from triton_magics.worker.launches import watching
 from triton_magics.worker.pretend import pretending
-from triton_magics.worker.subject import Call, Subject, plain
+from triton_magics.worker.subject import Call, Subject, another_call
 
 THOROUGH_ELEMENTS = 300_000
+REPEATS = 2
+WRONG_LATER = "another call on the same inputs was wrong"
+ONE_WRITER = "tl.atomic_add(out_ptr + offsets, value, mask=mask), or one program a place"
 FEW_PROGRAMS = 64  # about a millisecond each in the interpreter
 
 
@@ -28,15 +32,28 @@ def called_again(
     call: Call,
     result: CaseResult,
 ) -> CaseResult:
-    """Determinism, no-op launches and stale caches, on cases small enough to be cheap."""
+    """Determinism, no-op launches and stale caches, on cases small enough to be cheap.
+
+    Every call has to be finished when it returns, and right; its bits may differ.
+    """
     elements = max(inputs.largest, *(t.numel() for t in call.outputs))
     if case.regime != "normal" or elements > THOROUGH_ELEMENTS:
         return result
     if subject.interpreted and call.launches.programs > FEW_PROGRAMS:
         return _noop(subject, case) or result
-    first = tuple(t.clone() for t in call.outputs) if subject.op.mutates else call.outputs
-    same = all(_repeats(subject, inputs, first) for _ in range(2))
-    failed = _stale(subject, case, inputs) or _noop(subject, case)
+    first = _kept(subject, call)
+    same = True
+    for _ in range(REPEATS):
+        more = _repeated(subject, inputs, call)
+        if failed := unfinished(case, more):
+            return failed
+        if not _same_bits(first, more.outputs):
+            same = False
+            native = oracle.native(subject.op, inputs.pristine)
+            judged = compared(subject, case, inputs, more, native)
+            if judged.status is CaseStatus.WRONG_VALUES:
+                return _shaky(judged, WRONG_LATER, "a race, or something kept between calls")
+    failed = _stale(subject, case, inputs, call) or _noop(subject, case)
     return failed or result.model_copy(update={"deterministic": same})
 
 
@@ -44,23 +61,36 @@ def races(subject: Subject, inputs: Inputs, call: Call, result: CaseResult) -> C
     """A wrong output with a race as its cause, where calls on the same inputs differ."""
     if subject.interpreted or result.mismatch is None:
         return result
-    first = tuple(t.clone() for t in call.outputs)
-    if all(_repeats(subject, inputs, first) for _ in range(2)):
+    first = _kept(subject, call)
+    repeats = (_repeated(subject, inputs, call).outputs for _ in range(REPEATS))
+    if all(_same_bits(first, more) for more in repeats):
         return result.model_copy(update={"deterministic": True})
-    told = result.mismatch.model_copy(
-        update={
-            "cause": "two calls on the same inputs differ: programs write the same place, a race",
-            "advice": "tl.atomic_add(out_ptr + offsets, value, mask=mask), or one program a place",
-        }
+    return _shaky(
+        result, "two calls on the same inputs differ", "programs write the same place, a race"
     )
-    return result.model_copy(update={"deterministic": False, "mismatch": told})
 
 
-def _repeats(subject: Subject, inputs: Inputs, first: tuple[Any, ...]) -> bool:
-    """Whether another call on the same inputs gives the same bits."""
+def _shaky(result: CaseResult, what: str, why: str) -> CaseResult:
+    """A wrong output whose cause is that calls differ."""
+    cause: dict[str, Any] = {"cause": f"{what}: {why}", "advice": ONE_WRITER}
+    mismatch = result.mismatch and result.mismatch.model_copy(update=cause)
+    reason = result.reason and f"{WRONG_LATER}: {result.reason}"
+    update = {"deterministic": False, "mismatch": mismatch, "reason": reason}
+    return result.model_copy(update=update)
+
+
+def _kept(subject: Subject, call: Call) -> tuple[Any, ...]:
+    """A call's outputs, where another call may overwrite them a copy."""
+    return tuple(t.clone() for t in call.outputs) if subject.op.mutates else call.outputs
+
+
+def _repeated(subject: Subject, inputs: Inputs, call: Call) -> Call:
+    """Another call on the same inputs."""
     inputs.reset()
-    value = plain(subject, inputs.given)
-    more = oracle.all_outputs(subject.op, value, inputs.given)
+    return another_call(subject, inputs.given, call)
+
+
+def _same_bits(first: tuple[Any, ...], more: tuple[Any, ...]) -> bool:
     return all(same_bits(a, b) for a, b in zip(first, more, strict=True))
 
 
@@ -133,7 +163,7 @@ def same_values(value: Any, pristine: tuple[Any, ...]) -> bool:
     )
 
 
-def _stale(subject: Subject, case: Case, inputs: Inputs) -> CaseResult | None:
+def _stale(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseResult | None:
     """The same tensors with new contents must give a new answer."""
     other = case.model_copy(update={"seed": case.seed ^ 0x5EED})
     fresh = make_pristine(subject.op, other, subject.device)
@@ -144,11 +174,13 @@ def _stale(subject: Subject, case: Case, inputs: Inputs) -> CaseResult | None:
             mixed.append(held)
         else:
             mixed.append(new)
-    value = plain(subject, tuple(mixed))
+    more = another_call(subject, tuple(mixed), call)
+    if failed := unfinished(case, more):
+        return failed
     if subject.op.check is not None:
-        message = subject.op.check(fresh, value, None)
+        message = subject.op.check(fresh, more.value, None)
         return fail(case, CaseStatus.STALE, message) if message else None
-    if _right(subject, other, fresh, value, tuple(mixed)):
+    if _right(subject, other, fresh, more.value, tuple(mixed)):
         return None
     return fail(
         case,

@@ -23,11 +23,16 @@ def left_behind(subject: Subject, case: Case, inputs: Inputs, call: Call) -> Cas
     hits = broken([*inputs.guards, *call.memory.guarded])
     if hits:
         return fail(case, CaseStatus.OUT_OF_BOUNDS, hits[0], error=call.outside(subject))
-    if call.late:
-        return fail(case, CaseStatus.UNFINISHED_WORK, call.late)
+    if failed := unfinished(case, call):
+        return failed
     if changed := inputs.changed():
         return fail(case, CaseStatus.MUTATED_INPUT, changed)
     return None
+
+
+def unfinished(case: Case, call: Call) -> CaseResult | None:
+    """Work that went on after the call had returned."""
+    return fail(case, CaseStatus.UNFINISHED_WORK, call.late) if call.late else None
 
 
 def read_outside(subject: Subject, case: Case, call: Call) -> CaseResult | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -75,24 +76,41 @@ def guarded_call(subject: Subject, inputs: Inputs, launches: Launches) -> Call:
         value = subject.version.call(*inputs.given)
     launches.torch_ops += memory.torch_ops
     outputs = oracle.all_outputs(subject.op, value, inputs.given)
-    late = _late_work(subject, outputs)
-    left = [t.name for t in threading.enumerate() if t not in threads]
-    if left:
-        late = f"the call left a thread running: {left[0]}"
+    late = _late_work(subject, outputs, threads)
     return Call(value, outputs, launches, memory, late, bounds)
 
 
-def _late_work(subject: Subject, outputs: tuple[Any, ...]) -> str | None:
-    """Whether outputs still changed after the current stream was done."""
-    if subject.interpreted:
-        return None
+def another_call(subject: Subject, given: tuple[Any, ...], call: Call) -> Call:
+    """The version's output once more, without guards, and what went on after it.
+
+    What guards saw is that of `call`.
+    """
+    threads = set(threading.enumerate())
+    value = plain(subject, given)
+    outputs = oracle.all_outputs(subject.op, value, given)
+    late = _late_work(subject, outputs, threads)
+    return dataclasses.replace(call, value=value, outputs=outputs, late=late)
+
+
+def _late_work(
+    subject: Subject, outputs: tuple[Any, ...], threads: set[threading.Thread]
+) -> str | None:
+    """Whether outputs still changed after the current stream was done, or a thread is new."""
+    changed = not subject.interpreted and _changed_late(outputs)
+    left = [t.name for t in threading.enumerate() if t not in threads]
+    if left:
+        return f"the call left a thread running: {left[0]}"
+    if changed:
+        return "the output still changed after its stream was done: work was left on another stream"
+    return None
+
+
+def _changed_late(outputs: tuple[Any, ...]) -> bool:
     tensors = [t for t in outputs if type(t) is torch.Tensor]
     torch.cuda.current_stream().synchronize()
     snapshots = [t.clone() for t in tensors]
     torch.cuda.synchronize()
-    if all(same_bits(t, s) for t, s in zip(tensors, snapshots, strict=True)):
-        return None
-    return "the output still changed after its stream was done: work was left on another stream"
+    return not all(same_bits(t, s) for t, s in zip(tensors, snapshots, strict=True))
 
 
 def plain(subject: Subject, given: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Works in place on what it was given.
+"""Takes the maximum off what it was given, in place; the answer stays the same.
 
 op: softmax
 status: mutated_input
@@ -28,5 +28,5 @@ def triton_softmax(x):
     softmax_kernel[(n_rows,)](
         rows, out, rows.stride(0), out.stride(0), n_cols, BLOCK_SIZE=BLOCK_SIZE
     )
-    x.copy_(out.view(x.shape))
+    x.sub_(x.amax(-1, keepdim=True))
     return out.view(x.shape)
