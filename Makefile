@@ -59,6 +59,7 @@ notebooks: install  ## write the quickstart, execute it, and ship it with its ou
 ops: install  ## the ops' notebooks, their kernels and logs, and docs/measured/ops.md; needs a GPU
 	$(BIN)/python scripts/ops.py run
 	$(BIN)/python scripts/ops.py accuracy
+	$(BIN)/python scripts/ops.py reading
 	$(BIN)/python scripts/ops.py measure
 
 format: install

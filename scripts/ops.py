@@ -4,6 +4,7 @@
     python scripts/ops.py run [OP ...]        the same, executed; its kernels and logs beside it
     python scripts/ops.py prose [OP ...]      an executed notebook's text as it reads now
     python scripts/ops.py accuracy            docs/measured/ops_float32.json; needs a GPU
+    python scripts/ops.py reading             docs/measured/ops_reading.json; needs a GPU
     python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the logs
 
 A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
@@ -35,6 +36,7 @@ from pathlib import Path
 
 import nbformat
 import ops_accuracy
+import ops_reading
 import ops_table
 from demo import execute
 
@@ -48,6 +50,7 @@ FENCE = re.compile(r"```python(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?"
 COMPARE = re.compile(r"<!-- compare (v\d+) -->")
 CHOSEN = re.compile(r"<!-- best (v\d+): (.+) -->")
 SAME_AS_PICTURE = "text/html"
+COMMANDS = ("build", "run", "prose", "accuracy", "reading", "measure")
 BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
 
@@ -288,7 +291,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("build", "run", "prose", "accuracy", "measure"))
+    parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
     parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
     asked = parser.parse_args()
@@ -299,6 +302,8 @@ def main() -> int:
         ops_table.write(TARGET / "logs", {op: best(op) for op in ops}, MEASURED)
     elif asked.command == "accuracy":
         ops_accuracy.write(TARGET / "kernels", {op: best(op) for op in ops}, MEASURED)
+    elif asked.command == "reading":
+        ops_reading.write(MEASURED)
     elif asked.command == "prose":
         for op in ops:
             reword(op)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ops_accuracy
+import ops_reading
 
 from triton_magics import knowledge, roofline
 from triton_magics.model import Benchmark, Timing, shape_text, short
@@ -284,6 +285,7 @@ def page(
     when: str,
     best: Mapping[str, str],
     accuracy: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> str:
     """docs/measured/ops.md from what was found; `when` it was measured, `best` of what there is."""
     made = [row for b, version in found for row in rows(b, version)]
@@ -298,6 +300,8 @@ def page(
     for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
         if part:
             parts += [f"## {title}", "\n".join(f"- {s}" for s in _summary(part)), table(part)]
+    if reading:
+        parts.append(ops_reading.section(reading))
     if accuracy:
         parts.append(ops_accuracy.section(accuracy))
     if missing := sorted(set(best) - {b.op for b, _ in found}):
@@ -341,6 +345,6 @@ def write(logs: Path, best: Mapping[str, str], into: Path) -> None:
     """Both files."""
     found, when = found_in(logs, best), dates(logs)
     told = json.dumps(data(found, when), indent=1) + "\n"
-    text = page(found, when, best, ops_accuracy.read(into))
+    text = page(found, when, best, ops_accuracy.read(into), ops_reading.read(into))
     (into / "ops.md").write_text(text, encoding="utf-8")
     (into / "ops.json").write_text(told, encoding="utf-8")

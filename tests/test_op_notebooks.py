@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import sys
+import types
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +22,7 @@ from triton_magics.workspace import inspect_source
 
 ROOT = Path(__file__).parents[1]
 TEXTS = sorted(path.stem for path in (ROOT / "scripts" / "notebooks").glob("*.md"))
+MODULES = ("ops", "ops_table", "ops_accuracy", "ops_reading")
 SHIPPED = [op for op in TEXTS if (ROOT / "notebooks" / f"{op}.ipynb").is_file()]
 TEXT = """\
 # An op
@@ -44,13 +46,13 @@ The end.
 
 @pytest.fixture(scope="module")
 def scripts() -> Any:
-    """The two modules, imported as the script imports them: its folder is on the path."""
+    """The modules, imported as the script imports them: its folder is on the path."""
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
-        yield {name: importlib.import_module(name) for name in ("ops", "ops_table", "ops_accuracy")}
+        yield {name: importlib.import_module(name) for name in MODULES}
     finally:
         sys.path.remove(str(ROOT / "scripts"))
-        for name in ("ops", "ops_table", "ops_accuracy", "demo"):
+        for name in (*MODULES, "demo"):
             sys.modules.pop(name, None)
 
 
@@ -313,7 +315,8 @@ def test_the_table_is_what_the_logs_say(
     if not found:
         pytest.skip("no op's notebook is shipped yet")
     accuracy = scripts["ops_accuracy"].read(measured)
-    page = table.page(found, when, best, accuracy)
+    reading = scripts["ops_reading"].read(measured)
+    page = table.page(found, when, best, accuracy, reading)
     assert (measured / "ops.md").read_text(encoding="utf-8") == page
     told = json.loads((measured / "ops.json").read_text(encoding="utf-8"))
     assert told == json.loads(json.dumps(table.data(found, when)))
@@ -348,3 +351,39 @@ def test_a_version_stands_beside_torch_in_the_table_of_errors(
     told = {"command": "c", "date": "2026-01-01", "environment": "a GPU", "rows": rows}
     last = made.section(told).splitlines()[-1]
     assert last == "| matmul v5 | large | 8x8x8 | 1.0e-06 | 6.0e-06 | 2.0e-07 | 1.2e-06 | 6.0 |"
+
+
+def test_what_reading_takes_is_told_with_its_share_of_a_copy(
+    scripts: dict[str, ModuleType],
+) -> None:
+    made = scripts["ops_reading"]
+    row = {
+        "bytes": 2**25,
+        "us": 8.9,
+        "gbps": 3770.2,
+        "copy_pct": 88.4,
+        "block_size": 1024,
+        "num_warps": 4,
+    }
+    told = {"command": "c", "date": "2026-01-01", "environment": "a GPU", "rows": [row]}
+    last = made.section(told).splitlines()[-1]
+    assert last == "| 33.6 MB | 8.9 us | 3.77 TB/s | 88 % | blocks of 1024 words, 4 warps |"
+
+
+def test_the_quickest_form_of_a_reading_counts(scripts: dict[str, ModuleType]) -> None:
+    made = scripts["ops_reading"]
+    times = {(1024, 4): 12.0, (2048, 8): 11.0}
+
+    class Timer:
+        """Answers a call's own time."""
+
+        def settle(self) -> None: ...
+
+        def sample(self, call: Any) -> Any:
+            return types.SimpleNamespace(raw_us=call())
+
+    calls = {form: (lambda us=us: us) for form, us in times.items()}
+    found = made._quickest(Timer(), calls, 2**25, 1.0, 4000.0)
+    assert (found.block_size, found.num_warps, found.us) == (2048, 8, 10.0)
+    assert found.gbps == pytest.approx(3355.4432)
+    assert found.copy_pct == pytest.approx(83.88608)
