@@ -156,6 +156,8 @@ def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
     assert (outcome.status, outcome.stage) == ("timeout", "in C, for ever")
     assert 'real_loop.py", line ' in outcome.stack
     assert "in holds_the_interpreter" in outcome.stack
+    asked = outcome.stack.partition("Current thread")[2].splitlines()[1]
+    assert asked.endswith("in _until_gone")  # for the other might be in a driver, and say nothing
     assert outcome.output == ""
     engine.close()
 

@@ -100,8 +100,10 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
 def _tell_where_when_asked() -> None:
     """Has Python's stacks written to a file at SIGUSR1, whatever Python or C is doing.
 
-    Of all threads: the signal may reach one of CUDA's, which has none.
+    By the thread of `watch`, and by none that is started after this: one that waits in a driver
+    would take the signal and do nothing.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     with contextlib.suppress(KeyError, OSError):  # no folder of its own: nobody can be told
         path = os.path.join(os.environ["TRITON_CACHE_DIR"], WHERE)
         fd = _out_of_reach(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))

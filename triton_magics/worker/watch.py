@@ -47,7 +47,8 @@ def be_expendable() -> None:
 def watch(data_fd: int) -> threading.Thread:
     """Starts the thread that ends this process when the engine's end of the data socket is gone.
 
-    It reads nothing: every byte is the job loop's.
+    It reads nothing: every byte is the job loop's. It takes SIGUSR1, for any other may be in a
+    driver.
     """
     thread = threading.Thread(target=_until_gone, args=(data_fd,), name="watch", daemon=True)
     thread.start()
@@ -55,6 +56,7 @@ def watch(data_fd: int) -> threading.Thread:
 
 
 def _until_gone(data_fd: int) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
     gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
     poller = select.poll()
     poller.register(data_fd, getattr(select, "POLLRDHUP", 0))
