@@ -95,6 +95,7 @@ def test_facts_hold_every_field_of_the_model():
         "warp_specialization",
         "tf32x3",
         "limbs",
+        "optimism",
     ],
 )
 def test_a_technique_comes_with_what_it_gained(name):

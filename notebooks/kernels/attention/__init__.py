@@ -5,7 +5,7 @@
 
 from importlib import import_module as _import_module
 
-VERSIONS = ('v1_baseline', 'v2_tiling', 'v3_coalesced', 'v4_optimized', 'v5_limbs')
+VERSIONS = ('v1_baseline', 'v2_tiling', 'v3_coalesced', 'v4_optimized', 'v5_limbs', 'v6_reference')
 _BY_NUMBER = {name.split("_")[0]: name for name in VERSIONS}
 
 
