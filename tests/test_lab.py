@@ -311,6 +311,9 @@ def test_a_timeout_on_a_gpu_says_that_its_kernel_did_not_end(lab: Lab, engine: F
     engine.answer = lambda job: lost("timeout", stack=stack)
     made = lab.validate("softmax", "v1")
     assert str(made.message).endswith("no answer in 20 s: a kernel on the GPU did not end")
+    engine.answer = lambda job: lost("timeout")
+    mute = lab.validate("softmax", "v1")
+    assert str(mute.message).endswith("it hangs in the GPU's driver, or was stopped")
 
 
 def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: FakeEngine) -> None:

@@ -98,7 +98,11 @@ def _at(outcome: Outcome, refs: tuple[VersionRef, ...]) -> str:
         for ref in refs:
             if file == ref.path:
                 return f", at {_place(ref, int(number))}"
-    return ": a kernel on the GPU did not end" if any(map(_WAITS.match, stacks)) else ""
+    if any(map(_WAITS.match, stacks)):
+        return ": a kernel on the GPU did not end"
+    on_gpu = outcome.environment is not None and outcome.environment.device_kind == "gpu"
+    mute = outcome.status == "timeout" and on_gpu and not outcome.stack
+    return "; it could not say where: it hangs in the GPU's driver, or was stopped" if mute else ""
 
 
 def _place(ref: VersionRef, number: int) -> str:
