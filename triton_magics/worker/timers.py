@@ -64,9 +64,10 @@ class Call:
 
     Attributes:
         act: the call itself.
-        before: ahead of the gate; leaves the inputs in a state that no right answer is made from.
-        fresh: behind the gate; poisons memory, and gives the inputs their contents, so that work
-            which does not wait for the stream computes from what was there before.
+        before: ahead of the gate; leaves the inputs in a state that no right answer is made from,
+            and poisons memory.
+        fresh: behind the gate; gives the inputs their contents, so that work which does not wait
+            for the stream computes from what was there before.
         kept: takes what the stream has of the output when the call has ended, so that work which
             is not done by then is missing.
         of: who is called; each has a gate as long as their host needs.
