@@ -94,11 +94,10 @@ def marked(calls: list[str]) -> Iterator[None]:
             finally:
                 self.gauging = False
 
-        def _queue(self, call: Any, marks: Any, *, first: bool) -> Any:
+        def _try(self, call: Any, *, first: bool) -> Any:
             kept = call.kept
             calls.append("gauge" if self.gauging else called(call))
-            call = replace(call, kept=lambda v: (mark(), kept(v))[1])
-            return super()._queue(call, marks, first=first)
+            return super()._try(replace(call, kept=lambda v: (mark(), kept(v))[1]), first=first)
 
     def called(call: Any) -> str:
         bound = dict(zip(call.act.__code__.co_freevars, call.act.__closure__, strict=True))

@@ -6,10 +6,9 @@ import gc
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +19,7 @@ from triton_magics import stats
 from triton_magics.model import Clock
 
 MIN_GATE_US, MAX_GATE_US = 40.0, 20_000.0
-ROOM = 1.25  # of a gate: times what its host needs
-SEEN_CALLS, MANY_CALLS = 24, 16  # by which a gate knows that
+LEAST_ROOM = 1.25  # of a gate: times what its host needs on average
 CYCLES_PER_US = 2_000  # of a GPU's clock, at most
 FLUSH_L2S = 2
 MAX_TRIES = 4
@@ -214,12 +212,12 @@ class Watch:
 class Gate:
     """How long one caller's gate is: what their host needs to queue a call, with room.
 
-    A quarter more than the longest of its last times, or, where there are many, the second longest,
-    so that one hiccup costs no more than itself.
+    Source: as long as TCP waits for an answer, the mean and four mean deviations (RFC 6298).
     """
 
     us: float = 100.0
-    _seen: deque[float] = field(default_factory=lambda: deque(maxlen=SEEN_CALLS))
+    _mean_us: float | None = None
+    _deviation_us: float = 0.0
 
     @property
     def cycles(self) -> int:
@@ -229,38 +227,18 @@ class Gate:
     def tell(self, host_us: float, *, closed: bool) -> None:
         """What the host has just needed, and whether the gate was still closed then.
 
-        Of a hiccup of the host at most twice the gate counts.
+        Of a hiccup of the host at most twice the gate counts, so that not every call to come waits.
         """
-        self._seen.append(min(host_us, 2 * self.us))
-        wanted_us = ROOM * sorted(self._seen)[-1 - len(self._seen) // MANY_CALLS]
+        needed_us = min(host_us, 2 * self.us)
+        if self._mean_us is None:
+            self._mean_us, self._deviation_us = needed_us, needed_us / 4
+        else:
+            off_us = needed_us - self._mean_us
+            self._mean_us += off_us / 8
+            self._deviation_us += (abs(off_us) - self._deviation_us) / 4
+        wanted_us = max(self._mean_us + 4 * self._deviation_us, LEAST_ROOM * self._mean_us)
         self.us = wanted_us if closed else max(wanted_us, 2 * self.us)
         self.us = min(max(self.us, MIN_GATE_US), MAX_GATE_US)
-
-
-class Marks(NamedTuple):
-    """The events of one call: the gate opened, the call started, it ended."""
-
-    opened: torch.cuda.Event
-    start: torch.cuda.Event
-    end: torch.cuda.Event
-
-    @classmethod
-    def made(cls) -> Marks:
-        """New ones."""
-        timed = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        return cls(torch.cuda.Event(), *timed)
-
-    def raw_us(self) -> float:
-        """How long the call took."""
-        return 1e3 * self.start.elapsed_time(self.end)
-
-
-class Queued(NamedTuple):
-    """A call that was queued: what is kept of its output, and whether its gate was closed then."""
-
-    marks: Marks
-    value: Any
-    closed: bool
 
 
 class GatedTimer(Timer):
@@ -269,15 +247,16 @@ class GatedTimer(Timer):
     For each: spin, fresh contents, flush the L2 (write, then read another buffer, so that no
     write-back is left to the timed call), start event, call, end event. It is valid only if the
     spin had not ended when the end event was queued, and nothing was compiled or allocated
-    meanwhile. Until it is done no more is queued than the copy of its output and what the next one
-    wants before its gate: on an H200 much work that waits behind a call adds 0.3 to 1.2 us to it.
+    meanwhile. Nothing more is queued until it is done: on an H200 work that waits behind a call
+    adds 0.3 to 1.2 us to it.
     """
 
     def __init__(self, l2_bytes: int, *, cold: bool) -> None:
         self.cold = cold
         self._gates: dict[tuple[Hashable, bool], Gate] = {}
-        self._flush = flushed(l2_bytes) if cold else _nothing
-        self._marks: list[Marks] = []
+        self._flush = flushed(l2_bytes)
+        self._start, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._opened = torch.cuda.Event()
         self.compiled = 0
         self._count_compiles()
 
@@ -290,43 +269,37 @@ class GatedTimer(Timer):
     def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
         """One after the other, each from an idle GPU."""
         before = self.compiled, device_allocations()
-        self._marks += [Marks.made() for _ in range(len(todo) - len(self._marks))]
-        chosen = [calls[i] for i in todo]
-        queued: list[Queued] = []
-        chosen[0].before()
-        for call, following, marks in zip(chosen, [*chosen[1:], None], self._marks, strict=False):
-            queued.append(self._queue(call, marks, first=not queued))
-            if following:
-                following.before()
-            marks.end.synchronize()
-        torch.cuda.synchronize()
+        tried = [self._try(calls[i], first=not n) for n, i in enumerate(todo)]
         reason = disturbed(before, (self.compiled, device_allocations()))
-        return [
-            Try(q.marks.raw_us(), q.value, reason or (None if q.closed else SLOW)) for q in queued
-        ]
+        return [one._replace(reason=reason or (None if closed else SLOW)) for one, closed in tried]
 
     def give_up(self) -> None:
         """The next call's gate is as long as a first one's."""
         self._gates.clear()
 
-    def _queue(self, call: Call, marks: Marks, *, first: bool) -> Queued:
-        """All that belongs to a call from its gate on.
+    def _try(self, call: Call, *, first: bool) -> tuple[Try, bool]:
+        """A call, and whether the gate was still closed when all of it was queued.
 
         The first one after somebody else's takes the host longer: it has a gate of its own.
         """
         stream = torch.cuda.current_stream()
+        start, end, opened = self._start, self._end, self._opened
         gate = self._gates.setdefault((call.of, first), Gate())
+        call.before()
         begun = time.perf_counter()
         torch.cuda._sleep(gate.cycles)
-        marks.opened.record(stream)
+        opened.record(stream)
         call.fresh()
-        self._flush()
-        marks.start.record(stream)
+        if self.cold:
+            self._flush()
+        start.record(stream)
         value = call.act()
-        marks.end.record(stream)
-        closed = not marks.opened.query()
+        end.record(stream)
+        closed = not opened.query()
         gate.tell(1e6 * (time.perf_counter() - begun), closed=closed)
-        return Queued(marks, call.kept(value), closed)
+        kept = call.kept(value)
+        torch.cuda.synchronize()
+        return Try(1e3 * start.elapsed_time(end), kept, None), closed
 
 
 def disturbed(before: tuple[int, int], after: tuple[int, int]) -> str | None:
@@ -337,10 +310,7 @@ def disturbed(before: tuple[int, int], after: tuple[int, int]) -> str | None:
 
 
 def flushed(l2_bytes: int) -> Callable[[], None]:
-    """What empties the L2: it writes twice its size, then reads another buffer as large.
-
-    A CUDA graph, which the host queues in a third of the time of the two calls.
-    """
+    """What empties the L2: it writes twice its size, then reads another buffer as large."""
     n = FLUSH_L2S * l2_bytes // 4
     written, read = torch.empty(n, device="cuda"), torch.zeros(n, device="cuda")
     sink = torch.empty((), device="cuda")
@@ -349,16 +319,7 @@ def flushed(l2_bytes: int) -> Callable[[], None]:
         written.fill_(1.0)
         torch.sum(read, dim=0, out=sink)
 
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        flush()
-        graph.capture_begin(capture_error_mode="thread_local")
-        flush()
-        graph.capture_end()
-    torch.cuda.current_stream().wait_stream(stream)
-    buffers = (written, read, sink)
-    return lambda: graph.replay() if buffers else None
+    return flush
 
 
 def tiny_kernels() -> dict[str, Callable[[], None]]:
