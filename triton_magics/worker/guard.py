@@ -146,9 +146,13 @@ def guarding() -> Iterator[GuardNewMemory]:
 
 
 def broken(guards: list[Guarded]) -> list[str]:
-    """What was overwritten outside its tensor, one sentence each; one transfer if all is well."""
-    if not guards:
-        return []
-    if bool(torch.stack([g.intact() for g in guards]).all()):
+    """What was overwritten outside its tensor, one sentence each; if nothing, one transfer a device.
+
+    A wrapper on a GPU may make tensors on the CPU, too.
+    """
+    intact: dict[torch.device, list[torch.Tensor]] = {}
+    for guarded in guards:
+        intact.setdefault(guarded.buffer.device, []).append(guarded.intact())
+    if all(bool(torch.stack(of_device).all()) for of_device in intact.values()):
         return []
     return [g.damage() for g in guards if not bool(g.intact())]
