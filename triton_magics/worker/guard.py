@@ -146,7 +146,7 @@ def guarding() -> Iterator[GuardNewMemory]:
 
 
 def broken(guards: list[Guarded]) -> list[str]:
-    """What was overwritten outside its tensor, one sentence each; if nothing, one transfer a device.
+    """What was overwritten outside its tensor, one sentence each; if none, one transfer a device.
 
     A wrapper on a GPU may make tensors on the CPU, too.
     """
