@@ -113,8 +113,7 @@ class Slots:
         given = tuple(old if _alike(old, new) else new for old, new in pairs)
 
         def before() -> None:
-            if self._clear([which]):
-                self._settle()  # work that does not wait must find it cleared
+            self._clear([which])
             self.poison()
 
         def fill() -> None:
@@ -131,20 +130,12 @@ class Slots:
 
         return Call(lambda: act(*given), before=before, fresh=fill, kept=snapshot, of=act)
 
-    def _clear(self, which: Iterable[int]) -> bool:
-        """Leaves nothing in those sets that a right answer could be made from, in one launch.
-
-        Whether there was something.
-        """
+    def _clear(self, which: Iterable[int]) -> None:
+        """Leaves nothing in those sets that a right answer could be made from, in one launch."""
         dirty = self._dirty.intersection(which)
         self._dirty -= dirty
         if old := [t for i in dirty for t in _tensors(self._sets[i])]:
             torch._foreach_zero_(old)
-        return bool(dirty)
-
-    def _settle(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
 
     def _snapshots(self, n: int) -> list[torch.Tensor]:
         """Memory for the outputs of n calls, the same in every run."""
