@@ -156,7 +156,7 @@ class Nursery:
         self._command({"do": "continue", "id": worker.number})
 
     def ask(self, worker: Worker) -> None:
-        """Has a worker write where it is into its scratch folder; one that can't dies of it."""
+        """Has a worker write where it is into its scratch folder."""
         self._command({"do": "ask", "id": worker.number})
 
     def kill(self, worker: Worker, within_s: float = KILL_S) -> bool:

@@ -38,7 +38,7 @@ HEADER = struct.Struct(">I")
 # sysexits.h).
 CODE_CONNECTION_CLOSED = 76
 Mode = Literal["gpu", "interpreter", "compiler"]
-# A file in a worker's scratch folder: Python's stacks, once they were asked for (SIGUSR1).
+# A file in a worker's scratch folder: Python's stacks, once they were asked for (SIGURG).
 WHERE = "where"
 Rehearsal = Literal["due", "put off", "done"]
 TimerName = Literal["gated", "graph", "launch"]

@@ -15,10 +15,8 @@ import argparse
 import contextlib
 import ctypes
 import faulthandler
-import fcntl
 import importlib
 import os
-import resource
 import select
 import signal
 import socket
@@ -32,7 +30,6 @@ from typing import Any
 
 from triton_magics.engine.protocol import (
     CODE_CONNECTION_CLOSED,
-    WHERE,
     Answer,
     FrameReader,
     Mode,
@@ -79,14 +76,14 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     started = time.monotonic()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
-    _tell_where_when_asked()
+    watch.tell_where_when_asked()
     watch.die_with_parent()
     watch.be_expendable()
     if mode == "compiler":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # to ask for a GPU takes 0.04 s, and its driver
     if mode != "interpreter":
         compilers.stand_by(_compile, close=(fd,))
-    data = socket.socket(fileno=_out_of_reach(fd))
+    data = socket.socket(fileno=watch.out_of_reach(fd))
     descriptors.keep_some_back()
     watch.watch(data.fileno())
     send = _sender(data)
@@ -95,19 +92,6 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     sys.path.append(os.getcwd())
     serve(_orders(data), send)
     _leave()
-
-
-def _tell_where_when_asked() -> None:
-    """Has Python's stacks written to a file at SIGUSR1, whatever Python or C is doing.
-
-    By the thread of `watch`, and by none that is started after this: one that waits in a driver
-    would take the signal and do nothing.
-    """
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    with contextlib.suppress(KeyError, OSError):  # no folder of its own: nobody can be told
-        path = os.path.join(os.environ["TRITON_CACHE_DIR"], WHERE)
-        fd = _out_of_reach(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        faulthandler.register(signal.SIGUSR1, fd)
 
 
 def _compile(order: dict[str, Any]) -> None:
@@ -121,15 +105,6 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--zygote", action="store_true")
     parser.add_argument("--fd", type=int, required=True)
     return parser.parse_args(argv)
-
-
-def _out_of_reach(fd: int) -> int:
-    """The same descriptor under a high number, where a stray `os.close(3)` does not find it."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = 1024 if soft == resource.RLIM_INFINITY else min(soft, 1024)
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(3, limit - 24))
-    os.close(fd)
-    return moved
 
 
 def _warm_up(

@@ -20,6 +20,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
+from triton_magics.engine.protocol import WHERE
+from triton_magics.worker import watch
+
 MOST = 12  # `--quick` of a softmax has twelve forms
 ORDER_BYTES = 2**16
 DONE, FAILED = b"done", b"failed"
@@ -57,6 +60,8 @@ def stand_by(work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = (
             talk = theirs.pop()
             if not (child := os.fork()):
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                watch.tell_where_when_asked(f"{WHERE}.{os.getpid()}")
+                watch.listen()
                 for end in theirs:
                     end.close()
                 _serve(talk, work)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import faulthandler
+import fcntl
 import os
 import resource
 import select
 import signal
 import threading
 
-from triton_magics.engine.protocol import CODE_CONNECTION_CLOSED
+from triton_magics.engine.protocol import CODE_CONNECTION_CLOSED, WHERE
 
 PARENT = "TRITON_MAGICS_PARENT"  # in the environment: whom this process must not outlive
 CODE_ORPHANED = 75
@@ -44,10 +47,40 @@ def be_expendable() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
+def tell_where_when_asked(name: str = WHERE) -> None:
+    """Has Python's stacks written to a file at SIGURG, whatever Python or C is doing.
+
+    By a thread that unblocks it, and by none that is started after this: one that waits in a driver
+    would take the signal and do nothing. (LLVM, with which Triton compiles, takes SIGUSR1.)
+
+    Args:
+        name: of the file, in the folder of its own; where there is none, nobody can be told.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGURG})
+    with contextlib.suppress(KeyError, OSError):
+        path = os.path.join(os.environ["TRITON_CACHE_DIR"], name)
+        fd = out_of_reach(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        faulthandler.register(signal.SIGURG, fd)
+
+
+def listen() -> None:
+    """This thread is the one that tells."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGURG})
+
+
+def out_of_reach(fd: int) -> int:
+    """The same descriptor under a high number, where a stray `os.close(3)` does not find it."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = 1024 if soft == resource.RLIM_INFINITY else min(soft, 1024)
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(3, limit - 24))
+    os.close(fd)
+    return moved
+
+
 def watch(data_fd: int) -> threading.Thread:
     """Starts the thread that ends this process when the engine's end of the data socket is gone.
 
-    It reads nothing: every byte is the job loop's. It takes SIGUSR1, for any other may be in a
+    It reads nothing: every byte is the job loop's. It takes SIGURG, for any other may be in a
     driver.
     """
     thread = threading.Thread(target=_until_gone, args=(data_fd,), name="watch", daemon=True)
@@ -56,7 +89,7 @@ def watch(data_fd: int) -> threading.Thread:
 
 
 def _until_gone(data_fd: int) -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+    listen()
     gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
     poller = select.poll()
     poller.register(data_fd, getattr(select, "POLLRDHUP", 0))
@@ -76,4 +109,12 @@ def _end_all() -> None:
     os._exit(CODE_ORPHANED)
 
 
-__all__ = ["PARENT", "be_expendable", "die_with_parent", "watch"]
+__all__ = [
+    "PARENT",
+    "be_expendable",
+    "die_with_parent",
+    "listen",
+    "out_of_reach",
+    "tell_where_when_asked",
+    "watch",
+]

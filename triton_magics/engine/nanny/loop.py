@@ -28,7 +28,7 @@ LEAVE_S = 10.0
 FORK_S = 5.0  # a fork takes 0.02 s; a zygote that does not answer is stopped, or ill
 _PR_SET_CHILD_SUBREAPER = 36
 JOB_CONTROL = {"stop": signal.SIGSTOP, "continue": signal.SIGCONT}
-ASK = signal.SIGUSR1
+ASK = signal.SIGURG
 
 
 class Nanny:
@@ -116,7 +116,7 @@ class Nanny:
             self._kill(command["id"])
         elif command["do"] == "ask":
             if worker := self._workers.get(command["id"]):
-                signalled(worker.pid, ASK)
+                signalled(worker.pid, ASK, group=True)
         else:
             self._hold(command["id"], command["do"])
 
