@@ -174,3 +174,40 @@ def test_what_the_code_under_test_has_forked_keeps_none_of_them(two: list[int]) 
     finally:
         os.kill(daemon, signal.SIGKILL)
         os.waitpid(daemon, 0)
+
+
+ASKED = """
+import os, signal
+from pathlib import Path
+import triton
+from triton_magics import ops
+from triton_magics.engine.protocol import WHERE
+from triton_magics.worker import precompile, watch
+from triton_magics.worker.load import load_version
+from triton_magics.worker.pretend import StubDriver, pretending
+from tests.worker.harness import KERNELS, version_of
+
+watch.tell_where_when_asked()
+watch.listen()
+triton.runtime.driver.set_active(StubDriver(90))
+version = load_version(version_of(KERNELS / "softmax_right.py", "softmax"))
+with pretending(precompile.META, 90), precompile.only_compiling():
+    precompile.compile_form(ops.load("softmax"), version, ((7, 13), "float32"))
+
+def here():
+    os.kill(os.getpid(), signal.SIGURG)
+
+here()
+print(Path(os.environ["TRITON_CACHE_DIR"], WHERE).read_text())
+"""
+
+
+def test_who_has_compiled_still_tells_where_it_is(tmp_path: Path) -> None:
+    """LLVM takes some signals for itself, SIGUSR1 among them."""
+    env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    told = subprocess.run(
+        [sys.executable, "-c", ASKED], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**env, "TRITON_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    assert "in here\n" in told.stdout
