@@ -188,7 +188,6 @@ from triton_magics.worker.pretend import StubDriver, pretending
 from tests.worker.harness import KERNELS, version_of
 
 watch.tell_where_when_asked()
-watch.listen()
 triton.runtime.driver.set_active(StubDriver(90))
 version = load_version(version_of(KERNELS / "softmax_right.py", "softmax"))
 with pretending(precompile.META, 90), precompile.only_compiling():

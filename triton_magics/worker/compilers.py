@@ -61,7 +61,6 @@ def stand_by(work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = (
             if not (child := os.fork()):
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 watch.tell_where_when_asked(f"{WHERE}.{os.getpid()}")
-                watch.listen()
                 for end in theirs:
                     end.close()
                 _serve(talk, work)

@@ -50,22 +50,16 @@ def be_expendable() -> None:
 def tell_where_when_asked(name: str = WHERE) -> None:
     """Has Python's stacks written to a file at SIGURG, whatever Python or C is doing.
 
-    By a thread that unblocks it, and by none that is started after this: one that waits in a driver
-    would take the signal and do nothing. (LLVM, with which Triton compiles, takes SIGUSR1.)
+    By the main thread, which takes signals before any other: to look at a thread that goes on is
+    not safe from another. (LLVM, with which Triton compiles, takes SIGUSR1 for itself.)
 
     Args:
         name: of the file, in the folder of its own; where there is none, nobody can be told.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGURG})
     with contextlib.suppress(KeyError, OSError):
         path = os.path.join(os.environ["TRITON_CACHE_DIR"], name)
         fd = out_of_reach(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         faulthandler.register(signal.SIGURG, fd)
-
-
-def listen() -> None:
-    """This thread is the one that tells."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGURG})
 
 
 def out_of_reach(fd: int) -> int:
@@ -80,8 +74,7 @@ def out_of_reach(fd: int) -> int:
 def watch(data_fd: int) -> threading.Thread:
     """Starts the thread that ends this process when the engine's end of the data socket is gone.
 
-    It reads nothing: every byte is the job loop's. It takes SIGURG, for any other may be in a
-    driver.
+    It reads nothing: every byte is the job loop's.
     """
     thread = threading.Thread(target=_until_gone, args=(data_fd,), name="watch", daemon=True)
     thread.start()
@@ -89,7 +82,6 @@ def watch(data_fd: int) -> threading.Thread:
 
 
 def _until_gone(data_fd: int) -> None:
-    listen()
     gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
     poller = select.poll()
     poller.register(data_fd, getattr(select, "POLLRDHUP", 0))
@@ -113,7 +105,6 @@ __all__ = [
     "PARENT",
     "be_expendable",
     "die_with_parent",
-    "listen",
     "out_of_reach",
     "tell_where_when_asked",
     "watch",

@@ -12,9 +12,9 @@ import triton.language as tl
 
 @triton.jit
 def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    i = 0
-    while i < 1:
-        i = i * 1
+    value = tl.load(x_ptr)
+    while value == value:
+        value = tl.load(x_ptr, volatile=True)
     tl.store(out_ptr + tl.arange(0, BLOCK), 0.0)
 
 

@@ -1,6 +1,7 @@
 """A load a terabyte past its tensor.
 
 status: crashed
+on a gpu: runtime_error
 sees: SIGSEGV(?s:.*)at cell line
 """
 
