@@ -6,6 +6,7 @@ import fcntl
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import uuid
@@ -178,3 +179,15 @@ def test_who_looks_at_a_ticket_of_the_dead_is_not_taken_for_who_had_it(gpu: str)
     with left.open() as looking:  # and is stopped in the midst of it
         fcntl.flock(looking, fcntl.LOCK_SH)
         assert not is_held(left)
+
+
+def test_a_lock_is_given_back_whoever_was_forked_meanwhile(gpu: str) -> None:
+    with gpu_lock(gpu, alone=False, what="sweeping", waiting=print):
+        if not (child := os.fork()):
+            signal.pause()
+    try:
+        with gpu_lock(gpu, alone=True, what="sweeping", waiting=pytest.fail):
+            assert spoken_for(gpu)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -162,16 +162,21 @@ def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("trap", ["fifo", "link", "nothing"])
+@pytest.mark.parametrize("trap", ["fifo", "fifo to be written", "link", "nothing"])
 def test_where_a_job_was_is_read_from_no_trap(tmp_path: Path, trap: str) -> None:
     (tmp_path / "secret").write_text("Stack (most recent call first):")
-    if trap == "fifo":
+    writer = None
+    if trap.startswith("fifo"):
         os.mkfifo(tmp_path / WHERE)
+    if trap == "fifo to be written":
+        writer = os.open(tmp_path / WHERE, os.O_RDWR)
     elif trap == "link":
         (tmp_path / WHERE).symlink_to(tmp_path / "secret")
     ours, theirs = socket.socketpair()
     with ours, theirs:
         told = Worker(1, "interpreter", ours, -1, scratch=tmp_path).stack
+    if writer is not None:
+        os.close(writer)
     assert not told
 
 

@@ -58,7 +58,8 @@ def _read(path: Path) -> str | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(fd, "rb") as file:
-            return file.read(STACK_BYTES).decode(errors="replace")
+            told = file.read(STACK_BYTES) or b""  # None: a pipe that somebody may still write to
+            return told.decode(errors="replace")
     except OSError:
         return None
 

@@ -63,6 +63,7 @@ def gpu_lock(
         ticket.hold("holds" if alone else "shares")
         yield
     finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)  # a process that was forked meanwhile has the file open, too
         os.close(fd)
         ticket.give_back()
 

@@ -33,6 +33,7 @@ def run(job: RunJob, report: Reporter) -> tuple[Answer, bool]:
     op, uuid = load_op(job.op), environment().gpu_uuid
     what = f"running {op.name} {job.version.version}"
     with gpu_lock(uuid, alone=False, what=what, waiting=report.waiting):
+        report.stage("making inputs")
         return _run(job, op, report)
 
 

@@ -247,6 +247,7 @@ def _on_gpu(task: Task, points: list[Point]) -> dict[str, Any]:
     uuid, what = environment().gpu_uuid, f"sweeping {task.op.name}"
     probes = _probes(task)
     with gpu_lock(uuid, alone=False, what=what, waiting=task.report.waiting):
+        task.report.stage("compiling", patience_s=task.job.compile_s)
         with task.clock.step("compile"), only_compiling():
             _load(points)
             forms = list(dict.fromkeys((c.shape, c.dtype) for c in (*probes, task.case)))
