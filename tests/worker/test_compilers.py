@@ -176,6 +176,26 @@ def test_what_the_code_under_test_has_forked_keeps_none_of_them(two: list[int]) 
         os.waitpid(daemon, 0)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("instead", ["nothing", "a file"])
+def test_one_whose_socket_the_code_under_test_closes_counts_as_dead(
+    two: list[int], tmp_path: Path, instead: str
+) -> None:
+    talk = compilers._standing_by[0].fileno()
+    work = begun(["hang", "a", "b"], tmp_path)
+    os.close(talk)
+    if instead == "a file":
+        with open(os.devnull) as other:
+            os.dup2(other.fileno(), talk)
+    try:
+        assert work.wait()
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+    finally:
+        for pid in two[1:]:
+            os.kill(pid, signal.SIGKILL)
+        compilers.end()
+
+
 ASKED = """
 import os, signal
 from pathlib import Path

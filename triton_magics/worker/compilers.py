@@ -205,10 +205,19 @@ class Work:
 
 def _readable(talks: Iterable[socket.socket], within_s: float | None) -> list[socket.socket]:
     with selectors.DefaultSelector() as selector:
-        for talk in talks:
-            selector.register(talk, selectors.EVENT_READ)
+        closed = [talk for talk in talks if not _watched(talk, selector)]
+        if closed:  # by code under test: to hear one tells that it is lost
+            return closed
         told: list[Any] = [key.fileobj for key, _ in selector.select(within_s)]
         return told
+
+
+def _watched(talk: socket.socket, selector: selectors.BaseSelector) -> bool:
+    try:
+        selector.register(talk, selectors.EVENT_READ)
+    except OSError:
+        return False
+    return True
 
 
 def _sent(talk: socket.socket, message: bytes) -> bool:
