@@ -180,6 +180,17 @@ def test_where_a_job_was_is_read_from_no_trap(tmp_path: Path, trap: str) -> None
     assert not told
 
 
+@pytest.mark.parametrize(("own", "told"), [("", ""), ("it\n", "it\nanother\n")])
+def test_a_deaf_worker_is_not_spoken_for_by_those_that_compile_for_it(
+    tmp_path: Path, own: str, told: str
+) -> None:
+    (tmp_path / WHERE).write_text(own)
+    (tmp_path / f"{WHERE}.17").write_text("another\n")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert Worker(1, "gpu", ours, -1, scratch=tmp_path).stack == told
+
+
 def test_the_nonce_is_in_no_module_and_no_attribute(engine: Engine) -> None:
     assert description(engine.run(order("has_no_nonce_in_reach"))).doc == "[]"
 

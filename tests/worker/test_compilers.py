@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 from tests.worker.harness import KERNELS
 from triton_magics.engine.nanny.processes import children_of
+from triton_magics.engine.protocol import WHERE
 from triton_magics.worker import compilers
 
 ROOT = KERNELS.parents[2]
@@ -194,6 +197,26 @@ def test_one_whose_socket_the_code_under_test_closes_counts_as_dead(
         for pid in two[1:]:
             os.kill(pid, signal.SIGKILL)
         compilers.end()
+
+
+def _catches(pid: int, number: int) -> bool:
+    (caught,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_who_waits_for_them_does_not_say_in_the_workers_name_where_it_is(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with (tmp_path / WHERE).open("w") as where:
+        faulthandler.register(signal.SIGURG, where)
+        parent, *_ = request.getfixturevalue("two")
+        assert (_catches(os.getpid(), signal.SIGURG), _catches(parent, signal.SIGURG)) == (
+            True,
+            False,
+        )
+        faulthandler.unregister(signal.SIGURG)
+    compilers.end()
 
 
 ASKED = """

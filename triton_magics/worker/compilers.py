@@ -9,6 +9,7 @@ job and end. What they compile lies in the worker's Triton cache, where Triton f
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import selectors
@@ -87,6 +88,7 @@ def _alone(unwanted: Sequence[int]) -> None:
         os.dup2(nowhere, fd)
     for fd in (nowhere, *unwanted):
         os.close(fd)
+    faulthandler.unregister(signal.SIGURG)  # the worker's file is the worker's
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a context would take memory of the GPU
 
 
