@@ -66,7 +66,11 @@ def test_what_they_compile_is_found_in_the_workers_cache(tmp_path: Path) -> None
 
 
 def _append(order: dict[str, str]) -> None:
-    if order["what"] == "hang":
+    if order["what"] == "fork":
+        if not (forked := os.fork()):
+            signal.pause()
+        Path(order["into"], str(forked)).touch()
+    if order["what"] in ("hang", "fork"):
         signal.pause()
     if order["what"] == "die":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -105,6 +109,18 @@ def test_some_can_be_waited_for_while_another_does_not_end(two: list[int], tmp_p
     work.stop()
     compilers.end()
     assert alive(two) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_what_one_of_them_has_forked_keeps_nobody_waiting(two: list[int], tmp_path: Path) -> None:
+    work = begun(["fork"], tmp_path)
+    while not (names := os.listdir(tmp_path)) and alive(two[:1]):
+        os.sched_yield()
+    forked = int(names[0])
+    work.stop()
+    assert alive(two) == []
+    assert alive([forked])
+    os.kill(forked, signal.SIGKILL)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -136,6 +136,49 @@ def test_a_call_after_the_first_has_to_be_right_and_finished_too(tmp_path: Path,
     assert result.deterministic is (None if "unfinished" in what else False)
 
 
+FORMS = {
+    "one more dimension": ("out.view(1, *x.shape)", CaseStatus.WRONG_SHAPE),
+    "a tuple": ("(out.view(x.shape),)", CaseStatus.WRONG_TYPE),
+    "its input": ("x.copy_(out.view(x.shape))", CaseStatus.ALIASED),
+}
+
+
+def changed(tmp_path: Path, old: str, new: str) -> Path:
+    """The right softmax with one line replaced, and lists and dicts of its own."""
+    source = (KERNELS / "softmax_right.py").read_text()
+    assert source.count(old) == 1
+    path = tmp_path / "later.py"
+    path.write_text(source.replace(old, new) + "\n\nCALLS, KEPT = [], {}\n")
+    return path
+
+
+@pytest.mark.parametrize("what", FORMS)
+def test_a_call_after_the_first_has_to_return_the_same_form(tmp_path: Path, what: str) -> None:
+    returns, status = FORMS[what]
+    end = "    return out.view(x.shape)\n"
+    twice = f"    CALLS.append(x)\n    if len(CALLS) == 2:\n        return {returns}\n"
+    (result,) = run_cases(changed(tmp_path, end, twice + end), ORDINARY)
+    assert result.status is status
+    assert DIFFERS in str(result.reason)
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(2, CaseStatus.WRONG_VALUES), (9, CaseStatus.PASSED)]
+)
+def test_a_later_call_is_judged_that_writes_into_the_output_of_the_first(
+    tmp_path: Path, number: int, status: CaseStatus
+) -> None:
+    made = "    out = torch.empty_like(rows)\n"
+    path = changed(
+        tmp_path, made, "    out = KEPT.setdefault(rows.shape, torch.empty_like(rows))\n"
+    )
+    end = "    return out.view(x.shape)\n"
+    wrong = f"    CALLS.append(x)\n    if len(CALLS) == {number}:\n        out.mul_(1.001)\n"
+    path.write_text(path.read_text().replace(end, wrong + end))
+    (result,) = run_cases(path, ORDINARY)
+    assert (result.status, result.deterministic) == (status, status is CaseStatus.PASSED)
+
+
 def test_in_an_interpreter_a_store_outside_is_seen_by_its_bounds_and_by_the_bands() -> None:
     path = KERNELS / "forgets_the_mask.py"
     once = ORDINARY.model_copy(update={"regime": "x10"})  # not called again, without its bands

@@ -259,6 +259,31 @@ def test_a_compiled_entry_is_published_whole_and_names_its_files_where_the_next_
         assert kept.parent.stat().st_mtime > 0  # what nobody uses is swept
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"child_paths": 7}', "\x00\x00\x00"])
+def test_an_entry_whose_list_can_not_be_read_is_compiled_anew_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    ref = version_of(KERNELS / "sum_right.py", "sum")
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
+
+    def compiled(child: str) -> bool:
+        """Whether a child had to compile it."""
+        monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / child))
+        with compile_cache((ref,)):
+            manager = cache.FileCacheManager("ENTRY")
+            if manager.get_group("kernel.json"):
+                return False
+            assert not manager.has_file("kernel.cubin")
+            files = {"kernel.cubin": manager.put(b"code", "kernel.cubin")}
+            manager.put_group("kernel.json", files)
+        return True
+
+    assert compiled("first")
+    (group,) = (tmp_path / "shared").rglob("__grp__kernel.json")
+    group.write_text(text)
+    assert [compiled("second"), compiled("third")] == [True, False]
+
+
 def test_an_entry_on_another_disk_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def called_again(
     inputs: Inputs,
     *,
     call: Call,
+    native: oracle.Native,
     result: CaseResult,
 ) -> CaseResult:
     """Determinism, no-op launches and stale caches, on cases small enough to be cheap.
@@ -41,15 +42,16 @@ def called_again(
         return result
     if subject.interpreted and call.launches.programs > FEW_PROGRAMS:
         return _noop(subject, case) or result
-    first = _kept(subject, call)
+    first = _copies(call)
     same = True
     for _ in range(REPEATS):
         more = _repeated(subject, inputs, call)
         if failed := unfinished(case, more):
             return failed
+        if failed := wrong_form(case, inputs.unchanged, more.value, native):
+            return _shaky(failed, WRONG_LATER, "something kept between calls")
         if not _same_bits(first, more.outputs):
             same = False
-            native = oracle.native(subject.op, inputs.pristine)
             judged = compared(subject, case, inputs, more, native)
             if judged.status is CaseStatus.WRONG_VALUES:
                 return _shaky(judged, WRONG_LATER, "a race, or something kept between calls")
@@ -61,7 +63,7 @@ def races(subject: Subject, inputs: Inputs, call: Call, result: CaseResult) -> C
     """A wrong output with a race as its cause, where calls on the same inputs differ."""
     if subject.interpreted or result.mismatch is None:
         return result
-    first = _kept(subject, call)
+    first = _copies(call)
     repeats = (_repeated(subject, inputs, call).outputs for _ in range(REPEATS))
     if all(_same_bits(first, more) for more in repeats):
         return result.model_copy(update={"deterministic": True})
@@ -79,9 +81,9 @@ def _shaky(result: CaseResult, what: str, why: str) -> CaseResult:
     return result.model_copy(update=update)
 
 
-def _kept(subject: Subject, call: Call) -> tuple[Any, ...]:
-    """A call's outputs, where another call may overwrite them a copy."""
-    return tuple(t.clone() for t in call.outputs) if subject.op.mutates else call.outputs
+def _copies(call: Call) -> tuple[Any, ...]:
+    """A call's outputs as they are now: another call may write into the same memory."""
+    return tuple(t.clone() for t in call.outputs)
 
 
 def _repeated(subject: Subject, inputs: Inputs, call: Call) -> Call:

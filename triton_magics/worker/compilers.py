@@ -75,10 +75,10 @@ def stand_by(work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = (
         os._exit(0)
 
 
-def _kill(pids: Sequence[int]) -> None:
+def _kill(pids: Sequence[int], number: int = signal.SIGKILL) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 def _alone(unwanted: Sequence[int]) -> None:
@@ -176,11 +176,15 @@ class Work:
         return True
 
     def stop(self) -> None:
-        """Ends the processes amid their work; what they have not finished is lost."""
-        for parent in _parents:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(parent, signal.SIGTERM)
-        self.wait()
+        """Ends the processes amid their work; what they have not finished is lost.
+
+        Their parent says when they are gone: what one has forked keeps its end of the talk open.
+        """
+        self._waiting.clear()
+        while self._doing:
+            _hang_up(self._doing.popitem()[0])
+        _kill(_parents, signal.SIGTERM)
+        end()
 
     def _unfinished(self, some: Collection[int] | None) -> bool:
         """Whether anyone works on one of them, or still may."""

@@ -310,8 +310,19 @@ def _seed(shared: Path, private: Path) -> None:
         return
     for entry in shared.iterdir():
         if not entry.name.startswith(".") and not (private / entry.name).exists():
-            _copy(entry, private / entry.name)
-            _settle(private / entry.name)
+            _take_over(entry, private / entry.name)
+
+
+def _take_over(entry: Path, own: Path) -> None:
+    """Copies an entry; one that can't be had whole is compiled anew."""
+    try:
+        _copy(entry, own)
+        _settle(own)
+    except OSError:  # it was swept just now, or there is no room
+        shutil.rmtree(own, ignore_errors=True)
+    except (ValueError, KeyError, TypeError):  # its list was cut short when the machine went down
+        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(entry, ignore_errors=True)
 
 
 def _settle(entry: Path) -> None:

@@ -206,7 +206,7 @@ def _judged(subject: Subject, case: Case, inputs: Inputs, call: Call) -> CaseRes
         return failed
     if not call.launches.names:
         return fail(case, CaseStatus.NOT_TRITON, "no Triton kernel ran: torch made the output")
-    return called_again(subject, case, inputs, call=call, result=result)
+    return called_again(subject, case, inputs, call=call, native=native, result=result)
 
 
 def _compared(
