@@ -242,6 +242,18 @@ def test_what_was_compiled_and_nobody_has_used_for_a_month_is_swept(tmp_path: Pa
     home.sweep_unused(str(tmp_path / "nowhere" / "mine"))
 
 
+def test_nothing_is_swept_over_a_link(tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    (others / "old").mkdir(parents=True)
+    (tmp_path / "compiled" / "made_by").mkdir(parents=True)
+    (tmp_path / "compiled" / "link").symlink_to(others)
+    (tmp_path / "compiled" / "made_by" / "link").symlink_to(others / "old")
+    os.utime(others / "old", (0, 0))
+    home.sweep_unused(str(tmp_path / "children" / "mine"))
+    assert (others / "old").is_dir()
+    assert (tmp_path / "compiled" / "made_by" / "link").is_symlink()
+
+
 def test_a_claimed_folder_is_not_swept(tmp_path: Path) -> None:
     lock = home.claim(str(tmp_path / "claimed"))
     os.utime(tmp_path / "claimed", (0, 0))

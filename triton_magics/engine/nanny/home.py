@@ -59,7 +59,8 @@ def sweep_unused(home: str) -> None:
     """
     compiled = os.path.join(os.path.dirname(os.path.dirname(home)), "compiled")
     folders = [os.path.join(compiled, name) for name in names_in(compiled)]
-    sources = [os.path.join(folder, name) for folder in folders for name in names_in(folder)]
+    ours = [folder for folder in folders if not os.path.islink(folder)]
+    sources = [os.path.join(folder, name) for folder in ours for name in names_in(folder)]
     for path in islice(filter(_is_unused, sources), MOST_AT_ONCE):
         gone = f"{path}.gone"
         with contextlib.suppress(OSError):  # another nanny was first
@@ -69,6 +70,6 @@ def sweep_unused(home: str) -> None:
 
 def _is_unused(path: str) -> bool:
     try:
-        return time.time() - os.stat(path).st_mtime > UNUSED_S
+        return not os.path.islink(path) and time.time() - os.stat(path).st_mtime > UNUSED_S
     except OSError:
         return False
