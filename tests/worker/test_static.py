@@ -284,6 +284,24 @@ def test_an_entry_whose_list_can_not_be_read_is_compiled_anew_and_replaced(
     assert [compiled("second"), compiled("third")] == [True, False]
 
 
+def test_who_writes_into_its_launcher_changes_no_one_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = version_of(KERNELS / "sum_right.py", "sum")
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
+    for child in ("first", "second", "third"):
+        monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / child))
+        with compile_cache((ref,)):
+            own = tmp_path / child / "LAUNCHER" / "launcher.so"
+            if child == "first":
+                cache.FileCacheManager("LAUNCHER").put(b"code", "launcher.so")
+            assert own.read_bytes() == b"code"
+            if child != "first":
+                own.write_bytes(b"other code")
+        if child == "first":
+            own.write_bytes(b"other code")
+
+
 def test_an_entry_on_another_disk_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,7 +313,8 @@ def test_an_entry_on_another_disk_is_copied(
     monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "first"))
     with compile_cache((ref,)):
-        cache.FileCacheManager("LAUNCHER").put(b"code", "launcher.so")
+        manager = cache.FileCacheManager("ENTRY")
+        manager.put_group("kernel.json", {"kernel.cubin": manager.put(b"code", "kernel.cubin")})
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "second"))
     with compile_cache((ref,)):
-        assert (tmp_path / "second" / "LAUNCHER" / "launcher.so").read_bytes() == b"code"
+        assert (tmp_path / "second" / "ENTRY" / "kernel.cubin").read_bytes() == b"code"

@@ -339,19 +339,21 @@ def _settle(entry: Path) -> None:
 
 
 def _copy(entry: Path, to: Path) -> None:
-    """What a launch needs of an entry, without the forms that its code went through on the way."""
+    """What a launch needs of an entry, without the forms that its code went through on the way.
+
+    A library is copied, for all versions launch by it, and who writes into his own must not change
+    theirs. What only this source has is linked: where files are slow, to copy an entry takes 2 ms.
+    """
     to.mkdir()
     with os.scandir(entry) as files:
         for file in files:
             if not file.name.endswith(STEPS) and file.is_file():
-                _link(file.path, f"{to}/{file.name}")
+                give = shutil.copyfile if file.name.endswith(".so") else _link
+                give(file.path, f"{to}/{file.name}")
 
 
 def _link(file: str, to: str) -> None:
-    """The same file under another name: where files are slow, to copy an entry takes 2 ms.
-
-    Nothing writes into one that is there: Triton replaces it.
-    """
+    """The same file under another name; Triton writes into none that is there, it replaces it."""
     try:
         os.link(file, to)
     except OSError:  # on another disk, or one without links
