@@ -20,7 +20,8 @@ COMPILE = "torch.compile"
 DTYPES = ("float32", "bfloat16")
 COPY_GOAL_PCT = 90.0
 ABOUT = """\
-The best version of each op, as its [notebook](../../notebooks) has it. torch.compile runs in its default mode and is
+The version of each op that its [notebook](../../notebooks) calls its best: for attention v6, the quickest in
+bfloat16; in float32 it is level with v5, which `%triton_best` chose. torch.compile runs in its default mode and is
 compiled anew for each shape and dtype. Times are GPU times with cold caches, without what the timer adds
 ([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel."""
 COMMAND = "make ops"

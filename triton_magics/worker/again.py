@@ -74,9 +74,9 @@ def races(subject: Subject, inputs: Inputs, call: Call, result: CaseResult) -> C
 
 def _shaky(result: CaseResult, what: str, why: str) -> CaseResult:
     """A wrong output whose cause is that calls differ."""
-    cause: dict[str, Any] = {"cause": f"{what}: {why}", "advice": ONE_WRITER}
+    cause = {"cause": f"{what}: {why}", "advice": ONE_WRITER}
     mismatch = result.mismatch and result.mismatch.model_copy(update=cause)
-    reason = result.reason and f"{WRONG_LATER}: {result.reason}"
+    reason = result.reason and f"{what}: {result.reason}"
     update = {"deterministic": False, "mismatch": mismatch, "reason": reason}
     return result.model_copy(update=update)
 
