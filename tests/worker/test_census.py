@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
 
 from tests.worker.harness import CPU, KERNELS, version_of
@@ -50,9 +51,12 @@ def test_where_cupti_refuses_the_census_says_so_and_the_timings_stand() -> None:
     assert all_sizes(one)["status"] is Status.PASSED
 
 
-def test_the_census_of_one_who_raises_is_missing_and_the_others_stands() -> None:
+@pytest.mark.parametrize("raised", [ValueError, SystemExit, KeyboardInterrupt])
+def test_the_census_of_one_who_raises_is_missing_and_the_others_stands(
+    raised: type[BaseException],
+) -> None:
     def breaks(x: torch.Tensor) -> torch.Tensor:
-        raise ValueError("too many columns for me")
+        raise raised("too many columns for me")
 
     def profile(act: Callable[[], object]) -> list[Ran]:
         act()

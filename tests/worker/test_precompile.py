@@ -6,12 +6,15 @@ import functools
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import torch
 
 from tests.worker.test_op_kernels import version_ref
 from triton_magics import ops
+from triton_magics.engine.protocol import OpRef
+from triton_magics.model import Case
 from triton_magics.worker.load import load_version
-from triton_magics.worker.precompile import compile_form, unchanged
+from triton_magics.worker.precompile import Ahead, Target, compile_form, forms_of, unchanged
 
 REMEMBERS = """\
 import torch
@@ -59,3 +62,17 @@ def test_names_containers_and_caches_are_as_before_and_stay_the_same_objects() -
     assert module.table is held[2]
     assert not hasattr(module, "new")
     assert module.known(1) is not remembered
+
+
+@pytest.mark.parametrize("raised", ["ValueError", "KeyboardInterrupt", "SystemExit"])
+def test_what_a_version_raises_while_it_is_compiled_ahead_is_left_to_its_real_call(
+    tmp_path: Path, raised: str
+) -> None:
+    source = f"def triton_sum(x):\n    raise {raised}('mine')\n"
+    ref = version_ref(tmp_path, "sum", "v1", source)
+    forms = forms_of([Case(shape=(3, 5), dtype="float32", seed=1)])
+    ahead = Ahead(OpRef(name="sum"), ref, forms, Target(90))
+    ahead.wait(ops.load("sum"), version := load_version(ref))  # nobody stands by: in threads
+    assert ahead.is_done(forms[0], within_s=0.0)
+    with pytest.raises(BaseException, match="mine"):
+        version.call(torch.ones(2, 3))

@@ -85,6 +85,20 @@ def test_an_error_names_the_line_of_the_versions_file(tmp_path: Path) -> None:
     assert error.file == "kernels/sum/v1_baseline.py"
 
 
+@pytest.mark.parametrize("raised", ["SystemExit", "KeyboardInterrupt"])
+def test_a_point_that_would_end_its_process_at_the_timed_size_costs_no_other_point(
+    tmp_path: Path, raised: str
+) -> None:
+    right = BASE.read_text()
+    leaves = right.replace(
+        "def triton_sum(x):\n",
+        f"def triton_sum(x):\n    if x.shape == (16, 40):\n        raise {raised}('left')\n",
+    )
+    points, _ = checked(tmp_path, job(leaves, right))
+    assert [p.status for p in points] == [CaseStatus.RUNTIME_ERROR, CaseStatus.PASSED]
+    assert points[0].reason == f"{raised}: left"
+
+
 def test_a_shape_that_the_op_does_not_take_is_refused() -> None:
     with pytest.raises(UserFault, match="matmul makes no inputs of shape 7x13"):
         sweep.run(job("", op=OpRef(name="matmul"), size="7x13"), Recorder())

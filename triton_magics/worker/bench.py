@@ -201,7 +201,7 @@ def censuses(session: Session, profile: Profile = profiled) -> tuple[Census, ...
         try:
             act = partial(provider.call, *given)
             made.append(census(provider.name, size, act, profile=profile))
-        except Exception as error:  # noqa: BLE001 (it has no time at this size either)
+        except BaseException as error:  # noqa: BLE001 (it has no time at this size either)
             made.append(Census(provider=provider.name, size=size, note=why(provider, error)))
     return tuple(made)
 

@@ -56,7 +56,7 @@ class Evidence:
         given = make_pristine(subject.op, self._largest, subject.device)
         try:
             self.share = _share(subject, given)
-        except Exception:  # noqa: BLE001 (without its launches the version may raise anything)
+        except BaseException:  # noqa: BLE001 (without its launches the version may raise anything)
             self.share = None
 
 

@@ -245,5 +245,6 @@ def compile_form(op: ops.Op, version: Loaded, form: Form) -> None:
         made = op.make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
         with torch.no_grad(), PretendCuda(META):
             version.call(*made)
-    except Exception:  # noqa: BLE001 (a prefetch: the real call will say what is wrong)
+    # A KeyboardInterrupt or SystemExit too: the version's own, in the midst of a validation.
+    except BaseException:  # noqa: BLE001 (a prefetch: the real call will say what is wrong)
         return

@@ -70,7 +70,7 @@ def _programs(subject: Subject, case: Case) -> int:
     try:
         with torch.no_grad(), pretending(subject.device), watching(suppress=True) as seen:
             subject.version.call(*given)
-    except Exception:  # noqa: BLE001 (it needs what its kernels would have made)
+    except BaseException:  # noqa: BLE001 (it needs what its kernels would have made)
         return max(seen.programs, 1)
     return max(seen.programs, 1)
 

@@ -306,7 +306,7 @@ def _check(subject: Subject, point: Point, probes: list[Case], slots: Slots) -> 
                 subject.version.call(*slots.given(1))
             _settle()
         wrong = slots.wrong([value])
-    except Exception as error:  # noqa: BLE001 (whatever a version raises is its verdict)
+    except BaseException as error:  # noqa: BLE001 (whatever a version raises is its verdict)
         told = explain(error, point.ref, subject.version.module)
         memory = ran_out_of_memory(error)
         status = CaseStatus.OUT_OF_MEMORY if memory else CaseStatus.RUNTIME_ERROR

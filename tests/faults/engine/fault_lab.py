@@ -99,6 +99,11 @@ class FaultLab:
         assert self.next_job_works()
         self.descriptors = self.open_descriptors()
 
+    def expected(self, fault: Fault) -> str:
+        """Its verdict on this device; `any` where only what comes after it matters."""
+        on_gpu = self.lab.engine_state().device_kind == "gpu"
+        return fault.says("on a gpu", fault.status) if on_gpu else fault.status
+
     @property
     def crew(self) -> object:
         return self.lab._desk.engine._crew

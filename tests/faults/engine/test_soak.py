@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import uuid
 from pathlib import Path
 
 import pytest
 
 from tests.engine_harness import MARK, marked, wait_until
-from tests.faults.soak import soak
+from tests.faults.engine.fault_lab import FILES, Fault
+from tests.faults.soak import shuffled, soak
 
 
 def test_thirty_jobs_of_which_some_are_faulty_leave_nothing(
@@ -25,3 +28,10 @@ def test_thirty_jobs_of_which_some_are_faulty_leave_nothing(
     # Nanny; zygote, current worker and two that stand by; the cross-compiler's three. Five guards.
     assert found.after.processes <= 8 + 5
     wait_until(lambda: not marked(mark), within_s=5)
+
+
+def test_a_soak_as_long_as_there_are_cells_does_each_of_them() -> None:
+    cells = [Fault(path) for path in FILES]
+    drawn = list(itertools.islice(shuffled(cells, random.Random(7)), 2 * len(cells)))
+    assert {f.path for f in drawn[: len(cells)]} == set(FILES)
+    assert drawn[: len(cells)] != drawn[len(cells) :]
