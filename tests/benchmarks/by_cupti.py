@@ -16,7 +16,8 @@ from typing import Any
 from inprocess import OPS, bench, four, right
 
 SHAPES = {"small": 256, "medium": 1024, "large": 4096}
-MARK = "mark_kernel"
+GATE, FLUSH, COPY = "spin_kernel", "reduce_kernel", "Memcpy DtoD"  # in the profiler's names
+GAUGE = "a tiny kernel"
 NEAR_US, NEAR = 0.15, 0.03  # of CUPTI's span, whichever is larger
 
 
@@ -29,19 +30,20 @@ def by_cupti(folder: Path) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     for op in OPS:
-        calls: list[str] = []
-        worker._GAUGED.clear()  # what the timer adds is another in each session of the profiler
-        with marked(calls):
+        calls: list[tuple[str, float]] = []
+        worker._GAUGED.clear()  # what the timer adds may be another in each session of the profiler
+        with named_calls(calls):
             made, events = profiled(partial(bench, op, (right(folder, op),), seed=1, budget=0.0))
         spans = spans_us(events)
         assert len(spans) == len(calls), (len(spans), len(calls))
-        by_name: dict[str, list[float]] = {}
-        for name, span in zip(calls, spans, strict=True):
-            by_name.setdefault(name, []).append(span)
+        by_name: dict[str, list[tuple[float, float]]] = {}
+        for (name, raw), span in zip(calls, spans, strict=True):
+            by_name.setdefault(name, []).append((span, raw - span))
         for t in made.timings:
-            spans = by_name[f"{t.provider} {t.size}"]
+            taken, added = zip(*by_name[f"{t.provider} {t.size}"], strict=True)
             found[f"{op} {t.provider} {t.size}"] = {
-                "net us": t.median_us, "CUPTI us": statistics.median(spans),
+                "net us": t.median_us, "CUPTI us": statistics.median(taken),
+                "added us": statistics.median(added), "gauged us": made.timer_us,
             }  # fmt: skip
     refs = four(folder)
     bench("softmax", refs, seed=1, budget=0.0)
@@ -62,42 +64,17 @@ def profiled(act: Any) -> tuple[Any, list[Any]]:
 
 
 @contextmanager
-def marked(calls: list[str]) -> Iterator[None]:
-    """Benchmarks whose every timed call lies between two marks, outside of its events.
-
-    `calls` gets who was called.
-    """
-    import torch
-    from kernels.mark import mark_kernel
-
+def named_calls(calls: list[tuple[str, float]]) -> Iterator[None]:
+    """`calls` gets who was called, and the raw time, of every call that is timed meanwhile."""
     from triton_magics.worker import bench as worker
 
     plain = worker.TIMERS["gated"]
-    nothing = torch.zeros(16, device="cuda")
 
-    def mark() -> None:
-        mark_kernel[(1,)](nothing, BLOCK_SIZE=16)
-
-    mark()  # compiled by now
-
-    class Marked(plain):  # type: ignore[misc, valid-type]
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            flush = self._flush
-            self._flush = lambda: (flush(), mark())
-            self.gauging = False
-
-        def gauged(self, own_us: Any) -> Any:
-            self.gauging = True
-            try:
-                return super().gauged(own_us)
-            finally:
-                self.gauging = False
-
+    class Telling(plain):  # type: ignore[misc, valid-type]
         def _try(self, call: Any, *, first: bool) -> Any:
-            kept = call.kept
-            calls.append("gauge" if self.gauging else called(call))
-            return super()._try(replace(call, kept=lambda v: (mark(), kept(v))[1]), first=first)
+            tried, closed = super()._try(call, first=first)
+            calls.append((GAUGE if call.of is None else called(call), tried.raw_us))
+            return tried, closed
 
     def called(call: Any) -> str:
         bound = dict(zip(call.act.__code__.co_freevars, call.act.__closure__, strict=True))
@@ -113,7 +90,7 @@ def marked(calls: list[str]) -> Iterator[None]:
         names.update({p.call: p.name for p in made})
         return made
 
-    worker.TIMERS["gated"], worker.providers = Marked, named
+    worker.TIMERS["gated"], worker.providers = Telling, named
     try:
         yield
     finally:
@@ -121,17 +98,23 @@ def marked(calls: list[str]) -> Iterator[None]:
 
 
 def spans_us(events: list[Any]) -> list[float]:
-    """From the first kernel's start to the last one's end, between pairs of marks."""
-    spans, inside = [], None
-    for event in events:
-        if event.name != MARK:
-            if inside is not None:
-                inside += [event.time_range.start, event.time_range.end]
-        elif inside is None:
-            inside = []
-        else:
-            spans.append(max(inside) - min(inside))
-            inside = None
+    """From the first kernel's start to the last one's end, of every call behind a gate.
+
+    Nothing is put beside the calls to find them: work beside a call changes its time. A call lies
+    between the end of the flush, which is a reduction, and the copy of its output, if there is one.
+    """
+    spans, inside, flushed = [], [], False
+    for event in [*events, None]:
+        if event is None or GATE in event.name:
+            if inside:
+                spans.append(max(e.time_range.end for e in inside) - inside[0].time_range.start)
+            inside, flushed = [], False
+        elif flushed is True and COPY in event.name:
+            flushed = None
+        elif flushed:
+            inside.append(event)
+        elif flushed is False:
+            flushed = FLUSH in event.name
     return spans
 
 
@@ -151,6 +134,7 @@ def against_cupti(folder: Path, calls: dict[str, Any]) -> list[dict[str, Any]]:
                 {
                     "what": what, "CUPTI us": cupti, "net us": net, "difference us": net - cupti,
                     "within": abs(net - cupti) <= near,
+                    "added us": calls[what]["added us"], "gauged us": calls[what]["gauged us"],
                     "net us, no CUPTI": timing.median_us,
                     "its difference us": timing.median_us - cupti,
                     "within too": abs(timing.median_us - cupti) <= near,
@@ -184,8 +168,6 @@ def beside(folder: Path, *, wanted: bool) -> Iterator[Callable[[], dict[str, Any
 
 
 if __name__ == "__main__":
-    import kernels.mark  # noqa: F401
-
     import triton_magics.worker.bench  # noqa: F401
 
     sys.stdin.readline()
