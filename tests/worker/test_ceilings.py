@@ -46,7 +46,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, known: ceilings.Ceilings | None) -
     """A benchmark of a sum at 4x8, with these ceilings."""
     monkeypatch.setitem(bench.TIMERS, "gated", Steady)
     monkeypatch.setattr(bench, "_GAUGED", {})
-    tiny = {"empty": lambda: None, "spin": lambda: None}
+    tiny = {"empty": lambda: None, "store": lambda: None}
     monkeypatch.setattr(timers, "tiny_kernels", lambda: tiny)
     ref = version_of(KERNELS / "sum_right.py", "sum")
     job = BenchJob(
@@ -66,23 +66,23 @@ def known(cold: dict[str, float]) -> ceilings.Ceilings:
 def test_a_benchmark_is_net_of_what_its_own_process_says_that_the_timer_adds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = measured(monkeypatch, known({"empty": 0.5, "spin": 0.8}))
+    made = measured(monkeypatch, known({"empty": 0.5, "store": 0.8}))
     assert (made.floor_us, made.empty_kernel_us) == (3.0, 0.5)
-    assert made.timer_us == pytest.approx(2.35)
-    assert {round(t.samples_us[0], 6) for t in made.timings} == {47.65}
+    assert made.timer_us == pytest.approx(2.2)
+    assert {round(t.samples_us[0], 6) for t in made.timings} == {47.8}
     assert bench.RAW not in made.badges
 
 
 def test_a_process_gauges_once_and_not_in_a_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
     measured(monkeypatch, None)
     assert bench._GAUGED == {}
-    measured(monkeypatch, known({"empty": 0.5, "spin": 0.8}))
+    measured(monkeypatch, known({"empty": 0.5, "store": 0.8}))
     (found,) = bench._GAUGED.values()
     job = BenchJob(
         op=OpRef(name="sum"), versions=(), sizes=(), runs=1, dtype="float32", seed=1, budget_s=0
     )
-    again = bench.gauged(job, "gated", known({"empty": 0.9, "spin": 0.9}))
-    assert again.added_us == found.added_us == pytest.approx(2.35)
+    again = bench.gauged(job, "gated", known({"empty": 0.9, "store": 0.9}))
+    assert again.added_us == found.added_us == pytest.approx(2.2)
 
 
 @pytest.mark.parametrize("given", [None, known({})], ids=["no ceilings", "CUPTI refused"])
@@ -98,9 +98,9 @@ def test_without_cupti_times_are_raw_and_a_badge_says_so(
 
 def test_a_kernel_that_cupti_did_not_see_makes_all_of_them_unknown() -> None:
     spans = [0.5, 1.0, 0.7, 1.2, 0.6, 1.1]
-    assert ceilings.by_kernel(spans, ["empty", "spin"], 3) == {"empty": 0.6, "spin": 1.1}
-    assert ceilings.by_kernel(spans[1:], ["empty", "spin"], 3) == {}
-    assert ceilings.by_kernel([], ["empty", "spin"], 3) == {}
+    assert ceilings.by_kernel(spans, ["empty", "store"], 3) == {"empty": 0.6, "store": 1.1}
+    assert ceilings.by_kernel(spans[1:], ["empty", "store"], 3) == {}
+    assert ceilings.by_kernel([], ["empty", "store"], 3) == {}
 
 
 def test_ceilings_that_can_not_be_measured_are_missing_and_that_is_said(

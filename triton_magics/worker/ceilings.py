@@ -25,7 +25,7 @@ from triton_magics.worker.report import Reporter
 from triton_magics.worker.timers import TINY, Call, GatedTimer, tiny_kernels
 
 MEASURING = "measuring this GPU (once per machine)"
-FORMAT = 3
+FORMAT = 4
 COPY_BYTES = 2**31
 REPEATS = 10
 MATMUL_N = 8192
