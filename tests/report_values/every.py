@@ -1,0 +1,93 @@
+"""One of each value that has a view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton_magics.model import Diagnosis, Finding, Plot, SelfCheck, SelfTest, Status, Validations
+
+from .benchmarks import benchmark, interpreter_benchmark
+from .kernels import GPU, compilation, compile_error, written
+from .logs import difference
+from .states import (
+    EXPORT,
+    PLAN,
+    REFERENCE,
+    SUMMARY,
+    TEMPLATE,
+    best,
+    lab_state,
+    op_page,
+    op_state,
+    report,
+    run_result,
+)
+from .sweeps import compiled_sweep, sweep
+from .validations import interpreter_validation, timeout_validation, validation, wrong_validation
+
+
+def every_value() -> dict[str, Any]:
+    """One of each value that has a view, and the ones that ended badly, by a name for the test."""
+    return {
+        "written": written(),
+        "written_refused": written(
+            compilation=compilation(status=Status.COMPILE_ERROR, error=compile_error(), kernels=())
+        ),
+        "compilation": compilation(),
+        "compilation_refused": compilation(
+            status=Status.COMPILE_ERROR, error=compile_error(), kernels=()
+        ),
+        "validation": validation(),
+        "validation_wrong": wrong_validation(),
+        "validation_interpreter": interpreter_validation(),
+        "validation_timeout": timeout_validation(),
+        "validation_compile_error": validation(
+            status=Status.COMPILE_ERROR, cases=(), error=compile_error(), environment=None
+        ),
+        "validations": Validations(validations=(wrong_validation(), validation())),
+        "benchmark": benchmark(2),
+        "benchmark_four": benchmark(4),
+        "benchmark_interpreter": interpreter_benchmark(),
+        "sweep": sweep(),
+        "sweep_compiled": compiled_sweep(),
+        "plot": Plot(op="softmax", name="times", benchmark=benchmark(2), path="softmax.png"),
+        "run": run_result(),
+        "op_state": op_state(),
+        "plan": PLAN,
+        "report": report(),
+        "summary": SUMMARY,
+        "difference": difference(),
+        "selftest": SelfTest(
+            status=Status.FAILED,
+            checks=(
+                SelfCheck(
+                    what="a kernel against itself is the same",
+                    passed=True,
+                    said="same: 1.000 (0.997 to 1.003), 10 rounds",
+                ),
+                SelfCheck(
+                    what="a host that is late is not in a time",
+                    passed=False,
+                    said="it was timed like any other",
+                ),
+            ),
+            environment=GPU,
+            duration_s=2.1,
+        ),
+        "selftest_no_gpu": SelfTest(
+            status=Status.NO_GPU,
+            message="the self-test times kernels of known length on a GPU",
+        ),
+        "diagnosis": Diagnosis(
+            findings=(
+                Finding(what="GPU", state="good", says="NVIDIA H200"),
+                Finding(what="driver", state="bad", says="too old", mend="install a newer one"),
+            )
+        ),
+        "lab_state": lab_state(),
+        "op_page": op_page(),
+        "reference": REFERENCE,
+        "template": TEMPLATE,
+        "best": best(),
+        "export": EXPORT,
+    }
