@@ -1,0 +1,261 @@
+"""What a person sees of a benchmark: times, verdicts, conditions; and of a sweep."""
+
+import re
+
+import pytest
+import report_values as rv
+
+from triton_magics.model import Census, CensusKernel, NotTimed, Status, Value
+from triton_magics.report import bundle, finding, headline, to_text, view
+from triton_magics.report.views.benchmark import times_table
+from triton_magics.report.views.timing import statistics_table
+
+
+def row(value: Value, name: str) -> list[str]:
+    lines = bundle(value)["text/plain"].splitlines()
+    return re.split(r"\s{2,}", next(line for line in lines if line.startswith(name)))
+
+
+def test_plain_text_names_long_details_and_the_other_faces_hold_them() -> None:
+    faces = bundle(rv.benchmark(4))
+    assert "· folded: verdicts and intervals (27 lines), statistics" in faces["text/plain"]
+    assert len(faces["text/plain"].splitlines()) <= 25
+    assert "1.420 | 1.377 to 1.463" in faces["text/markdown"]
+    assert "1.420  1.377 to 1.463" in to_text(view(rv.benchmark(4)))
+
+
+def test_the_table_has_torch_first_as_one() -> None:
+    value = rv.benchmark(2)
+    assert row(value, "torch") == ["torch", "2.2 us", "6.1 us", "55.1 us", "21.1 us", "1.00x"]
+    assert row(value, "v2_tiling") == [
+        "v2_tiling", "1.9 us (1.2x)", "3.9 us (1.6x)", "33.1 us (1.7x)", "13.0 us", "1.63x",
+        "faster",
+    ]  # fmt: skip
+
+
+def test_the_finding_is_in_words() -> None:
+    assert finding(rv.benchmark(2)) == (
+        "softmax v1: 1.2x / 1.5x / 1.2x; v2: 1.2x / 1.6x / 1.7x of torch at small / medium / large"
+    )
+    assert finding(rv.interpreter_benchmark(1)) == (
+        "softmax v1: 199 ms / 883 ms / — (interpreter) at small / medium / large"
+    )
+
+
+def test_interpreter_times_have_no_speedup_and_no_torch() -> None:
+    value = rv.interpreter_benchmark()
+    text = bundle(value)["text/plain"]
+    assert "speedup" not in text
+    assert "torch " not in text.replace("torch 2.13", "")
+    assert "not comparable with a GPU" in text
+    captions = re.findall(r"<caption>(.*?)</caption>", bundle(value)["text/html"])
+    assert len(captions) == 2
+    assert all("interpreter" in caption for caption in captions)
+
+
+def test_a_missing_size_is_missing_and_says_why() -> None:
+    value = rv.benchmark(2)
+    kept = tuple(t for t in value.timings if t.size != "large")
+    gone = NotTimed(size="large", provider="v2_tiling", reason="out of GPU memory")
+    value = value.model_copy(update={"timings": kept, "not_timed": (gone,)})
+    assert row(value, "v2_tiling")[3:6] == ["—", "—", "—"]
+    text = bundle(value)["text/plain"]
+    assert "— large · v2: out of GPU memory" in text
+    assert headline(value).startswith("✓ TIMED  softmax v1: 1.2x / 1.5x / —; v2: 1.2x / 1.6x / —")
+
+
+def test_a_slower_version_is_called_slower() -> None:
+    value = rv.benchmark(5)
+    assert row(value, "v5 ")[-2:] == ["0.70x", "slower"]
+    only = value.model_copy(update={"versions": ("v5",), "providers": ("torch", "v5")})
+    assert headline(only).startswith("! SLOWER  softmax v5 is 0.70x as fast as torch")
+
+
+def test_launch_bound_names_the_sizes_under_the_floor() -> None:
+    text = bundle(rv.benchmark(2))["text/plain"]
+    assert "floor 2.8 us (an empty kernel, 0.54 us of it the kernel) · small: launch-bound" in text
+    assert "launch-bound" not in bundle(rv.benchmark(2, floor_us=1.0))["text/plain"]
+
+
+def test_arithmetic_is_set_beside_the_matmul_rate_of_its_precision_with_a_date() -> None:
+    heavy = rv.timing("v1_baseline", "large", 180.0).model_copy(update={"flops": 2 * 4096**3})
+    made = rv.benchmark(
+        1,
+        timings=(rv.timing("torch", "large", 200.0), heavy),
+        sizes=("large",),
+        matmul_tflops={"float32": 50.0, "bfloat16": 780.0},
+        ceilings_measured="2026-11-20",
+    )
+    text = " ".join(bundle(made)["text/plain"].split())
+    assert "764 TFLOP/s, 1527 % of torch's own float32 matmul" in text
+    assert "ceilings measured 2026-11-20" in text
+    unknown = made.model_copy(update={"dtype": "float64"})
+    assert "matmul" not in bundle(unknown)["text/plain"]
+
+
+def test_the_conditions_of_a_benchmark_are_said() -> None:
+    made = rv.benchmark(1, conditions=("SM clock 1755 of 1980 MHz, 61 °C after",))
+    assert "SM clock 1755 of 1980 MHz" in bundle(made)["text/plain"]
+
+
+def test_the_statistics_are_those_of_the_official_runs_alone() -> None:
+    runs = (1.0, 11.0, 1.0, 2.0, 3.0, 1.0, 2.0, 4.0, 3.0, 2.0)
+    told = {"samples_us": runs, "raw_us": tuple(us + 2.5 for us in runs), "extra_us": (900.0,) * 15}
+    one = rv.timing("v1_baseline", "small", 2.0).model_copy(update=told)
+    (row,) = statistics_table(rv.benchmark(1, timings=(one,))).rows
+    assert row[:2] == ("v1_baseline", "small")
+    mean, median, std, least, most = "3.000", "2.000", "2.981", "1.000", "11.00"
+    assert row[2:] == (mean, median, std, least, most, "7.850", "10.37", "5.500", "10")
+
+
+def test_a_run_of_several_calls_is_said() -> None:
+    short = rv.timing("v1_baseline", "small", 2.0).model_copy(update={"calls": 15})
+    text = bundle(rv.benchmark(1, timings=(rv.timing("torch", "small", 3.0), short)))
+    assert "a run is the middle of 15 calls at small" in " ".join(text["text/plain"].split())
+
+
+def test_a_control_that_is_undecided_does_not_differ_from_itself() -> None:
+    open_one = rv.benchmark(1, controls=(rv.control("small", 1.01, "undecided"),))
+    text = bundle(open_one)["text/plain"]
+    assert "differs from itself" not in text
+    assert "the A/A control is not settled: small 1.01 (1.00 to 1.02)" in text
+
+
+def test_a_control_that_differs_from_itself_is_a_warning() -> None:
+    off = rv.benchmark(1, controls=(rv.control("small", 1.04, "faster"),))
+    text = " ".join(bundle(off)["text/plain"].split())
+    assert "! the A/A control differs from itself: small 1.04 (1.03 to 1.05)" in text
+    assert "A/A control 1.00 (0.99 to 1.01)" in bundle(rv.benchmark(1))["text/plain"]
+
+
+def test_discarded_runs_are_counted_with_their_reasons() -> None:
+    text = bundle(rv.discarded(rv.benchmark(1)))["text/plain"]
+    assert "3 of 63 calls discarded (3 the gate opened early)" in text
+    assert "0 of 60 calls discarded" in bundle(rv.benchmark(1))["text/plain"]
+
+
+def test_a_void_benchmark_shows_no_times() -> None:
+    value = rv.benchmark(2, status=Status.FAILED, message="an output at large was wrong")
+    text = bundle(value)["text/plain"]
+    assert text.startswith("✗ VOID  softmax v1, v2: an output at large was wrong")
+    assert "33.1 us" not in text
+    assert "1.63x" not in text
+
+
+def test_an_interrupted_benchmark_keeps_its_partial_table() -> None:
+    value = rv.benchmark(2, status=Status.INTERRUPTED, message="interrupted")
+    assert row(value, "v2_tiling")[4] == "13.0 us"
+    assert headline(value) == "! INTERRUPTED  softmax v1, v2: interrupted"
+
+
+def test_a_benchmark_without_torch_ranks_by_time() -> None:
+    value = rv.benchmark(2)
+    kept = tuple(t for t in value.timings if t.provider != "torch")
+    own = value.model_copy(update={"providers": value.versions, "timings": kept})
+    assert headline(own).startswith("✓ TIMED  softmax v2 takes 13.0 us (final)")
+    assert "speedup" not in bundle(own)["text/plain"].split("verdicts and intervals")[0]
+
+
+def test_the_caption_says_how_many_runs_there_really_were() -> None:
+    value = rv.benchmark(1)
+    fewer = value.timings[0].model_copy(update={"samples_us": value.timings[0].samples_us[:2]})
+    short = value.model_copy(update={"timings": (fewer, *value.timings[1:])})
+    assert "mean of 10 runs per size" in bundle(value)["text/plain"]
+    assert "mean of 2 to 10 runs per size" in " ".join(bundle(short)["text/plain"].split())
+
+
+def test_badges_stand_in_the_caption() -> None:
+    html = bundle(rv.benchmark(1, badges=("quick",)))["text/html"]
+    assert all("[quick]" in c for c in re.findall(r"<caption>(softmax.*?)</caption>", html))
+
+
+def test_a_shape_of_ones_own_is_a_column_that_no_final_counts_in() -> None:
+    three = rv.benchmark(2)
+    made = rv.with_own_shape(three)
+    assert made.final_us("torch") == three.final_us("torch")
+    assert made.speedup("v2") == three.speedup("v2")
+    assert made.geomean_speedup("v2") == three.geomean_speedup("v2")
+    table = times_table(made)
+    assert table.header[3:6] == ("large 4096x4096", "8192x151936", "final")
+    assert table.rows[0][4] == "1.80 ms"
+    assert table.rows[1][4] == "900 us (2.0x)"
+    assert "shapes of your own left out" in str(table.caption)
+
+
+def test_what_a_shape_of_ones_own_shows_does_not_make_the_verdict() -> None:
+    made = rv.with_own_shape(rv.benchmark(1))
+    slower = tuple(
+        c.model_copy(update={"verdict": "faster" if c.size == "8192x151936" else "same"})
+        for c in made.comparisons
+    )
+    assert headline(made.model_copy(update={"comparisons": slower})).startswith("SAME")
+
+
+def test_whom_the_versions_are_compared_with_has_a_line_each_and_precision_is_shown() -> None:
+    value = rv.benchmark(3)
+    times = {(t.provider, t.size): t for t in value.timings}
+    rival = {s: rv.timing("torch.compile", s, 4.0) for s in value.sizes}
+    pairs = [rv.comparison(times[v, s], rival[s]) for v in value.versions for s in value.sizes]
+    against_v1 = [
+        rv.comparison(times[v, s], times["v1_baseline", s])
+        for v in value.versions[1:]
+        for s in value.sizes
+    ]
+    told = to_text(
+        view(
+            value.model_copy(
+                update={
+                    "against": ("v1_baseline", "torch.compile"),
+                    "providers": (*value.providers, "torch.compile"),
+                    "timings": (*value.timings, *rival.values()),
+                    "comparisons": (*value.comparisons, *pairs, *against_v1),
+                }
+            )
+        ),
+        width=200,
+    )
+    assert "v1 against torch.compile: faster at small (2.11x)" in told
+    assert "v3 against v1: faster at" in told
+    assert told.count("v2 against v1: ") == 1
+    assert "for all: tf32 off" in told
+
+
+def test_a_census_tells_each_kernel_and_warns_of_a_second_stream() -> None:
+    kernels = (
+        CensusKernel(name="softmax_kernel", stream=7, count=1, us=28.4, triton=True),
+        CensusKernel(name="at::native::fill", stream=13, count=2, us=1.2, triton=False),
+    )
+    counted = (
+        Census(provider="torch", size="large", note="CUPTI refused: no permission"),
+        Census(provider="v1_baseline", size="large", kernels=kernels),
+    )
+    text = to_text(view(rv.benchmark(1, census=counted)))
+    assert "no census of torch: CUPTI refused: no permission" in text
+    assert "v1 works on 2 streams" in text
+    rows = [line.split() for line in text.splitlines() if "at::native::fill" in line]
+    assert rows[0][-4:] == ["torch", "2", "1.200", "13"]
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [("graph", "GPU time in a CUDA graph"), ("launch", "time with Python and launch")],
+)
+def test_each_clock_keeps_its_name_and_is_compared_with_torch(clock: str, words: str) -> None:
+    given = rv.benchmark(1)
+    timed = tuple(t.model_copy(update={"clock": clock}) for t in given.timings)
+    made = given.model_copy(update={"clock": clock, "timings": timed})
+    text = to_text(view(made))
+    assert words in text
+    assert "net GPU time" not in text
+    assert "1.20x as fast as torch" in text
+
+
+def test_a_sweep_without_a_time_says_whether_that_is_the_configurations_fault() -> None:
+    swept = rv.sweep()
+    untimed = tuple(c.model_copy(update={"timing": None}) for c in swept.configurations)
+    failed = {"status": Status.FAILED, "configurations": untimed, "message": "no memory"}
+    right = headline(swept.model_copy(update=failed))
+    assert right == "✗ NOT TIMED  softmax v2: 8 are right, none was timed: no memory"
+    wrong = tuple(c for c in swept.configurations if c.status.failed)
+    none = headline(swept.model_copy(update={**failed, "configurations": wrong, "message": None}))
+    assert none == "✗ NONE RIGHT  softmax v2: no configuration is right"
