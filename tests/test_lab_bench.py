@@ -1,0 +1,164 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
+"""Benchmarks of the lab: who is timed beside whom, with what, and who is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fake_engine import FakeEngine, environment
+from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
+from triton_magics.engine import Outcome
+from triton_magics.errors import BadValue, IllegalStep, UnknownName, UnknownVersion
+from triton_magics.lab import Lab
+from triton_magics.model import Status
+
+
+def test_a_benchmark_says_means_finals_and_both_speedups(lab: Lab, engine: FakeEngine) -> None:
+    engine.times_us = {"v1": (1, 3, 54)}
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    made = lab.bench("softmax", "v1", runs=3)
+    timing = made.timing("v1", "medium")
+    assert timing is not None
+    assert (timing.mean_us, timing.median_us, timing.std_us) == (3, 3, 0)
+    assert (timing.min_us, timing.max_us, timing.samples_us) == (3, 3, (3, 3, 3))
+    assert made.final_us("torch") == pytest.approx(62 / 3)
+    assert made.speedup("v1") == pytest.approx(62 / 58)
+    assert made.geomean_speedup("v1") == pytest.approx((2 * 2 * 1) ** (1 / 3))
+
+
+def test_bench_without_names_times_every_version_that_passed(lab: Lab, engine: FakeEngine) -> None:
+    bad = write(lab, "v1")
+    write(lab, "v2")
+    engine.verdicts[bad] = Status.FAILED
+    lab.validate("softmax", "all")
+    assert lab.bench("softmax").versions == ("v2_tiling",)
+
+
+def test_a_benchmark_carries_the_badges_of_its_validations_and_no_others(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1", plan="quick")
+    assert lab.bench("softmax").badges == ("v1: quick",)
+    assert lab.bench("softmax").badges == ("v1: quick",)
+
+
+def test_a_version_that_has_not_passed_is_not_timed(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    with pytest.raises(IllegalStep, match="v1 has not passed a validation in float32 on this GPU"):
+        lab.bench("softmax", "v1")
+    lab.validate("softmax", "v1", dtypes=["float32"])
+    assert lab.bench("softmax", "v1").passed
+    with pytest.raises(IllegalStep, match="in float16"):
+        lab.bench("softmax", "v1", dtype="float16")
+    write(lab, "v1", "changed")
+    with pytest.raises(IllegalStep, match="has not passed"):
+        lab.bench("softmax", "v1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [({"runs": 0}, "runs=0"), ({"runs": 5000}, "1 to 1000")],
+)
+def test_runs_out_of_range_are_refused(lab: Lab, arguments: dict[str, int], words: str) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    with pytest.raises(BadValue, match=words):
+        lab.bench("softmax", "v1", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"against": ("torch.compil",)}, BadValue, "Did you mean 'torch.compile'"),
+        ({"against": ("torch",)}, BadValue, "torch is timed beside every version"),
+        ({"against": ("v9",)}, UnknownVersion, "v9"),
+        ({"against": ("module:",)}, BadValue, "module:function"),
+        ({"sizes": ("huge",)}, UnknownName, "unknown size 'huge'"),
+        ({"sizes": ()}, BadValue, "no size: name some of small,medium,large"),
+        ({"dtype": "float23"}, UnknownName, "Did you mean 'float32'"),
+        ({"budget": -1.0}, BadValue, "budget=-1: write seconds"),
+        ({"timer": "grap"}, UnknownName, "Did you mean 'graph'"),
+    ],
+)
+def test_what_can_not_be_timed_is_refused_and_nothing_runs(
+    lab: Lab, engine: FakeEngine, arguments: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    jobs = len(engine.jobs)
+    with pytest.raises(error, match=words):
+        lab.bench("softmax", **arguments)
+    assert len(engine.jobs) == jobs
+
+
+def test_against_a_version_times_every_version_and_compares_all_with_it(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    for version in ("v1", "v2", "v3"):
+        write(lab, version)
+        lab.validate("softmax", version)
+    lab.bench("softmax", against=("v1", "torch.compile", "package.module:function"))
+    job = engine.jobs[-1]
+    assert [v.version for v in job.versions] == ["v1_baseline", "v2_tiling", "v3_coalesced"]
+    assert job.against == ("torch.compile", "package.module:function")
+    assert job.rivals == ("v1_baseline", "torch.compile", "package.module:function")
+    lab.bench("softmax", "v3", against=("v1",))
+    assert [v.version for v in engine.jobs[-1].versions] == ["v1_baseline", "v3_coalesced"]
+
+
+def test_a_rival_that_has_not_passed_is_not_timed(lab: Lab) -> None:
+    write(lab, "v1")
+    write(lab, "v2")
+    lab.validate("softmax", "v2")
+    with pytest.raises(IllegalStep, match="v1 has not passed"):
+        lab.bench("softmax", against=("v1",))
+    assert lab.bench("softmax").versions == ("v2_tiling",)
+
+
+def test_a_selftest_needs_no_op_and_one_that_was_lost_says_how(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    assert lab.selftest().passed
+    assert engine.jobs[-1].kind == "selftest"
+    engine.answer = lambda job: Outcome(status="timeout", detail="no answer in 20 s")
+    made = lab.selftest()
+    assert (made.status, made.message) == (Status.TIMEOUT, "no answer in 20 s")
+
+
+def test_a_timer_and_a_census_are_asked_for_as_they_are_named(lab: Lab, engine: FakeEngine) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lab.bench("softmax", timer="launch", census=True)
+    assert (engine.jobs[-1].timer, engine.jobs[-1].census) == ("launch", True)
+
+
+def test_a_benchmark_that_was_lost_names_its_shapes_and_rivals(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    lost_job = Outcome(status="timeout", environment=environment("gpu"), detail="no answer")
+    engine.answer = lambda job: lost_job
+    made = lab.bench("softmax", sizes=("8192x100", "7x13"), against=("m:f",))
+    assert engine.jobs[-1].sizes == made.sizes == ("8192x100", "7x13")
+    assert made.against == ("m:f",)
+
+
+def test_shapes_of_ones_own_are_timed_beside_the_three_sizes_and_the_final_stays(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    final_us = lab.bench("softmax").final_us("v1")
+    lab.op("softmax", shapes=((8192, 151936),))
+    made = lab.bench("softmax")
+    assert made.sizes == ("small", "medium", "large", "8192x151936")
+    own = made.timing("v1", "8192x151936")
+    assert own is not None
+    assert (own.shape, own.mean_us) == ((8192, 151936), 800.0)
+    assert made.final_us("v1") == final_us
+    assert lab.bench("softmax", sizes=("7x13", "small")).sizes == ("small", "7x13")
+    with pytest.raises(UnknownName, match="unknown size '7x0'"):
+        lab.bench("softmax", sizes=("7x0",))

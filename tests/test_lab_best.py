@@ -1,0 +1,88 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
+"""The version to ship: the fastest, or the one that was chosen by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fake_engine import FakeEngine
+from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
+from triton_magics.errors import BadValue, IllegalStep, UnknownVersion
+from triton_magics.lab import Lab
+
+
+def test_without_a_gpu_there_is_no_speedup_and_best_is_provisional(tmp_path: Path) -> None:
+    with Lab(tmp_path, engine=FakeEngine("interpreter")) as lab:
+        lab.op("softmax")
+        for version in ("v1", "v2"):
+            write(lab, version)
+            lab.validate("softmax", version)
+        made = lab.bench("softmax")
+        assert made.speedup("v2") is None
+        assert "torch" not in made.providers
+        best = lab.best("softmax", now=True)
+        assert best.source.version == "v2_tiling"
+        assert best.provisional == "not ranked: no times on a GPU"
+
+
+def test_a_version_chosen_by_hand_stays_chosen_until_it_changes_or_is_given_up(
+    lab: Lab, engine: FakeEngine
+) -> None:
+    def chosen() -> list[str]:
+        return [v.version for v in lab.status("softmax").versions if v.best]
+
+    engine.times_us = {"v1": (2, 6, 60), "v2": (2, 5, 30), "v3": (1, 5, 50)}
+    for version in ("v1", "v2", "v3"):
+        write(lab, version)
+        lab.validate("softmax", version)
+    lab.bench("softmax")
+    best = lab.best("softmax", "v3", why="the fastest at small")
+    assert (best.source.version, best.by_hand) == ("v3_coalesced", True)
+    assert best.reason == "chosen by hand: the fastest at small"
+    assert best.final_us == pytest.approx((1 + 5 + 50) / 3)
+    assert chosen() == ["v3_coalesced"]
+    assert (
+        "why: chosen by hand: the fastest at small"
+        in Path(lab.export("softmax").paths[0]).read_text()
+    )
+    assert lab.best("softmax").source.version == "v3_coalesced"
+    assert lab.best("softmax", fastest=True).source.version == "v2_tiling"
+    assert chosen() == ["v2_tiling"]
+
+    lab.best("softmax", "v3")
+    assert chosen() == ["v3_coalesced"]
+    write(lab, "v3", "another")
+    assert chosen() == ["v2_tiling"]
+    lab.validate("softmax", "v3")
+    assert lab.best("softmax", now=True).source.version == "v2_tiling"
+
+
+def test_a_version_chosen_by_hand_without_times_is_provisional(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    best = lab.best("softmax", "v1", now=True)
+    assert (best.by_hand, best.provisional) == (True, "not ranked: no times on a GPU")
+    assert best.final_us is None
+
+
+def test_what_can_not_be_chosen_by_hand_is_refused(lab: Lab) -> None:
+    write(lab, "v1")
+    with pytest.raises(UnknownVersion, match="v1 has not passed its validation: validate"):
+        lab.best("softmax", "v1", now=True)
+    with pytest.raises(UnknownVersion, match="v7"):
+        lab.best("softmax", "v7", now=True)
+    with pytest.raises(BadValue, match="needs the version"):
+        lab.best("softmax", now=True, why="it is nice")
+    with pytest.raises(BadValue, match="both choose"):
+        lab.best("softmax", "v1", now=True, fastest=True)
+    assert [v.best for v in lab.status("softmax").versions] == [False]
+
+
+def test_best_waits_for_the_end_and_for_something_that_passed(lab: Lab) -> None:
+    write(lab, "v1")
+    with pytest.raises(IllegalStep, match="1 of 3 versions written"):
+        lab.best("softmax")
+    with pytest.raises(UnknownVersion, match="passed"):
+        lab.best("softmax", now=True)
