@@ -107,6 +107,25 @@ def test_a_sweep_compiles_every_point_and_tells_who_does_not(lab: Lab) -> None:
     assert all(k.registers for k in compiled if k)
 
 
+@pytest.mark.parametrize("target", ["sm_90", "sm_80"])
+def test_an_inspection_tells_the_same_after_another(lab: Lab, target: str) -> None:
+    lab.inspect("softmax", "v1", target="sm_90")
+    made = lab.inspect("softmax", "v1", target=target, ptx=True)
+    assert [k.size for k in made.kernels] == ["small", "medium", "large"]
+    assert [listing.sizes for listing in made.listings] == [("small", "medium", "large")]
+    assert f".target {target}" in made.listings[0].text
+
+
+def test_kernels_of_a_module_beside_it_are_told_after_another_inspection(lab: Lab) -> None:
+    folder = lab._desk.workspace.path
+    (folder / "beside.py").write_text(DOT)
+    uses = f"import sys\nsys.path.append({str(folder)!r})\nfrom beside import triton_matmul as mm\n"
+    call = "def triton_matmul(a, b):\n    return mm(a, b)\n"
+    lab.write("matmul", "v2", uses + call, compile=False)
+    lab.inspect("matmul", "v2", target="sm_90")
+    assert len(lab.inspect("matmul", "v2", target="sm_90").kernels) == 3
+
+
 SASS = """
         /*0090*/                   LDG.E.128.CONSTANT R4, desc[UR4][R2.64] ;
         /*00a0*/                   LDG.E R8, desc[UR4][R2.64] ;

@@ -38,6 +38,7 @@ from triton_magics.worker.load import (
     LoadError,
     compile_cache,
     explain,
+    forget_version,
     load_op,
     load_version,
     raised_in,
@@ -114,6 +115,7 @@ def _elsewhere(
     seen = Compiled(job.target, job.sm_count)
     pretend.SM_COUNT = job.sm_count
     triton.runtime.driver.set_active(StubDriver(job.target, seen.load, seen.launched))
+    forget_version(job.version)
     stages = Stages(report, f"compiling for sm_{job.target}", job.compile_s)
     report.stage(stages.words, patience_s=job.compile_s)
     ahead = _Sooner(job, op, forms_of(cases.values()))

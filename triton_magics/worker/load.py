@@ -79,9 +79,18 @@ def load_version(ref: VersionRef) -> Loaded:
     body = "".join(text.splitlines(keepends=True)[ref.header_lines :])
     if hashlib.sha256(body.encode()).hexdigest() != ref.sha256:
         raise UserFault(f"{ref.shown_path} changed while it was being checked; run the cell again")
-    name = f"triton_magics_kernel_{ref.version}_{ref.sha256[:12]}"
+    name = _module_name(ref)
     module = sys.modules.get(name) or _import(name, path)
     return Loaded(ref, module, getattr(module, ref.entry))
+
+
+def forget_version(ref: VersionRef) -> None:
+    """Has the next load import it anew, with nothing that an earlier job had it keep."""
+    sys.modules.pop(_module_name(ref), None)
+
+
+def _module_name(ref: VersionRef) -> str:
+    return f"triton_magics_kernel_{ref.version}_{ref.sha256[:12]}"
 
 
 def _import(name: str, path: Path) -> ModuleType:
@@ -174,7 +183,7 @@ def explain(error: BaseException, ref: VersionRef, module: ModuleType | None = N
     chain = list(_chain(error))
     if isinstance(error, LoadError):
         chain = chain[1:]
-    module = module or sys.modules.get(f"triton_magics_kernel_{ref.version}_{ref.sha256[:12]}")
+    module = module or sys.modules.get(_module_name(ref))
     place: tuple[int, int | None] | None = None
     told = chain[0]
     for link in chain:

@@ -8,6 +8,7 @@ an answer. All of that lasts only while the version's own code runs.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ _DEVICE = torch.Tensor.device.__get__
 _GET_DEVICE = torch.Tensor.get_device
 
 SM_COUNT = 132
+_NUMBERS = itertools.count()
 SHARED_BYTES = {75: 65536, 80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 
 
@@ -146,7 +148,11 @@ class StubUtils:
 
 
 class StubDriver(DriverBase):
-    """A Triton driver for a machine without a GPU: knows a target, launches nothing."""
+    """A Triton driver for a machine without a GPU: knows a target, launches nothing.
+
+    Each is a device of its own: what Triton keeps of a kernel, it keeps by the device's number, and
+    a kernel that it has would be launched by the driver that it was compiled for.
+    """
 
     def __init__(
         self,
@@ -157,6 +163,7 @@ class StubDriver(DriverBase):
         super().__init__()
         self._target = target
         self._launched = launched
+        self._number = next(_NUMBERS)
         self.utils = StubUtils(target, load)
 
     @classmethod
@@ -170,7 +177,7 @@ class StubDriver(DriverBase):
 
     def get_current_device(self) -> int:
         """The only one."""
-        return 0
+        return self._number
 
     def set_current_device(self, device: int) -> None:
         """There is only one."""
