@@ -1,4 +1,4 @@
-"""An IPython shell with the magics loaded, over a lab with a scripted engine."""
+"""An IPython shell with the magics loaded, over a lab with a scripted engine; a panel of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from traitlets.config import Config
 
 import triton_magics
 from tests.fake_engine import FakeEngine
-from tests.notebook.shells import Shell
+from tests.notebook.shells import KERNEL, Shell
 from triton_magics.lab import Lab
 from triton_magics.notebook.extension import TritonMagics
+from triton_magics.notebook.panel import Panel
 
 
 @pytest.fixture
@@ -50,3 +51,13 @@ def shell(bare_shell: Shell, tmp_path: Path, engine: FakeEngine) -> Shell:
 def lab(shell: Shell) -> Lab:
     """The lab behind that shell."""
     return triton_magics.default_lab()
+
+
+@pytest.fixture
+def panel(lab: Lab) -> Iterator[Panel]:
+    """A panel of softmax with one version."""
+    lab.write("softmax", "v1", KERNEL.format("v1"))
+    lab.notes()
+    made = Panel(lab, "softmax")
+    yield made
+    made.close()
