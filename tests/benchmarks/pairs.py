@@ -93,7 +93,7 @@ def against_slower(folder: Path, benchmarks: int) -> list[dict[str, Any]]:
         cycles = (spin, round(spin + SLOWER * net * per_us))
         names = [f"v{n}_{('spin', 'slower')[n % 2]}" for n in range(PAIRS + 1)][1:]
         refs = tuple(spinning(folder, name, cycles["slower" in name]) for name in names)
-        counts, rounds, ratios = Counter(), [], []
+        counts, rounds, ratios, thresholds = Counter(), [], [], []
         for i in range(benchmarks):
             made = bench("vector_add", refs, seed=2000 + i, sizes=("small",))
             for told in neighbours(made, names):
@@ -102,10 +102,12 @@ def against_slower(folder: Path, benchmarks: int) -> list[dict[str, Any]]:
                 open_ones = told.verdict in ("same", "undecided")
                 counts["found" if is_right else told.verdict if open_ones else "wrong way"] += 1
                 rounds.append(told.rounds)
+                thresholds.append(told.threshold)
                 ratios.append(told.ratio if slow else 1 / told.ratio)
         raw = statistics.median(made.timing(names[1], "small").raw_us)
         row = verdict_row(f"3 % slower at {raw:.1f} us raw", counts, rounds, FOUND)
-        rows.append({**row, "median ratio": statistics.median(ratios)})
+        spread = {"median ratio": statistics.median(ratios), "largest threshold": max(thresholds)}
+        rows.append({**row, **spread})
     return rows
 
 

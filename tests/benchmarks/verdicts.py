@@ -27,34 +27,35 @@ TRIES = 300
 TORCH = 1.6  # times as long as the versions
 
 
-def one(samples: list[float], added_us: float, tick_us: float, slower: float, draw: Any) -> Any:
-    """The verdict on v2 against v1, where v2 takes `slower` times as long."""
+def one(data: dict[str, Any], size: str, torchs: str, slower: float, draw: Any) -> Any:
+    """The verdict on v2 against v1, where v2 takes `slower` times as long; torch's size may differ."""
+    ours, theirs = data["samples_us"][size], data["samples_us"][torchs]
     longer = {"torch": TORCH, verdicts.AGAIN: TORCH, "v1": 1.0, "v2": slower}
-    calls = max(1, min(int(timers.RUN_US / min(samples)), timers.MAX_CALLS))
+    calls = max(1, min(int(timers.RUN_US / min(*ours, *theirs)), timers.MAX_CALLS))
     net: dict[str, list[float]] = {name: [] for name in longer}
     timed, done, rounds = set(longer), 0, 10
     while done < rounds and timed:
         for name in timed:
-            run = stats.middle_mean(draw.choices(samples, k=calls))
-            net[name].append((run - added_us) * longer[name])
+            run = stats.middle_mean(draw.choices(ours if name in ("v1", "v2") else theirs, k=calls))
+            net[name].append((run - data["timer_us"]) * longer[name])
         done += 1
         if done == rounds < MAX_ROUNDS:
-            waiting = verdicts.undecided(net, tick_us)
-            timed &= waiting | ({verdicts.AGAIN} if "torch" in waiting else set())
+            timed &= verdicts.undecided(net, data["tick_us"])
             rounds = min(rounds + EXTRA_ROUNDS, MAX_ROUNDS)
-    pairs, _ = verdicts.compared(net, tick_us, "")
+    pairs, _ = verdicts.compared(net, data["tick_us"], "")
     return next(c for c in pairs if (c.candidate, c.baseline) == ("v2", "v1"))
 
 
-def row(size: str, slower: float, data: dict[str, Any]) -> dict[str, Any]:
+def row(data: dict[str, Any], size: str, torchs: str, slower: float) -> dict[str, Any]:
     """How often each verdict came, and after how many rounds."""
     draw = random.Random(f"{size} {slower}")
-    samples = data["samples_us"][size]
-    made = [one(samples, data["timer_us"], data["tick_us"], slower, draw) for _ in range(TRIES)]
+    made = [one(data, size, torchs, slower, draw) for _ in range(TRIES)]
     counts = Counter(c.verdict for c in made)
-    raw = statistics.median(samples)
+    raw = statistics.median(data["samples_us"][size])
+    pair = "itself" if slower == 1 else f"{100 * (slower - 1):.0f} % slower"
+    beside = "" if torchs == size else f", torch {torchs}"
     return {
-        "what": f"{size} ({raw:.1f} us raw), {'itself' if slower == 1 else f'{100 * (slower - 1):.0f} % slower'}",
+        "what": f"{size} ({raw:.1f} us raw){beside}, {pair}",
         "tries": TRIES, **{w: counts[w] for w in ("faster", "slower", "same", "undecided")},
         "mean rounds": statistics.fmean(c.rounds for c in made),
     }  # fmt: skip
@@ -63,7 +64,8 @@ def row(size: str, slower: float, data: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Prints the table."""
     data = json.loads(CALLS.read_text())
-    rows = [row(size, slower, data) for slower in (1.0, 1.03) for size in data["samples_us"]]
+    races = [(size, size) for size in data["samples_us"]] + [("large", "small")]
+    rows = [row(data, *race, slower) for slower in (1.0, 1.03) for race in races]
     report("Verdicts on resampled calls of an H200", rows)
 
 

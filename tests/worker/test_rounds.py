@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -257,28 +259,53 @@ def test_rounds_are_added_only_where_a_verdict_is_open() -> None:
     assert {len(t.samples_us) for t in restless["timings"]} == {10}
 
 
-def test_extra_rounds_leave_out_who_is_decided() -> None:
-    draw, called = random.Random(2), [""]
-    made_by = {"v1_a": 100.0, "v2_b": 100.0, "torch": 200.0}
+class Race:
+    """Four who take turns, each with a time of its own in each of its runs, with some noise."""
 
-    def named(name: str) -> Provider:
+    def __init__(self, us: dict[str, Callable[[int], float]], noise: float) -> None:
+        self.us, self.noise = us, noise
+        self.draw, self.called, self.done = random.Random(2), "", Counter[str]()
+
+    def named(self, name: str) -> Provider:
         def call(x: torch.Tensor) -> torch.Tensor:
-            called[0] = name
+            self.called = name
             return right(x)
 
         return provider(call, name)
 
-    def raw_us() -> float:
-        return made_by[called[0]] * (1 + draw.gauss(0, 0.03))
+    def raw_us(self) -> float:
+        self.done[self.called] += 1
+        us = self.us[self.called](self.done[self.called])
+        return us * (1 + self.draw.gauss(0, self.noise))
 
-    one = session(named("v1_a"), named("v2_b"))
-    slow = Provider("torch", named("torch").call)
-    again = Provider(verdicts.AGAIN, named("torch").call)
-    raced = replace(one, providers=(slow, *one.providers[1:3], again))
-    made = all_sizes(by(LateTimer(raw_us), raced))
+    def made(self) -> dict[str, Any]:
+        versions = [self.named(name) for name in ("v1_a", "v2_b")]
+        one = session(*versions)
+        torchs = [Provider(n, self.named(n).call) for n in ("torch", verdicts.AGAIN)]
+        raced = replace(one, providers=(torchs[0], *versions, torchs[1]))
+        return all_sizes(by(LateTimer(self.raw_us), raced))
+
+
+def test_extra_rounds_leave_out_who_is_decided() -> None:
+    times = {"v1_a": 100.0, "v2_b": 100.0, "torch": 200.0, verdicts.AGAIN: 200.0}
+    made = Race({name: lambda run, us=us: us for name, us in times.items()}, noise=0.03).made()
     rounds = {t.provider: len(t.extra_us) for t in made["timings"]}
     assert rounds["torch"] == 0
     assert rounds["v1_a"] == rounds["v2_b"] > 0
+
+
+@pytest.mark.parametrize(("until", "found"), [(17, True), (1000, False)])
+def test_a_control_that_was_restless_by_chance_is_timed_until_it_is_calm(
+    until: int, found: bool
+) -> None:
+    again = {verdicts.AGAIN: lambda run: 208.0 if run <= until else 200.0}
+    others = {"v1_a": lambda run: 100.0, "v2_b": lambda run: 103.5, "torch": lambda run: 200.0}
+    made = Race(others | again, noise=0.004).made()
+    rounds = {t.provider: len(t.extra_us) for t in made["timings"]}
+    (pair,) = [c for c in made["comparisons"] if (c.candidate, c.baseline) == ("v2_b", "v1_a")]
+    assert rounds["torch"] == rounds["v1_a"] == rounds["v2_b"] > 0
+    assert (pair.verdict == "slower") is found
+    assert (pair.threshold < 0.03) is found
 
 
 class Uncapturable(ScriptedTimer):

@@ -65,6 +65,16 @@ def test_one_tick_is_a_share_of_the_two_that_are_compared() -> None:
     assert found["v1_a", "torch"].threshold == pytest.approx(0.032 / 1.4)
 
 
+def test_a_control_within_one_tick_of_itself_widens_nothing() -> None:
+    tick, long = 0.032, (12.0,) * 10
+    rows = [timing("v1_a", long), timing("v2_b", tuple(us * 1.016 for us in long))]
+    for off, threshold, verdict in ((0.031, 0.01, "slower"), (0.034, 0.034 / 1.4, "same")):
+        pair = (timing("torch", (1.4,) * 10), timing(verdicts.AGAIN, (1.4 - off,) * 10))
+        told = {(c.candidate, c.baseline): c for c in verdicts.compare([*rows, *pair], tick)[0]}
+        assert told["v2_b", "v1_a"].verdict == verdict
+        assert told["v2_b", "v1_a"].threshold == pytest.approx(threshold, rel=0.05)
+
+
 def test_a_final_is_not_made_of_times_by_two_clocks() -> None:
     timed = [timing("v1_a", (us,)) for us in (1.0, 2.0, 30.0)]
     sized = [t.model_copy(update={"size": s}) for t, s in zip(timed, SIZES, strict=True)]

@@ -174,11 +174,9 @@ def _rounds(session: Session, size: str) -> Field:
 
 
 def _still_open(field: Field, timed: list[Provider], rivals: Sequence[str]) -> list[Provider]:
-    """Who waits for a verdict; with torch its control, which tells what a difference is worth."""
+    """Who waits for a verdict, or is what others wait for."""
     net_us = {name: field.watch.net_us(series.raw_us) for name, series in field.series.items()}
     waiting = undecided(net_us, field.watch.tick_us, rivals)
-    if "torch" in waiting:
-        waiting.add(AGAIN)
     return [p for p in timed if p.name in waiting]
 
 

@@ -33,13 +33,22 @@ def compared(
     control = []
     if AGAIN in by_name and "torch" in by_name:
         control = [make(AGAIN, "torch", restless=0.0)]
-    restless = max((abs(c.ratio - 1) for c in control), default=0.0)
+    restless = max(map(_restless, control), default=0.0)
     names = [n for n in by_name if n not in ("torch", AGAIN)]
     versions = [n for n in names if is_version(n)]
     pairs = [(n, "torch") for n in names if "torch" in by_name]
     pairs += [(n, rival) for rival in rivals if rival in by_name for n in versions if n != rival]
     pairs += list(zip(versions[1:], versions, strict=False))
     return [make(a, b, restless=restless) for a, b in dict.fromkeys(pairs)], control
+
+
+def _restless(control: Comparison) -> float:
+    """By how much the control differs from itself, beyond what counts as the same for it too.
+
+    Less than a tick is the clock's: it means less for longer times, and each pair minds its own.
+    """
+    off = abs(control.ratio - 1)
+    return off if off > control.threshold else 0.0
 
 
 def _threshold(ours: Sequence[float], theirs: Sequence[float], tick_us: float | None) -> float:
@@ -81,7 +90,14 @@ def _comparison(
 def undecided(
     net_us: Mapping[str, Sequence[float]], tick_us: float | None, rivals: Sequence[str] = ()
 ) -> set[str]:
-    """Who still waits for a verdict that will be told."""
-    told = compared(net_us, tick_us, "", rivals)[0]
+    """Who still waits for a verdict that will be told; with torch, always, its control.
+
+    Both of them, too, where the control's own difference is what a verdict waits for: one that was
+    restless in the first rounds by chance calms down in more of them.
+    """
+    told, control = compared(net_us, tick_us, "", rivals)
     open_ones = [c for c in told if c.verdict == "undecided"]
-    return {name for c in open_ones for name in (c.candidate, c.baseline)}
+    names = {name for c in open_ones for name in (c.candidate, c.baseline)}
+    restless = max(map(_restless, control), default=0.0)
+    by_control = any(0 < restless >= c.threshold for c in open_ones)
+    return names | {"torch", AGAIN} if by_control or "torch" in names else names
