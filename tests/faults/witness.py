@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import sys
 import time
@@ -19,10 +20,13 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
+os.environ["TRITON_INTERPRET"] = "1"
 
 import torch
 
-from tests.faults.corpus import KERNELS, in_child, job_for, needs, told
+from tests.faults.corpus_files import needs
+from tests.faults.corpus_processes import in_child
+from tests.worker.harness import KERNELS, job_for, told
 from triton_magics import ops
 from triton_magics.model import Case
 from triton_magics.worker import oracle

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.corpus import PARTS, files, part_of, part_of_day, without
+from tests.faults.corpus_files import PARTS, files, part_of, part_of_day
+from tests.faults.corpus_guards import without
 from tests.faults.mutate import every_mutant, places, substituted
 from tests.worker.harness import KERNELS, run_cases, told
 from triton_magics.model import Case, CaseStatus
