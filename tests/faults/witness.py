@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
-os.environ["TRITON_INTERPRET"] = "1"
+if "--gpu" not in sys.argv:
+    os.environ["TRITON_INTERPRET"] = "1"
 
 import torch
 
