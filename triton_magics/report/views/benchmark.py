@@ -56,14 +56,20 @@ def benchmark_view(value: Benchmark) -> Document:
 
 def void(value: Benchmark) -> bool:
     """Whether an output was wrong while it was timed, so that no time counts."""
-    return value.status is Status.FAILED
+    return value.status is Status.FAILED and not _untimed(value)
+
+
+def _untimed(value: Benchmark) -> bool:
+    """Whether nobody has a time, each for a reason of its own; none was wrong."""
+    return value.status is Status.FAILED and not value.timings and value.message is None
 
 
 def verdict_line(value: Benchmark) -> Line:
     """`✓ FASTER  softmax v2 is 1.63x as fast as torch (...)`."""
     if not value.passed:
         status, word = VERDICTS[value.status]
-        return Line(summary(value), status, "VOID" if void(value) else word)
+        word = "NOT TIMED" if _untimed(value) else "VOID" if void(value) else word
+        return Line(summary(value), status, word)
     if not value.on_gpu:
         lead = "TIMED (interpreter)" if value.clock else "NOT TIMED"
         return Line(summary(value), "info", lead)
@@ -74,6 +80,8 @@ def verdict_line(value: Benchmark) -> Line:
 def summary(value: Benchmark) -> str:
     """The benchmark's one number that matters, in words."""
     head = f"{value.op} {versions_text(value.versions)}"
+    if _untimed(value):
+        return f"{head}: at no size is there a time"
     if not value.passed:
         return f"{head}: {reason_text(value.status, value.message, value.error)}"
     if not value.on_gpu:
@@ -244,6 +252,8 @@ def _details(value: Benchmark) -> Document:
 
 def _next_step(value: Benchmark) -> str:
     name = f"{value.op} {short(value.versions[0])}" if value.versions else value.op
+    if _untimed(value):
+        return f"other sizes or shapes, or mend the cell; `%triton_validate {name}`"
     if value.status is Status.FAILED:
         return f"`%triton_validate {name}`, then mend the cell"
     if not value.passed:
