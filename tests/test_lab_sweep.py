@@ -275,7 +275,7 @@ def test_a_plot_is_of_the_newest_benchmark_or_sweep_and_can_be_written(
     with pytest.raises(ExportError, match="can't be written"):
         lab.plot("softmax", "times", to=tmp_path / "no" / "where.png")
     lab.bench("softmax", sizes=("small",))
-    with pytest.raises(BadValue, match="nothing to see in times"):
+    with pytest.raises(BadValue, match="times needs two sizes or more"):
         lab.plot("softmax", "times")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
@@ -9,6 +10,8 @@ from triton_magics.model import SIZES, shape_of
 
 MAX_RUNS = 1000
 MAX_BUDGET_S = 3600.0
+MAX_TIMEOUT_S = 86400.0
+MAX_SEED = 2**53 - 1  # what JSON carries exactly, wherever it is read
 
 
 def check_sizes(sizes: Sequence[str], *, shapes: bool = True) -> None:
@@ -49,3 +52,28 @@ def check_budget(budget_s: float | None) -> None:
     """
     if budget_s is not None and not 0 <= budget_s <= MAX_BUDGET_S:
         raise BadValue(f"budget={budget_s:g}: write seconds, from 0 to {MAX_BUDGET_S:g}")
+
+
+def check_timeout(timeout_s: float | None) -> None:
+    """Seconds in which something can be done.
+
+    Raises:
+        BadValue: none, or too many.
+    """
+    if timeout_s is not None and not 0 < timeout_s <= MAX_TIMEOUT_S:
+        raise BadValue(
+            f"timeout={timeout_s:g}: write seconds, more than 0 and at most {MAX_TIMEOUT_S:g}"
+        )
+
+
+def seeded(seed: int | None) -> int:
+    """The seed that was asked for, else a new one.
+
+    Raises:
+        BadValue: it is no seed.
+    """
+    if seed is None:
+        return secrets.randbits(24)
+    if not 0 <= seed <= MAX_SEED:
+        raise BadValue(f"seed={seed}: write a number from 0 to {MAX_SEED}")
+    return seed

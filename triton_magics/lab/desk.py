@@ -32,6 +32,7 @@ from triton_magics.errors import (
     did_you_mean,
 )
 from triton_magics.lab import outcomes
+from triton_magics.lab.checks import check_timeout
 from triton_magics.lab.works import Listeners, Works
 from triton_magics.model import (
     CaseResult,
@@ -251,8 +252,10 @@ class Desk:
         """Runs a job.
 
         Raises:
+            BadValue: no time to wait for.
             Unavailable: torch or Triton is not installed.
         """
+        check_timeout(timeout)
         if self.engine.missing:
             raise Unavailable(self.engine.missing)
         if self.settings.device == "gpu" and gpu.detect() != "gpu":

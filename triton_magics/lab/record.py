@@ -55,7 +55,7 @@ class Record(Part):
         Raises:
             UnknownName: no such picture.
             UnknownVersion: nothing was timed, or swept, yet.
-            BadValue: there is nothing to see in it.
+            BadValue: there is nothing to see in it; or the file is to be no PNG.
             ExportError: it could not be written.
         """
         canonical = self._desk.canonical(op)
@@ -64,17 +64,31 @@ class Record(Part):
             raise UnknownName(
                 f"no picture {name!r}.{did_you_mean(name, report.PICTURES)} There is {known}"
             )
+        if to is not None and Path(to).suffix.lower() != ".png":
+            raise BadValue(f"{to}: a picture is written as PNG; name a file that ends in .png")
         made = Plot(op=canonical, name=name, **_newest(self._desk.workspace, canonical, name))
         if made.of is None:
-            grid = " v1 num_warps=4,8" if name == "sweep" else ""
-            how = f"%triton_{'sweep' if grid else 'bench'} {op}{grid}"
-            raise UnknownVersion(f"{canonical} has nothing to draw yet. Next: {how}")
+            raise UnknownVersion(self._nothing_to_draw(canonical, name))
         picture = report.drawn(made.of, name)
         if picture is None:
-            raise BadValue(f"{canonical}: there is nothing to see in {name}: too little was timed")
+            raise BadValue(
+                f"{canonical}: {name} needs two sizes or more, and its newest benchmark timed "
+                f"fewer. Next: %triton_bench {op}"
+            )
         if to is not None:
             made = made.model_copy(update={"path": log.write_picture(Path(to), picture.png)})
         return self._remember(made)
+
+    def _nothing_to_draw(self, op: str, name: PlotName) -> str:
+        """Why there is no picture yet, and what gives one."""
+        if name != "sweep":
+            return f"{op} has nothing to draw yet. Next: %triton_bench {op}"
+        if any(self._desk.workspace.events(op, verbs=log.SWEPT, limit=1)):
+            return (
+                f"{op} has been swept, but nothing was timed: without a GPU a sweep only compiles, "
+                "and a heat map is one of times"
+            )
+        return f"{op} has nothing to draw yet. Next: %triton_sweep {op} v1 num_warps=4,8"
 
     def report(self, ops: Sequence[str] = ()) -> Report:
         """How far each op came, its best version, what failed and why; runs nothing.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
 from triton_magics.engine.protocol import SweepJob, SweepPoint
 from triton_magics.errors import BadValue, IllegalStep
 from triton_magics.lab import outcomes
-from triton_magics.lab.checks import check_runs, check_sizes
+from triton_magics.lab.checks import check_runs, check_sizes, seeded
 from triton_magics.lab.versions import Versions
 from triton_magics.model import (
     CaseStatus,
@@ -91,7 +90,7 @@ class Sweeps(Versions):
             dtype=dtype,
             runs=runs,
             cold=not hot,
-            seed=secrets.randbits(24) if seed is None else seed,
+            seed=seeded(seed),
             target=None if on_gpu else self._desk.default_target(),
             compile_s=self.settings.compile_s,
         )

@@ -23,7 +23,7 @@ from triton_magics.errors import (
     did_you_mean,
 )
 from triton_magics.lab import outcomes
-from triton_magics.lab.checks import check_budget, check_runs, check_sizes
+from triton_magics.lab.checks import check_budget, check_runs, check_sizes, seeded
 from triton_magics.lab.defaults import ranked, validate_options
 from triton_magics.lab.desk import nothing_written
 from triton_magics.lab.part import Part
@@ -79,7 +79,7 @@ class Verdicts(Part):
             size=size,
             shape=shape,
             dtype=dtype,
-            seed=seed,
+            seed=seeded(seed),
             inputs=inputs,
             compile_s=self.settings.compile_s,
         )
@@ -115,7 +115,7 @@ class Verdicts(Part):
             plan=plan,
             shapes=tuple(shapes),
             own_shapes=self._desk.own_shapes(name),
-            seed=secrets.randbits(24) if seed is None else seed,
+            seed=seeded(seed),
             device_kind=self._desk.engine.device_kind,
         )
         outcome = self._desk.do(job, "", None)
@@ -181,7 +181,7 @@ class Verdicts(Part):
             shapes=tuple(shapes),
             own_shapes=self._desk.own_shapes(source.op),
             sanitize=sanitize,
-            seed=secrets.randbits(24) if seed is None else seed,
+            seed=seeded(seed),
             rtol=rtol,
             atol=atol,
             budget_s=self.settings.validate_budget_s if interpreted else None,
@@ -261,7 +261,7 @@ class Verdicts(Part):
             cold=not hot,
             timer=timer,
             census=census,
-            seed=secrets.randbits(24) if seed is None else seed,
+            seed=seeded(seed),
             budget_s=self.settings.bench_budget_s if budget is None else budget,
             compile_s=self.settings.compile_s,
         )

@@ -12,7 +12,7 @@ from triton_magics.verbs.arguments import Argument, argument, knob, listed, shap
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
-    from triton_magics.model import KernelSource, Reference, Value
+    from triton_magics.model import KernelSource, Reference, Setting, Value
 
 Call = Callable[["Lab", Namespace], "Value"]
 
@@ -229,8 +229,9 @@ def validate(lab: Lab, a: Namespace) -> Value:
     ),
     argument("--hot", action="store_true", help="leave the inputs in the L2 cache"),
     argument(
-        "--timer", choices=("gated", "graph", "launch"), default="gated",
-        help="net GPU time behind a gate; in a CUDA graph; with Python and launch",
+        "--timer", choices=("gated", "graph", "launch"), default="gated", metavar="CLOCK",
+        help="gated: net GPU time behind a gate; graph: in a CUDA graph; launch: with Python and "
+        "launch",
     ),
     argument(
         "--census", action="store_true",
@@ -284,7 +285,7 @@ def bench(lab: Lab, a: Namespace) -> Value:
 def sweep(lab: Lab, a: Namespace) -> Value:
     """Which settings? A version at every point of a grid: compiled, checked and timed."""
     return lab.sweep(
-        a.op, a.version, dict(a.knobs), size=a.size, dtype=a.dtype, runs=a.runs, hot=a.hot,
+        a.op, a.version, _grid(a.knobs), size=a.size, dtype=a.dtype, runs=a.runs, hot=a.hot,
         write=a.write, seed=a.seed, timeout=a.timeout,
     )  # fmt: skip
 
@@ -470,6 +471,21 @@ def report(lab: Lab, a: Namespace) -> Value:
 def summary(lab: Lab, a: Namespace) -> Value:
     """Writes docs/summarization.md: what a newcomer, or a program, needs to go on from here."""
     return lab.summary(max_chars=a.max_chars)
+
+
+def _grid(knobs: list[tuple[str, tuple[Setting, ...]]]) -> dict[str, tuple[Setting, ...]]:
+    """The values of each name.
+
+    Raises:
+        BadValue: a name stands there twice.
+    """
+    grid: dict[str, tuple[Setting, ...]] = {}
+    for name, values in knobs:
+        if name in grid:
+            both = ",".join(map(str, (*grid[name], *values)))
+            raise BadValue(f"{name} is named twice: write {name}={both}")
+        grid[name] = values
+    return grid
 
 
 def _names(words: list[str]) -> tuple[str, ...]:
