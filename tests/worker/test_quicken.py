@@ -6,10 +6,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
+import triton
 import triton.language as tl
+from triton.language import random
 from triton.runtime import interpreter
 
+from tests.worker.harness import CPU
 from triton_magics.worker import quicken
+from triton_magics.worker.pretend import pretending
 
 
 @pytest.fixture
@@ -18,6 +23,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_patch_lang", "_get_np_dtype"):
         now = getattr(interpreter, name)
         monkeypatch.setattr(interpreter, name, getattr(now, "original", now))
+    now = random.philox_impl
+    monkeypatch.setattr(random, "philox_impl", getattr(now, "original", now))
 
 
 @pytest.mark.usefixtures("fresh")
@@ -52,3 +59,75 @@ def test_integers_overflow_as_on_a_gpu_and_are_not_computed_twice(
     quicken.quicken()
     assert product() == 0  # 2**60 in 32 bits
     assert tl.int64 not in wide
+
+
+@triton.jit
+def draw(out_ptr, seed, start, step, ROUNDS: tl.constexpr):
+    lanes = tl.arange(0, 64)
+    a, b, c, d = tl.randint4x(seed, start + step * lanes, ROUNDS)
+    tl.store(out_ptr + lanes, a)
+    tl.store(out_ptr + 64 + lanes, b)
+    tl.store(out_ptr + 128 + lanes, c)
+    tl.store(out_ptr + 192 + lanes, d)
+
+
+@triton.jit
+def draw_one(out_ptr, seed, start, step, ROUNDS: tl.constexpr):
+    tl.store(out_ptr, tl.randint(seed, start, ROUNDS))
+
+
+@triton.jit
+def draw_wide(out_ptr, seed, start, step, ROUNDS: tl.constexpr):
+    at = (start + step * tl.arange(0, 64)).to(tl.uint64)
+    a, b, c, d = tl.philox(seed, at, at, at * 0, at * 0, ROUNDS)
+    tl.store(out_ptr + tl.arange(0, 64), (a ^ b ^ c ^ d).to(tl.int32))
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize(
+    ("kernel", "seed", "start", "step", "rounds", "by_triton"),
+    [
+        (draw, 0, 0, 1, 10, False),
+        (draw, 2**31 - 2, 0, 1, 10, False),
+        (draw, -7, -33, 1, 10, False),
+        (draw, 2**40 + 5, 2**33 + 1, 2**29 + 3, 10, False),
+        (draw, 11, 5, 1, 1, False),
+        (draw_one, 11, 5, 1, 7, False),
+        (draw_wide, 11, 5, 1, 10, True),
+    ],
+)
+def test_random_numbers_are_tritons_own_bit_by_bit(
+    monkeypatch: pytest.MonkeyPatch,
+    kernel: object, seed: int, start: int, step: int, rounds: int, by_triton: bool,
+) -> None:  # fmt: skip
+    own, calls = random.philox_impl, []
+    monkeypatch.setattr(random, "philox_impl", lambda *given: calls.append(1) or own(*given))
+
+    def drawn() -> torch.Tensor:
+        out = torch.zeros(256, dtype=torch.int32)
+        with pretending(CPU):
+            kernel[(1,)](out, seed, start, step, ROUNDS=rounds)
+        return out
+
+    expected = drawn()
+    assert len(calls) == 1
+    quicken.quicken()
+    assert torch.equal(drawn(), expected)
+    assert len(calls) == (2 if by_triton else 1)
+    assert expected.unique().numel() > 1
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_language_is_patched_once_for_a_function_of_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, patched = interpreter._patch_lang, []
+    monkeypatch.setattr(interpreter, "_patch_lang", lambda fn: patched.append(fn) or own(fn))
+    quicken.quicken()
+    out = torch.zeros(256, dtype=torch.int32)
+    with pretending(CPU):
+        for _ in range(3):
+            draw[(2,)](out, 1, 0, 1, ROUNDS=10)
+    names = [fn.__name__ for fn in patched]
+    assert names.count("draw") == 3
+    assert names.count("randint4x") == names.count("philox") == 1
