@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ from triton_magics.worker.figures import (
     resources,
 )
 from triton_magics.worker.hints import hint_for, launch_mistake
-from triton_magics.worker.launches import tunes_itself
+from triton_magics.worker.launches import tunes_itself, without_kernels
 from triton_magics.worker.load import (
     Loaded,
     LoadError,
@@ -117,13 +117,20 @@ def _elsewhere(
     triton.runtime.driver.set_active(StubDriver(job.target, seen.load, seen.launched))
     forget_version(job.version)
     stages = Stages(report, f"compiling for sm_{job.target}", job.compile_s)
-    report.stage(stages.words, patience_s=job.compile_s)
     ahead = _Sooner(job, op, forms_of(cases.values()))
     ahead.begin()
+    report.stage("importing it")
+
+    def wait(version: Loaded) -> None:
+        report.stage("calling it without its kernels")
+        _call_without_kernels(version, op, next(iter(cases.values())))
+        report.stage(stages.words, patience_s=job.compile_s)
+        ahead.wait(version)
+
     with launched() as launches:
         error, note = compile_version(
             job.version, op, cases, seen, pretend=lambda: pretending(META, job.target),
-            ahead=ahead.wait, told=lambda size: stages.next(size, launches),
+            ahead=wait, told=lambda size: stages.next(size, launches),
         )  # fmt: skip
     ahead.end()
     code = Code(job)
@@ -137,6 +144,12 @@ def _elsewhere(
         "note": note or (None if error else _tuned(job.version)),
         "listings": code.listings,
     }
+
+
+def _call_without_kernels(version: Loaded, op: ops.Op, case: Case) -> None:
+    """What of a wrapper never ends, does so before the patience that a compiler needs begins."""
+    with suppress(BaseException), torch.no_grad(), without_kernels():
+        version.call(*_meta_inputs(op, case))  # what it raises, it raises again in a moment
 
 
 @dataclass

@@ -69,6 +69,30 @@ def only_compiling() -> Iterator[None]:
         JITFunction.run, Autotuner.run = run, tune
 
 
+class Compiles(BaseException):
+    """A wrapper would compile a kernel now; no `except Exception` of its own takes it."""
+
+
+@contextlib.contextmanager
+def without_kernels() -> Iterator[None]:
+    """While this lasts nothing is launched, and who compiles a kernel by hand is stopped there.
+
+    Raises:
+        Compiles: `kernel.warmup(...)`.
+    """
+    run = JITFunction.run
+
+    def does_nothing(self: Any, *args: Any, warmup: bool, **kwargs: Any) -> None:
+        if warmup:
+            raise Compiles
+
+    JITFunction.run = does_nothing
+    try:
+        yield
+    finally:
+        JITFunction.run = run
+
+
 @contextlib.contextmanager
 def watching(*, suppress: bool = False) -> Iterator[Launches]:
     """Counts the Triton launches of a call; with `suppress`, none of them happens."""

@@ -49,7 +49,8 @@ def _run(job: RunJob, op: ops.Op, report: Reporter) -> tuple[Answer, bool]:
         inputs=said,
         environment=environment(),
     )
-    report.stage(f"calling it on {said}", patience_s=job.compile_s)
+    compiles_s = job.compile_s if device.type == "cuda" else 0.0
+    report.stage(f"calling it on {said}", patience_s=compiles_s)
     try:
         with compile_cache((job.version,)), torch.no_grad(), pretending(device):
             version = load_version(job.version)
