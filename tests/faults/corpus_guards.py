@@ -24,7 +24,7 @@ def without(name: str) -> Any:
             (checks, "broken"), (again, "_noop"), (again, "_stale"), (validate, "wrong_form"),
             (validate, "left_behind"), (validate, "read_outside"), (guard, "POISON"),
             (Inputs, "changed"), (again, "wrong_form"), (checks, "unfinished"),
-            (again, "unfinished"),
+            (again, "unfinished"), (again, "returned_before"),
         )
     }  # fmt: skip
     _switch_off(name)
@@ -46,6 +46,8 @@ def _switch_off(name: str) -> None:
         Inputs.changed = _never  # type: ignore[method-assign]
     elif name == "work left behind":
         checks.unfinished = again.unfinished = _never
+    elif name == "memory of earlier outputs":
+        again.returned_before = _never
     elif name == "stale":
         again._stale = _never
     elif name == "no-op launch":
@@ -84,6 +86,7 @@ BY_STATUS = {
     "poisoned memory": {"wrong_values", "out_of_bounds"},
     "inputs unchanged": {"mutated_input"},
     "work left behind": {"unfinished_work"},
+    "memory of earlier outputs": {"aliased"},
     "stale": {"stale"},
     "no-op launch": {"not_triton"},
     CALIBRATED: {"wrong_values", "stale"},

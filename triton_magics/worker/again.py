@@ -10,7 +10,7 @@ import torch
 from triton_magics.model import Case, CaseResult, CaseStatus
 from triton_magics.worker import oracle
 from triton_magics.worker.cases import Inputs, make_inputs, make_pristine, same_bits
-from triton_magics.worker.checks import fail, unfinished, wrong_form
+from triton_magics.worker.checks import fail, returned_before, unfinished, wrong_form
 from triton_magics.worker.compare import compared
 from triton_magics.worker.guard import guarding
 from triton_magics.worker.launches import watching
@@ -55,6 +55,8 @@ def called_again(
             judged = compared(subject, case, inputs, more, native)
             if judged.status is CaseStatus.WRONG_VALUES:
                 return _shaky(judged, WRONG_LATER, "a race, or something kept between calls")
+        if not subject.op.mutates and (failed := returned_before(case, more.value, call.outputs)):
+            return failed
     failed = _stale(subject, case, inputs, call) or _noop(subject, case)
     return failed or result.model_copy(update={"deterministic": same})
 

@@ -12,6 +12,11 @@ from triton_magics.worker.cases import Inputs
 from triton_magics.worker.guard import broken
 from triton_magics.worker.subject import Call, Subject
 
+RETURNED_BEFORE = (
+    "the output shares memory with what an earlier call returned, and overwrites it: "
+    "make a new tensor in every call"
+)
+
 
 def fail(case: Case, status: CaseStatus, reason: str, **more: Any) -> CaseResult:
     """A case that failed without a figure."""
@@ -69,6 +74,13 @@ def wrong_form(
             return fail(case, *said)
         if _aliases(tensor, given):
             return fail(case, CaseStatus.ALIASED, "the output shares memory with an input")
+    return None
+
+
+def returned_before(case: Case, value: Any, earlier: tuple[Any, ...]) -> CaseResult | None:
+    """Memory that an earlier call has returned, while its caller still holds it."""
+    if any(_aliases(tensor, earlier) for tensor in oracle.outputs_of(value)):
+        return fail(case, CaseStatus.ALIASED, RETURNED_BEFORE)
     return None
 
 
