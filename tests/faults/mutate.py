@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import functools
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 KERNELS = Path(__file__).parent / "kernels"
 SEEDS = range(6)
@@ -31,14 +31,23 @@ def _called(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) in names
 
 
+def _copied(node: Any) -> Any:
+    """The same code anew.
+
+    A deep copy would follow what other tools hang on the nodes that all trees share, such as
+    `ast.Load()`: IPython's tracebacks leave a `parent` there, and with it a whole module.
+    """
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
 def _without(call: ast.Call, *keywords: str) -> ast.Call:
-    made = copy.deepcopy(call)
+    made = _copied(call)
     made.keywords = [k for k in made.keywords if k.arg not in keywords]
     return made
 
 
 def _renamed(call: ast.Call, name: str) -> ast.Call:
-    made = copy.deepcopy(call)
+    made = _copied(call)
     made.func = ast.parse(name, mode="eval").body
     return made
 
@@ -49,7 +58,7 @@ def _keyword(node: ast.AST, name: str) -> ast.keyword | None:
 
 
 def _set(call: ast.Call, name: str, text: str) -> ast.Call:
-    made = copy.deepcopy(call)
+    made = _copied(call)
     for k in made.keywords:
         if k.arg == name:
             k.value = ast.parse(text, mode="eval").body
@@ -78,7 +87,7 @@ def alter_other(n: ast.AST) -> Found:
 def loosen_comparison(n: ast.AST) -> Found:
     """`<` becomes `<=`, `<=` becomes `<`."""
     if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Lt | ast.LtE):
-        made = copy.deepcopy(n)
+        made = _copied(n)
         made.ops = [ast.LtE() if isinstance(n.ops[0], ast.Lt) else ast.Lt()]
         yield n, made
 
@@ -92,7 +101,7 @@ def floor_division(n: ast.AST) -> Found:
 def shorten_loop(n: ast.AST) -> Found:
     """A loop ends one step early."""
     if _called(n, "range") and len(n.args) == 3:
-        made = copy.deepcopy(n)
+        made = _copied(n)
         made.args[1] = ast.BinOp(n.args[1], ast.Sub(), n.args[2])
         yield n, made
 
@@ -106,7 +115,7 @@ def shift_block(n: ast.AST) -> Found:
 def swap_stride(n: ast.AST) -> Found:
     """The stride of another dimension."""
     if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".stride") and n.args:
-        made = copy.deepcopy(n)
+        made = _copied(n)
         made.args = [ast.Constant(1 - int(ast.unparse(n.args[0])))]
         yield n, made
 
@@ -184,9 +193,15 @@ OPERATORS: dict[str, Callable[[ast.AST], Found]] = {
 
 
 @functools.cache
+def _nodes(source: str) -> list[ast.AST]:
+    """Every node of a source; operators change copies."""
+    return list(ast.walk(ast.parse(source)))
+
+
+@functools.cache
 def places(source: str, operator: str) -> list[tuple[ast.expr, ast.expr]]:
     """Where an operator could act, in the order of the source."""
-    found = [pair for n in ast.walk(ast.parse(source)) for pair in OPERATORS[operator](n)]
+    found = [pair for n in _nodes(source) for pair in OPERATORS[operator](n)]
     return sorted(
         found, key=lambda pair: (pair[0].lineno, pair[0].col_offset, pair[0].end_col_offset)
     )

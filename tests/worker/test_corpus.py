@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -68,6 +69,20 @@ def test_every_mutant_is_in_the_corpus_or_listed_as_dropped_with_the_reason() ->
     assert all(why["reason"] for why in DROPPED.values())
     differ = [p.stem for p in GENERATED if p.read_text() != made[p.stem]]
     assert differ == []  # the operator, the seed and the right kernels give them again
+
+
+def test_what_hangs_on_the_nodes_that_all_trees_share_is_not_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Tree:
+        def __deepcopy__(self, memo: object) -> None:
+            raise AssertionError("another tool's tree is copied")
+
+    source = "tl.load(here, mask=here < end, other=0.0)"
+    (name,) = ast.parse("x").body
+    monkeypatch.setattr(name.value.ctx, "parent", Tree(), raising=False)
+    assert ast.parse("y").body[0].value.ctx is name.value.ctx
+    assert [ast.unparse(made) for _, made in places(source, "drop_mask")] == ["tl.load(here)"]
 
 
 def test_at_least_half_of_the_wrong_kernels_are_nobodys_choice() -> None:
