@@ -88,7 +88,7 @@ def test_an_interrupt_before_anything_is_known_is_one_line(
     engine.answer = interrupted
     cell = shell("%triton_validate softmax v1")
     assert type(cell.error) is KeyboardInterrupt
-    assert cell.lines == ["KeyboardInterrupt: stopped; nothing was recorded"]
+    assert cell.lines == ["KeyboardInterrupt: stopped; what was done by then is kept"]
 
 
 def test_an_interrupt_between_two_versions_is_no_verdict(

@@ -326,20 +326,24 @@ class Desk:
         made = outcomes.compilation(outcome, job)
         kept = made.model_copy(update={"listings": ()})
         self.record(source.op, "compiled", kept, source=source)
-        if outcome.status == "interrupted":
-            self.last = made
-            raise KeyboardInterrupt
         return made
 
     def known_compilation(self, source: KernelSource) -> Compilation | None:
-        """The newest compilation of exactly this source."""
-        return self.workspace.compilation(source.op, source.sha256)
+        """The newest compilation of exactly this source; one that was interrupted says nothing."""
+        known = self.workspace.compilation(source.op, source.sha256)
+        return None if known and known.status is Status.INTERRUPTED else known
 
     def with_context(self, made: Validation, source: KernelSource) -> Validation:
-        """With how it compiles where no GPU could say, and how many attempts have failed."""
+        """With how it compiles where no GPU could say, and how many attempts have failed.
+
+        Raises:
+            KeyboardInterrupt: interrupted while it was compiled.
+        """
         update: dict[str, Any] = {}
         if made.device_kind == "interpreter" and made.status not in _KILLED:
             compiled = self.known_compilation(source) or self.compiled(source)
+            if compiled and compiled.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
             update["compilation"] = compiled
             if made.passed and compiled and compiled.status is Status.COMPILE_ERROR:
                 update |= {"status": Status.COMPILE_ERROR, "error": compiled.error}

@@ -18,6 +18,7 @@ from triton_magics.engine.protocol import (
 from triton_magics.errors import (
     BadValue,
     IllegalStep,
+    Interrupted,
     UnknownName,
     UnknownVersion,
     did_you_mean,
@@ -191,7 +192,13 @@ class Verdicts(Part):
         made_one = outcomes.validation(outcome, job).model_copy(
             update={"options": validate_options(dtypes, rtol, atol, shapes)}
         )
-        made_one = self._desk.with_context(self._desk.located(made_one, source), source)
+        made_one = self._desk.located(made_one, source)
+        try:
+            made_one = self._desk.with_context(made_one, source)
+        except KeyboardInterrupt:  # the verdict stands, without what the compiler says
+            self._desk.record(source.op, "validated", made_one, source=source)
+            self.last = made_one
+            raise Interrupted(made_one) from None
         self._desk.record(source.op, "validated", made_one, source=source)
         return self._end(made_one)
 

@@ -71,7 +71,7 @@ class Versions(Part):
         compiled = self._desk.compiled(kept) if compile else None
         number = kept.number + 1
         technique_hint, block_hint = knowledge.version_hint(name, number)
-        return self._remember(
+        return self._end(
             Written(
                 source=kept,
                 unchanged=unchanged,
@@ -112,7 +112,7 @@ class Versions(Part):
             source, asked or self._desk.default_target(), sizes=SIZES, here=here, detail=True,
             listings=forms,
         )  # fmt: skip
-        return self._remember(made)
+        return self._end(made)
 
     def source(self, op: str, version: str, attempt: int | None = None) -> KernelSource:
         """The source of a version, of its newest attempt by default."""

@@ -55,7 +55,9 @@ class CaseStatus(StrEnum):
     @property
     def failed(self) -> bool:
         """Whether this case speaks against the version."""
-        return self not in (CaseStatus.PASSED, CaseStatus.REJECTED, CaseStatus.NOT_RUN)
+        return self not in (
+            CaseStatus.PASSED, CaseStatus.REJECTED, CaseStatus.NOT_RUN, CaseStatus.INTERRUPTED
+        )  # fmt: skip
 
 
 class Status(StrEnum):

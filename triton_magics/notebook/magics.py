@@ -196,7 +196,7 @@ def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
         offset = asked.cell_offset if verb.cell else 0
         raise tracebacks.explained(error, cell_offset=offset) from None
     except KeyboardInterrupt as interrupt:
-        lines = ["KeyboardInterrupt: stopped; nothing was recorded"]
+        lines = ["KeyboardInterrupt: stopped; what was done by then is kept"]
         raise tracebacks.told(interrupt, lines) from None
 
 

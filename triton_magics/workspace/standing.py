@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from typing import Any
 
-from triton_magics.model import Best, Verb, VersionState
+from triton_magics.model import Best, Verb, VersionState, short
 from triton_magics.workspace import reading
 from triton_magics.workspace.modules import module_path
 
+_OF_A_VERSION = re.compile(r"v\d+: ")  # a badge of one of the versions of a benchmark
 EXHAUSTED_AT = 3  # failed attempts
 
 # A benchmark with all three sizes on a GPU says more than a part of one, or the interpreter.
@@ -69,7 +71,6 @@ def versions(conn: sqlite3.Connection, op: str) -> tuple[VersionState, ...]:
 
 
 def _version_state(op: str, row: dict[str, Any], **known: Any) -> VersionState:
-    badges = [*json.loads(row["verdict_badges"] or "[]"), *json.loads(row["time_badges"] or "[]")]
     passed = row["status"] == "passed"
     return VersionState(
         version=row["version"],
@@ -88,7 +89,7 @@ def _version_state(op: str, row: dict[str, Any], **known: Any) -> VersionState:
         means_us=json.loads(row["means_us"] or "{}"),
         clock=row["clock"],
         speedup=row["speedup"],
-        badges=tuple(dict.fromkeys(badges)),
+        badges=_badges(row),
         **known,
     )
 
@@ -120,3 +121,16 @@ def _by_hand(conn: sqlite3.Connection, op: str, rows: list[dict[str, Any]]) -> B
 def _reset_seq(conn: sqlite3.Connection, op: str) -> int:
     row = conn.execute("SELECT reset_seq FROM ops WHERE op = ?", (op,)).fetchone()
     return int(row[0]) if row else 0
+
+
+def _badges(row: dict[str, Any]) -> tuple[str, ...]:
+    """What its verdict and its time carry; of a benchmark of several versions, only its own."""
+    verdict = json.loads(row["verdict_badges"] or "[]")
+    whose = {f"{short(row['version'])}: {badge}" for badge in verdict}
+    own = f"{short(row['version'])}: "
+    timed = [
+        badge
+        for badge in json.loads(row["time_badges"] or "[]")
+        if badge not in whose and (badge.startswith(own) or not _OF_A_VERSION.match(badge))
+    ]
+    return tuple(dict.fromkeys((*verdict, *timed)))

@@ -242,7 +242,7 @@ class Panel:
         except TritonMagicsError as error:
             self._put(said(f"{type(error).__name__}: {error}", status="bad"))
         except KeyboardInterrupt:
-            self._put(said("stopped; nothing was recorded"))
+            self._put(said("stopped; what was done by then is kept"))
         else:
             self._put(bundle(source_page(value) if isinstance(value, KernelSource) else value))
             self._put(picture(value) or {})

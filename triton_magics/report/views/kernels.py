@@ -35,6 +35,7 @@ from triton_magics.report.views.words import (
 )
 
 _WIDE_BITS = 64
+NO_KERNEL = "no Triton kernel was launched, so none was compiled"
 _FEW_WAVES, _SHORT_TAIL = 8, 0.5  # where a last wave that is not full costs a share worth naming
 
 
@@ -73,6 +74,8 @@ def _written_line(value: Written) -> Line:
 def _compile_words(compilation: Compilation | None) -> str | None:
     if not compilation or compilation.status is not Status.PASSED:
         return compilation.note if compilation else None
+    if not compilation.kernels:
+        return compilation.note or NO_KERNEL
     took = "" if compilation.duration_s is None else f" in {duration_text(compilation.duration_s)}"
     target, _, figures = compiled_text(compilation).partition(": ")
     return f"compiled for {target}{took}" + (f": {figures}" if figures else "")
@@ -133,6 +136,8 @@ def _compilation_line(value: Compilation, name: str) -> Line:
         return Line(f"{name} for {value.target}: {reason}", status, word)
     if value.refused:
         return Line(f"{name}: {value.refused}", "bad", "WILL NOT LAUNCH")
+    if not value.kernels:
+        return Line(f"{name} for {value.target}: {NO_KERNEL}", "warn", "NOTHING TO COMPILE")
     took = None if value.duration_s is None else duration_text(value.duration_s)
     device = value.environment.device if value.environment else "this GPU"
     where = f"as {device} runs it, " if value.here else "for "

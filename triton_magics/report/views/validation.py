@@ -196,7 +196,7 @@ def _failure(value: Validation) -> Document:
     error = error_view(value.error, said=said) if value.error and own else ()
     more = message_view(value.message, said=said)
     if not value.failed_cases:
-        return (*more, *error, *_aftermath(value))
+        return (*more, *error, *_passed_line(value), *_aftermath(value))
     first = value.failed_cases[0]
     return (
         *more,
