@@ -46,7 +46,9 @@ def test_integers_overflow_as_on_a_gpu_and_are_not_computed_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     builder = interpreter.interpreter_builder
-    monkeypatch.setattr(builder, "options", dataclasses.replace(builder.options))
+    monkeypatch.setattr(
+        builder, "options", dataclasses.replace(builder.options, sanitize_overflow=True)
+    )
     semantic, wide = interpreter.interpreter_semantic, []
     monkeypatch.setattr(semantic, "cast", lambda x, t, *a: wide.append(t) or x)
 
