@@ -149,7 +149,7 @@ What was chosen here goes before the environment, that before pyproject.toml, th
 IPython, that before the default. A name that is no setting is refused, and so is a value that it can't
 have."""
 
-_CLI_HEAD = """`triton-magics quickstart DIR` copies the notebooks to begin with. The verbs are commands with
+_CLI_HEAD = """`triton-magics quickstart DIR` (or `python -m triton_magics`) copies the notebooks to begin with. The verbs are commands with
 the same arguments: {commands}. Those that take a cell in a notebook take a file, or `-` for the
 pipe. `--workspace DIR` names the folder of `kernels/` and `logs/`; `--json` prints the value as JSON.
 

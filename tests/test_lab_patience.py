@@ -1,4 +1,4 @@
-"""How long a version that never ends is waited for: as long as any step, and not as a compiler."""
+"""What a write waits for: a version that never ends as long as any step, not as a compiler."""
 
 from __future__ import annotations
 
@@ -58,3 +58,12 @@ def test_only_what_compiles_has_a_compilers_time(lab: Lab) -> None:
     compiling = {words: s for words, s in patience.items() if words.startswith("compiling for")}
     assert compiling
     assert set(compiling.values()) == {100.0}
+
+
+def test_a_file_that_another_notebook_wrote_meanwhile_is_said_to_have_changed(lab: Lab) -> None:
+    lab.write("softmax", "v4", RIGHT, compile=False)
+    source = lab.source("softmax", "v4")
+    path = lab.path / source.path
+    path.write_text(f"{path.read_text()}# by another\n")
+    made = lab._desk.compile(source, 90)
+    assert str(made.note).startswith("kernels/softmax/v4_optimized.py changed while it was being")

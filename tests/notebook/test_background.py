@@ -173,7 +173,7 @@ def test_a_queued_job_is_cancelled_without_a_word_to_the_engine(
     assert gate.reached.wait(WAIT_S)
     assert second.cancel() is True
     assert second.status == "cancelled"
-    with pytest.raises(CancelledError):
+    with pytest.raises(CancelledError, match="was cancelled before it began"):
         second.result(WAIT_S)
     assert engine.cancelled == 0
     gate.open.set()

@@ -106,6 +106,8 @@ class Job:
             KernelFailure: a verdict that is not `passed`, unless `--no-raise`; it has the value.
             TritonMagicsError: what the call itself raised.
         """
+        if self._future.cancelled():
+            raise CancelledError(f"{self.title} was cancelled before it began")
         return self._future.result(timeout)
 
     def cancel(self) -> bool:

@@ -36,6 +36,7 @@ from triton_magics.worker.launches import tunes_itself, without_kernels
 from triton_magics.worker.load import (
     Loaded,
     LoadError,
+    UserFault,
     compile_cache,
     explain,
     forget_version,
@@ -343,6 +344,8 @@ def compile_version(
                     version.call(*given)
     except LoadError as raised:
         return explain(raised, ref), None
+    except UserFault as fault:  # the file is not the source any more
+        return None, str(fault)
     except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
         error = explain(raised, ref)
         compiler = error.kind in _COMPILER or "ptxas" in error.message
