@@ -122,6 +122,11 @@ class Validation(Value):
         return self.status is Status.PASSED
 
     @property
+    def spot_check(self) -> bool:
+        """Whether only shapes that were named were looked at: it can fail a version, not more."""
+        return any(option.startswith("--shape") for option in self.options)
+
+    @property
     def run_cases(self) -> tuple[CaseResult, ...]:
         """The cases that were run."""
         return tuple(c for c in self.cases if c.status is not CaseStatus.NOT_RUN)

@@ -16,12 +16,14 @@ from triton_magics.model import (
     Event,
     KernelSource,
     State,
+    Status,
     Validation,
     Verb,
     parse_version,
 )
 from triton_magics.workspace import reading
 
+SPOT_CHECK = "only some shapes"
 # A verdict and a time belong to a source (its sha256), so a restored attempt has its own again.
 # `passes` keeps the newest verdict per dtype and device kind, `verdicts` the one that stands,
 # `timed` the newest benchmark with a time of a version, whatever came of it.
@@ -152,13 +154,14 @@ def _validated(conn: sqlite3.Connection, seq: int, event: Event) -> None:
         conn.execute(
             "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *key, seq, result.status, result.status.failed, result.plan, result.device_kind,
+                *key, seq, result.status, result.status.failed, _plan(result), result.device_kind,
                 _cases(result), json.dumps(result.badges),
             ),
         )  # fmt: skip
     for dtype, kind, passed in _per_dtype(result):
+        kept = "IGNORE" if passed and result.spot_check else "REPLACE"
         conn.execute(
-            "INSERT OR REPLACE INTO passes VALUES (?, ?, ?, ?, ?, ?)",
+            f"INSERT OR {kept} INTO passes VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 (one of two)
             (event.op, result.sha256, dtype, kind, seq, passed),
         )
 
@@ -167,7 +170,8 @@ def _stands(conn: sqlite3.Connection, key: tuple[str, str, str], new: Validation
     """Whether a verdict takes the place of the one before it, on the same source.
 
     An interrupted validation says nothing; a quick pass says less than a full one, and the
-    interpreter's less than the GPU's.
+    interpreter's less than the GPU's. A look at some shapes can fail a version; one that passes
+    says nothing of where another failed, and a refusal of these shapes is a limit that is stated.
     """
     old = conn.execute(
         "SELECT status, failed, device_kind, plan FROM verdicts WHERE op = ? AND version = ? AND"
@@ -179,13 +183,25 @@ def _stands(conn: sqlite3.Connection, key: tuple[str, str, str], new: Validation
     status, failed, device_kind, plan = old
     if not (new.passed or new.status.failed):
         return not (failed or status == "passed")
+    if _only_refuses(new) or (new.spot_check and new.passed and failed):
+        return False
     if new.status.failed or status != "passed":
         return True
-    return _weight(new.device_kind, new.plan) >= _weight(device_kind, plan)
+    return _weight(new.device_kind, _plan(new)) >= _weight(device_kind, plan)
 
 
-def _weight(device_kind: str | None, plan: str) -> tuple[bool, bool]:
-    return device_kind == "gpu", plan == "full"
+def _weight(device_kind: str | None, plan: str) -> tuple[bool, bool, bool]:
+    return device_kind == "gpu", plan == "full", plan != SPOT_CHECK
+
+
+def _only_refuses(validation: Validation) -> bool:
+    """Whether it says no more than that some shapes are refused."""
+    return validation.spot_check and validation.status is Status.REJECTED
+
+
+def _plan(validation: Validation) -> str:
+    """`full`, `quick`; a look at some shapes is neither."""
+    return SPOT_CHECK if validation.spot_check else validation.plan
 
 
 def _cases(validation: Validation) -> str:
@@ -205,7 +221,7 @@ def _per_dtype(validation: Validation) -> Iterator[tuple[str, DeviceKind, bool]]
         kinds = (validation.device_kind,)
     if validation.passed and validation.device_kind:
         yield from ((dtype, validation.device_kind, True) for dtype in validation.dtypes)
-    elif validation.status.failed:
+    elif validation.status.failed and not _only_refuses(validation):
         wrong = tuple(dict.fromkeys(c.case.dtype for c in validation.failed_cases))
         yield from ((d, kind, False) for d in wrong or validation.dtypes for kind in kinds)
 

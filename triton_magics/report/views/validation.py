@@ -239,7 +239,7 @@ def _aftermath(value: Validation) -> Document:
 def next_step(value: Validation) -> str:
     """What to do after this verdict."""
     name = subject(value.op, value.version)
-    if value.passed and value.plan == "full":
+    if value.passed and value.plan == "full" and not value.spot_check:
         return f"`%triton_bench {name}`"
     if value.passed:
         return (
