@@ -24,12 +24,15 @@ def standing(lab: Lab) -> VersionState:
 def test_shapes_that_pass_are_no_validation_in_full(lab: Lab) -> None:
     write(lab, "v1")
     made = lab.validate("softmax", "v1", shapes=SOME)
-    assert "%triton_validate softmax v1 runs the full plan, needed to end" in to_text(view(made))
-    lab.bench("softmax", "v1")
+    assert "some shapes alone are not enough to time it" in to_text(view(made))
+    assert "%triton_bench" not in to_text(view(made))
     assert standing(lab).validation_plan == "only some shapes"
+    with pytest.raises(IllegalStep, match=r"has not passed .* \(only of some shapes\), so"):
+        lab.bench("softmax", "v1")
     assert lab.status("softmax").state == "evaluation"
     lab.validate("softmax", "v1")
     assert standing(lab).validation_plan == "full"
+    assert lab.bench("softmax", "v1").passed
     assert lab.status("softmax").state == "write"
 
 

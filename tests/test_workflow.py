@@ -132,7 +132,7 @@ def test_a_refused_step_says_why_and_what_comes_next():
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"passed": True}, "v2 only quickly validated"),
+        ({"passed": True}, "v2 not yet validated in full"),
         ({"passed": True, "in_full": True}, "v2 not yet timed"),
         ({"failed": True}, "v2 failed"),
         ({**DONE, "written": 3}, "another version was asked for"),

@@ -192,8 +192,8 @@ def _missing(facts: Facts) -> str:
     if facts.current and facts.failed:
         parts.append(f"{short(facts.current)} failed")
     elif facts.current and not (facts.passed and facts.in_full):
-        quick = "only quickly " if facts.passed else "not yet "
-        parts.append(f"{short(facts.current)} {quick}validated")
+        so_far = "not yet validated in full" if facts.passed else "not yet validated"
+        parts.append(f"{short(facts.current)} {so_far}")
     elif facts.current and not facts.timed:
         parts.append(f"{short(facts.current)} not yet timed")
     return ", ".join(parts) or "another version was asked for"

@@ -432,9 +432,11 @@ class Desk:
         if missing:
             first = short(missing[0].version)
             where = "in the interpreter" if kind == "interpreter" else "on this GPU"
+            verdict = self.workspace.latest_validation(op, missing[0].version)
+            some = " (only of some shapes)" if verdict and verdict.spot_check else ""
             raise IllegalStep(
-                f"{op} {first} has not passed a validation in {dtype} {where}, so its time would "
-                f"mean nothing. Next: %triton_validate {op} {first}"
+                f"{op} {first} has not passed a validation in {dtype} {where}{some}, so its time "
+                f"would mean nothing. Next: %triton_validate {op} {first}"
             )
         return tuple(sorted(passed, key=lambda s: s.number))
 

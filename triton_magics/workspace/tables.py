@@ -159,9 +159,8 @@ def _validated(conn: sqlite3.Connection, seq: int, event: Event) -> None:
             ),
         )  # fmt: skip
     for dtype, kind, passed in _per_dtype(result):
-        kept = "IGNORE" if passed and result.spot_check else "REPLACE"
         conn.execute(
-            f"INSERT OR {kept} INTO passes VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 (one of two)
+            "INSERT OR REPLACE INTO passes VALUES (?, ?, ?, ?, ?, ?)",
             (event.op, result.sha256, dtype, kind, seq, passed),
         )
 
@@ -219,6 +218,8 @@ def _per_dtype(validation: Validation) -> Iterator[tuple[str, DeviceKind, bool]]
     kinds: tuple[DeviceKind, ...] = ("gpu", "interpreter")
     if validation.device_kind:
         kinds = (validation.device_kind,)
+    if validation.passed and validation.spot_check:
+        return
     if validation.passed and validation.device_kind:
         yield from ((dtype, validation.device_kind, True) for dtype in validation.dtypes)
     elif validation.status.failed and not _only_refuses(validation):

@@ -241,6 +241,8 @@ def next_step(value: Validation) -> str:
     name = subject(value.op, value.version)
     if value.passed and value.plan == "full" and not value.spot_check:
         return f"`%triton_bench {name}`"
+    if value.passed and value.spot_check:
+        return f"`%triton_validate {name}`; some shapes alone are not enough to time it"
     if value.passed:
         return (
             f"`%triton_bench {name}`; `%triton_validate {name}` runs the full plan, needed to end"
