@@ -13,8 +13,8 @@ from triton_magics.lab import Lab
 from triton_magics.model import Compilation, RunResult, Status
 
 RIGHT = (Path(__file__).parent / "faults" / "kernels" / "softmax_right.py").read_text()
-IN_THE_WRAPPER = "def triton_softmax(x):\n    while True:\n        pass\n"
-AT_IMPORT = "while True:\n    pass\n\n\ndef triton_softmax(x):\n    return x\n"
+IN_THE_WRAPPER = "def triton_softmax(x):\n    while True: pass\n"
+AT_IMPORT = "while True: pass\n\n\ndef triton_softmax(x):\n    return x\n"
 
 
 @pytest.fixture(scope="module")
