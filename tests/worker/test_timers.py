@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pytest
+import torch
 
+from tests.worker.harness import CPU
 from tests.worker.sessions import (
     LateTimer,
 )
 from triton_magics.worker import timers
+from triton_magics.worker.pretend import pretending
 from triton_magics.worker.timers import Call, Gate, Timer, Try, Unstable, Watch
 
 
@@ -103,3 +107,27 @@ def test_without_cupti_what_a_timer_adds_is_not_known(monkeypatch: pytest.Monkey
     assert (made.floor_us, made.added_us) == (pytest.approx(2.87), None)
     watch = Watch(LateTimer(lambda: 5.0), made.added_us, made.tick_us)
     assert watch.net_us([5.0]) == (5.0,)
+
+
+def test_a_timer_is_gauged_with_writes_to_places_in_different_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[torch.Tensor] = []
+    zeros = torch.zeros
+
+    def kept(*shape: int, **options: Any) -> torch.Tensor:
+        made.append(zeros(*shape, **options))
+        return made[-1]
+
+    monkeypatch.setattr(torch, "zeros", kept)
+    with pretending(CPU):
+        kernels = timers.tiny_kernels()
+        assert list(kernels) == ["empty", "store"]
+        (places,) = made
+        kernels["empty"]()
+        assert not places.any()
+        for i in range(timers.GAUGE_SAMPLES):
+            kernels["store"]()
+            assert int(places.any(1).sum()) == i + 1
+    assert {int(n) for n in (places != 0).sum(1)} == {128 * 128 - 1}  # one of them is written as 0
+    assert places.stride(0) * places.element_size() >= 2 * 2**20
