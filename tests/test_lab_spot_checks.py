@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
+from tests import workspace_kit as kit
 from tests.fake_engine import FakeEngine
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.errors import IllegalStep
@@ -48,6 +53,25 @@ def test_shapes_that_pass_say_nothing_of_those_that_failed(lab: Lab, engine: Fak
     lab.validate("softmax", "v1", plan="quick")
     assert standing(lab).validation is Status.PASSED
     assert lab.bench("softmax", "v1").passed
+
+
+def test_a_store_that_took_shapes_for_a_validation_is_put_right_when_it_is_opened(
+    tmp_path: Path,
+) -> None:
+    with closing(kit.opened(tmp_path)) as before:
+        source = kit.write(before, "v1", 1)
+        said = kit.validation(source).model_copy(update={"options": ("--shape 8x8",)})
+        before.record("softmax", "validated", result=said, source=source)
+    with closing(sqlite3.connect(tmp_path / ".triton_magics" / "lab.db")) as store:
+        row = ("softmax", source.sha256, "float32", "gpu", 2, True)
+        store.execute("INSERT INTO passes VALUES (?, ?, ?, ?, ?, ?)", row)
+        store.execute("UPDATE verdicts SET plan = 'full'")
+        store.execute("DELETE FROM migrations WHERE number > 3")
+        store.execute("PRAGMA user_version = 3")
+        store.commit()
+    with closing(kit.opened(tmp_path)) as after:
+        assert after.passed_validation("softmax", source.sha256, "float32", "gpu") is None
+        assert [v.validation_plan for v in after.versions("softmax")] == ["only some shapes"]
 
 
 def test_a_pass_in_full_stands_beside_shapes_that_pass(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import torch
 
@@ -67,11 +68,11 @@ def _grown(subject: Subject, small_s: float) -> float:
 def _programs(subject: Subject, case: Case) -> int:
     """Program instances of one call, without running them; 1 where it can't be told."""
     given = make_pristine(subject.op, case, subject.device)
-    try:
-        with torch.no_grad(), pretending(subject.device), watching(suppress=True) as seen:
-            subject.version.call(*given)
-    except BaseException:  # noqa: BLE001 (it needs what its kernels would have made)
-        return max(seen.programs, 1)
+    with (
+        torch.no_grad(), pretending(subject.device), watching(suppress=True) as seen,
+        suppress(BaseException),  # it needs what its kernels would have made
+    ):  # fmt: skip
+        subject.version.call(*given)
     return max(seen.programs, 1)
 
 

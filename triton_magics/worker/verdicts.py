@@ -33,7 +33,7 @@ def compared(
     control = []
     if AGAIN in by_name and "torch" in by_name:
         control = [make(AGAIN, "torch", restless=0.0)]
-    restless = max(map(_restless, control), default=0.0)
+    restless = _restless(control)
     names = [n for n in by_name if n not in ("torch", AGAIN)]
     versions = [n for n in names if is_version(n)]
     pairs = [(n, "torch") for n in names if "torch" in by_name]
@@ -42,13 +42,12 @@ def compared(
     return [make(a, b, restless=restless) for a, b in dict.fromkeys(pairs)], control
 
 
-def _restless(control: Comparison) -> float:
-    """By how much the control differs from itself, beyond what counts as the same for it too.
+def _restless(control: Sequence[Comparison]) -> float:
+    """By how much the control, if there is one, differs from itself; 0 within its own threshold.
 
     Less than a tick is the clock's: it means less for longer times, and each pair minds its own.
     """
-    off = abs(control.ratio - 1)
-    return off if off > control.threshold else 0.0
+    return max((off for c in control if (off := abs(c.ratio - 1)) > c.threshold), default=0.0)
 
 
 def _threshold(ours: Sequence[float], theirs: Sequence[float], tick_us: float | None) -> float:
@@ -98,6 +97,5 @@ def undecided(
     told, control = compared(net_us, tick_us, "", rivals)
     open_ones = [c for c in told if c.verdict == "undecided"]
     names = {name for c in open_ones for name in (c.candidate, c.baseline)}
-    restless = max(map(_restless, control), default=0.0)
-    by_control = any(0 < restless >= c.threshold for c in open_ones)
+    by_control = any(_restless(control) >= c.threshold for c in open_ones)
     return names | {"torch", AGAIN} if by_control or "torch" in names else names
