@@ -71,8 +71,8 @@ def named_calls(calls: list[tuple[str, float]]) -> Iterator[None]:
     plain = worker.TIMERS["gated"]
 
     class Telling(plain):  # type: ignore[misc, valid-type]
-        def _try(self, call: Any, *, first: bool) -> Any:
-            tried, closed = super()._try(call, first=first)
+        def _try(self, call: Any, **how: Any) -> Any:
+            tried, closed = super()._try(call, **how)
             calls.append((GAUGE if call.of is None else called(call), tried.raw_us))
             return tried, closed
 

@@ -135,7 +135,7 @@ def main() -> None:
     whole = rows[3]["median s"]
     for row in rows:
         row["of the loop"] = row["median s"] / whole
-    report(f"Write, validate --quick, bench on {kind}", rows, repeats=REPEATS)
+    report(f"Write, validate --quick, bench on {kind}", rows, repeats=REPEATS, each=runs)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ LEAST_ROOM = 1.25  # of a gate: times what its host needs on average
 CYCLES_PER_US = 2_000  # of a GPU's clock, at most
 FLUSH_L2S = 2
 MAX_TRIES = 4
-RUN_US = 70.0  # a shorter call is made several times a run: its clock jitters by 0.13 us (H200)
-MAX_CALLS = 12
+RUN_US = 108.0  # a shorter call is made several times a run: it varies by 0.2 us (H200)
+MAX_CALLS = 18
 GAUGE_SAMPLES = 32  # each of a kernel that writes in a place of its own
 PLACE_FLOATS = 2**19  # 2 MiB apart: no two of them in one page
 TINY = ("_empty", "_store")  # the names of the kernels that a timer is gauged with
@@ -240,17 +240,17 @@ class Gate:
 class GatedTimer(Timer):
     """Times calls behind a spin on the GPU, so that the host has queued all before they start.
 
-    For each: spin, fresh contents, flush the L2 (write, then read another buffer, so that no
-    write-back is left to the timed call), start event, call, end event. It is valid only if the
-    spin had not ended when the end event was queued, and nothing was compiled or allocated
-    meanwhile. Nothing more is queued until it is done: on an H200 work that waits behind a call
-    adds 0.3 to 1.2 us to it.
+    For each: spin, fresh contents, flush the L2, start event, call, end event. It is valid only if
+    the spin had not ended when the end event was queued, and nothing was compiled or allocated
+    meanwhile. Until it is done no more is queued than the copy of its output and what comes ahead
+    of the next one's spin: on an H200 calls that wait behind a call add 0.3 to 1.2 us to it.
     """
 
     def __init__(self, l2_bytes: int, *, cold: bool) -> None:
         self.cold = cold
         self._gates: dict[tuple[Hashable, bool], Gate] = {}
         self._flush = flushed(l2_bytes)
+        self._device = torch.cuda.current_device()
         self._start, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self._opened = torch.cuda.Event()
         self.compiled = 0
@@ -265,7 +265,9 @@ class GatedTimer(Timer):
     def tries(self, calls: Sequence[Call], todo: Sequence[int]) -> list[Try]:
         """One after the other, each from an idle GPU."""
         before = self.compiled, device_allocations()
-        tried = [self._try(calls[i], first=not n) for n, i in enumerate(todo)]
+        chosen = [calls[i] for i in todo]
+        ahead = [call.before for call in chosen[1:]] + [_nothing]
+        tried = [self._try(call, first=not n, ahead=ahead[n]) for n, call in enumerate(chosen)]
         reason = disturbed(before, (self.compiled, device_allocations()))
         return [one._replace(reason=reason or (None if closed else SLOW)) for one, closed in tried]
 
@@ -273,15 +275,19 @@ class GatedTimer(Timer):
         """The next call's gate is as long as a first one's."""
         self._gates.clear()
 
-    def _try(self, call: Call, *, first: bool) -> tuple[Try, bool]:
+    def _try(
+        self, call: Call, *, first: bool, ahead: Callable[[], None] = _nothing
+    ) -> tuple[Try, bool]:
         """A call, and whether the gate was still closed when all of it was queued.
 
         The first one after somebody else's takes the host longer: it has a gate of its own.
+        `ahead` is what the next one wants to be done before its gate.
         """
-        stream = torch.cuda.current_stream()
+        stream = torch.cuda.current_stream(self._device)
         start, end, opened = self._start, self._end, self._opened
         gate = self._gates.setdefault((call.of, first), Gate())
-        call.before()
+        if first:
+            call.before()
         begun = time.perf_counter()
         torch.cuda._sleep(gate.cycles)
         opened.record(stream)
@@ -294,7 +300,9 @@ class GatedTimer(Timer):
         closed = not opened.query()
         gate.tell(1e6 * (time.perf_counter() - begun), closed=closed)
         kept = call.kept(value)
-        torch.cuda.synchronize()
+        del value  # its memory is what `ahead` poisons
+        ahead()
+        torch.cuda.synchronize(self._device)
         return Try(1e3 * start.elapsed_time(end), kept, None), closed
 
 
@@ -306,13 +314,14 @@ def disturbed(before: tuple[int, int], after: tuple[int, int]) -> str | None:
 
 
 def flushed(l2_bytes: int) -> Callable[[], None]:
-    """What empties the L2: it writes twice its size, then reads another buffer as large."""
-    n = FLUSH_L2S * l2_bytes // 4
-    written, read = torch.empty(n, device="cuda"), torch.zeros(n, device="cuda")
+    """What empties the L2: it reads twice its size.
+
+    What was written before is written back meanwhile, so the timed call finds no write-back left.
+    """
+    read = torch.zeros(FLUSH_L2S * l2_bytes // 4, device="cuda")
     sink = torch.empty((), device="cuda")
 
     def flush() -> None:
-        written.fill_(1.0)
         torch.sum(read, dim=0, out=sink)
 
     return flush
