@@ -42,6 +42,25 @@ def parsed(seq: int, text: str) -> Event:
         ) from error
 
 
+def open_ops(conn: sqlite3.Connection) -> tuple[str, ...]:
+    """Names of the ops that anything happened to, the oldest first."""
+    rows = conn.execute("SELECT op FROM ops ORDER BY first_seq")
+    return tuple(str(row[0]) for row in rows)
+
+
+def own_ops(conn: sqlite3.Connection) -> dict[str, OpFacts]:
+    """The user's own ops and what is known about them."""
+    rows = conn.execute("SELECT op FROM ops WHERE facts_seq IS NOT NULL ORDER BY first_seq")
+    found = {str(op): facts(conn, op) for (op,) in rows.fetchall()}
+    return {op: known for op, known in found.items() if known is not None}
+
+
+def n_events(conn: sqlite3.Connection, op: str) -> int:
+    """How many events an op has."""
+    row = conn.execute("SELECT n_events FROM ops WHERE op = ?", (op,)).fetchone()
+    return int(row[0]) if row else 0
+
+
 def state(conn: sqlite3.Connection, op: str) -> State:
     """Where an op stands; one without events is at its start."""
     row = conn.execute("SELECT state FROM ops WHERE op = ?", (op,)).fetchone()

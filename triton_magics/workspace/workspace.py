@@ -1,31 +1,24 @@
-"""The workspace's public face: write, sync, restore, record, and what stands."""
+"""The workspace's public face: what it holds, and all that changes it."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, Unpack
 
-from triton_magics.errors import UnknownVersion, WorkspaceError, did_you_mean
+from triton_magics.errors import WorkspaceError
 from triton_magics.model import (
-    Benchmark,
-    Compilation,
-    DeviceKind,
     Event,
     Finding,
     KernelSource,
     OpFacts,
-    State,
-    Validation,
     Verb,
-    VersionState,
     check_op_name,
     parse_version,
-    short,
 )
-from triton_magics.workspace import modules, reading, standing, tables, upkeep
+from triton_magics.workspace import modules, tables, upkeep
+from triton_magics.workspace.contents import Contents
 from triton_magics.workspace.files import Folder
 from triton_magics.workspace.kernels import Kernels
 from triton_magics.workspace.recorder import Details, Recorder, Transition
@@ -39,7 +32,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-class Workspace:
+class Workspace(Contents):
     """A folder of kernels with their history and results; safe for several processes and threads.
 
     A folder that can't be written is opened as a copy in memory: everything can be read, and what
@@ -94,73 +87,6 @@ class Workspace:
     def notes(self) -> tuple[str, ...]:
         """What the user should know, in sentences: repairs, edits that were kept, logs that lag."""
         return self._store.notes
-
-    def pulse(self) -> int:
-        """A number that changes when anyone else has changed the store; takes microseconds.
-
-        Raises:
-            WorkspaceError: the store can't be read, or its folder is gone.
-        """
-        with self._store.reading() as conn:
-            return int(conn.execute("PRAGMA data_version").fetchone()[0])
-
-    # ------------------------------------------------------------------------- what there is
-
-    def open_ops(self) -> tuple[str, ...]:
-        """Names of the ops that anything happened to, the oldest first."""
-        with self._store.reading() as conn:
-            rows = conn.execute("SELECT op FROM ops ORDER BY first_seq").fetchall()
-        return tuple(str(row[0]) for row in rows)
-
-    def state(self, op: str) -> State:
-        """Where an op stands; an op without events is at its start."""
-        with self._store.reading() as conn:
-            return reading.state(conn, check_op_name(op))
-
-    def versions(self, op: str) -> tuple[VersionState, ...]:
-        """The op's versions as they stand, by number."""
-        with self._store.reading() as conn:
-            return standing.versions(conn, check_op_name(op))
-
-    def source(self, op: str, version: str, attempt: int | None = None) -> KernelSource:
-        """An attempt at a version, the newest unless its number is given.
-
-        Args:
-            op: canonical name.
-            version: `v2` or `v2_tiling`.
-            attempt: its number.
-
-        Raises:
-            UnknownVersion: no such version or attempt; names those there are.
-        """
-        with self._store.reading() as conn:
-            name = self._known(conn, op, version)
-            found = next(reading.attempts(conn, op, name, attempt), None)
-        if found is None:
-            known = ", ".join(str(s.attempt) for s in self.attempts(op, name))
-            raise UnknownVersion(f"{op} {name} has no attempt {attempt}; known: {known}")
-        return found
-
-    def attempts(self, op: str, version: str) -> tuple[KernelSource, ...]:
-        """Every attempt at a version, the oldest first.
-
-        Raises:
-            UnknownVersion: no such version; names those there are.
-        """
-        with self._store.reading() as conn:
-            name = self._known(conn, op, version)
-            return tuple(reading.attempts(conn, op, name))[::-1]
-
-    def _known(self, conn: sqlite3.Connection, op: str, version: str) -> str:
-        parse_version(version)
-        names = reading.version_names(conn, check_op_name(op))
-        for name in names:
-            if version in (name, short(name)):
-                return name
-        if not names:
-            raise UnknownVersion(f"{op} has no versions yet: write %%triton_kernel {op} v1")
-        near = did_you_mean(version, names)
-        raise UnknownVersion(f"{op} has no {version}.{near} Known: {', '.join(names)}")
 
     # -------------------------------------------------------------------------------- writing
 
@@ -264,13 +190,6 @@ class Workspace:
             self._kernels.define(conn, op, source, facts)
         return self.path / modules.reference_path(op)
 
-    def own_ops(self) -> dict[str, OpFacts]:
-        """The user's own ops and what is known about them."""
-        with self._store.reading() as conn:
-            rows = conn.execute("SELECT op FROM ops WHERE facts_seq IS NOT NULL ORDER BY first_seq")
-            found = {str(op): reading.facts(conn, op) for (op,) in rows.fetchall()}
-        return {op: facts for op, facts in found.items() if facts is not None}
-
     def reference_path(self, op: str) -> Path:
         """Where the reference of an own op is, absolute; keeps an edit made there in the log."""
         path = self.path / modules.reference_path(check_op_name(op))
@@ -281,7 +200,7 @@ class Workspace:
             self._kernels.sync_reference(conn, op)
         return path
 
-    # --------------------------------------------------------------------------------- events
+    # ------------------------------------------------------------------------------ recording
 
     def record(self, op: str, verb: Verb, **details: Unpack[Details]) -> Event:
         """Append an event; where it leads the op is decided in the same transaction.
@@ -302,92 +221,6 @@ class Workspace:
         check_op_name(op)
         with self._store.writing(f"recording that {op} was {verb}", op) as conn:
             return self._recorder.append(conn, op, verb, **details)
-
-    def events(
-        self,
-        op: str,
-        *,
-        verbs: Collection[Verb] | None = None,
-        limit: int | None = None,
-        newest_first: bool = False,
-    ) -> Iterator[Event]:
-        """What happened to an op, the oldest first; each is read when it is asked for.
-
-        Args:
-            op: canonical name.
-            verbs: only these.
-            limit: only the newest ones, this many.
-            newest_first: in the other order.
-        """
-        with self._store.reading() as conn:
-            seqs = reading.seqs(conn, check_op_name(op), verbs=verbs, limit=limit)
-        return (self._event(seq) for seq in (seqs[::-1] if newest_first else seqs))
-
-    def _event(self, seq: int) -> Event:
-        with self._store.reading() as conn:
-            return reading.event_at(conn, seq)
-
-    def count(self, op: str) -> int:
-        """How many events an op has."""
-        with self._store.reading() as conn:
-            row = conn.execute("SELECT n_events FROM ops WHERE op = ?", (check_op_name(op),))
-            found = row.fetchone()
-        return int(found[0]) if found else 0
-
-    # ------------------------------------------------------------------------------- results
-
-    def history(self, op: str, version: str) -> tuple[reading.Attempt, ...]:
-        """Every attempt at a version, the oldest first, with its verdict and compilation.
-
-        Raises:
-            UnknownVersion: no such version; names those there are.
-        """
-        with self._store.reading() as conn:
-            name = self._known(conn, op, version)
-            return tuple(reading.history(conn, op, name))[::-1]
-
-    def compilation(self, op: str, sha256: str) -> Compilation | None:
-        """The newest compilation of a source."""
-        with self._store.reading() as conn:
-            return reading.compilation(conn, check_op_name(op), sha256)
-
-    def timed(self, op: str, version: str) -> Benchmark | None:
-        """The newest benchmark with a time of a version, whatever came of it."""
-        with self._store.reading() as conn:
-            return reading.timed(conn, check_op_name(op), version)
-
-    def latest_validation(self, op: str, version: str) -> Validation | None:
-        """The verdict that stands on the version's newest attempt."""
-        newest = self.source(op, version)
-        with self._store.reading() as conn:
-            return reading.verdict(conn, newest)
-
-    def passed_validation(
-        self, op: str, sha256: str, dtype: str, device_kind: DeviceKind
-    ) -> Validation | None:
-        """The newest validation of a source in a dtype on a kind of device, if it passed."""
-        with self._store.reading() as conn:
-            return reading.passed(conn, (check_op_name(op), sha256, dtype, device_kind))
-
-    def timed_together(self, op: str, *sources: KernelSource) -> Benchmark | None:
-        """The newest benchmark of each source that timed all of them."""
-        wanted = {(source.version, source.sha256) for source in sources}
-        found = (self.timed(op, version) for version, _ in sorted(wanted, reverse=True))
-        return next(
-            (b for b in found if b and wanted <= set(zip(b.versions, b.sha256s, strict=True))), None
-        )
-
-    def latest_benchmark(self, op: str) -> Benchmark | None:
-        """The newest benchmark that passed."""
-        with self._store.reading() as conn:
-            return reading.latest_benchmark(conn, check_op_name(op))
-
-    def ranking(self, op: str) -> Benchmark | None:
-        """The benchmark that decides which version is best: see `VersionState.best`."""
-        with self._store.reading() as conn:
-            seq, _ = standing.ranking(conn, check_op_name(op))
-            found = reading.event_at(conn, seq).result if seq else None
-        return found if isinstance(found, Benchmark) else None
 
     # ------------------------------------------------------------------------------- upkeep
 
