@@ -146,7 +146,7 @@ def test_a_version_that_launches_no_kernel_is_not_said_to_be_compiled(
 def test_a_version_carries_its_own_badges_of_a_benchmark_and_nobody_elses(lab: Lab) -> None:
     for version in ("v1", "v2"):
         lab.write("softmax", version, f"{SOURCE}# {version}\n", compile=False)
-    engine = lab._desk.engine
+    engine = lab._jobs.engine
     assert isinstance(engine, StopsCompiling)
     engine.stop = False
     lab.validate("softmax", "v1", plan="quick")

@@ -65,5 +65,5 @@ def test_a_file_that_another_notebook_wrote_meanwhile_is_said_to_have_changed(la
     source = lab.source("softmax", "v4")
     path = lab.path / source.path
     path.write_text(f"{path.read_text()}# by another\n")
-    made = lab._desk.compile(source, 90)
+    made = lab._jobs.compile(source, 90)
     assert str(made.note).startswith("kernels/softmax/v4_optimized.py changed while it was being")

@@ -50,7 +50,7 @@ def test_a_log_tells_the_verdict_that_stands(lab: Lab) -> None:
     before = (lab.path / lab.export("softmax").markdown).read_text()
     lab.validate("softmax", "v1", plan="quick")
     assert (lab.path / lab.export("softmax").markdown).read_text() == before
-    lab._desk.engine.answer = lambda _job: Outcome(status="interrupted", detail="interrupted")
+    lab._jobs.engine.answer = lambda _job: Outcome(status="interrupted", detail="interrupted")
     with pytest.raises(KeyboardInterrupt):
         lab.validate("softmax", "v1")
     assert (lab.path / lab.export("softmax").markdown).read_text() == before

@@ -245,7 +245,7 @@ def test_a_panel_follows_another_process_and_no_cell_is_run_for_it(loaded: Kerne
 def test_a_click_after_the_engine_died_starts_it_anew(loaded: Kernel, validated: Reply) -> None:
     loaded(
         "import os, signal\nimport triton_magics as tm\npanel = %triton_panel relu\n"
-        "engine = tm.default_lab()._desk.engine\n"
+        "engine = tm.default_lab()._jobs.engine\n"
         "os.kill(engine._crew.pids[0], signal.SIGKILL)\n"
         "while engine.state().workers: pass\n"
         "panel.refresh()\ndead = panel._tabs[4]._about.value\n"

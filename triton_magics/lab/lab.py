@@ -11,6 +11,7 @@ from triton_magics.engine import Engine
 from triton_magics.engine.protocol import Progress
 from triton_magics.lab import several
 from triton_magics.lab.desk import Desk
+from triton_magics.lab.jobs import Jobs
 from triton_magics.lab.ops import Ops
 from triton_magics.lab.record import Record
 from triton_magics.lab.standing import Standing
@@ -49,7 +50,8 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
             self.settings.strict = strict
         self.last: Value | None = None
         folder = Path(path or self.settings.workspace or ".").expanduser().resolve()
-        self._desk = Desk(folder, self.settings, engine or Engine(self.settings))
+        self._desk = Desk(folder, self.settings)
+        self._jobs = Jobs(self._desk, engine or Engine(self.settings))
 
     @property
     def path(self) -> Path:
@@ -59,25 +61,25 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
     @property
     def on_progress(self) -> Callable[[Progress], None] | None:
         """Told every step of a job of this thread."""
-        return self._desk.listeners.on_progress
+        return self._jobs.listeners.on_progress
 
     @on_progress.setter
     def on_progress(self, listener: Callable[[Progress], None] | None) -> None:
-        self._desk.listeners.on_progress = listener
+        self._jobs.listeners.on_progress = listener
 
     @property
     def doing(self) -> str:
         """The newest job of this thread: `validate softmax v2_tiling`."""
-        return self._desk.listeners.doing
+        return self._jobs.listeners.doing
 
     @property
     def on_output(self) -> Callable[[str], None] | None:
         """Told what a kernel prints, as it prints it, in a job of this thread."""
-        return self._desk.listeners.on_output
+        return self._jobs.listeners.on_output
 
     @on_output.setter
     def on_output(self, listener: Callable[[str], None] | None) -> None:
-        self._desk.listeners.on_output = listener
+        self._jobs.listeners.on_output = listener
 
     @property
     def on_change(self) -> list[Callable[[str], None]]:
@@ -87,15 +89,16 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
     @property
     def on_work(self) -> list[Callable[[tuple[Work, ...]], None]]:
         """Each is told the jobs under way, in whatever thread, whenever they change."""
-        return self._desk.works.watchers
+        return self._jobs.works.watchers
 
     @property
     def works(self) -> tuple[Work, ...]:
         """The jobs under way: the first runs, the others wait for it."""
-        return self._desk.works.all
+        return self._jobs.works.all
 
     def close(self) -> None:
         """Ends the engine's processes and closes the store; a second time does nothing."""
+        self._jobs.close()
         self._desk.close()
 
     def __enter__(self) -> Self:

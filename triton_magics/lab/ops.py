@@ -39,10 +39,18 @@ class Ops(Part):
             UnknownName: a shape that is to go was not kept.
         """
         name = self._desk.canonical(op)
-        self._desk.warm()
+        self._jobs.warm()
         self._desk.record(name, "shown", None)
         self._desk.keep_shapes(name, shapes, no_shapes)
-        return self._remember(self._desk.page(name))
+        facts = self._desk.facts_of(name)
+        page = OpPage(
+            facts=facts,
+            techniques=knowledge.techniques_for(facts),
+            state=self._desk.state(name),
+            engine=self._jobs.engine.state(),
+            own_shapes=self._desk.own_shapes(name),
+        )
+        return self._remember(page)
 
     def reference(self, op: str, source: str) -> OpPage:
         """Defines the user's own op from a cell with `reference` and `make_inputs`.
@@ -56,7 +64,7 @@ class Ops(Part):
                 f"{name!r} ships with triton_magics; choose another name for your own op"
             )
         parse(source)
-        description = self._desk.describe(name, source)
+        description = self._jobs.describe(name, source)
         facts = facts_of_own_op(name, description)
         self._desk.workspace.define(name, source, facts)
         self._desk.changed(name)

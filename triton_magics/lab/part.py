@@ -7,13 +7,14 @@ from typing import TypeVar
 from triton_magics.config import Settings
 from triton_magics.errors import Interrupted
 from triton_magics.lab.desk import Desk
+from triton_magics.lab.jobs import Jobs
 from triton_magics.model import Status, Value
 
 V = TypeVar("V", bound=Value)
 
 
 class Part:
-    """The verbs of one subject; a Lab is made of several such parts, all at one desk.
+    """The verbs of one subject; a Lab is made of several such parts, at one desk, with one engine.
 
     Attributes:
         settings: what the user set.
@@ -23,6 +24,7 @@ class Part:
     settings: Settings
     last: Value | None
     _desk: Desk
+    _jobs: Jobs
 
     def _remember(self, value: V) -> V:
         self.last = value

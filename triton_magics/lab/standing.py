@@ -65,7 +65,7 @@ class Standing(Part):
 
     def engine_state(self) -> EngineState:
         """What there is to run kernels with."""
-        return self._desk.engine.state()
+        return self._jobs.engine.state()
 
     def cancel(self, *, thread: int | None = None) -> str | None:
         """Interrupts the job that runs, whoever started it here; safe in any thread.
@@ -76,7 +76,7 @@ class Standing(Part):
         Returns:
             What is interrupted, `validate softmax v2_tiling`; None where nothing runs.
         """
-        return self._desk.engine.cancel(thread=thread)
+        return self._jobs.engine.cancel(thread=thread)
 
     def doctor(self, *, repair: bool = False) -> Diagnosis:
         """What kernels need of this machine and this folder: what is wrong, and how to mend it.
@@ -88,10 +88,10 @@ class Standing(Part):
         Raises:
             WorkspaceError: to be repaired, and can't be written.
         """
-        desk = self._desk
         ops = [knowledge.facts(name) for name in knowledge.op_names()]
-        kept = desk.workspace.repair() if repair else desk.workspace.check()
-        findings = (*desk.engine.examine(ops), *kept)
+        workspace = self._desk.workspace
+        kept = workspace.repair() if repair else workspace.check()
+        findings = (*self._jobs.engine.examine(ops), *kept)
         return self._remember(Diagnosis(findings=findings))
 
     def notes(self) -> tuple[str, ...]:

@@ -77,21 +77,21 @@ class Sweeps(Versions):
         check_sizes((size,))
         check_runs(runs)
         self._desk.check_dtypes(source.op, (dtype,))
-        on_gpu = self._desk.engine.device_kind == "gpu"
+        on_gpu = self._jobs.engine.device_kind == "gpu"
         if write and not on_gpu:
             raise IllegalStep("--write takes the fastest one, and without a GPU nothing is timed")
         self._desk.gate("sweep", source.op)
         text = Source(source.source)
         job = SweepJob(
-            op=self._desk.op_ref(source.op),
-            version=self._desk.version_ref(source),
+            op=self._jobs.op_ref(source.op),
+            version=self._jobs.version_ref(source),
             points=_points(text, knobs),
             size=size,
             dtype=dtype,
             runs=runs,
             cold=not hot,
             seed=seeded(seed),
-            target=None if on_gpu else self._desk.default_target(),
+            target=None if on_gpu else self._jobs.default_target(),
             compile_s=self.settings.compile_s,
         )
         made = self._swept(job, timeout)
@@ -108,7 +108,7 @@ class Sweeps(Versions):
         """
         lost: list[Configuration] = []
         while True:
-            outcome = self._desk.do(job, "", timeout)
+            outcome = self._jobs.run(job, "", timeout)
             made = outcomes.sweep(outcome, job)
             if made.status not in _LOST or len(lost) >= MAX_LOST:
                 break

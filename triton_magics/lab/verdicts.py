@@ -23,10 +23,9 @@ from triton_magics.errors import (
     UnknownVersion,
     did_you_mean,
 )
-from triton_magics.lab import outcomes
+from triton_magics.lab import outcomes, providers
 from triton_magics.lab.checks import check_budget, check_runs, check_sizes, seeded
 from triton_magics.lab.defaults import ranked, validate_options
-from triton_magics.lab.desk import nothing_written
 from triton_magics.lab.part import Part
 from triton_magics.model import (
     SIZES,
@@ -75,8 +74,8 @@ class Verdicts(Part):
         source = self._desk.source(op, version)
         self._desk.gate("run", source.op)
         job = RunJob(
-            op=self._desk.op_ref(source.op),
-            version=self._desk.version_ref(source),
+            op=self._jobs.op_ref(source.op),
+            version=self._jobs.version_ref(source),
             size=size,
             shape=shape,
             dtype=dtype,
@@ -85,7 +84,7 @@ class Verdicts(Part):
             compile_s=self.settings.compile_s,
         )
         said = inputs or (f"{shape_text(shape)} {dtype}" if shape else f"{size} {dtype}")
-        outcome = self._desk.do(job, source.sha256, timeout)
+        outcome = self._jobs.run(job, source.sha256, timeout)
         result = outcomes.run_result(outcome, job, said)
         self._desk.record(source.op, "ran", result, source=source)
         return self._end(result)
@@ -111,19 +110,19 @@ class Verdicts(Part):
         name = self._desk.canonical(op)
         self._desk.check_dtypes(name, dtypes)
         job = PlanJob(
-            op=self._desk.op_ref(name),
+            op=self._jobs.op_ref(name),
             dtypes=tuple(dtypes) if dtypes else None,
             plan=plan,
             shapes=tuple(shapes),
             own_shapes=self._desk.own_shapes(name),
             seed=seeded(seed),
-            device_kind=self._desk.engine.device_kind,
+            device_kind=self._jobs.engine.device_kind,
         )
-        outcome = self._desk.do(job, "", None)
+        outcome = self._jobs.run(job, "", None)
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
         made = outcomes.plan(outcome, name)
-        return self._remember(made.model_copy(update={"device": self._desk.engine.state().device}))
+        return self._remember(made.model_copy(update={"device": self._jobs.engine.state().device}))
 
     def validate(
         self,
@@ -154,15 +153,12 @@ class Verdicts(Part):
         """
         if version == "all":
             name = self._desk.canonical(op)
-            every = [v.version for v in self._desk.workspace.versions(name)]
-            if not every:
-                raise UnknownVersion(nothing_written(name))
             made = [
                 self.validate(
                     name, v, dtypes=dtypes, plan=plan, seed=seed, rtol=rtol, atol=atol,
                     shapes=shapes, sanitize=sanitize, timeout=timeout,
                 )
-                for v in every
+                for v in self._desk.every_version(name)
             ]  # fmt: skip
             return self._remember(
                 Validations(validations=tuple(v for v in made if isinstance(v, Validation)))
@@ -173,10 +169,10 @@ class Verdicts(Part):
         for label, value in (("rtol", rtol), ("atol", atol)):
             if value is not None and not 0 <= value < 1:
                 raise BadValue(f"{label}={value:g} is no tolerance: write a number from 0 to 1")
-        interpreted = self._desk.engine.device_kind == "interpreter"
+        interpreted = self._jobs.engine.device_kind == "interpreter"
         job = ValidateJob(
-            op=self._desk.op_ref(source.op),
-            version=self._desk.version_ref(source),
+            op=self._jobs.op_ref(source.op),
+            version=self._jobs.version_ref(source),
             dtypes=tuple(dtypes) if dtypes else None,
             plan=plan,
             shapes=tuple(shapes),
@@ -188,13 +184,13 @@ class Verdicts(Part):
             budget_s=self.settings.validate_budget_s if interpreted else None,
             compile_s=self.settings.compile_s,
         )
-        outcome = self._desk.do(job, source.sha256, timeout)
+        outcome = self._jobs.run(job, source.sha256, timeout)
         made_one = outcomes.validation(outcome, job).model_copy(
             update={"options": validate_options(dtypes, rtol, atol, shapes)}
         )
-        made_one = self._desk.located(made_one, source)
+        made_one = self._jobs.located(made_one, source)
         try:
-            made_one = self._desk.with_context(made_one, source)
+            made_one = self._jobs.with_context(made_one, source)
         except KeyboardInterrupt:  # the verdict stands, without what the compiler says
             self._desk.record(source.op, "validated", made_one, source=source)
             self.last = made_one
@@ -255,11 +251,12 @@ class Verdicts(Part):
             said = f"unknown timer {timer!r}.{did_you_mean(timer, known)} Known: {', '.join(known)}"
             raise UnknownName(said)
         self._desk.gate("bench", name)
-        own, others = self._desk.rivals(name, against)
-        sources = self._desk.to_be_timed(name, versions, dtype, rivals=own)
+        own, others = providers.rivals(self._desk, name, against)
+        kind = self._jobs.engine.device_kind
+        sources = providers.to_be_timed(self._desk, name, versions, dtype, kind, rivals=own)
         job = BenchJob(
-            op=self._desk.op_ref(name),
-            versions=tuple(self._desk.version_ref(s) for s in sources),
+            op=self._jobs.op_ref(name),
+            versions=tuple(self._jobs.version_ref(s) for s in sources),
             sizes=tuple(s for s in dict.fromkeys((*SIZES, *sizes)) if s in sizes),
             runs=runs,
             dtype=dtype,
@@ -273,9 +270,10 @@ class Verdicts(Part):
             compile_s=self.settings.compile_s,
         )
         longest = max(self.settings.job_s, 2 * job.budget_s) if timeout is None else timeout
-        outcome = self._desk.do(job, "+".join(sorted(s.sha256 for s in sources)), longest)
+        outcome = self._jobs.run(job, "+".join(sorted(s.sha256 for s in sources)), longest)
         made = outcomes.benchmark(outcome, job)
-        made = made.model_copy(update={"badges": (*made.badges, *self._desk.badges(name, sources))})
+        badges = providers.badges(self._desk, name, sources)
+        made = made.model_copy(update={"badges": (*made.badges, *badges)})
         self._desk.record(name, "benchmarked", made)
         return self._end(made)
 
@@ -289,7 +287,7 @@ class Verdicts(Part):
             timeout: seconds that it may take in all.
         """
         job = SelfTestJob(seed=secrets.randbits(24), compile_s=self.settings.compile_s)
-        return self._end(outcomes.selftest(self._desk.do(job, "", timeout)))
+        return self._end(outcomes.selftest(self._jobs.run(job, "", timeout)))
 
     def benchmark(self, op: str) -> Benchmark | None:
         """The newest benchmark of an op."""

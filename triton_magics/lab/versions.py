@@ -68,7 +68,7 @@ class Versions(Part):
             replayed=replay,
         )
         self._desk.changed(name)
-        compiled = self._desk.compiled(kept) if compile else None
+        compiled = self._jobs.compiled(kept) if compile else None
         number = kept.number + 1
         technique_hint, block_hint = knowledge.version_hint(name, number)
         return self._end(
@@ -106,10 +106,10 @@ class Versions(Part):
         """
         source = self._desk.source(op, version)
         asked = _target(target)
-        here = asked is None and self._desk.engine.device_kind == "gpu"
+        here = asked is None and self._jobs.engine.device_kind == "gpu"
         forms: tuple[Form, ...] = (*(("ptx",) if ptx else ()), *(("sass",) if sass else ()))
-        made = self._desk.compile(
-            source, asked or self._desk.default_target(), sizes=SIZES, here=here, detail=True,
+        made = self._jobs.compile(
+            source, asked or self._jobs.default_target(), sizes=SIZES, here=here, detail=True,
             listings=forms,
         )  # fmt: skip
         return self._end(made)

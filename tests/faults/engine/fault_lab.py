@@ -106,7 +106,7 @@ class FaultLab:
 
     @property
     def crew(self) -> object:
-        return self.lab._desk.engine._crew
+        return self.lab._jobs.engine._crew
 
     def ready(self) -> bool:
         """Whether the next job finds a warm worker."""
