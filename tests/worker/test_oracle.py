@@ -66,6 +66,28 @@ def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:
     assert calls.count(torch.float64) == 3
 
 
+def test_the_wide_tolerance_is_made_only_where_one_goes_on_to_it() -> None:
+    calls: list[torch.dtype] = []
+    op = ops.load("layer_norm")
+
+    def counting(*inputs: torch.Tensor) -> torch.Tensor:
+        calls.append(inputs[0].dtype)
+        return op.reference(*inputs)
+
+    case = Case(shape=(7, 64), dtype="float32", seed=1)
+    x, *rest = make_pristine(op, case, CPU)
+    inputs = (x + 1000, *rest)  # a mean far larger than the spread
+    oracles = oracle.plain_first(dataclasses.replace(op, reference=counting), inputs, case)
+    plain = next(oracles)
+    assert calls == [torch.float32, torch.float64]
+    wide = next(oracles)
+    assert len(calls) == 4 + oracle.NUDGES
+    assert next(oracles, None) is None
+    between = plain.values[0] + (plain.allowed[0] + wide.allowed[0]) / 2
+    assert (wide.allowed[0] > plain.allowed[0]).any()
+    assert [o.judged((between,))[0].right for o in (plain, wide)] == [False, True]
+
+
 def expected_of(op: str, case: Case) -> oracle.Expected:
     made = make_pristine(ops.load(op), case, CPU)
     return oracle.expect(ops.load(op), made, case, None, None)

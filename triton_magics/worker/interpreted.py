@@ -155,10 +155,8 @@ def _wrong(op: ops.Op, given: tuple[Any, ...], value: Any, case: Any) -> str | N
     if op.check is not None:
         return op.check(given, value, None)
     share = 0.0
-    for conditioned in (False, True):  # the latter is dear, and seldom changes the answer
-        expected = oracle.expect(op, given, case, None, None, conditioned=conditioned, told=False)
-        answers = zip(oracle.outputs_of(value), expected.values, expected.allowed, strict=True)
-        judged = [oracle.judge(*each) for each in answers]
+    for expected in oracle.plain_first(op, given, case):
+        judged = expected.judged(oracle.outputs_of(value))
         if all(j.right for j in judged):
             return None
         share = max(j.error_share for j in judged)

@@ -9,6 +9,7 @@ computed one precision step lower must fail under it, or the case can't carry a 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,11 @@ class Expected:
     native: tuple[torch.Tensor, ...]
     tolerance: Tolerance
     calibrated: bool
+
+    def judged(self, outputs: tuple[Any, ...]) -> list[Judgement]:
+        """Each of as many outputs, as `judge` says."""
+        answers = zip(outputs, self.values, self.allowed, strict=True)
+        return [judge(*each) for each in answers]
 
 
 @dataclass(frozen=True)
@@ -251,6 +257,24 @@ def expect(
         tolerance=tolerance,
         calibrated=not all(map(_right, lower, values, allowed)),
     )
+
+
+def plain_first(
+    op: ops.Op,
+    inputs: tuple[Any, ...],
+    case: Case,
+    rtol: float | None = None,
+    atol: float | None = None,
+    *,
+    known: tuple[torch.Tensor, ...] | None = None,
+) -> Iterator[Expected]:
+    """The oracle that an output is judged by; then, only if one goes on to it, the conditioned one.
+
+    The latter is dear and seldom changes the answer: it is for an output that is wrong without it.
+    The arguments are those of `expect`.
+    """
+    for conditioned in (False, True):
+        yield expect(op, inputs, case, rtol, atol, conditioned=conditioned, told=False, known=known)
 
 
 def _calibrated(
