@@ -151,7 +151,10 @@ have."""
 
 _CLI_HEAD = """`triton-magics quickstart DIR` (or `python -m triton_magics`) copies the notebooks to begin with. The verbs are commands with
 the same arguments: {commands}. Those that take a cell in a notebook take a file, or `-` for the
-pipe. `--workspace DIR` names the folder of `kernels/` and `logs/`; `--json` prints the value as JSON.
+pipe. A magic's own word is a command too: `log` for `export`. `--workspace DIR` names the folder of
+`kernels/` and `logs/`; `--json` prints the value as JSON, `--details` what is folded because it is long.
+Hints and next steps name commands here, `triton-magics bench softmax`, where a notebook has
+`%triton_bench softmax`; logs and exported notebooks keep the magics.
 
 It ends with 0 where all is well, 1 after a verdict that is not `passed`, 2 where you can mend it,
 3 where a part of this program failed, 130 when interrupted."""

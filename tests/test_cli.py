@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import report_values
 from tests.fake_engine import FakeEngine
 from triton_magics import cli
 from triton_magics.engine import Outcome
 from triton_magics.errors import BadValue, Unavailable, WorkerError
 from triton_magics.lab import Lab
 from triton_magics.model import Status, Validation
-from triton_magics.verbs import VERBS
+from triton_magics.report import to_text, view
+from triton_magics.report.blocks import Details, Document, Line
+from triton_magics.report.wording import reworded
+from triton_magics.verbs import VERBS, as_commands
 
 SOURCE = "def triton_softmax(x):\n    return x\n"
 Run = Callable[..., tuple[int, str, str]]
@@ -66,6 +74,15 @@ def test_what_the_user_can_mend_ends_with_2(run: Run) -> None:
     code, out, err = run("op", "sofmax")
     assert (code, out) == (2, "")
     assert err.startswith("UnknownOp: unknown op 'sofmax'. Did you mean 'softmax'?")
+
+
+@pytest.mark.parametrize("folder", ["no/such/folder", "a_file"])
+def test_a_workspace_that_can_not_be_is_the_users_to_mend(
+    folder: str, tmp_path: Path, engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a_file").write_text("")
+    assert cli.main(["status", "--workspace", str(tmp_path / folder)]) == 2
+    assert capsys.readouterr().err.startswith("BadValue: ")
 
 
 def test_a_fault_of_our_own_ends_with_3(run: Run, written: str, engine: FakeEngine) -> None:
@@ -168,7 +185,79 @@ def test_words_that_do_not_fit_end_with_2(
 
 def test_bench_wants_an_op_or_a_selftest(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench"]) != 0
-    assert "name an op: %triton_bench softmax; or add --selftest" in capsys.readouterr().err
+    said = "name an op: triton-magics bench softmax; or add --selftest"
+    assert said in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------- its own words
+
+
+def test_a_next_step_is_a_command(run: Run, written: str, engine: FakeEngine) -> None:
+    engine.verdicts[written] = Status.FAILED
+    _, out, _ = run("validate", "softmax", "v1")
+    assert "next: mend the file and write it again; it becomes attempt 2" in out
+    assert "triton-magics write softmax v1 FILE" in run("status", "softmax")[1]
+
+
+def test_a_refusal_names_the_command_that_comes_first(run: Run, written: str) -> None:
+    code, _, err = run("bench", "softmax", "v1")
+    assert code == 2
+    assert err.rstrip().endswith("Next: triton-magics validate softmax v1")
+    assert (
+        "triton-magics validate"
+        in json.loads(run("bench", "softmax", "v1", "--json")[1])["message"]
+    )
+
+
+def test_a_note_names_commands(run: Run, written: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SOURCE)
+    _, _, err = run("write", "softmax", "v2", str(tmp_path / "mine.py"))
+    assert "triton-magics status softmax --force-write REASON goes on without it" in err
+
+
+def test_a_template_is_a_file_and_not_a_cell(run: Run) -> None:
+    _, out, _ = run("template", "fused", "softmax", "v1")
+    assert "%%" not in out
+    assert "def triton_softmax(" in out
+
+
+@pytest.mark.parametrize("name", report_values.every_value())
+def test_every_value_is_told_in_commands_that_can_be_given(name: str) -> None:
+    document = reworded(view(report_values.every_value()[name]), as_commands)
+    text = to_text(document)
+    assert not re.search(r"%triton_|%config|the cell\b|cell line", text)
+    for command in _commands(document):
+        assert cli._parser().parse_args(shlex.split(command)[1:])
+
+
+def _commands(document: Document) -> Iterator[str]:
+    """Every command that is marked as code in it."""
+    for block in document:
+        if isinstance(block, Details):
+            yield from _commands(block.blocks)
+        marked = (
+            re.findall(r"`(triton-magics [^`]+)`", block.text) if isinstance(block, Line) else []
+        )
+        yield from (command for command in marked if "…" not in command)
+
+
+def test_details_are_shown_where_they_are_asked_for(run: Run) -> None:
+    assert "folded: techniques (34 lines); --details shows them" in run("op", "softmax")[1]
+    whole = run("op", "softmax", "--details")[1]
+    assert "folded" not in whole
+    assert len(whole.splitlines()) > 34 + 10
+
+
+def test_a_reader_that_has_enough_is_no_fault(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m triton_magics ref overview --workspace {tmp_path} | true"
+    ran = subprocess.run(
+        ["/bin/bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_magics_own_word_is_a_command_too(run: Run) -> None:
+    assert run("log", "softmax")[1] == run("export", "softmax")[1]
 
 
 # --------------------------------------------------------------------------------- quickstart

@@ -20,7 +20,6 @@ from triton_magics.errors import (
     UnknownOp,
     UnknownVersion,
     UserError,
-    WorkspaceError,
 )
 from triton_magics.lab import Lab
 
@@ -102,7 +101,7 @@ def test_without_triton_writing_references_and_logs_work_and_the_rest_says_what_
 
 
 def test_a_workspace_whose_parent_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="not"):
+    with pytest.raises(BadValue, match="make it, or choose another"):
         Lab(tmp_path / "no" / "where", engine=FakeEngine())
 
 

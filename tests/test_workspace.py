@@ -137,7 +137,7 @@ def test_versions_go_on_past_four_under_any_slug(ws, version, name):
 
 
 def test_an_unknown_version_names_those_there_are(ws):
-    with pytest.raises(UnknownVersion, match="softmax has no versions yet: write %%triton_kernel"):
+    with pytest.raises(UnknownVersion, match="softmax has no version yet. Next: %%triton_kernel"):
         ws.source("softmax", "v1")
     write(ws, "v2_online", 1)
     with pytest.raises(UnknownVersion, match=r"no v2_onlin. Did you mean 'v2_online'. Known: v2_"):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from workspace_kit import opened as open_workspace
 from workspace_kit import own_facts, write
 
-from triton_magics.errors import BadName, TritonMagicsError, WorkspaceError
+from triton_magics.errors import BadName, BadValue, TritonMagicsError, WorkspaceError
 
 
 @pytest.fixture
@@ -88,13 +88,13 @@ def test_no_name_reaches_outside_its_folder(ws, tmp_path, op, version):
 def test_a_missing_folder_is_made_if_its_parent_is_there(tmp_path):
     with open_workspace(tmp_path / "new") as ws:
         assert ws.path == tmp_path / "new"
-    with pytest.raises(WorkspaceError, match=r"no folder .*/deep: make it"):
+    with pytest.raises(BadValue, match=r"no folder .*/deep: make it"):
         open_workspace(tmp_path / "deep" / "er")
 
 
 def test_a_file_is_no_workspace(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorkspaceError, match="is a file; the workspace is a folder"):
+    with pytest.raises(BadValue, match="is a file; the workspace is a folder"):
         open_workspace(tmp_path / "file")
 
 

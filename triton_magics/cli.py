@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triton_magics.errors import BadValue, TritonMagicsError, Unavailable, UserError
-from triton_magics.verbs import VERBS, Verb, argument, failed
+from triton_magics.verbs import VERBS, Verb, argument, as_commands, failed
 
 if TYPE_CHECKING:
     from triton_magics.engine.protocol import Progress
@@ -63,13 +64,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(commands: Any, verb: Verb) -> None:
+    said, example = as_commands(verb.help), as_commands(verb.example.splitlines()[0])
     command = commands.add_parser(
-        verb.name, help=verb.help, description=verb.help, allow_abbrev=False
+        verb.name,
+        aliases=[verb.word] if verb.word != verb.name else [],
+        help=said,
+        description=said,
+        epilog=f"example: {example}",
+        allow_abbrev=False,
     )
     for each in (*verb.arguments, *((_FILE,) if verb.cell else ())):
         each.add_to(command)
     command.add_argument(
         "--workspace", metavar="DIR", help="folder of kernels/ and logs/; this one by default"
+    )
+    command.add_argument(
+        "--details", action="store_true", help="every detail, also those that are long"
     )
     command.add_argument("--json", action="store_true", help="the value as JSON, and nothing else")
     command.set_defaults(act=lambda asked: _do(verb, asked))
@@ -96,8 +106,8 @@ def _do(verb: Verb, asked: argparse.Namespace) -> int:
             value = _value(verb, lab, asked)
         finally:
             for note in lab.notes():
-                print(f"! {note}", file=sys.stderr)
-    print(value.model_dump_json(indent=2) if asked.json else _shown(value))
+                print(f"! {as_commands(note)}", file=sys.stderr)
+    _print(value.model_dump_json(indent=2) if asked.json else _shown(value, asked.details))
     return _exit_code(verb, value)
 
 
@@ -116,10 +126,19 @@ def _value(verb: Verb, lab: Lab, asked: argparse.Namespace) -> Value:
             print(_CLEAR, end="", file=sys.stderr, flush=True)
 
 
-def _shown(value: Value) -> str:
+def _shown(value: Value, details: bool) -> str:
     from triton_magics import report
 
-    return report.bundle(value)["text/plain"].rstrip()
+    return report.command_line_text(value, as_commands, details=details).rstrip()
+
+
+def _print(text: str) -> None:
+    """The text, as far as whoever reads the pipe wants it: `| head` is no fault."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(verb: Verb, value: Value) -> int:
@@ -141,11 +160,11 @@ def _show_progress(step: Progress) -> None:
 
 
 def _tell_error(error: TritonMagicsError, *, as_json: bool) -> None:
-    kind = type(error).__name__
+    kind, message = type(error).__name__, as_commands(str(error))
     if as_json:
-        print(json.dumps({"kind": "error", "type": kind, "message": str(error)}, indent=2))
+        print(json.dumps({"kind": "error", "type": kind, "message": message}, indent=2))
     else:
-        print(f"{kind}: {error}", file=sys.stderr)
+        print(f"{kind}: {message}", file=sys.stderr)
 
 
 # -------------------------------------------------------------------------------- quickstart

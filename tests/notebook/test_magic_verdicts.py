@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from tests.fake_engine import FakeEngine
 from tests.notebook.shells import Shell
@@ -33,8 +34,20 @@ def test_a_failed_verdict_is_shown_bound_and_raised(
     assert cell.error.value is lab.last is shell.shell.user_ns["verdict"]
     assert "WRONG" in cell.shown()
     assert "text/html" in cell.outputs[0]
-    assert cell.lines[0].startswith("✗ WRONG")
     assert not any(".py" in line and "triton_magics" in line for line in cell.lines)
+
+
+def test_a_terminal_says_a_failed_verdict_once(
+    shell: Shell, lab: Lab, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.write("v1")
+    fails(engine, lab)
+    cell = shell("%triton_validate softmax v1")
+    assert cell.shown().count("✗ WRONG") == 1
+    assert cell.lines == ["KernelFailure: told above"]
+    monkeypatch.setattr(InteractiveShell, "kernel", object(), raising=False)
+    # A notebook may fold its output away, and papermill shows the error alone.
+    assert shell("%triton_validate softmax v1").lines[0].startswith("✗ WRONG")
 
 
 def test_a_quiet_failure_still_fails_the_cell(shell: Shell, lab: Lab, engine: FakeEngine) -> None:
@@ -42,6 +55,7 @@ def test_a_quiet_failure_still_fails_the_cell(shell: Shell, lab: Lab, engine: Fa
     fails(engine, lab)
     cell = shell("%triton_validate softmax v1 -q")
     assert isinstance(cell.error, KernelFailure)
+    assert cell.lines[0].startswith("✗ WRONG")
     assert cell.outputs == []
 
 

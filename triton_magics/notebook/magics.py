@@ -172,7 +172,8 @@ def _shown(verb: Verb, extension: Extension, asked: Namespace) -> object:
         return None if asked.quiet else value
     if not asked.quiet:
         extension.display.show(value)
-    raise tracebacks.failure(value, whole=asked.traceback)
+    above = not asked.quiet and not extension.display.in_notebook
+    raise tracebacks.failure(value, whole=asked.traceback, above=above)
 
 
 def _begun(verb: Verb, extension: Extension, asked: Namespace) -> Job:

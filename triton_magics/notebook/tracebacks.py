@@ -31,14 +31,16 @@ def explained(error: TritonMagicsError, *, cell_offset: int = 0) -> TritonMagics
     return told(error, [f"{type(error).__name__}: {text}"])
 
 
-def failure(value: object, *, whole: bool = False) -> KernelFailure:
+def failure(value: object, *, whole: bool = False, above: bool = False) -> KernelFailure:
     """The exception of a failed verdict: where, what, why and what to do, and the value itself.
 
     Args:
         value: a `Validation`, `Benchmark`, `RunResult`, `Compilation` or `Written`.
         whole: with the traceback of the kernel's own process, where there is one.
+        above: the value stands right above, as in a terminal, and is not said again.
     """
     from triton_magics import report
 
     error = KernelFailure(report.headline(value), value)
-    return told(error, report.failure_lines(value, whole=whole))
+    lines = report.failure_lines(value, whole=whole, above=above)
+    return told(error, lines or ["KernelFailure: told above"])

@@ -20,7 +20,7 @@ from triton_magics.report.render import to_html, to_markdown, to_text
 from triton_magics.report.summary import MARK as SUMMARY_MARK
 from triton_magics.report.summary import SHORTEST as SHORTEST_SUMMARY
 from triton_magics.report.summary import summary
-from triton_magics.report.views import bundle, failure_lines, headline, view
+from triton_magics.report.views import bundle, command_line_text, failure_lines, headline, view
 from triton_magics.report.views.record import report_finding
 from triton_magics.report.views.sweep import finding as sweep_finding
 
@@ -33,6 +33,7 @@ __all__ = [
     "LogInput",
     "VersionLog",
     "bundle",
+    "command_line_text",
     "drawn",
     "failure_lines",
     "finding",

@@ -15,7 +15,9 @@ _GAP = 2
 _NARROWEST = 14
 
 
-def to_text(document: blocks.Document, width: int = 100, *, fold_over: int | None = None) -> str:
+def to_text(
+    document: blocks.Document, width: int = 100, *, fold_over: int | None = None, unfold: str = ""
+) -> str:
     """The document as plain text, without a newline at its end.
 
     Args:
@@ -23,10 +25,12 @@ def to_text(document: blocks.Document, width: int = 100, *, fold_over: int | Non
         width: columns to wrap sentences and wide tables at; code is never wrapped.
         fold_over: details of more lines than this are named and not shown, so that a verdict does
             not scroll away; None shows them all.
+        unfold: what a reader can do to see those.
     """
     pieces: list[str] = []
     before: blocks.Block | None = None
-    for block in document if fold_over is None else _folded(document, width, fold_over):
+    shown = document if fold_over is None else _folded(document, width, fold_over, unfold)
+    for block in shown:
         text = _RENDERERS[type(block)](block, width)
         if pieces and not _close(before, block):
             pieces.append("")
@@ -35,12 +39,12 @@ def to_text(document: blocks.Document, width: int = 100, *, fold_over: int | Non
     return "\n".join(pieces)
 
 
-def _folded(document: blocks.Document, width: int, most: int) -> blocks.Document:
+def _folded(document: blocks.Document, width: int, most: int, unfold: str) -> blocks.Document:
     long = [b for b in document if isinstance(b, blocks.Details) and _height(b, width) > most]
     if not long:
         return document
     named = ", ".join(f"{b.title} ({_height(b, width)} lines)" for b in long)
-    line = blocks.Line(f"folded: {named}", "info")
+    line = blocks.Line("; ".join(part for part in (f"folded: {named}", unfold) if part), "info")
     at = document.index(long[-1])
     shown = [line if i == at else b for i, b in enumerate(document)]
     return tuple(b for b in shown if b not in long)

@@ -6,6 +6,7 @@ from one table.
 
 from triton_magics.verbs.arguments import Argument, BadLine, Parser, argument
 from triton_magics.verbs.table import OP, VERBS, Verb, failed, source_page
+from triton_magics.verbs.wording import as_commands
 
 __all__ = [
     "OP",
@@ -15,6 +16,7 @@ __all__ = [
     "Parser",
     "Verb",
     "argument",
+    "as_commands",
     "failed",
     "source_page",
 ]

@@ -41,9 +41,19 @@ class Verb:
     example: str
 
     @property
+    def word(self) -> str:
+        """The magic's own word, which a command line takes too: `kernel` for `write`."""
+        return self.magic.removeprefix("triton_")
+
+    @property
     def sign(self) -> str:
         """How a line with it begins: `%triton_bench`, `%%triton_kernel`."""
         return f"{'%%' if self.cell else '%'}{self.magic}"
+
+    @property
+    def command(self) -> str:
+        """The same at a command line: `triton-magics bench`, `triton-magics write`."""
+        return f"triton-magics {self.name}"
 
 
 VERBS: dict[str, Verb] = {}

@@ -110,7 +110,7 @@ class Contents:
             if version in (name, short(name)):
                 return name
         if not names:
-            raise UnknownVersion(f"{op} has no versions yet: write %%triton_kernel {op} v1")
+            raise UnknownVersion(f"{op} has no version yet. Next: %%triton_kernel {op} v1")
         near = did_you_mean(version, names)
         raise UnknownVersion(f"{op} has no {version}.{near} Known: {', '.join(names)}")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, Unpack
 
-from triton_magics.errors import WorkspaceError
+from triton_magics.errors import BadValue, WorkspaceError
 from triton_magics.model import (
     Event,
     Finding,
@@ -47,7 +47,8 @@ class Workspace(Contents):
         clock: the time of an event, ISO 8601.
 
     Raises:
-        WorkspaceError: the folder can't be made or read, or its store is newer than this program.
+        BadValue: it is a file, or can't be made.
+        WorkspaceError: it can't be read, or its store is newer than this program.
     """
 
     def __init__(
@@ -287,14 +288,18 @@ class Workspace(Contents):
 
 
 def _ready(path: Path) -> Path:
-    """The folder's absolute path, made if only it is missing."""
+    """The folder's absolute path, made if only it is missing.
+
+    Raises:
+        BadValue: it is a file, its parent is missing, or it can't be made.
+    """
     path = path.expanduser()
     try:
         path.mkdir(exist_ok=True)
         return path.resolve(strict=True)
     except FileExistsError as error:
-        raise WorkspaceError(f"{path} is a file; the workspace is a folder") from error
+        raise BadValue(f"{path} is a file; the workspace is a folder") from error
     except FileNotFoundError as error:
-        raise WorkspaceError(f"no folder {path.parent}: make it, or choose another") from error
+        raise BadValue(f"no folder {path.parent}: make it, or choose another") from error
     except OSError as error:
-        raise WorkspaceError(f"{path} can't be made: {error.strerror}") from error
+        raise BadValue(f"{path} can't be made: {error.strerror}") from error

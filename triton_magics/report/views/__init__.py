@@ -53,6 +53,7 @@ from triton_magics.report.views.state import (
 )
 from triton_magics.report.views.sweep import plot_view, sweep_view
 from triton_magics.report.views.validation import validation_view, validations_view
+from triton_magics.report.wording import Say, reworded
 
 FOLD_OVER = 12
 VIEWS: Mapping[type, Callable[[Any], Document]] = MappingProxyType(
@@ -112,7 +113,21 @@ def bundle(value: object) -> dict[str, str]:
     }
 
 
-def failure_lines(value: object, *, whole: bool = False) -> list[str]:
+def command_line_text(value: object, say: Say, *, details: bool = False) -> str:
+    """What a command prints of a value.
+
+    Args:
+        value: what a verb returned.
+        say: a statement in the words of the command line.
+        details: with those of more than `FOLD_OVER` lines, which else are named only.
+    """
+    document = reworded(view(value), say)
+    if details:
+        return to_text(document)
+    return to_text(document, fold_over=FOLD_OVER, unfold="--details shows them")
+
+
+def failure_lines(value: object, *, whole: bool = False, above: bool = False) -> list[str]:
     """A failure as the lines of a traceback: verdict, place, caret, cause, what to do.
 
     Tables, details and the picture stand in the value's own view.
@@ -120,9 +135,12 @@ def failure_lines(value: object, *, whole: bool = False) -> list[str]:
     Args:
         value: the value that an exception carries.
         whole: with the traceback of the kernel's own process, where there is one.
+        above: the view stands right above: nothing of it is said again.
     """
-    spoken = tuple(b for b in view(value) if _is_spoken(b) or (whole and _is_traceback(b)))
-    return to_text(spoken).splitlines()
+    document = view(value)
+    spoken = () if above else tuple(filter(_is_spoken, document))
+    traceback = tuple(filter(_is_traceback, document)) if whole else ()
+    return to_text((*spoken, *traceback)).splitlines()
 
 
 def _is_spoken(block: Block) -> bool:
@@ -137,4 +155,13 @@ def _is_code(block: Block) -> bool:
     return isinstance(block, Code) and not is_picture(block.text)
 
 
-__all__ = ["FOLD_OVER", "VIEWS", "bundle", "failure_lines", "finding", "headline", "view"]
+__all__ = [
+    "FOLD_OVER",
+    "VIEWS",
+    "bundle",
+    "command_line_text",
+    "failure_lines",
+    "finding",
+    "headline",
+    "view",
+]
