@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -51,4 +53,44 @@ class Interrupts:
         os.close(self._write_fd)
 
 
-__all__ = ["Interrupts"]
+class Running:
+    """The job that an engine runs, to be seen and cancelled from any thread.
+
+    Attributes:
+        label: what it is, `validate softmax v2`; None where nothing runs.
+    """
+
+    def __init__(self) -> None:
+        self.label: str | None = None
+        self._thread: int | None = None
+        self._interrupts: Interrupts | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def here(self) -> bool:
+        """Whether it was started by the thread that asks."""
+        return self._thread == threading.get_ident()
+
+    @contextmanager
+    def begun(self, label: str) -> Iterator[Interrupts]:
+        """The time of a job of this thread."""
+        with Interrupts() as interrupts:
+            with self._lock:
+                self.label, self._interrupts = label, interrupts
+                self._thread = threading.get_ident()
+            try:
+                yield interrupts
+            finally:
+                with self._lock:
+                    self.label = self._interrupts = self._thread = None
+
+    def cancel(self, *, thread: int | None = None) -> str | None:
+        """Interrupts it, if that thread runs it (None: whichever does), and says what it is."""
+        with self._lock:
+            if self._interrupts is None or thread not in (None, self._thread):
+                return None
+            self._interrupts.ask()
+            return self.label
+
+
+__all__ = ["Interrupts", "Running"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +21,7 @@ from triton_magics.engine.exchange import (
     ProgressListener,
     Verdict,
 )
-from triton_magics.engine.interrupts import Interrupts
+from triton_magics.engine.interrupts import Interrupts, Running
 from triton_magics.engine.nursery import KILL_S
 from triton_magics.engine.outcome import Outcome, label
 from triton_magics.engine.process import Worker
@@ -36,7 +36,8 @@ from triton_magics.engine.protocol import (
     ReplayJob,
     SweepJob,
 )
-from triton_magics.errors import GpuLost, Unavailable, WorkerError
+from triton_magics.engine.quarantine import Quarantine
+from triton_magics.errors import Unavailable
 from triton_magics.model import EngineState, Environment, Finding, OpFacts
 
 DEVICES: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
@@ -97,12 +98,9 @@ class Engine:
             standbys=partial(_standbys, self._settings),
         )
         self._lock = threading.Lock()
-        self._runner: int | None = None
-        self._busy: str | None = None
+        self._running = Running()
         self._closed = False
-        self._ailment, self._ailing = ailment, False
-        self._asking = threading.Lock()
-        self._interrupts: Interrupts | None = None  # of the job that runs
+        self._quarantine = Quarantine(ailment)
         self._environment: Environment | None = None
         self._detected: DeviceKind | None = None
 
@@ -142,7 +140,7 @@ class Engine:
             device_kind=kind,
             device=self._device_name(kind),
             standby_ready=self._crew.standby_ready(kind),
-            busy=self._busy,
+            busy=self._running.label,
             missing=self.missing,
             workers=self._crew.members if self._crew.up else (),
             environment=self._environment,
@@ -186,7 +184,7 @@ class Engine:
         """Ends every process of this engine. Again: nothing. The next job starts anew."""
         self._closed = True
         self._crew.hang_up()
-        if self._runner == threading.get_ident():
+        if self._running.here:
             return  # called back by the job that runs: it ends, and finds nothing left
         if self._lock.acquire(timeout=CLOSE_S):
             try:
@@ -203,24 +201,7 @@ class Engine:
         Returns:
             What is interrupted, `validate softmax v2`; None where nothing runs.
         """
-        with self._asking:
-            if self._interrupts is None or thread not in (None, self._runner):
-                return None
-            self._interrupts.ask()
-            return self._busy
-
-    @contextmanager
-    def _interruptible(self, job: Job) -> Iterator[Interrupts]:
-        """The time of a job: what runs can be seen and cancelled."""
-        with Interrupts() as interrupts:
-            with self._asking:
-                self._busy, self._interrupts = label(job), interrupts
-                self._runner = threading.get_ident()
-            try:
-                yield interrupts
-            finally:
-                with self._asking:
-                    self._busy = self._interrupts = self._runner = None
+        return self._running.cancel(thread=thread)
 
     # ------------------------------------------------------------------------------- run
 
@@ -248,12 +229,12 @@ class Engine:
             WorkerError: no worker can be started or gets ready; no kernel is to blame.
             RuntimeError: called by a listener of a job of this engine.
         """
-        if self._runner == threading.get_ident():
+        if self._running.here:
             raise RuntimeError("a listener can't run a job of the engine that it listens to")
         if self._real and (missing := self.missing):
             raise Unavailable(missing)
         limits = Limits.of(self._settings, timeout_s)
-        with self._lock, self._interruptible(job) as interrupts:
+        with self._lock, self._running.begun(label(job)) as interrupts:
             call = _Call(job, self._mode(job), key, interrupts, on_progress)
             self._closed = False
             try:
@@ -282,7 +263,7 @@ class Engine:
     # -- before the job
 
     def _refuse_a_lost_gpu(self, call: _Call) -> None:
-        """Keeps jobs from a GPU that does not come back, for as long as it does not.
+        """Keeps a job from a GPU that does not come back.
 
         Raises:
             GpuLost: why, and what mends it.
@@ -290,18 +271,7 @@ class Engine:
         if self._crew.stuck("gpu"):
             call.tell(STUCK)
             self._wait(call, lambda: not self._crew.stuck("gpu"), time.monotonic() + KILL_S)
-        if left := self._crew.stuck("gpu"):
-            pids = ", ".join(str(worker.pid) for worker in left)
-            raise GpuLost(_lost(f"process {pids} was killed and hangs in its driver", pids))
-        if self._ailing and (reason := self._ailment()):
-            raise GpuLost(_lost(reason))
-        self._ailing = False
-
-    def _not_ready(self, mode: Mode, why: str) -> WorkerError:
-        """The error, which is the GPU's if that is ill."""
-        self._ailing = mode == "gpu"
-        reason = self._ailment() if self._ailing else None
-        return GpuLost(_lost(reason)) if reason else WorkerError(why)
+        self._quarantine.check(self._crew.stuck("gpu"))
 
     def _worker(self, call: _Call, *, again: bool = True) -> Worker | None:
         """A worker that is ready; None if interrupted meanwhile.
@@ -321,14 +291,14 @@ class Engine:
             self._crew.retire(worker)
             self._crew.start_over()
             why = f"the worker was not ready in {WARM_S:g} s{_last_words(worker)}"
-            raise self._not_ready(call.mode, why)
+            raise self._quarantine.not_ready(call.mode, why)
         if worker.ready is None or not self._crew.serves(worker):
             self._crew.retire(worker)
             if worker.pid is None and again:
                 return self._worker(call, again=False)
             how = worker.broken or worker.exit
             why = f"the worker died before it was ready ({how}){_last_words(worker)}"
-            raise self._not_ready(call.mode, why)
+            raise self._quarantine.not_ready(call.mode, why)
         if call.mode != "compiler":
             self._environment = worker.ready.environment
         return worker
@@ -400,16 +370,6 @@ def _memory_bytes(settings: Settings) -> int:
 
 def _standbys(settings: Settings, mode: Mode) -> int:
     return 1 if mode == "compiler" else settings.standbys
-
-
-def _lost(reason: str, pids: str = "") -> str:
-    """What a user reads of a GPU that is in quarantine, and how it ends."""
-    gone = f"`ps -o stat,wchan {pids.replace(',', '')}` shows where it hangs; " if pids else ""
-    return (
-        f"the GPU is lost: {reason}. Nothing is run on it until then; it is looked at again with "
-        f"each job, so there is nothing to lift by hand. {gone}if it does not end by itself, reset "
-        "the GPU or reboot. Meanwhile: %config TritonMagics.device = 'interpreter'"
-    )
 
 
 def _last_words(worker: Worker) -> str:
