@@ -13,10 +13,20 @@ import pytest
 
 from triton_magics.config import Settings
 from triton_magics.engine import Engine, Outcome
-from triton_magics.engine.protocol import DescribeJob, OpDescription, OpRef
+from triton_magics.engine.protocol import BenchJob, DescribeJob, OpDescription, OpRef, VersionRef
 
 WORKERS = Path(__file__).with_name("engine_workers")
 MARK = "TRITON_TEST_MARK"  # of those that a worker gets to see, and no setting
+VERSION = VersionRef(
+    version="v1_baseline",
+    attempt=1,
+    path="/v1.py",
+    sha256="0" * 64,
+    entry="solve",
+    header_lines=0,
+    cell_offset=1,
+    shown_path="v1.py",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +73,29 @@ def order(deed: str) -> DescribeJob:
     return DescribeJob(op=OpRef(name=deed))
 
 
+def timing(deed: str) -> BenchJob:
+    """A timing in which `obeys.py` does one of its deeds."""
+    return BenchJob(
+        op=OpRef(name=deed),
+        versions=(VERSION,),
+        sizes=("small",),
+        runs=1,
+        dtype="float32",
+        seed=1,
+        budget_s=1.0,
+    )
+
+
 def told(outcome: Outcome) -> dict:
     """The facts that `obeys.py` answered."""
     assert outcome.status == "finished", outcome
     assert isinstance(outcome.answer, OpDescription)
     return json.loads(outcome.answer.doc)
+
+
+def pid(outcome: Outcome) -> int:
+    """The process that answered."""
+    return told(outcome)["pid"]
 
 
 def wait_until(condition: Callable[[], object], within_s: float = 5.0) -> None:
@@ -81,10 +109,20 @@ def wait_until(condition: Callable[[], object], within_s: float = 5.0) -> None:
 def alive(pid: int) -> bool:
     """Whether a process runs (a zombie does not)."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        return process_state(pid) not in (b"Z", b"X")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state not in (b"Z", b"X")
+
+
+def process_state(pid: int) -> bytes:
+    """`R` running, `S` sleeping, `T` stopped, ..."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+
+
+def children(parent: int) -> set[int]:
+    """The processes that a process has started and that are there."""
+    listing = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    return {int(child) for child in listing.split()}
 
 
 def marked(mark: str) -> list[int]:

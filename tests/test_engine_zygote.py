@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 from engine_harness import (  # noqa: F401 (mark: a fixture)
     alive,
+    children,
     forked,
     mark,
     marked,
     order,
+    pid,
+    process_state,
+    timing,
     told,
     wait_until,
 )
-from test_engine_pool import children, pid, process_state, timing
 
 from triton_magics.engine import Engine
 from triton_magics.engine.protocol import Progress
