@@ -110,3 +110,24 @@ def test_what_is_launched_beside_the_stream_runs_before_the_contents_are_there(
     assert len(valid) > 12
     found = sum(slots.wrong([value]) is None for value in valid)
     assert found <= len(valid) // 12  # one that is launched as the gate opens may be in time
+
+
+def test_what_is_done_on_a_stream_that_the_call_leaves_behind_is_missing_from_its_output() -> None:
+    op, l2_bytes = ops.load("softmax"), torch.cuda.get_device_properties(0).L2_cache_size
+    slots = Slots(op, case_of(op, "small", "float32", 1), torch.device("cuda", 0), n=2, small=8)
+    own = torch.cuda.current_stream()
+    timer, streams = GatedTimer(l2_bytes, cold=True), [torch.cuda.Stream() for _ in range(2)]
+
+    def leaves_another(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        stream = streams[torch.cuda.current_stream() == streams[0]]
+        stream.wait_stream(torch.cuda.current_stream())
+        torch.cuda.set_stream(stream)
+        torch.cuda._sleep(1_000_000)
+        return out.copy_(op.reference(x))
+
+    for seed in range(3):
+        slots.refill(seed)
+        made = timer.tries(slots.calls(leaves_another, 12), range(12))
+        assert torch.cuda.current_stream() == own
+        assert sum(slots.wrong([one.value]) is None for one in made) == 0

@@ -50,6 +50,59 @@ def test_a_call_without_a_valid_sample_says_why_each_try_was_none() -> None:
     assert timer.given_up == 1
 
 
+class Streams:
+    """A GPU of which only the current stream is real; its events take 5 us."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.current = "own"
+        self.timed: list[str] = []
+        answers = {
+            "current_device": lambda: 0,
+            "current_stream": lambda _device=None: self.current,
+            "set_stream": self.set_stream,
+            "Event": lambda **_: self,
+            "synchronize": lambda _device=None: None,
+            "_sleep": lambda _cycles: None,
+        }
+        for name, answer in answers.items():
+            monkeypatch.setattr(torch.cuda, name, answer, raising=False)
+        monkeypatch.setattr(timers, "flushed", lambda _: lambda: None)
+
+    def set_stream(self, stream: str) -> None:
+        self.current = stream
+
+    def record(self, stream: str) -> None:
+        self.timed.append(stream)
+
+    def query(self) -> bool:
+        return False
+
+    def elapsed_time(self, _end: object) -> float:
+        return 0.005
+
+
+def test_an_output_is_taken_on_the_stream_that_was_timed_whichever_the_call_leaves_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = Streams(monkeypatch)
+    timer = timers.GatedTimer(2**20, cold=True)
+
+    def leaves_another() -> None:
+        gpu.set_stream("its" if gpu.current == "own" else "own")
+
+    seen: list[str] = []
+    call = Call(
+        leaves_another,
+        before=lambda: seen.append(gpu.current),
+        fresh=lambda: seen.append(gpu.current),
+        kept=lambda _: seen.append(gpu.current),
+    )
+    made = timer.run([call] * 3)
+    assert [s.raw_us for s in made] == [5.0] * 3
+    assert set(seen) == set(gpu.timed) == {"own"}
+    assert len(seen) == 3 * 3
+
+
 def told(gate: Gate, host_us: float, times: int) -> float:
     """How long a gate is after so many calls that the host was in time for."""
     for _ in range(times):

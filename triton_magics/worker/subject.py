@@ -20,6 +20,11 @@ from triton_magics.worker.launches import Launches
 from triton_magics.worker.load import Loaded, at_line
 from triton_magics.worker.pretend import pretending
 
+LEFT_STREAM = (
+    "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
+    "and let the stream that was current wait for it"
+)
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -63,9 +68,30 @@ class Call:
         return at_line("OutOfBounds", found.message, found.line, subject.version.ref)
 
 
+@dataclass(frozen=True)
+class Before:
+    """The threads before a call, and torch's current stream; None in the interpreter."""
+
+    threads: frozenset[threading.Thread]
+    stream: Any
+
+    @classmethod
+    def a_call(cls, subject: Subject) -> Before:
+        """As it is now."""
+        stream = None if subject.interpreted else torch.cuda.current_stream()
+        return cls(frozenset(threading.enumerate()), stream)
+
+    def left_its_stream(self) -> bool:
+        """Whether the call left another current stream behind; it is now as it was."""
+        if self.stream is None or torch.cuda.current_stream() == self.stream:
+            return False
+        torch.cuda.set_stream(self.stream)
+        return True
+
+
 def guarded_call(subject: Subject, inputs: Inputs, launches: Launches) -> Call:
     """The version's output, with new memory guarded and poisoned, and what went on after it."""
-    threads = set(threading.enumerate())
+    before = Before.a_call(subject)
     path = subject.version.ref.path
     with (
         torch.no_grad(),
@@ -76,7 +102,7 @@ def guarded_call(subject: Subject, inputs: Inputs, launches: Launches) -> Call:
         value = subject.version.call(*inputs.given)
     launches.torch_ops += memory.torch_ops
     outputs = oracle.all_outputs(subject.op, value, inputs.given)
-    late = _late_work(subject, outputs, threads)
+    late = _late_work(subject, outputs, before)
     return Call(value, outputs, launches, memory, late, bounds)
 
 
@@ -85,21 +111,21 @@ def another_call(subject: Subject, given: tuple[Any, ...], call: Call) -> Call:
 
     What guards saw is that of `call`.
     """
-    threads = set(threading.enumerate())
+    before = Before.a_call(subject)
     value = plain(subject, given)
     outputs = oracle.all_outputs(subject.op, value, given)
-    late = _late_work(subject, outputs, threads)
+    late = _late_work(subject, outputs, before)
     return dataclasses.replace(call, value=value, outputs=outputs, late=late)
 
 
-def _late_work(
-    subject: Subject, outputs: tuple[Any, ...], threads: set[threading.Thread]
-) -> str | None:
-    """Whether outputs still changed after the current stream was done, or a thread is new."""
+def _late_work(subject: Subject, outputs: tuple[Any, ...], before: Before) -> str | None:
+    """Whether outputs still changed after the current stream was done, or what else is new."""
     changed = not subject.interpreted and _changed_late(outputs)
-    left = [t.name for t in threading.enumerate() if t not in threads]
+    left = [t.name for t in threading.enumerate() if t not in before.threads]
     if left:
         return f"the call left a thread running: {left[0]}"
+    if before.left_its_stream():
+        return LEFT_STREAM
     if changed:
         return "the output still changed after its stream was done: work was left on another stream"
     return None
