@@ -1,0 +1,171 @@
+"""What is asked of the knowledge by name or by words is found, and quickly."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+
+import pytest
+
+from triton_magics import knowledge, ops
+from triton_magics.errors import BadName, UnknownName, UnknownOp
+from triton_magics.model import OpFacts
+
+NAMES = sorted(ops.BUILTIN)
+OWN = OpFacts(
+    name="huber",
+    torch_equivalent="huber(x)",
+    signature="triton_huber(x)",
+    formula="out = x * x / 2",
+    description="A robust loss.",
+    input_shapes="x",
+    output_shape="x",
+    complexity="",
+    memory_pattern="",
+    sizes={"small": (8, 8)},
+    dtypes=("float32",),
+    own=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "op"),
+    [("softmax", "softmax"), ("add", "vector_add"), ("layernorm", "layer_norm")],
+)
+def test_names_and_aliases_are_canonical(name, op):
+    assert knowledge.canonical(name) == op
+    assert knowledge.facts(name).name == op
+
+
+def test_an_own_op_is_known_once_it_is_given():
+    assert knowledge.canonical("huber", ["huber"]) == "huber"
+    with pytest.raises(UnknownOp):
+        knowledge.canonical("huber")
+
+
+def test_an_unknown_op_names_the_nearest_and_all():
+    with pytest.raises(UnknownOp) as error:
+        knowledge.canonical("sofmax", ["huber"])
+    message = str(error.value)
+    assert "unknown op 'sofmax'. Did you mean 'softmax'?" in message
+    assert all(name in message for name in (*NAMES, "huber", "%%triton_reference"))
+    assert "\n" not in message
+
+
+def test_techniques_come_in_the_order_of_the_facts():
+    found = [t.name for t in knowledge.techniques_for(knowledge.facts("softmax"))]
+    assert found[:2] == ["online_reduction", "tiling"]
+    assert [t.name for t in knowledge.techniques_for(OWN)] == ["tiling", "coalescing"]
+    with pytest.raises(UnknownName, match="Did you mean 'tiling'"):
+        knowledge.technique("tilling")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_of_four_versions_has_its_own_hint(name):
+    hints = [knowledge.version_hint(name, number) for number in (1, 2, 3, 4)]
+    assert len(set(hints)) == 4
+    assert all(re.search(r"\d|next_power_of_2", block) for _, block in hints)
+    assert all("\n" not in technique for technique, _ in hints)
+
+
+def test_hints_go_on_past_v4_and_hold_for_own_ops():
+    assert knowledge.version_hint("softmax", 7) == knowledge.version_hint("softmax", 5)
+    assert knowledge.version_hint("softmax", 5) != knowledge.version_hint("softmax", 4)
+    assert "One to one" in knowledge.version_hint("huber", 1)[0]
+    assert knowledge.version_hint("huber", 9) == knowledge.version_hint("dropout", 9)
+
+
+@pytest.mark.parametrize("pattern", knowledge.patterns())
+def test_a_template_becomes_the_ops_wrapper(pattern):
+    tree = ast.parse(knowledge.template(pattern, "huber"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert [f.name for f in functions if not f.decorator_list] == ["triton_huber"]
+    assert [ast.unparse(f.decorator_list[0]) for f in functions if f.decorator_list] == [
+        "triton.jit"
+    ]
+    assert "template" not in knowledge.template(pattern, "huber")
+
+
+def test_a_template_needs_a_known_pattern_and_a_sound_name():
+    with pytest.raises(UnknownName, match=r"Did you mean 'reduction'.*Known: elementwise"):
+        knowledge.template("reducton", "softmax")
+    with pytest.raises(BadName):
+        knowledge.template("reduction", "../x")
+
+
+# --------------------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "said"),
+    [
+        ("overview", "Overview", "## When it is wrong"),
+        ("syntax", "Triton syntax", "## Memory access"),
+        ("softmax", "softmax", "torch.softmax(x, -1)"),
+        ("add", "vector_add", "x + alpha * y"),
+        ("tiling", "Tiling", "BLOCK_SIZE"),
+        ("online_reduction", "Online reduction", "running maximum"),
+        ("Online Reduction", "Online reduction", "running maximum"),
+        ("fused", "Template fused", "def triton_template"),
+        ("template matmul", "Template matmul", "tl.dot"),
+        ("matmul", "matmul", "2·m·n·k"),
+        ("tl.dot", "Syntax: Matrix product", "`acc = tl.dot"),
+        ("tl.load", "Syntax: Memory access", "`tl.load("),
+        ("tl.atomic_add", "Syntax: Atomics", "`tl.atomic_add("),
+        ("triton.autotune", "Syntax: Autotune", "triton.Config"),
+        ("mask", "Syntax: Memory access", "offsets < n"),
+        ("eviction", "Syntax: Memory access", "evict_first"),
+        ("why is my kernel slow", "Overview: When it is slow", "GB/s"),
+        ("coalesced", "Memory coalescing", "neighbouring"),
+        ("Syntax: Limits", "Syntax: Limits", "1,048,576"),
+    ],
+)
+def test_search_finds(query, title, said):
+    found = knowledge.search(query)
+    assert (found.query, found.title) == (query, title)
+    assert said in found.markdown
+
+
+def test_every_topic_shows_itself_and_no_other():
+    titles = [knowledge.search(topic).title for topic in knowledge.topics()]
+    assert len(set(titles)) == len(titles)
+    assert not {"Topics"} & set(titles)
+
+
+def test_what_a_search_names_can_be_asked_for():
+    for more in knowledge.search("mask", limit=8).more:
+        assert knowledge.search(more).title == more
+
+
+def test_a_search_names_no_more_than_asked():
+    assert len(knowledge.search("tile", limit=3).more) == 2
+    assert knowledge.search("tile", limit=1).more == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "near"), [("sofmax", "softmax"), ("tl.dott", "tl.dot"), ("xyzzy", None), ("", None)]
+)
+def test_a_search_without_a_hit_says_so_with_the_nearest(query, near):
+    found = knowledge.search(query)
+    assert found.title == "Topics"
+    assert "Topics: overview, syntax, " in found.markdown
+    assert (near in found.more) if near else found.more == ()
+
+
+def test_an_own_op_is_found_with_the_rest():
+    assert knowledge.search("huber").title == "Topics"
+    assert "A robust loss." in knowledge.search("huber", own=[OWN]).markdown
+    assert knowledge.search("robust loss", own=[OWN]).title == "huber"
+
+
+def test_a_search_takes_under_ten_milliseconds():
+    knowledge.search("warm")
+    best = min(timed("why is a transposed matmul in float32 slow") for _ in range(5))
+    assert best < 0.010
+
+
+def timed(query: str) -> float:
+    start = time.perf_counter()
+    knowledge.search(query)
+    return time.perf_counter() - start
