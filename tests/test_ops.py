@@ -11,6 +11,7 @@ import torch
 from triton_magics import ops
 from triton_magics.errors import BadKernelSource, BadValue, UnknownOp
 from triton_magics.worker import oracle
+from triton_magics.worker.cuts import cuts_of
 
 CPU = torch.device("cpu")
 NAMES = sorted(ops.BUILTIN)
@@ -282,7 +283,7 @@ def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
     every = (upcast(inputs_of(name, shape)) for shape in op.shapes)
     inputs = next(i for i in every if i[0].dim() > 1 and i[0].shape[dim] >= 3)
     whole = op.reference(*inputs)
-    found = oracle.cuts(op, inputs, (whole,), part=max(whole.numel(), inputs[0].numel()) // 3)
+    found = cuts_of(op, inputs, (whole,), part=max(whole.numel(), inputs[0].numel()) // 3)
     assert len(found) >= 3
     joined = torch.cat([op.reference(*c.of_inputs(op, inputs)) for c in found], dim=dim)
     assert torch.allclose(joined, whole, rtol=1e-12, atol=1e-12)
@@ -323,5 +324,5 @@ def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch):
 
 def test_a_single_row_of_a_reduction_is_never_cut():
     (row,) = inputs_of("softmax", (1025,))
-    assert [c.dim for c in oracle.cuts(ops.load("softmax"), (row,), (row,), part=100)] == [None]
-    assert len(oracle.cuts(ops.load("relu"), (row,), (row,), part=100)) == 11
+    assert [c.dim for c in cuts_of(ops.load("softmax"), (row,), (row,), part=100)] == [None]
+    assert len(cuts_of(ops.load("relu"), (row,), (row,), part=100)) == 11

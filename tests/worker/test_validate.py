@@ -10,7 +10,7 @@ import torch
 from tests.worker.harness import CPU, KERNELS, Recorder, job_for, run_cases, validated
 from triton_magics import ops
 from triton_magics.model import Case, CaseStatus, Status
-from triton_magics.worker import oracle, validate
+from triton_magics.worker import cuts, validate
 from triton_magics.worker.cases import make_inputs
 from triton_magics.worker.guard import broken, guarding, place
 from triton_magics.worker.load import UserFault, load_version
@@ -34,7 +34,7 @@ def test_a_verdict_in_parts_is_the_verdict_at_once(
 ) -> None:
     case = Case(shape=shape, dtype="float32", seed=5)
     (at_once,) = run_cases(KERNELS / f"{kernel}.py", case)
-    monkeypatch.setattr(oracle, "PART", 200)
+    monkeypatch.setattr(cuts, "PART", 200)
     (in_parts,) = run_cases(KERNELS / f"{kernel}.py", case)
     for name in ("status", "calibrated", "seeds_rule", "reason"):
         assert getattr(in_parts, name) == getattr(at_once, name), name
@@ -57,7 +57,7 @@ def test_the_oracle_of_a_large_case_is_never_held_at_once(monkeypatch: pytest.Mo
             asked.append(tuple(a.shape))
         return op.reference(a, b)
 
-    monkeypatch.setattr(oracle, "PART", 16 * 33)
+    monkeypatch.setattr(cuts, "PART", 16 * 33)
     parted = dataclasses.replace(op, reference=noted)
     path = KERNELS / "matmul_right.py"
     job = job_for(path)

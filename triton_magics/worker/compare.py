@@ -10,7 +10,8 @@ import torch
 from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
 from triton_magics.worker import mismatch, oracle
 from triton_magics.worker.cases import Inputs
-from triton_magics.worker.oracle import Cut, Expected, Judgement, Native
+from triton_magics.worker.cuts import Cut, cuts_of
+from triton_magics.worker.oracle import Expected, Judgement, Native
 from triton_magics.worker.subject import Call, Subject, plain
 
 
@@ -86,7 +87,7 @@ def compared(
     """The values against the oracle, or the op's own check where its output is random."""
     if subject.op.check is not None:
         return _checked(subject, case, inputs, call)
-    cuts = oracle.cuts(subject.op, inputs.pristine, native.outputs)
+    cuts = cuts_of(subject.op, inputs.pristine, native.outputs)
     seen = Comparison(len(native.outputs))
     op, job = subject.op, subject.job
     for cut in cuts:

@@ -12,8 +12,9 @@ from triton_magics import ops
 from triton_magics.engine.protocol import Answer, DescribeJob, OpDescription
 from triton_magics.model import Case
 from triton_magics.worker.cases import DTYPES, make_pristine, same_bits
+from triton_magics.worker.cuts import cuts_of
 from triton_magics.worker.load import UserFault, load_op
-from triton_magics.worker.oracle import cuts, evaluate, upcast
+from triton_magics.worker.oracle import evaluate, upcast
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
 
@@ -114,7 +115,7 @@ def _check_independent(op: ops.Op) -> None:
             f"{len(inputs)}"
         )
     whole = evaluate(op, inputs)[1]
-    for cut in cuts(op, inputs, whole, part=max(t.numel() for t in whole) // 3):
+    for cut in cuts_of(op, inputs, whole, part=max(t.numel() for t in whole) // 3):
         try:
             part = evaluate(op, cut.of_inputs(op, inputs))[1]
             same = all(torch.allclose(p, cut.of(w)) for p, w in zip(part, whole, strict=True))

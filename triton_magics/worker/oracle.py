@@ -24,7 +24,6 @@ TORCH_ERRORS = 3.0
 CONDITIONINGS = 4.0
 NUDGES = 17  # with 2, a sound attention was refused in one of five cases with large scores
 PIECE = 2**22  # elements that are looked at in float64 at once
-PART = 2**21  # elements whose oracle is made at once, where the op says how it may be cut
 _EPS32 = torch.finfo(torch.float32).eps
 
 
@@ -57,60 +56,6 @@ class Expected:
         """Each of as many outputs, as `judge` says."""
         answers = zip(outputs, self.values, self.allowed, strict=True)
         return [judge(*each) for each in answers]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A range of every output along one dimension; `dim` None: all of it."""
-
-    dim: int | None = None
-    start: int = 0
-    length: int = 0
-
-    def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """That range of an output, or of a tensor of its form."""
-        return tensor if self.dim is None else tensor.narrow(self.dim, self.start, self.length)
-
-    def of_inputs(self, op: ops.Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What of the inputs that range depends on; contiguous."""
-        if self.dim is None:
-            return inputs
-        return tuple(
-            x if d is None else x.narrow(d, self.start, self.length).contiguous()
-            for x, d in zip(inputs, op.independent, strict=True)
-        )
-
-
-def cuts(
-    op: ops.Op, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...], part: int | None = None
-) -> list[Cut]:
-    """The parts in which a large case is judged, so that its oracle is never held at once.
-
-    One part where the case is small, or where the op does not say how it may be cut.
-
-    Args:
-        op: says how.
-        inputs: of the case.
-        outputs: of the case, or tensors of their form.
-        part: elements that a part may have; `PART` if not given.
-    """
-    part = part or PART
-    along = [(x, d) for x, d in zip(inputs, op.independent, strict=False) if d is not None]
-    tensors = [*outputs, *(x for x, _ in along)]
-    elements = max((t.numel() for t in tensors), default=0)
-    if op.scratch is not None:
-        elements = max(elements, int(op.scratch(*inputs)))
-    if not along or elements <= part or not all(_may_be_cut(op, x, d) for x, d in along):
-        return [Cut()]
-    first, dim = along[0]
-    n = first.shape[dim]
-    length = max(1, part * n // elements)
-    return [Cut(dim, start, min(length, n - start)) for start in range(0, n, length)]
-
-
-def _may_be_cut(op: ops.Op, x: torch.Tensor, dim: int) -> bool:
-    """The last dimension of a reduction or a product is the one that is reduced."""
-    return x.dim() > dim + (op.op_class != "elementwise")
 
 
 @dataclass(frozen=True)
