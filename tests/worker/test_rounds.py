@@ -23,10 +23,10 @@ from tests.worker.sessions import (
 from triton_magics.model import Status
 from triton_magics.worker import timers, verdicts
 from triton_magics.worker.graph_timer import NotCaptured
-from triton_magics.worker.precision import Precision
 from triton_magics.worker.providers import COMPILE, Provider
 from triton_magics.worker.rounds import all_sizes
 from triton_magics.worker.timers import Call, Sample, Unstable, Watch
+from triton_magics.worker.torch_settings import TorchSettings
 
 
 def test_every_version_is_compared_with_each_rival() -> None:
@@ -78,15 +78,22 @@ def test_who_changes_torchs_precision_is_told_and_nobody_is_timed_under_it() -> 
         lambda: setattr(
             torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", False
         ),
+        lambda: torch.backends.cuda.enable_flash_sdp(False),
+        lambda: torch.backends.cuda.enable_cudnn_sdp(False),
+        lambda: torch.use_deterministic_algorithms(True),
+        lambda: torch.use_deterministic_algorithms(True, warn_only=True),
     ],
 )
-def test_precision_is_put_back_whichever_way_it_was_changed(meddle: Callable[[], None]) -> None:
-    precision = Precision()
-    assert precision.put_back() is False
+def test_settings_are_put_back_whichever_way_they_were_changed(meddle: Callable[[], None]) -> None:
+    settings = TorchSettings()
+    assert settings.put_back() is False
     meddle()
-    assert precision.put_back() is True
-    assert precision.put_back() is False
+    assert settings.put_back() is True
+    assert settings.put_back() is False
     assert torch.backends.cuda.matmul.allow_tf32 is False  # also: torch refuses no product
+    assert torch.backends.cuda.flash_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_net_is_raw_without_what_the_timer_adds() -> None:

@@ -27,7 +27,6 @@ from triton_magics.worker.load import (
     load_version,
 )
 from triton_magics.worker.lock import gpu_lock
-from triton_magics.worker.precision import Precision
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.providers import COMPILE, load_compiler, providers, rival
 from triton_magics.worker.report import Reporter
@@ -35,11 +34,12 @@ from triton_magics.worker.resources import environment, this_device
 from triton_magics.worker.rounds import Session, all_sizes, why
 from triton_magics.worker.slots import case_of
 from triton_magics.worker.timers import GatedTimer, Gauged, Watch, no_garbage_collection
+from triton_magics.worker.torch_settings import TorchSettings
 
 TIMERS = {"gated": GatedTimer, "graph": GraphTimer, "launch": LaunchTimer}
 _GAUGED: dict[tuple[str, bool], Gauged] = {}
 META = torch.device("meta")
-MEDDLED = "{} changes torch's precision settings; they were put back"
+MEDDLED = "{} changes torch's settings; they were put back"
 RAW = "raw times: CUPTI could not tell what the timer adds"
 
 
@@ -56,7 +56,7 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     for name in job.against:
         rival(name, op)  # refused before anything is timed
     check_sizes(op, job.sizes, job.dtype, job.seed)
-    precision = Precision()
+    settings = TorchSettings()
     try:
         with pretending(device):
             versions = tuple(load_version(ref) for ref in job.versions)
@@ -75,7 +75,7 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     known = ceilings(environment(), report)
     with gpu_lock(uuid, alone=True, what=what, waiting=report.waiting), compile_cache(job.versions):
         report.stage("gauging the timer", patience_s=60)
-        if precision.put_back():
+        if settings.put_back():
             base = base.model_copy(update={"badges": (MEDDLED.format("a version's import"),)})
         filled = base.model_copy(update=measure(job, op, versions, report, known=known))
         filled = filled.model_copy(update={"badges": (*base.badges, *filled.badges)})

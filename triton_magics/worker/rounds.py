@@ -16,12 +16,12 @@ from triton_magics.engine.protocol import BenchJob
 from triton_magics.model import Discard, NotTimed, Status, Timing
 from triton_magics.worker.graph_timer import NotCaptured
 from triton_magics.worker.load import explain
-from triton_magics.worker.precision import Precision
 from triton_magics.worker.providers import COMPILE, Provider
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
 from triton_magics.worker.slots import Slots, case_of, traffic
 from triton_magics.worker.timers import Sample, Watch
+from triton_magics.worker.torch_settings import TorchSettings
 from triton_magics.worker.verdicts import AGAIN, compare, undecided
 
 T = TypeVar("T")
@@ -67,12 +67,12 @@ class Session:
     report: Reporter
     deadline: float
     fall_back: Callable[[], Watch] | None = None
-    precision: Precision = field(default_factory=Precision)
+    settings: TorchSettings = field(default_factory=TorchSettings)
     meddlers: set[str] = field(default_factory=set)
 
     def put_back(self, provider: Provider) -> None:
-        """The precision settings as they were, whoever changed them; and who did is remembered."""
-        if self.precision.put_back():
+        """Torch's settings as they were, whoever changed them; and who did is remembered."""
+        if self.settings.put_back():
             self.meddlers.add(provider.name)
 
 
