@@ -189,6 +189,11 @@ def test_bench_wants_an_op_or_a_selftest(capsys: pytest.CaptureFixture[str]) -> 
     assert said in capsys.readouterr().err
 
 
+def test_a_selftest_times_no_op(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "softmax", "v1", "--selftest"]) == 2
+    assert "--selftest times kernels of its own, not softmax" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------- its own words
 
 

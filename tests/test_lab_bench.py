@@ -76,6 +76,7 @@ def test_runs_out_of_range_are_refused(lab: Lab, arguments: dict[str, int], word
         ({"against": ("v9",)}, UnknownVersion, "v9"),
         ({"against": ("module:",)}, BadValue, "module:function"),
         ({"sizes": ("huge",)}, UnknownName, "unknown size 'huge'"),
+        ({"sizes": ("0x5",)}, UnknownName, "or a shape such as 8192x151936"),
         ({"sizes": ()}, BadValue, "no size: name some of small,medium,large"),
         ({"dtype": "float23"}, UnknownName, "Did you mean 'float32'"),
         ({"budget": -1.0}, BadValue, "budget=-1: write seconds"),

@@ -38,6 +38,11 @@ def test_a_size_that_would_take_too_long_is_not_run_and_says_the_estimate() -> N
     assert made.final_us("v1") is None
 
 
+def test_without_any_time_nothing_is_run_and_no_estimate_is_made_up() -> None:
+    (gap,) = benched(budget_s=0.0).not_timed
+    assert (gap.reason, gap.estimate_s) == ("no time is left for it in --budget 0", None)
+
+
 def test_a_small_budget_means_fewer_runs_and_that_is_said() -> None:
     made = benched(runs=500, budget_s=0.5)
     timing = made.timing("v1", "small")

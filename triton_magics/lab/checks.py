@@ -29,9 +29,9 @@ def check_sizes(sizes: Sequence[str], *, shapes: bool = True) -> None:
         raise BadValue(f"no size: name some of {','.join(SIZES)}, or a shape")
     for size in sizes:
         if size not in SIZES and not (shapes and shape_of(size)):
-            raise UnknownName(
-                f"unknown size {size!r}.{did_you_mean(size, SIZES)} Known: {', '.join(SIZES)}"
-            )
+            own = ", or a shape such as 8192x151936" if shapes else ""
+            hint = did_you_mean(size, SIZES)
+            raise UnknownName(f"unknown size {size!r}.{hint} Known: {', '.join(SIZES)}{own}")
 
 
 def check_runs(runs: int) -> None:

@@ -262,6 +262,9 @@ def bench(lab: Lab, a: Namespace) -> Value:
     from triton_magics.model import shape_text
 
     if a.selftest:
+        if a.op is not None:
+            said = f"--selftest times kernels of its own, not {a.op}: %triton_bench --selftest"
+            raise BadValue(said)
         return lab.selftest(timeout=a.timeout)
     if a.op is None:
         raise BadName("name an op: %triton_bench softmax; or add --selftest")

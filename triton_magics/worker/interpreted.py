@@ -92,6 +92,9 @@ def _one(
     case = case_of(op, size, job.dtype, job.seed)
     if case.size == OWN and (never := never_here(case, this_device(), job.dtype)):
         return NotTimed(size=size, provider=version.name, reason=never)
+    if share_s <= 0 and version.name not in costs:
+        reason = f"no time is left for it in --budget {job.budget_s:g}"
+        return NotTimed(size=size, provider=version.name, reason=reason)
     given = make_pristine(op, case, this_device())
     try:
         programs = _programs(version, given)
