@@ -155,7 +155,7 @@ class Timer(ABC):
         """What this timer adds to a call, with tiny kernels whose own times are known.
 
         It is another in every process, 2.3 to 2.6 us on an H200. To a kernel that writes it adds
-        0.1 to 0.2 us more than to one that does not, unless a profiler is attached; so one that
+        about 0.1 us more than to one that does not, unless a profiler is attached; so one that
         writes is asked, as all do that are timed.
 
         Args:
