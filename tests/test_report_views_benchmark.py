@@ -140,6 +140,13 @@ def test_a_void_benchmark_shows_no_times() -> None:
     assert text.startswith("✗ VOID  softmax v1, v2: an output at large was wrong")
     assert "33.1 us" not in text
     assert "1.63x" not in text
+    assert "next: %triton_validate softmax v1, then mend" in text
+
+
+def test_after_a_void_benchmark_the_next_step_is_who_was_wrong() -> None:
+    wrong = NotTimed(size="large", provider="v2_tiling", reason="v2 gave a wrong answer")
+    value = rv.benchmark(2, status=Status.FAILED, message=wrong.reason, not_timed=(wrong,))
+    assert "next: %triton_validate softmax v2, then mend" in bundle(value)["text/plain"]
 
 
 def test_an_interrupted_benchmark_keeps_its_partial_table() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.worker.harness import version_of
 from tests.worker.sessions import (
     benched,
     job,
 )
 from triton_magics import ops
+from triton_magics.engine.protocol import VersionRef
 from triton_magics.model import Status
 from triton_magics.worker import verdicts
 from triton_magics.worker.load import UserFault
@@ -55,12 +59,42 @@ def test_a_wrong_answer_in_a_timed_run_voids_the_benchmark() -> None:
     made = benched(kernel="returns_the_mean")
     assert made.status is Status.FAILED
     assert "wrong answer in a timed run at small" in str(made.message)
+    (culprit,) = made.not_timed
+    assert (culprit.size, culprit.provider) == ("small", "v1_baseline")
+
+
+def broken(tmp_path: Path) -> VersionRef:
+    """A version that passed once, and whose file of data is gone since."""
+    path = tmp_path / "v2_tiling.py"
+    path.write_text("TABLE = open('no_such_table').read()\n")
+    return version_of(path, "sum").model_copy(update={"version": "v2_tiling"})
+
+
+def test_a_version_that_can_not_be_imported_costs_its_own_times_only(tmp_path: Path) -> None:
+    versions = (*job().versions, broken(tmp_path))
+    made = benched(versions=versions, runs=1, sizes=("small", "7x13"))
+    assert (made.status, made.message) == (Status.PASSED, None)
+    assert [t.provider for t in made.timings] == ["v1_baseline"] * 2
+    gaps = [(g.size, g.provider) for g in made.not_timed]
+    assert gaps == [("small", "v2_tiling"), ("7x13", "v2_tiling")]
+    reason = made.not_timed[0].reason
+    assert reason.startswith("can't be imported: FileNotFoundError: ")
+    assert "no_such_table" in reason
+    assert reason.endswith("(cell line 2)")
+
+
+def test_where_none_can_be_imported_each_reason_is_told(tmp_path: Path) -> None:
+    made = benched(versions=(broken(tmp_path),))
+    assert (made.status, made.message, made.timings) == (Status.FAILED, None, ())
+    assert "no_such_table" in made.not_timed[0].reason
 
 
 def test_a_version_that_raises_has_no_time_and_says_why() -> None:
     made = benched(kernel="divides_by_zero", op="softmax")
     assert made.status is Status.FAILED
-    assert "ZeroDivisionError" in made.not_timed[0].reason
+    reason = made.not_timed[0].reason
+    assert reason.startswith("ZeroDivisionError")
+    assert "(cell line " in reason
 
 
 def test_bfloat16_is_refused_where_it_would_be_wrong() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from triton_magics import ops
 from triton_magics.engine.protocol import Answer, BenchJob
-from triton_magics.model import Benchmark, Census, Status, shape_text
+from triton_magics.model import Benchmark, Census, NotTimed, Status, shape_text
 from triton_magics.worker import conditions, interpreted
 from triton_magics.worker.cases import make_pristine
 from triton_magics.worker.ceilings import Ceilings, ceilings
@@ -23,6 +23,8 @@ from triton_magics.worker.load import (
     LoadError,
     UserFault,
     compile_cache,
+    explain,
+    in_short,
     load_op,
     load_version,
 )
@@ -57,16 +59,13 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
         rival(name, op)  # refused before anything is timed
     check_sizes(op, job.sizes, job.dtype, job.seed)
     settings = TorchSettings()
-    try:
-        with pretending(device):
-            versions = tuple(load_version(ref) for ref in job.versions)
-    except LoadError as error:
-        return base.model_copy(
-            update={"message": f"a version could not be imported: {error}"}
-        ), True
+    with pretending(device):
+        versions, missing = _loaded(job)
+    if not versions:
+        return _ended(base.model_copy(update={"not_timed": missing}), started), True
     if device.type == "cpu":
         filled = interpreted.run(job, op, versions, base, report)
-        return _ended(filled, started), False
+        return _ended(filled, started, missing), bool(missing)
     if COMPILE in job.against:
         report.stage("loading torch.compile", patience_s=job.compile_s)
         load_compiler()
@@ -79,7 +78,21 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
             base = base.model_copy(update={"badges": (MEDDLED.format("a version's import"),)})
         filled = base.model_copy(update=measure(job, op, versions, report, known=known))
         filled = filled.model_copy(update={"badges": (*base.badges, *filled.badges)})
-    return _ended(filled, started), filled.status is not Status.PASSED or job.census
+    spoiled = filled.status is not Status.PASSED or job.census or bool(missing)
+    return _ended(filled, started, missing), spoiled
+
+
+def _loaded(job: BenchJob) -> tuple[tuple[Loaded, ...], tuple[NotTimed, ...]]:
+    """The versions that can be imported, and why the others have no time."""
+    loaded: list[Loaded] = []
+    missing: list[NotTimed] = []
+    for ref in job.versions:
+        try:
+            loaded.append(load_version(ref))
+        except LoadError as error:
+            reason = f"can't be imported: {in_short(explain(error, ref))}"
+            missing += [NotTimed(size=s, provider=ref.version, reason=reason) for s in job.sizes]
+    return tuple(loaded), tuple(missing)
 
 
 def check_sizes(op: ops.Op, sizes: Sequence[str], dtype: str, seed: int) -> None:
@@ -101,8 +114,10 @@ def check_sizes(op: ops.Op, sizes: Sequence[str], dtype: str, seed: int) -> None
             ) from error
 
 
-def _ended(benchmark: Benchmark, started: float) -> Benchmark:
-    return benchmark.model_copy(update={"duration_s": time.monotonic() - started})
+def _ended(benchmark: Benchmark, started: float, missing: tuple[NotTimed, ...] = ()) -> Benchmark:
+    duration_s = time.monotonic() - started
+    not_timed = (*benchmark.not_timed, *missing)
+    return benchmark.model_copy(update={"duration_s": duration_s, "not_timed": not_timed})
 
 
 def _base(job: BenchJob) -> Benchmark:

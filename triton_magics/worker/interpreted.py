@@ -13,7 +13,7 @@ from triton_magics.model import Benchmark, NotTimed, Status, Timing, shape_text
 from triton_magics.worker import oracle
 from triton_magics.worker.cases import OWN, make_pristine
 from triton_magics.worker.launches import watching
-from triton_magics.worker.load import Loaded, UserFault, explain
+from triton_magics.worker.load import Loaded, UserFault, explain, in_short
 from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
@@ -43,7 +43,9 @@ def run(
             report.stage(step, i, len(job.sizes), patience_s=max(20, 2 * share))
             made = _one(op, version, size, job, costs=costs, share_s=share)
             if isinstance(made, str):
-                return base.model_copy(update={"message": made, "timings": tuple(timings)})
+                culprit = NotTimed(size=size, provider=version.name, reason=made)
+                void = {"message": made, "timings": tuple(timings), "not_timed": (culprit,)}
+                return base.model_copy(update=void)
             if isinstance(made, Timing):
                 timings.append(made)
                 report.timing(made)
@@ -109,10 +111,8 @@ def _one(
             )
         samples, value = _runs(version, given, job.runs, share_s)
     except BaseException as error:  # noqa: BLE001 (whatever the version raises: it has no time here)
-        told = explain(error, version.ref, version.module)
-        return NotTimed(
-            size=size, provider=version.name, reason=f"{told.kind}: {told.message[:200]}"
-        )
+        reason = in_short(explain(error, version.ref, version.module))
+        return NotTimed(size=size, provider=version.name, reason=reason)
     costs[version.name] = min(samples) / max(programs, 1) / 1e6
     if wrong := _wrong(op, given, value, case):
         return f"{version.name} gave a wrong answer in a timed run at {size}: {wrong}"

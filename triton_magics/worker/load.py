@@ -172,6 +172,12 @@ def _frame_place(error: BaseException, path: str) -> tuple[int, int | None] | No
     return own[-1].lineno, None if column is None else column + 1
 
 
+def in_short(error: KernelError) -> str:
+    """A version's error in one line, with the line of its cell."""
+    line = f" (cell line {error.cell_line})" if error.cell_line else ""
+    return f"{error.kind}: {error.message[:200]}{line}"
+
+
 def explain(error: BaseException, ref: VersionRef, module: ModuleType | None = None) -> KernelError:
     """What an exception out of a version's code says, and at which of its lines.
 

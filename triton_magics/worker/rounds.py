@@ -15,7 +15,7 @@ from triton_magics import ops, stats
 from triton_magics.engine.protocol import BenchJob
 from triton_magics.model import Discard, NotTimed, Status, Timing
 from triton_magics.worker.graph_timer import NotCaptured
-from triton_magics.worker.load import explain
+from triton_magics.worker.load import explain, in_short
 from triton_magics.worker.providers import COMPILE, Provider
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import this_device
@@ -261,9 +261,7 @@ def why(provider: Provider, error: BaseException) -> str:
         return str(error)
     if provider.version is None:
         return f"{type(error).__name__}: {str(error)[:200]}"
-    told = explain(error, provider.version.ref, provider.version.module)
-    line = f" (cell line {told.cell_line})" if told.cell_line else ""
-    return f"{told.kind}: {told.message[:200]}{line}"
+    return in_short(explain(error, provider.version.ref, provider.version.module))
 
 
 def _one_run(session: Session, provider: Provider, field: Field, size: str) -> None:

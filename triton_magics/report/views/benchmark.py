@@ -251,7 +251,8 @@ def _details(value: Benchmark) -> Document:
 
 
 def _next_step(value: Benchmark) -> str:
-    name = f"{value.op} {short(value.versions[0])}" if value.versions else value.op
+    wrong = [gap.provider for gap in value.not_timed if gap.provider in value.versions]
+    name = " ".join((value.op, *map(short, (*wrong, *value.versions)[:1])))
     if _untimed(value):
         return f"other sizes or shapes, or mend the cell; `%triton_validate {name}`"
     if value.status is Status.FAILED:
