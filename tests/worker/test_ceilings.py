@@ -125,6 +125,38 @@ def test_ceilings_are_read_where_they_were_measured_before(
     assert environment().gpu_uuid is None  # and this one is no GPU's
 
 
+def measured_by(script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where the ceilings are kept, with a shell script for the child that measures them."""
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    monkeypatch.setattr(lock, "LOCKS", tmp_path)
+    child = tmp_path / "child"
+    child.write_text(f"#!/bin/sh\n{script}\n")
+    child.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(child))
+    path = ceilings._path(GPU)
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.mark.parametrize("found", ["", '{"measured": "2026-', '{"measured": "2026-11-22"}'])
+def test_ceilings_that_can_not_be_read_are_measured_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: str
+) -> None:
+    (tmp_path / "right").write_text(known({"empty": 0.5}).model_dump_json())
+    path = measured_by(f'cp {tmp_path}/right "$3"', monkeypatch, tmp_path)
+    path.write_text(found)
+    assert ceilings.ceilings(GPU, Recorder()) == known({"empty": 0.5})
+
+
+def test_who_measures_without_an_end_is_stopped_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    measured_by("exec tail -f /dev/null", monkeypatch, tmp_path)
+    monkeypatch.setattr(ceilings, "MEASURE_S", 0.1)
+    assert ceilings.ceilings(GPU, Recorder()) is None
+    assert "could not measure this GPU's ceilings:\nnot done in 0.1 s" in capfd.readouterr().err
+
+
 def test_who_waits_while_another_measures_the_gpu_reads_that_and_does_not_measure_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

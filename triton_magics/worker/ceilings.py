@@ -25,7 +25,8 @@ from triton_magics.worker.report import Reporter
 from triton_magics.worker.timers import TINY, Call, GatedTimer, tiny_kernels
 
 MEASURING = "measuring this GPU (once per machine)"
-FORMAT = 4
+MEASURE_S = 100.0
+FORMAT = 5  # another with every change of how a timer calls the tiny kernels
 COPY_BYTES = 2**31
 REPEATS = 10
 MATMUL_N = 8192
@@ -54,27 +55,36 @@ def ceilings(environment: Environment, report: Reporter) -> Ceilings | None:
     what for.
     """
     path = _path(environment)
-    if not path.is_file():
-        uuid = environment.gpu_uuid
-        with gpu_lock(uuid, alone=True, what=MEASURING, waiting=report.waiting):
-            report.stage(MEASURING, patience_s=120)
-            if not path.is_file() and not _measured(path):  # nor by another while this one waited
-                return None
-    return Ceilings.model_validate_json(path.read_text())
+    if found := _read(path):
+        return found
+    with gpu_lock(environment.gpu_uuid, alone=True, what=MEASURING, waiting=report.waiting):
+        report.stage(MEASURING, patience_s=MEASURE_S + 20)
+        if found := _read(path):  # another has measured while this one waited
+            return found
+        return _read(path) if _measured(path) else None
+
+
+def _read(path: Path) -> Ceilings | None:
+    """What was kept there; None where nothing is that can be read."""
+    try:
+        return Ceilings.model_validate_json(path.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _measured(path: Path) -> bool:
     """Has a child measure and write the file; whether it did."""
-    told = subprocess.run(
-        [sys.executable, "-m", "triton_magics.worker.ceilings", str(path)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    if told.returncode:
-        sys.stderr.write(f"could not measure this GPU's ceilings:\n{told.stderr[-2000:]}\n")
-    return not told.returncode
+    child = [sys.executable, "-m", "triton_magics.worker.ceilings", str(path)]
+    try:
+        subprocess.run(child, capture_output=True, text=True, timeout=MEASURE_S, check=True)
+    except subprocess.CalledProcessError as failed:
+        why = failed.stderr[-2000:]
+    except subprocess.TimeoutExpired:
+        why = f"not done in {MEASURE_S:g} s"
+    else:
+        return True
+    sys.stderr.write(f"could not measure this GPU's ceilings:\n{why}\n")
+    return False
 
 
 def _path(environment: Environment) -> Path:
