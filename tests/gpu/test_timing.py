@@ -116,11 +116,10 @@ def test_what_is_done_on_a_stream_that_the_call_leaves_behind_is_missing_from_it
     op, l2_bytes = ops.load("softmax"), torch.cuda.get_device_properties(0).L2_cache_size
     slots = Slots(op, case_of(op, "small", "float32", 1), torch.device("cuda", 0), n=2, small=8)
     own = torch.cuda.current_stream()
-    timer, streams = GatedTimer(l2_bytes, cold=True), [torch.cuda.Stream() for _ in range(2)]
+    timer, stream = GatedTimer(l2_bytes, cold=True), torch.cuda.Stream()
 
     def leaves_another(x: torch.Tensor) -> torch.Tensor:
         out = torch.empty_like(x)
-        stream = streams[torch.cuda.current_stream() == streams[0]]
         stream.wait_stream(torch.cuda.current_stream())
         torch.cuda.set_stream(stream)
         torch.cuda._sleep(1_000_000)
