@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from collections import Counter
@@ -24,7 +25,7 @@ from triton_magics.model import Status
 from triton_magics.worker import timers, verdicts
 from triton_magics.worker.graph_timer import NotCaptured
 from triton_magics.worker.providers import COMPILE, Provider
-from triton_magics.worker.rounds import all_sizes
+from triton_magics.worker.rounds import KEEPS, all_sizes
 from triton_magics.worker.timers import Call, Sample, Unstable, Watch
 from triton_magics.worker.torch_settings import TorchSettings
 
@@ -249,6 +250,36 @@ def test_work_that_ends_after_the_call_is_missing_from_what_is_checked() -> None
     made = all_sizes(by(Late(lambda: 100.0), session(provider(unfinished))))
     assert made["status"] is Status.FAILED
     assert "v1_a gave a wrong answer in a timed run" in made["message"]
+
+
+@pytest.mark.parametrize(("times", "told"), [(1.95, False), (2.05, True)])
+def test_an_answer_that_is_kept_for_the_other_calls_of_a_run_is_told(
+    times: float, told: bool
+) -> None:
+    known: dict[str, Any] = {}
+
+    def keeps(x: torch.Tensor) -> torch.Tensor:
+        known["us"] = 12.5  # 10 us net
+        if "x" not in known or not torch.equal(known["x"], x):
+            known.update(x=x.clone(), answer=right(x), us=2.5 + times * 10)
+        return known["answer"].clone()
+
+    one = session(provider(keeps))
+    made = all_sizes(by(LateTimer(lambda: known.pop("us", 20.0)), one))
+    assert made["status"] is Status.PASSED
+    assert {t.calls for t in made["timings"]} == {8}
+    sizes = ("small",) if told else ()
+    assert one.keepers == [KEEPS.format("v1_a", size, 2.05) for size in sizes]
+
+
+def test_where_a_call_makes_a_run_or_the_host_is_timed_nobody_keeps_an_answer() -> None:
+    first = itertools.cycle([90.0, 12.5, 12.5, 12.5, 12.5, 12.5, 12.5, 12.5])
+    by_host = LateTimer(lambda: next(first))
+    by_host.clock = "launch"
+    for timer in (ScriptedTimer(lambda: 100.0), by_host):
+        one = session(provider(right))
+        all_sizes(by(timer, one))
+        assert one.keepers == []
 
 
 def test_an_output_of_another_form_voids_the_benchmark() -> None:

@@ -180,7 +180,7 @@ def measure(
             update["census"] = censuses(session)
     meddled = tuple(MEDDLED.format(name) for name in sorted(session.meddlers))
     badges, notes = conditions.told(before, conditions.read(library, uuid))
-    badges = (*update["badges"], *meddled, *badges)
+    badges = (*update["badges"], *meddled, *session.keepers, *badges)
     return {**update, "badges": badges, "conditions": (*update["conditions"], *notes)}
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -29,6 +30,9 @@ WARM_CALLS = 3
 EXTRA_ROUNDS = 15
 MAX_ROUNDS = 100
 SMALL_SETS = 32  # where a set lies in memory is worth 1 % of a call of 3 us (H200)
+KEPT_TIMES = 2.0  # of a softmax on an H200 at most 1.07, the median of ten runs
+KEPT_ROUNDS = 5
+KEEPS = "does {} keep its answer? At {} a run's first call takes {:.1f} times as long as the others"
 UNEQUAL = "it does not compute what {} is: {}"
 
 
@@ -50,9 +54,16 @@ class GpuLost(Exception):
 
 @dataclass
 class Series:
-    """What one provider gave at one size, round by round."""
+    """What one provider gave at one size, round by round.
+
+    Attributes:
+        raw_us: of each run.
+        first_times: how many times as long as the others a run's first call took.
+        discards: of its calls, by reason.
+    """
 
     raw_us: list[float] = field(default_factory=list)
+    first_times: list[float] = field(default_factory=list)
     discards: dict[str, int] = field(default_factory=dict)
 
 
@@ -69,11 +80,20 @@ class Session:
     fall_back: Callable[[], Watch] | None = None
     settings: TorchSettings = field(default_factory=TorchSettings)
     meddlers: set[str] = field(default_factory=set)
+    keepers: list[str] = field(default_factory=list)
 
     def put_back(self, provider: Provider) -> None:
         """Torch's settings as they were, whoever changed them; and who did is remembered."""
         if self.settings.put_back():
             self.meddlers.add(provider.name)
+
+    def look_for_keepers(self, series: Mapping[str, Series], size: str) -> None:
+        """Remembers whose first call of a run is far longer: the others get the same contents."""
+        for name, own in series.items():
+            if len(own.first_times) < KEPT_ROUNDS:
+                continue
+            if (times := statistics.median(own.first_times)) >= KEPT_TIMES:
+                self.keepers.append(KEEPS.format(name, size, times))
 
 
 @dataclass(frozen=True)
@@ -123,6 +143,7 @@ def all_sizes(session: Session) -> dict[str, Any]:
             continue
         missing += field.gaps
         notes += field.notes
+        session.look_for_keepers(field.series, size)
         made = [_timing(session, size, name, s, field) for name, s in field.series.items()]
         for timing in made:
             session.report.timing(timing)
@@ -288,7 +309,11 @@ def _one_run(session: Session, provider: Provider, field: Field, size: str) -> N
         if wrong:
             field.drop(provider, size, UNEQUAL.format(field.slots.op.name, wrong))
             return
-    own.raw_us.append(stats.middle_mean([s.raw_us for s in samples]))
+    raw_us = [s.raw_us for s in samples]
+    own.raw_us.append(stats.middle_mean(raw_us))
+    if len(raw_us) > 1 and field.watch.timer.clock == "gpu":
+        first_us, *others_us = field.watch.net_us(raw_us)
+        own.first_times.append(first_us / stats.middle_mean(others_us))
 
 
 def _timing(session: Session, size: str, name: str, series: Series, field: Field) -> Timing:
