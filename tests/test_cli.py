@@ -226,6 +226,24 @@ def test_a_template_is_a_file_and_not_a_cell(run: Run) -> None:
     assert "def triton_softmax(" in out
 
 
+def test_a_template_becomes_a_file_that_can_be_written_as_it_is(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    code, out, _ = run("template", "fused", "softmax", "v1", "--to", str(file))
+    assert code == 0
+    assert "next: edit it, then triton-magics write softmax v1 FILE" in out
+    code, out, _ = run("write", "softmax", "v1", str(file), "--json")
+    assert (code, json.loads(out)["source"]["source"]) == (0, file.read_text())
+
+
+def test_a_template_overwrites_nothing(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("my work")
+    code, _, err = run("template", "fused", "softmax", "v1", "--to", str(file))
+    assert (code, file.read_text()) == (2, "my work")
+    assert f"{file} is there already: name another" in err
+    assert run("template", "fused", "softmax", "v1", "--to", "no/such/folder.py")[0] == 2
+
+
 @pytest.mark.parametrize("name", report_values.every_value())
 def test_every_value_is_told_in_commands_that_can_be_given(name: str) -> None:
     document = reworded(view(report_values.every_value()[name]), as_commands)

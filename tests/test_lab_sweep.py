@@ -13,7 +13,6 @@ from triton_magics.engine import Outcome
 from triton_magics.engine.protocol import SweepJob
 from triton_magics.errors import (
     BadValue,
-    ExportError,
     IllegalStep,
     UnknownName,
     UnknownVersion,
@@ -272,7 +271,7 @@ def test_a_plot_is_of_the_newest_benchmark_or_sweep_and_can_be_written(
     assert "BLOCK_SIZE=2048 num_warps=4 takes" in headline(made)
     with pytest.raises(UnknownName, match="Did you mean 'times'"):
         lab.plot("softmax", "time")
-    with pytest.raises(ExportError, match="can't be written"):
+    with pytest.raises(BadValue, match="can't be written"):
         lab.plot("softmax", "times", to=tmp_path / "no" / "where.png")
     lab.bench("softmax", sizes=("small",))
     with pytest.raises(BadValue, match="times needs two sizes or more"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from triton_magics import knowledge, report
-from triton_magics.errors import ExportError, UnknownVersion, WorkspaceError
+from triton_magics.errors import BadValue, ExportError, UnknownVersion, WorkspaceError
 from triton_magics.lab.defaults import ranked
 from triton_magics.model import (
     Best,
@@ -137,14 +137,30 @@ def write(workspace: Workspace, op: str, gathered: report.LogInput) -> Export:
     return Export(op=op, workspace=str(workspace.path), jsonl=f"logs/{op}_log.jsonl", **paths)
 
 
+def write_new(path: Path, text: str) -> str:
+    """Writes a text into a file that is not there yet; returns its path.
+
+    Raises:
+        BadValue: it is there already, or can't be written.
+    """
+    try:
+        with path.expanduser().open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise BadValue(f"{path} is there already: name another") from error
+    except OSError as error:
+        raise BadValue(f"{path} can't be written: {error.strerror}") from error
+    return str(path)
+
+
 def write_picture(path: Path, png: bytes) -> str:
     """Writes a PNG file; returns its path.
 
     Raises:
-        ExportError: it could not be written.
+        BadValue: it can't be written.
     """
     try:
         path.expanduser().write_bytes(png)
     except OSError as error:
-        raise ExportError(f"{path} can't be written: {error}") from error
+        raise BadValue(f"{path} can't be written: {error.strerror}") from error
     return str(path)

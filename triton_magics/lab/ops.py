@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from triton_magics import knowledge
 from triton_magics.errors import UserError
+from triton_magics.lab import log
 from triton_magics.lab.defaults import facts_of_own_op
 from triton_magics.lab.part import Part
 from triton_magics.model import (
@@ -75,17 +77,28 @@ class Ops(Part):
         query = " ".join(words)
         return self._remember(knowledge.search(query))
 
-    def template(self, pattern: str, op: str, version: str) -> Template:
-        """A starting point for a version, to be edited in a cell.
+    def template(
+        self, pattern: str, op: str, version: str, *, to: str | Path | None = None
+    ) -> Template:
+        """A starting point for a version, to be edited in a cell or a file.
+
+        Args:
+            pattern: elementwise, reduction, matmul or fused.
+            op: its name or alias.
+            version: `v1`, or a name of your own: `v1_naive`.
+            to: a file to write it into; nothing is overwritten.
 
         Raises:
             UnknownName: no such pattern.
             UnknownOp, BadName: no such op, no such name.
+            BadValue: the file is there already, or can't be written.
         """
         name = self._desk.canonical(op)
         number, slug = parse_version(version)
         source = knowledge.template(pattern, name)
         made = Template(pattern=pattern, op=name, version=version_name(number, slug), source=source)
+        if to is not None:
+            made = made.model_copy(update={"path": log.write_new(Path(to), source)})
         return self._remember(made)
 
     def ops(self) -> tuple[str, ...]:

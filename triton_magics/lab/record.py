@@ -55,8 +55,7 @@ class Record(Part):
         Raises:
             UnknownName: no such picture.
             UnknownVersion: nothing was timed, or swept, yet.
-            BadValue: there is nothing to see in it; or the file is to be no PNG.
-            ExportError: it could not be written.
+            BadValue: there is nothing to see in it; the file is to be no PNG, or can't be written.
         """
         canonical = self._desk.canonical(op)
         if name not in report.PICTURES:

@@ -130,13 +130,17 @@ class Reference(Value):
 
 
 class Template(Value):
-    """A starting point for a cell; `cell` is what to put into the notebook."""
+    """A starting point for a cell; `cell` is what to put into the notebook.
+
+    `path` is the file that it was written into, if any.
+    """
 
     kind: Literal["template"] = "template"
     pattern: str
     op: str
     version: str
     source: str
+    path: str | None = None
 
     @property
     def cell(self) -> str:

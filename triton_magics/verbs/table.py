@@ -346,11 +346,12 @@ def ref(lab: Lab, a: Namespace) -> Value:
     argument("pattern", names="pattern", help="elementwise, reduction, matmul or fused"),
     OP,
     argument("version", names="new", help="v1, or a name of your own: v1_naive"),
+    argument("--to", metavar="FILE", help="write it there too; nothing is overwritten"),
     example="%triton_template reduction softmax v1",
 )
 def template(lab: Lab, a: Namespace) -> Value:
-    """Puts a starting point for a version into the next cell, to be edited and run."""
-    return lab.template(a.pattern, a.op, a.version)
+    """A starting point for a version, to be edited; a notebook has it in its next cell."""
+    return lab.template(a.pattern, a.op, a.version, to=a.to)
 
 
 @verb(

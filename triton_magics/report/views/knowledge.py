@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from triton_magics.model import Reference, Template
-from triton_magics.report.blocks import Code, Document, Line, Markdown
-from triton_magics.report.views.words import following
+from triton_magics.report.blocks import Code, Document, Line, Markdown, code
+from triton_magics.report.views.words import following, subject
 
 
 def reference_view(value: Reference) -> Document:
@@ -19,8 +19,9 @@ def reference_view(value: Reference) -> Document:
 
 def template_view(value: Template) -> Document:
     """A starting point to edit; it is not a finished kernel."""
-    return (
-        Line(f"{value.pattern}, for {value.op} {value.version}", "info", "TEMPLATE"),
-        Code(value.cell),
-        following("edit the cell, then run it"),
-    )
+    what = f"{value.pattern}, for {value.op} {value.version}"
+    then = "edit the cell, then run it"
+    if value.path:
+        what += f" · written to {code(value.path)}"
+        then = f"edit it, then `%%triton_kernel {subject(value.op, value.version)}`"
+    return (Line(what, "info", "TEMPLATE"), Code(value.cell), following(then))
