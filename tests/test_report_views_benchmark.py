@@ -257,6 +257,16 @@ def test_each_clock_keeps_its_name_and_is_compared_with_torch(clock: str, words:
     assert "1.20x as fast as torch" in text
 
 
+def test_a_configuration_that_could_not_be_compiled_ahead_is_not_said_to_compile() -> None:
+    swept = rv.compiled_sweep()
+    one, *others = swept.configurations
+    bare = one.model_copy(update={"kernel": None, "reason": "not compiled ahead: it needs data"})
+    text = bundle(swept.model_copy(update={"configurations": (bare, *others)}))["text/plain"]
+    assert "9 of 12" in bundle(swept)["text/plain"]
+    assert "8 of 12" in text
+    assert "1 not compiled" in text
+
+
 def test_a_sweep_without_a_time_says_whether_that_is_the_configurations_fault() -> None:
     swept = rv.sweep()
     untimed = tuple(c.model_copy(update={"timing": None}) for c in swept.configurations)

@@ -11,9 +11,17 @@ import pytest
 from tests.worker.harness import KERNELS, Recorder, version_of
 from triton_magics import ops
 from triton_magics.engine.protocol import OpRef, SweepJob, SweepPoint
-from triton_magics.model import CaseStatus, Comparison, NotTimed, Status, Timing
+from triton_magics.model import (
+    CaseStatus,
+    Comparison,
+    KernelError,
+    KernelResources,
+    NotTimed,
+    Status,
+    Timing,
+)
 from triton_magics.worker import bench, sweep
-from triton_magics.worker.load import UserFault
+from triton_magics.worker.load import UserFault, refused_by_compiler
 from triton_magics.worker.slots import case_of
 
 BASE = KERNELS / "sum_right.py"
@@ -61,6 +69,40 @@ def test_each_point_gets_the_verdict_of_its_own_source(tmp_path: Path) -> None:
     assert "KeyError: 'at import'" in str(points[2].reason)
     assert [c.settings["N"] for c in report.configurations] == [0, 1, 3]
     assert "checking N=3" in report.stages
+
+
+REGISTERS = KernelResources(name="sum_kernel", num_warps=4, registers=54)
+REFUSED = KernelError(kind="RuntimeError", message="PassManager::run failed")
+
+
+@pytest.mark.parametrize(
+    ("each", "status"),
+    [
+        ([(None, REFUSED), (REGISTERS, None)], Status.PASSED),
+        ([(None, REFUSED), (None, None)], Status.COMPILE_ERROR),
+        ([(None, None)], Status.NO_GPU),
+    ],
+)
+def test_what_could_not_be_compiled_ahead_is_no_compilers_refusal(
+    tmp_path: Path, each: list[tuple[KernelResources | None, KernelError | None]], status: Status
+) -> None:
+    points = sweep._written(job(*(f"# {i}" for i in range(len(each)))), tmp_path)
+    for point, (kernel, error) in zip(points, each, strict=True):
+        point.kernel, point.error = kernel, error
+    assert sweep.compiled_status(points)["status"] is status
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "refused"),
+    [
+        ("RuntimeError", "PassManager::run failed", True),
+        ("RuntimeError", "Internal Triton PTX codegen error: `ptxas` stderr", True),
+        ("CompileTimeAssertionFailure", "", True),
+        ("RuntimeError", "Tensor.item() cannot be called on meta tensors", False),
+    ],
+)
+def test_who_refuses_a_version(kind: str, message: str, refused: bool) -> None:
+    assert refused_by_compiler(KernelError(kind=kind, message=message)) is refused
 
 
 def test_a_point_that_is_wrong_at_the_timed_size_alone_is_found(tmp_path: Path) -> None:

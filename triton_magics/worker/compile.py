@@ -43,6 +43,7 @@ from triton_magics.worker.load import (
     load_op,
     load_version,
     raised_in,
+    refused_by_compiler,
 )
 from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.occupancy import LIMITS
@@ -51,7 +52,6 @@ from triton_magics.worker.pretend import SM_COUNT, StubDriver, pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
 
-_COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 MAX_LISTINGS_CHARS = 6_000_000
 LEAST_S = 0.2  # what others than the sizes asked for may take beyond those
 NO_SASS = "cuobjdump gives no listing for this target\n"
@@ -231,7 +231,7 @@ def _here(
         update["note"] = "not every size fits the GPU's free memory"
     except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
         error = explain(raised, job.version)
-        compiler = error.kind in _COMPILER or "ptxas" in error.message
+        compiler = refused_by_compiler(error)
         update["status"] = Status.COMPILE_ERROR if compiler else Status.RUNTIME_ERROR
         update["error"] = error
     return {**update, "kernels": tuple(kernels.values()), "listings": code.listings}
@@ -348,8 +348,7 @@ def compile_version(
         return None, str(fault)
     except BaseException as raised:  # noqa: BLE001 (sys.exit() too is the version's result)
         error = explain(raised, ref)
-        compiler = error.kind in _COMPILER or "ptxas" in error.message
-        if compiler or launch_mistake(f"{error.kind}: {error.message}"):
+        if refused_by_compiler(error) or launch_mistake(f"{error.kind}: {error.message}"):
             return error, None
         return None, _why_not_ahead(error, raised_in(raised, ref.path))
     return None, None

@@ -18,6 +18,10 @@ _WHILE_RUNNING: tuple[tuple[str, str], ...] = (
         r"Too many open files",
         "close what is opened (`with open(...)`): a worker may have about a thousand at a time",
     ),
+    (
+        r"PassManager::run failed",
+        "the compiler gave up: try other num_warps, num_ctas or blocks; what it printed says more",
+    ),
     (r"device-side assert", "a tl.device_assert failed, or an index is out of range"),
 )
 

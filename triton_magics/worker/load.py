@@ -35,6 +35,9 @@ class UserFault(Exception):
     """Something that the user can mend and that is not a kernel's verdict."""
 
 
+_COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
+
+
 class LoadError(Exception):
     """The version's own file could not be imported; `__cause__` is what it raised."""
 
@@ -170,6 +173,12 @@ def _frame_place(error: BaseException, path: str) -> tuple[int, int | None] | No
         return None
     column = own[-1].colno
     return own[-1].lineno, None if column is None else column + 1
+
+
+def refused_by_compiler(error: KernelError) -> bool:
+    """Whether Triton's compiler or ptxas says that it can't be compiled."""
+    words = ("ptxas", "passmanager::run failed")
+    return error.kind in _COMPILER or any(word in error.message.lower() for word in words)
 
 
 def in_short(error: KernelError) -> str:

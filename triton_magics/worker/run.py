@@ -20,6 +20,7 @@ from triton_magics.worker.load import (
     load_op,
     load_version,
     ran_out_of_memory,
+    refused_by_compiler,
 )
 from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.oracle import outputs_of
@@ -70,8 +71,7 @@ def _run(job: RunJob, op: ops.Op, report: Reporter) -> tuple[Answer, bool]:
 
 
 def _failed(base: RunResult, raised: BaseException, error: KernelError) -> RunResult:
-    compiler = error.kind.endswith(("CompilationError", "AssertionFailure"))
-    status = Status.COMPILE_ERROR if compiler else Status.RUNTIME_ERROR
+    status = Status.COMPILE_ERROR if refused_by_compiler(error) else Status.RUNTIME_ERROR
     if ran_out_of_memory(raised):
         status = Status.OUT_OF_MEMORY
     return base.model_copy(update={"status": status, "error": error})

@@ -27,6 +27,7 @@ from triton_magics.worker.load import (
     load_op,
     load_version,
     raised_in,
+    refused_by_compiler,
 )
 from triton_magics.worker.lock import gpu_lock
 from triton_magics.worker.pretend import pretending
@@ -39,7 +40,6 @@ from triton_magics.worker.turns import Turns
 
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LARGE_ELEMENTS = 2**22  # from here on, what the version got is given back before it is judged
-_COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure")
 _STICKY = (
     "CUDA error", "illegal memory access", "misaligned address", "device-side assert",
     "unspecified launch failure", "illegal instruction",
@@ -181,8 +181,8 @@ def _raised(subject: Subject, case: Case, error: BaseException, *, launched: boo
         return fail(case, CaseStatus.REJECTED, str(error) or told.kind, error=told)
     if isinstance(error, torch.OutOfMemoryError):
         return fail(case, CaseStatus.OUT_OF_MEMORY, told.message[:300], error=told)
-    is_compile = told.kind in _COMPILER or "ptxas" in told.message.lower()
-    status = CaseStatus.COMPILE_ERROR if is_compile else CaseStatus.RUNTIME_ERROR
+    compiler = refused_by_compiler(told)
+    status = CaseStatus.COMPILE_ERROR if compiler else CaseStatus.RUNTIME_ERROR
     return fail(case, status, told.message[:300], error=told)
 
 

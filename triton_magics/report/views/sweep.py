@@ -186,10 +186,12 @@ def _static(c: Configuration) -> tuple[str, ...]:
 
 
 def verdict_text(value: Sweep, c: Configuration) -> str:
-    """`right`, `wrong values`, `does not compile`, `compiles`, `not reached`."""
+    """`right`, `wrong values`, `does not compile`, `compiles`, `not compiled`, `not reached`."""
     if c.reason and c.reason.startswith("not reached"):
         return "not reached"
     if value.clock is None and c.status is CaseStatus.NOT_RUN:
+        if c.kernel is None:
+            return "not compiled"
         return "will not launch" if c.reason and "will not launch" in c.reason else "compiles"
     return CASE_WORDS[c.status]
 
