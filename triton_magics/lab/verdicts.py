@@ -232,7 +232,7 @@ class Verdicts(Part):
             timer: `gated`: GPU time behind a gate, net of what the timer adds; `graph`: GPU time in
                 a CUDA graph; `launch`: by the host's clock, with Python and launch.
             census: count kernels, streams and Triton's share by CUPTI, in a pass after the timing.
-            budget: seconds for rounds that settle a verdict.
+            budget: seconds for rounds that settle a verdict; without a GPU, for all runs.
             seed: of inputs and order.
             timeout: seconds that it may take in all.
 

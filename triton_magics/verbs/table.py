@@ -251,7 +251,10 @@ def validate(lab: Lab, a: Namespace) -> Value:
         "--selftest", action="store_true",
         help="no op: times kernels of known length and cheats, and says whether it tells them",
     ),
-    argument("--budget", type=float, metavar="S", help="seconds for rounds that settle a verdict"),
+    argument(
+        "--budget", type=float, metavar="S",
+        help="seconds for rounds that settle a verdict; without a GPU, for all runs",
+    ),
     SEED,
     TIMEOUT,
     judges=True,
