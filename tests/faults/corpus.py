@@ -115,9 +115,9 @@ def stop_at_the_first_failure() -> None:
     """The verdict is known by then; the table of guards needs every case."""
     original = validate.why_not
 
-    def why_not(subject: Any, case: Case, results: list[Any], spent: float) -> str | None:
+    def why_not(subject: Any, case: Case, results: list[Any], meter: Any) -> str | None:
         failed = any(r.status.failed for r in results)
-        return "one has failed" if failed else original(subject, case, results, spent)
+        return "one has failed" if failed else original(subject, case, results, meter)
 
     validate.why_not = why_not
 

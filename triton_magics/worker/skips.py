@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 import torch
 
@@ -32,14 +35,38 @@ def never_here(case: Case, device: torch.device, first_dtype: str) -> str | None
     return None
 
 
-def why_not(subject: Subject, case: Case, results: list[CaseResult], spent: float) -> str | None:
+@dataclass
+class Meter:
+    """CPU time of a validation and its cases: what else the machine does must not change a verdict.
+
+    Attributes:
+        cases: seconds of each that was run.
+    """
+
+    cases: dict[Case, float] = field(default_factory=dict)
+    _begun_s: float = field(default_factory=time.process_time)
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds so far."""
+        return time.process_time() - self._begun_s
+
+    @contextmanager
+    def measuring(self, case: Case) -> Iterator[None]:
+        """Counts what a case takes."""
+        before_s = self.spent_s
+        yield
+        self.cases[case] = self.spent_s - before_s
+
+
+def why_not(subject: Subject, case: Case, results: list[CaseResult], meter: Meter) -> str | None:
     """Why a case is not run here, or None. In the interpreter time is short and bfloat16 wrong.
 
     Args:
         subject: what is validated.
         case: the next one.
         results: of those before it.
-        spent: seconds of CPU time: what else the machine does must not change a verdict.
+        meter: what they took.
     """
     if not subject.interpreted:
         return None
@@ -47,11 +74,11 @@ def why_not(subject: Subject, case: Case, results: list[CaseResult], spent: floa
     if never := never_here(case, subject.device, first):
         return never
     budget = subject.job.budget_s
-    if budget is not None and spent > budget and case.size != "small":
+    if budget is not None and meter.spent_s > budget and case.size != "small":
         return f"the interpreter's budget of {budget:g} s of CPU time was used up"
     if budget is not None and case.size == "medium":
-        small = [r.duration_s or 0 for r in results if r.case.size == "small"]
-        if small and spent + _grown(subject, small[0]) > budget:
+        small = [meter.cases.get(r.case, 0.0) for r in results if r.case.size == "small"]
+        if small and meter.spent_s + _grown(subject, small[0]) > budget:
             return f"it would have passed the interpreter's budget of {budget:g} s of CPU time"
     return None
 

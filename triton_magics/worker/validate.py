@@ -34,7 +34,7 @@ from triton_magics.worker.pretend import pretending
 from triton_magics.worker.report import Reporter
 from triton_magics.worker.resources import environment, this_device
 from triton_magics.worker.sanitize import sanitized
-from triton_magics.worker.skips import not_run, why_not
+from triton_magics.worker.skips import Meter, not_run, why_not
 from triton_magics.worker.subject import Call, Subject, guarded_call
 from triton_magics.worker.turns import Turns
 
@@ -120,16 +120,17 @@ def _run_cases(
     results: list[CaseResult] = []
     evidence = Evidence()
     stop: str | None = None
-    begun_s = time.process_time()
+    meter = Meter()
     patience_s = subject.job.compile_s if tunes_itself(subject.version.module) else 0.0
     for i, case in enumerate(turns.ready_first(cases)):
-        reason = stop or why_not(subject, case, results, time.process_time() - begun_s)
+        reason = stop or why_not(subject, case, results, meter)
         if reason:
             results.append(not_run(case, reason))
             continue
         turns.wait_for(case)
         report.stage(f"validating {case.label}", i, len(cases), patience_s=patience_s)
-        result, seen = run_case(subject, case)
+        with meter.measuring(case):
+            result, seen = run_case(subject, case)
         evidence.add(seen, case, result)
         results.append(result)
         report.case(result)
