@@ -141,7 +141,7 @@ def test_a_version_is_written_from_the_pipe(run: Run, monkeypatch: pytest.Monkey
 def test_a_file_that_is_not_there_is_the_users_to_mend(run: Run) -> None:
     code, _, err = run("write", "softmax", "v1", "no_such.py")
     assert code == 2
-    assert "no_such.py can't be read" in err
+    assert err.endswith("BadValue: no_such.py can't be read: No such file or directory\n")
 
 
 def test_notes_go_to_the_errors(run: Run, tmp_path: Path) -> None:
@@ -181,6 +181,33 @@ def test_words_that_do_not_fit_end_with_2(
         cli.main(words)
     assert ended.value.code == 2
     assert "usage: triton-magics" in capsys.readouterr().err
+
+
+def test_a_command_or_flag_that_is_nearly_one_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for words in (["benhc"], ["bench", "softmax", "--sizs", "x"], ["op", "softmax", "--x"]):
+        with pytest.raises(SystemExit):
+            cli.main(words)
+        said.append(capsys.readouterr().err)
+    assert "no command 'benhc'. Did you mean 'bench'? triton-magics --help lists them" in said[0]
+    assert "usage: triton-magics bench" in said[1]
+    assert "unrecognized arguments: --sizs x. Did you mean '--sizes'?" in said[1]
+    assert said[2].endswith("unrecognized arguments: --x.\n")
+
+
+def test_a_list_of_topics_says_how_one_is_read(run: Run) -> None:
+    assert "next: triton-magics ref TOPIC reads one" in run("ref")[1]
+
+
+def test_a_picture_that_a_terminal_can_not_show_says_how_it_is_written(
+    run: Run, written: str, tmp_path: Path
+) -> None:
+    run("validate", "softmax", "v1")
+    run("bench", "softmax")
+    _, out, _ = run("plot", "softmax", "times")
+    assert "next: triton-magics plot softmax times --to softmax_times.png writes it" in out
+    _, out, _ = run("plot", "softmax", "times", "--to", str(tmp_path / "p.png"))
+    assert "writes it" not in out
 
 
 def test_bench_wants_an_op_or_a_selftest(capsys: pytest.CaptureFixture[str]) -> None:

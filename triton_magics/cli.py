@@ -9,13 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from triton_magics.errors import BadValue, TritonMagicsError, Unavailable, UserError
+from triton_magics.errors import (
+    BadValue,
+    TritonMagicsError,
+    Unavailable,
+    UserError,
+    did_you_mean,
+)
 from triton_magics.verbs import VERBS, Verb, argument, as_commands, failed
 
 if TYPE_CHECKING:
@@ -49,8 +56,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 # ----------------------------------------------------------------------------------- parsing
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says which command or flag may have been meant, with the usage of the command at hand."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuses what it does not know here, where the command's own flags are known."""
+        asked, rest = super().parse_known_args(args, namespace)
+        if rest:
+            hint = did_you_mean(rest[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(rest)}.{hint}")
+        return asked, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with 2."""
+        if unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
+            hint = did_you_mean(unknown[1], (verb.name for verb in VERBS.values()))
+            message = f"no command {unknown[1]!r}.{hint} {self.prog} --help lists them"
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="triton-magics", description="Develop Triton GPU kernels.", allow_abbrev=False
     )
     # The package itself leads to the notebook's side, which a terminal does without.
@@ -150,7 +178,9 @@ def _exit_code(verb: Verb, value: Value) -> int:
 def _read(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise BadValue(f"{file} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise BadValue(f"{file} can't be read: {error}") from error
 
 

@@ -11,6 +11,8 @@ def reference_view(value: Reference) -> Document:
     """A piece of the knowledge base, and where to read on."""
     if value.more:
         after = "read also " + ", ".join(f"`%triton_ref {name}`" for name in value.more)
+    elif not value.query.strip():
+        after = "`%triton_ref TOPIC` reads one, `%triton_ref WORD WORD` finds words in all"
     else:
         after = "`%triton_ref` lists all there is to read"
     asked = "" if value.query.strip() in ("", value.title) else f"for “{value.query.strip()}”"

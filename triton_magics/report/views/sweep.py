@@ -67,12 +67,11 @@ def plot_view(value: Plot) -> Document:
 
     said = KINDS[value.name].say(value.of)
     path = (Line(f"written: {code(value.path)}", "good"),) if value.path else ()
-    others = " ".join(name for name in KINDS if name != value.name)
-    return (
-        Line(said, "info", value.name.upper()),
-        *path,
-        following(f"{code(f'%triton_plot {value.op}')} also draws {others}"),
-    )
+    others = ", ".join(name for name in KINDS if name != value.name)
+    again = f"%triton_plot {value.op}"
+    write = f"{code(f'{again} {value.name} --to {value.op}_{value.name}.png')} writes it; "
+    after = f"{'' if value.path else write}{code(again)} also draws {others}"
+    return (Line(said, "info", value.name.upper()), *path, following(after))
 
 
 def sweep_details(value: Sweep) -> Details:
