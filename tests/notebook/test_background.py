@@ -7,6 +7,8 @@ import contextlib
 import os
 import re
 import select
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -310,3 +312,35 @@ def test_a_kernel_goes_on_while_a_job_runs_and_a_restart_leaves_nothing(tmp_path
         )
         assert again.status == "ok"
         assert "gelu" in kernel("%triton_status gelu").text
+
+
+AT_THE_END = """
+import threading
+from triton_magics.notebook.background import Job, Printed, Queue
+
+begun, stopped = threading.Event(), threading.Event()
+
+def work(*, hear, say):
+    begun.set()
+    stopped.wait(30)
+    raise KeyboardInterrupt
+
+job = Job("validate softmax v1", work, stop=lambda _: stopped.set(), passes=bool)
+job.show(Printed())
+queue = Queue()
+queue.add(job)
+assert begun.wait(30)
+"""
+
+
+def test_a_process_that_ends_cancels_its_jobs_first() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", AT_THE_END],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
+    assert ran.stdout.strip().endswith("! validate softmax v1 · cancelled")
+    assert ran.stderr == ""

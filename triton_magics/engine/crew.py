@@ -262,7 +262,7 @@ class Crew:
                 self.retire(worker)
 
     def hang_up(self) -> None:
-        """Makes every process end, from whatever thread; a job that runs sees its worker die."""
+        """Makes every process end, from whatever thread; a job that runs is interrupted."""
         if self._nursery is not None:
             self._nursery.hang_up()
 

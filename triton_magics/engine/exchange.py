@@ -132,6 +132,8 @@ class Exchange:
         assert how is not None
         if how.code == CODE_CONNECTION_CLOSED:
             return Verdict("protocol", "its process closed the connection that it should answer on")
+        if how.ours:
+            return Verdict("interrupted", f"{how}{self._while()}")
         if how.over == "memory":
             return Verdict("out_of_memory", f"its process was killed: {how}{self._while()}")
         return Verdict("crashed", f"its process died ({how}){self._while()}")

@@ -59,6 +59,7 @@ class Nursery:
         self._leaving: dict[int, tuple[Worker, float]] = {}  # killed, and until when it may take
         self._stuck: dict[int, Worker] = {}  # killed, and not gone in time
         self.lost = False
+        self._hung_up = False
         self._home = home
         self._count = 0
         self._buffer = b""
@@ -224,6 +225,7 @@ class Nursery:
     def hang_up(self) -> None:
         """Makes the nanny kill everything and end; safe from any thread."""
         if not self.foreign:
+            self._hung_up = True
             try:
                 self._control.shutdown(socket.SHUT_RDWR)
             except OSError:  # it is gone already
@@ -300,9 +302,11 @@ class Nursery:
     def _lose(self) -> None:
         """The nanny is gone; its workers die with it (PR_SET_PDEATHSIG)."""
         self.lost = True
+        error = "the process that watches over it is gone"
+        how = Exit(error="the engine was closed", ours=True) if self._hung_up else Exit(error=error)
         for worker in self.workers.values():
             if worker.exit is None:
-                worker.end(Exit(error="the process that watches over it is gone"))
+                worker.end(how)
 
 
 def _pids(workers: Iterable[Worker]) -> list[int | None]:

@@ -40,12 +40,14 @@ class Exit:
 
     Attributes:
         over: what it had too much of, `memory` or `processes`, and was killed for; see `error`.
+        ours: we ended it with all the others, which says nothing of what it ran.
     """
 
     code: int | None = None
     signal: int | None = None
     error: str | None = None
     over: str | None = None
+    ours: bool = False
 
     def __str__(self) -> str:
         if self.signal is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextvars
 import threading
 from collections import deque
@@ -206,6 +207,7 @@ class Queue:
         with self._turn:
             self._waiting.append(job)
             if self._thread is None:
+                atexit.register(self.close)  # before the engine ends under the job that runs
                 self._thread = threading.Thread(
                     target=self._work, name="triton-background", daemon=True
                 )
@@ -215,6 +217,7 @@ class Queue:
 
     def close(self) -> None:
         """Cancels all, and waits until the one that runs has ended; it may be used again."""
+        atexit.unregister(self.close)
         with self._turn:
             jobs = [*self._waiting, *([self._running] if self._running else [])]
             self._waiting.clear()
