@@ -6,6 +6,7 @@ import traceback
 
 import pytest
 from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
 
 from tests.fake_engine import FakeEngine
 from tests.notebook.shells import KERNEL, Shell
@@ -251,7 +252,7 @@ def test_traceback_shows_every_frame_of_an_error_of_ours(shell: Shell) -> None:
 
 
 def test_traceback_shows_what_the_kernels_own_process_raised(
-    shell: Shell, engine: FakeEngine
+    shell: Shell, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = "Traceback (most recent call last):\n" + "".join(f"  frame {n}\n" for n in range(30))
     error = KernelError(
@@ -264,6 +265,11 @@ def test_traceback_shows_what_the_kernels_own_process_raised(
         made = engine._run(job).model_copy(update={"status": Status.RUNTIME_ERROR, "error": error})
         return Outcome(status="finished", answer=made)
 
+    engine.answer = raises
+    # A terminal has all but the frames above already.
+    alone = shell("%triton_run softmax v1 --traceback").lines
+    assert (alone[0], alone[-1].strip()) == ("whole traceback:", "frame 29")
+    monkeypatch.setattr(InteractiveShell, "kernel", object(), raising=False)
     engine.answer = raises
     short = shell("%triton_run softmax v1").lines
     assert "cell line 6 · kernels/softmax/v1_baseline.py:8" in short

@@ -137,10 +137,8 @@ def failure_lines(value: object, *, whole: bool = False, above: bool = False) ->
         whole: with the traceback of the kernel's own process, where there is one.
         above: the view stands right above: nothing of it is said again.
     """
-    document = view(value)
-    spoken = () if above else tuple(filter(_is_spoken, document))
-    traceback = tuple(filter(_is_traceback, document)) if whole else ()
-    return to_text((*spoken, *traceback)).splitlines()
+    wanted = (*((_is_traceback,) if whole else ()), *(() if above else (_is_spoken,)))
+    return to_text(tuple(b for b in view(value) if any(is_(b) for is_ in wanted))).splitlines()
 
 
 def _is_spoken(block: Block) -> bool:
