@@ -48,9 +48,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 def loaded(kernel: Kernel) -> Kernel:
     """A kernel with the magics; the interpreter spends little on a validation."""
     loading = kernel(
-        "import time; _started = time.perf_counter()\n"
         "%load_ext triton_magics\n"
-        "_load_s = time.perf_counter() - _started\n"
         "_heavy = {'torch', 'triton', 'matplotlib', 'ipywidgets'} & set(sys.modules)"
     )
     assert (loading.status, loading.outputs) == ("ok", [])
@@ -71,9 +69,8 @@ def validated(loaded: Kernel, written: Reply) -> Reply:
     return loaded("%triton_validate relu v1 --quick")
 
 
-def test_loading_takes_a_moment_and_imports_nothing_heavy(loaded: Kernel) -> None:
+def test_loading_imports_nothing_heavy(loaded: Kernel) -> None:
     assert loaded("_heavy").text == "set()"
-    assert float(loaded("_load_s").text) < 0.2
 
 
 def test_a_kernel_is_saved_and_compiled(loaded: Kernel, written: Reply) -> None:

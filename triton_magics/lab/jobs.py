@@ -119,8 +119,8 @@ class Jobs:
         """
         with tempfile.TemporaryDirectory(prefix="triton_magics-") as folder:
             path = Path(folder) / "reference.py"
-            path.write_text(source)
-            digest = hashlib.sha256(source.encode()).hexdigest()
+            path.write_bytes(written := source.encode())
+            digest = hashlib.sha256(written).hexdigest()
             ref = OpRef(name=op, path=str(path), sha256=digest)
             outcome = self.run(DescribeJob(op=ref), "", None)
         if outcome.status == "interrupted":
