@@ -80,6 +80,16 @@ def test_what_can_not_be_chosen_by_hand_is_refused(lab: Lab) -> None:
     assert [v.best for v in lab.status("softmax").versions] == [False]
 
 
+def test_a_version_that_is_not_there_is_said_before_what_is_missing_to_the_end(lab: Lab) -> None:
+    write(lab, "v1")
+    with pytest.raises(UnknownVersion, match="softmax has no v9"):
+        lab.best("softmax", "v9")
+    with pytest.raises(BadValue, match="needs the version"):
+        lab.best("softmax", why="it is short")
+    with pytest.raises(IllegalStep):
+        lab.best("softmax", "v1")
+
+
 def test_best_waits_for_the_end_and_for_something_that_passed(lab: Lab) -> None:
     write(lab, "v1")
     with pytest.raises(IllegalStep, match="1 of 3 versions written"):

@@ -317,26 +317,26 @@ class Verdicts(Part):
             BadValue: a reason without a version, or both `fastest` and a version.
         """
         name = self._desk.canonical(op)
-        sentence = workflow.check("best", self._desk.facts(name), now=now)
-        if sentence and not now:
-            raise IllegalStep(sentence)
-        versions = self._desk.workspace.versions(name)
         if why and version is None:
             raise BadValue(f"--why {why!r} needs the version that is chosen: best {name} v2 --why")
         if version and fastest:
             raise BadValue(f"either {version} or --fastest: both choose")
-        if version or fastest:
-            versions = self._marked(name, versions, version, why)
+        hand = self._desk.workspace.source(name, version).version if version else None
+        sentence = workflow.check("best", self._desk.facts(name), now=now)
+        if sentence and not now:
+            raise IllegalStep(sentence)
+        versions = self._desk.workspace.versions(name)
+        if hand or fastest:
+            versions = self._marked(name, versions, hand, why)
         chosen = ranked(name, versions, self._desk.workspace.ranking(name))
         best = Best(source=self._desk.workspace.source(name, chosen.version), **chosen.figures)
         self._desk.record(name, "chosen", best)
         return self._remember(best)
 
     def _marked(
-        self, op: str, versions: tuple[VersionState, ...], version: str | None, why: str
+        self, op: str, versions: tuple[VersionState, ...], hand: str | None, why: str
     ) -> tuple[VersionState, ...]:
         """The versions with the one that a person chose marked as such; none: none is."""
-        hand = None if version is None else self._desk.workspace.source(op, version).version
         reason = f"chosen by hand: {why}" if why else "chosen by hand"
         if hand and not any(v.version == hand and v.validation is Status.PASSED for v in versions):
             name = f"{op} {short(hand)}"
