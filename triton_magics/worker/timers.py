@@ -275,9 +275,7 @@ class GatedTimer(Timer):
         """The next call's gate is as long as a first one's."""
         self._gates.clear()
 
-    def _try(
-        self, call: Call, *, first: bool, ahead: Callable[[], None] = _nothing
-    ) -> tuple[Try, bool]:
+    def _try(self, call: Call, *, first: bool, ahead: Callable[[], None]) -> tuple[Try, bool]:
         """A call, and whether the gate was still closed when all of it was queued.
 
         The first one after somebody else's takes the host longer: it has a gate of its own.
