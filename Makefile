@@ -28,20 +28,29 @@ fuzz: install  ## everything that reads what comes from outside, guided by cover
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
 	$(BIN)/python tests/faults/fuzz.py --seconds $(or $(SECONDS),60)
 
-check: lint types layers  ## lint, format, types, layers
+NAMES_ONLY = --follow-imports=silent --implicit-reexport --no-warn-unused-ignores \
+    $(foreach code,misc import-not-found import-untyped no-untyped-call no-untyped-def type-arg \
+    no-any-return arg-type union-attr operator assignment var-annotated index, \
+    --disable-error-code $(code))
+
+check: lint types layers words  ## lint, format, types, layers, words
 
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: install
+types: install  ## the package strictly; of the scripts the names, since no test runs them all
 	$(BIN)/mypy
+	$(BIN)/mypy $(NAMES_ONLY) scripts/*.py tests/benchmarks/*.py
 
 layers: install
 	$(BIN)/lint-imports
 
+words: install  ## plain technical English in names, docstrings, messages and documents
+	$(BIN)/python scripts/check_words.py
+
 test: install  ## the whole test suite; GPU tests skip themselves without a GPU
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python scripts/run_tests.py -m "not slow"
 
 full: install  ## with the tests that take long
 	$(BIN)/python -m pytest
@@ -54,9 +63,9 @@ notebooks: install  ## write the quickstart, execute it, and ship it with its ou
 	rm -rf build/notebooks
 	$(BIN)/python scripts/quickstart.py
 	$(BIN)/python scripts/demo.py --into build/notebooks
-	cp build/notebooks/quickstart.ipynb notebooks/
+	$(BIN)/python scripts/notebook_size.py build/notebooks/quickstart.ipynb notebooks/quickstart.ipynb
 
-ops: install  ## the ops' notebooks, their kernels and logs, and docs/measured/ops.md; needs a GPU
+ops: install  ## the ops' notebooks, executed, and docs/measured/ops.md; needs a GPU
 	$(BIN)/python scripts/ops.py run
 	$(BIN)/python scripts/ops.py accuracy
 	$(BIN)/python scripts/ops.py reading

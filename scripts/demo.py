@@ -1,4 +1,4 @@
-"""Runs the quickstart notebook headless, says how far it is, and shows what it made.
+"""Run the quickstart notebook headless with progress, and show its results.
 
 python scripts/demo.py --into demo
 """
@@ -18,28 +18,28 @@ ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
 
 
-class Narrator:
-    """Tells every cell as it runs, with its first line and how long it took."""
+class Progress:
+    """Print every cell as it runs, with its first line and its duration."""
 
     def __init__(self, n_cells: int) -> None:
         self.n_cells = n_cells
-        self.begun = time.monotonic()
-        self._cell_begun = self.begun
+        self.started = time.monotonic()
+        self._cell_started = self.started
 
     def starts(self, cell: nbformat.NotebookNode, cell_index: int) -> None:
-        """A cell starts; text cells are passed over."""
-        self._cell_begun = time.monotonic()
+        """Print the first line of a code cell."""
+        self._cell_started = time.monotonic()
         if cell.cell_type == "code":
             first = cell.source.splitlines()[0].partition(" --technique")[0]
             print(f"[{cell_index + 1:2}/{self.n_cells}] {first:<52}", end="", flush=True)
 
     def ends(self, cell: nbformat.NotebookNode, cell_index: int, **_: object) -> None:
-        """A cell has ended."""
-        print(f"{time.monotonic() - self._cell_begun:6.1f} s", flush=True)
+        """Print the duration of a cell."""
+        print(f"{time.monotonic() - self._cell_started:6.1f} s", flush=True)
 
 
 def execute(source: Path, folder: Path, *, allow_errors: bool = False) -> Path:
-    """Runs a notebook in a fresh folder; returns where the executed one is.
+    """Run a notebook in a new folder; return the path of the executed one.
 
     Args:
         source: the notebook.
@@ -51,7 +51,7 @@ def execute(source: Path, folder: Path, *, allow_errors: bool = False) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     notebook = nbformat.read(source, as_version=4)
-    narrator = Narrator(len(notebook.cells))
+    progress = Progress(len(notebook.cells))
     client = NotebookClient(
         notebook,
         timeout=600,
@@ -61,20 +61,20 @@ def execute(source: Path, folder: Path, *, allow_errors: bool = False) -> Path:
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
         store_widget_state=False,
-        on_cell_start=narrator.starts,
-        on_cell_executed=narrator.ends,
+        on_cell_start=progress.starts,
+        on_cell_executed=progress.ends,
     )
     target = folder / source.name
     try:
         client.execute()
     finally:
         nbformat.write(notebook, target)
-    print(f"\nexecuted in {time.monotonic() - narrator.begun:.0f} s")
+    print(f"\nexecuted in {time.monotonic() - progress.started:.0f} s")
     return target
 
 
 def output_of(path: Path, magic: str) -> str:
-    """The longest plain text that the last cell with a magic shows: its table."""
+    """Return the longest plain text of the last cell with a magic: its table."""
     notebook = nbformat.read(path, as_version=4)
     cells = [c for c in notebook.cells if c.cell_type == "code" and c.source.startswith(magic)]
     shown = [o.get("data", {}).get("text/plain", "") for o in cells[-1].outputs] if cells else []
@@ -82,7 +82,7 @@ def output_of(path: Path, magic: str) -> str:
 
 
 def main() -> int:
-    """Exit code 0 if every cell ran."""
+    """Run the notebook; return 0 if every cell ran."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=Path("demo"), help="folder to work in")
     folder = parser.parse_args().into.resolve()
@@ -92,7 +92,7 @@ def main() -> int:
         print(f"\n\na cell failed:\n{error}", file=sys.stderr)
         return 1
     print(f"\n{output_of(path, '%triton_bench')}\n")
-    print("what it wrote:")
+    print("files:")
     for name in ("quickstart.ipynb", *(f"logs/softmax_log.{e}" for e in ("ipynb", "md", "html"))):
         print(f"  {folder / name}")
     print("\nopen it:  make lab")

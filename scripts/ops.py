@@ -1,18 +1,17 @@
-"""The notebooks of the ops: writes them, executes them, and tabulates what they measured.
+"""The notebooks of the ops: write them, execute them, and tabulate the measurements.
 
     python scripts/ops.py build [OP ...]      notebooks/<op>.ipynb, without outputs
-    python scripts/ops.py run [OP ...]        the same, executed; its kernels and logs beside it
-    python scripts/ops.py prose [OP ...]      an executed notebook's text as it reads now
+    python scripts/ops.py run [OP ...]        the same, executed; its events in docs/measured/ops_logs
+    python scripts/ops.py prose [OP ...]      the current text in an executed notebook
     python scripts/ops.py accuracy            docs/measured/ops_float32.json; needs a GPU
     python scripts/ops.py reading             docs/measured/ops_reading.json; needs a GPU
-    python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the logs
+    python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the events
 
-A notebook's text is `scripts/notebooks/<op>.md`, in reading order. In it
+The source of a notebook, kernels included, is `scripts/notebooks/<op>.md`, in reading order. In it
 
     ```python                     is a code cell;
     ```python v1 one row each     is the kernel cell of v1, with its technique; its validation, a
-                                  first look at how fast it is, and what the comparison measured
-                                  follow it;
+                                  short benchmark, and the results of the comparison follow it;
     <!-- compare v4 -->           stands for the benchmarks of all versions beside torch and
                                   torch.compile, in bfloat16 and float32, and a table of v4,
                                   which is the op's best;
@@ -24,7 +23,6 @@ The choice, the state and the log end every notebook.
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import subprocess
 import sys
@@ -35,36 +33,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+
+import op_texts
 import ops_accuracy
 import ops_reading
 import ops_table
 from demo import execute
-
+from notebook_size import shrink
 from triton_magics.model import short
 
 ROOT = Path(__file__).parent.parent
-TEXTS = Path(__file__).parent / "notebooks"
 TARGET = ROOT / "notebooks"
 MEASURED = ROOT / "docs" / "measured"
-FENCE = re.compile(r"```python(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
-COMPARE = re.compile(r"<!-- compare (v\d+) -->")
-CHOSEN = re.compile(r"<!-- best (v\d+): (.+) -->")
-SAME_AS_PICTURE = "text/html"
+LOGS = MEASURED / "ops_logs"
 COMMANDS = ("build", "run", "prose", "accuracy", "reading", "measure")
 BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
 
 class CellFailed(Exception):
-    """Cells failed; the message says which, and how."""
+    """Cells failed; the message lists them with their errors."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell to be written.
+    """A cell to write.
 
     Attributes:
         kind: `markdown` or `code`.
-        measured: whose figures the run puts in place of the text: a version's, or `compare v4`.
+        measured: the subject of the figures that replace the text: a version, or `compare v4`.
     """
 
     kind: str
@@ -76,65 +72,37 @@ class Cell:
 
 
 def cells(op: str, text: str) -> list[Cell]:
-    """Every cell of an op's notebook.
+    """Return every cell of an op's notebook.
 
     Raises:
-        ValueError: a fence is not closed, or no `compare` says which version is compared.
+        ValueError: a fence is not closed, or no `compare` names the version to compare.
     """
-    made = [Cell("code", "%load_ext triton_magics"), *written(op, text)]
-    if not any(cell.measured.startswith("compare") for cell in made):
+    body = [cell for block in op_texts.blocks(text) for cell in _cells_of(op, block)]
+    if not any(cell.measured.startswith("compare") for cell in body):
         raise ValueError(f"{op}.md: write <!-- compare v4 --> where its figures shall stand")
-    chosen = CHOSEN.search(text)
+    chosen = op_texts.CHOSEN.search(text)
     choice = f' {chosen[1]} --why "{chosen[2]}"' if chosen else ""
     ends = (f"%triton_best {op}{choice}", f"%triton_status {op}", f"%triton_log {op}")
-    return [*made, *(Cell("code", end) for end in ends)]
+    return [Cell("code", "%load_ext triton_magics"), *body, *(Cell("code", end) for end in ends)]
 
 
-def written(op: str, text: str) -> Iterator[Cell]:
-    """The cells of a text, or of a section of one."""
-    prose: list[str] = []
-    lines = iter(text.splitlines())
-    for line in lines:
-        if CHOSEN.fullmatch(line):
-            continue
-        fence, compare = FENCE.fullmatch(line), COMPARE.fullmatch(line)
-        if not fence and not compare:
-            prose.append(line)
-            continue
-        yield from _prose(prose)
-        if compare:
-            yield from _comparison(op, compare[1])
-        elif fence:
-            yield from _code(op, fence, _until_closed(op, lines))
-    yield from _prose(prose)
+def _cells_of(op: str, block: op_texts.Block) -> Iterator[Cell]:
+    match block:
+        case op_texts.Prose(text):
+            yield Cell("markdown", text)
+        case op_texts.Code(text, None, _):
+            yield Cell("code", text)
+        case op_texts.Code(text, version, technique):
+            yield from _version(op, text, str(version), technique)
+        case op_texts.Compare(version):
+            yield from _comparison(op, version)
 
 
-def _prose(lines: list[str]) -> Iterator[Cell]:
-    """What was gathered, if anything; the list is empty afterwards."""
-    text = "\n".join(lines).strip()
-    lines.clear()
-    if text:
-        yield Cell("markdown", text)
-
-
-def _until_closed(op: str, lines: Iterator[str]) -> str:
-    code: list[str] = []
-    for line in lines:
-        if line == "```":
-            return "\n".join(code)
-        code.append(line)
-    raise ValueError(f"{op}.md: a ```python is not closed")
-
-
-def _code(op: str, fence: re.Match[str], code: str) -> Iterator[Cell]:
-    version, technique = fence["version"], fence["technique"]
-    if version is None:
-        yield Cell("code", code)
-        return
+def _version(op: str, source: str, version: str, technique: str | None) -> Iterator[Cell]:
     options = f' --technique "{technique}"' if technique else ""
-    yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{code}")
+    yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{source}")
     yield Cell("code", f"%triton_validate {op} {version}")
-    # A first look; without a GPU the interpreter has no time for all of it, and the notebook goes on.
+    # A short benchmark; without a GPU the interpreter has no time for all of it, and the notebook goes on.
     yield Cell("code", f"%triton_bench {op} {version} --budget 1 --no-raise")
     yield Cell("markdown", "*Measured when it is run.*", measured=short(version))
 
@@ -147,62 +115,51 @@ def _comparison(op: str, version: str) -> Iterator[Cell]:
     yield Cell("markdown", "*Measured when it is run.*", measured=f"compare {version}")
 
 
-def best(op: str) -> str:
-    """The version that its text compares: the op's best."""
-    found = re.search(COMPARE.pattern, text_of(op))
-    assert found, op
-    return found[1]
-
-
-def text_of(op: str) -> str:
-    """An op's text."""
-    return (TEXTS / f"{op}.md").read_text(encoding="utf-8")
-
-
 def notebook(op: str) -> nbformat.NotebookNode:
-    """The notebook of an op, without outputs."""
-    made = nbformat.v4.new_notebook(
+    """Return the notebook of an op, without outputs."""
+    result = nbformat.v4.new_notebook(
         metadata={
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         }
     )
-    for i, cell in enumerate(cells(op, text_of(op))):
+    for i, cell in enumerate(cells(op, op_texts.text_of(op))):
         new = (
             nbformat.v4.new_markdown_cell if cell.kind == "markdown" else nbformat.v4.new_code_cell
         )
         metadata: dict[str, object] = {"measured": cell.measured} if cell.measured else {}
         if cell.text.endswith("bfloat16"):
             metadata["tags"] = ["raises-exception"]  # without a GPU: Run All goes on after it
-        made.cells.append(new(cell.text, id=f"{op}-{i:02}", metadata=metadata))
-    nbformat.validate(made)
-    return made
+        result.cells.append(new(cell.text, id=f"{op}-{i:02}", metadata=metadata))
+    nbformat.validate(result)
+    return result
 
 
 # --------------------------------------------------------------------------------------- run
 
 
 def run(op: str, folder: Path) -> None:
-    """Executes an op's notebook in an empty folder; what it made replaces what is in notebooks/.
+    """Execute an op's notebook in an empty folder; it and its events replace those of the repository.
 
     Raises:
-        CellFailed: a cell failed. The others were run; what they made lies in the folder.
+        CellFailed: a cell failed. The others were run; their results are in the folder.
     """
     source = folder / f"{op}.ipynb"
     nbformat.write(notebook(op), source)
     path = execute(source, folder / "work", allow_errors=True)
     executed = nbformat.read(path, as_version=4)
     fill(executed, ops_table.benchmarks(folder / "work" / "logs" / f"{op}_log.jsonl"))
-    slim(executed)
+    shrink(executed)
     nbformat.write(executed, path)
     if failed := list(errors(executed)):
         raise CellFailed("\n".join(failed))
-    _take(op, folder / "work")
+    log = f"{op}_log.jsonl"
+    shutil.copyfile(folder / "work" / "logs" / log, LOGS / log)
     nbformat.write(executed, TARGET / f"{op}.ipynb")
 
 
 def errors(executed: nbformat.NotebookNode) -> Iterator[str]:
-    """What its cells raised."""
+    """Yield the errors that cells raised."""
     for cell in executed.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
@@ -210,69 +167,48 @@ def errors(executed: nbformat.NotebookNode) -> Iterator[str]:
 
 
 def fill(executed: nbformat.NotebookNode, benchmarks: Sequence[ops_table.Benchmark]) -> None:
-    """Puts into its cells what was measured; a log without GPU times leaves them as they are."""
+    """Put the measurements into their cells; without GPU times the cells don't change."""
     for cell in executed.cells:
-        what = cell.metadata.get("measured", "")
-        told = ops_table.told(what, benchmarks) if what else None
-        if told:
-            cell.source = told
+        subject = cell.metadata.get("measured", "")
+        text = ops_table.cell_text(subject, benchmarks) if subject else None
+        if text:
+            cell.source = text
 
 
 def reword(op: str) -> None:
-    """Puts the text as it reads now into a notebook; its code, outputs and figures stay.
+    """Put the current text into a notebook; its code, outputs and figures stay.
 
     Raises:
-        ValueError: it has other cells than the text, or other kernels: it must be run again.
+        ValueError: its cells or kernels differ from the text: run it again.
     """
     path = TARGET / f"{op}.ipynb"
     shipped = nbformat.read(path, as_version=4)
-    written = cells(op, text_of(op))
-    if not same_code(shipped, written):
+    written = cells(op, op_texts.text_of(op))
+    if not has_same_code(shipped, written):
         raise ValueError(f"the kernels of {path.name} are not those of {op}.md: run it again")
     for cell, now in zip(shipped.cells, written, strict=True):
         if now.kind == "markdown" and not now.measured:
             cell.source = now.text
-    told = ops_table.benchmarks(TARGET / "logs" / f"{op}_log.jsonl")
-    fill(shipped, told)
+    fill(shipped, ops_table.benchmarks(LOGS / f"{op}_log.jsonl"))
     nbformat.write(shipped, path)
 
 
-def same_code(shipped: nbformat.NotebookNode, written: Sequence[Cell]) -> bool:
-    """Whether a notebook has a text's cells in their order, and its kernels to the letter."""
+def has_same_code(shipped: nbformat.NotebookNode, written: Sequence[Cell]) -> bool:
+    """Return True if a notebook has a text's cells in their order, and exactly its kernels."""
     if [c.cell_type for c in shipped.cells] != [c.kind for c in written]:
         return False
     pairs = zip(shipped.cells, written, strict=True)
     return all(c.source == w.text for c, w in pairs if w.text.startswith("%%"))
 
 
-def slim(executed: nbformat.NotebookNode) -> None:
-    """Keeps each picture once: its HTML holds the same PNG again."""
-    for cell in executed.cells:
-        for output in cell.get("outputs", ()):
-            if "image/png" in output.get("data", {}):
-                output.data.pop(SAME_AS_PICTURE, None)
-
-
-def _take(op: str, made: Path) -> None:
-    """Kernels and logs to where they are shipped."""
-    kernels = TARGET / "kernels" / op
-    shutil.rmtree(kernels, ignore_errors=True)
-    shutil.copytree(
-        made / "kernels" / op, kernels, ignore=shutil.ignore_patterns("__pycache__", "*.lock")
-    )
-    (TARGET / "logs").mkdir(exist_ok=True)
-    for path in (made / "logs").glob(f"{op}_log.*"):
-        shutil.copyfile(path, TARGET / "logs" / path.name)
-
-
 def run_several(ops: Sequence[str], jobs: int) -> int:
-    """Each in a process of its own; the engine's lock lets one at a time use the GPU for timing."""
+    """Run each in its own process; the GPU lock lets one at a time measure."""
 
     def one(op: str) -> int:
         command = [sys.executable, __file__, "run", op]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        print(f"== {op}\n{ended.stdout}{ended.stderr}", flush=True)
-        return ended.returncode
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        print(f"== {op}\n{process.stdout}{process.stderr}", flush=True)
+        return process.returncode
 
     with ThreadPoolExecutor(jobs) as pool:
         return sum(code != 0 for code in pool.map(one, ops))
@@ -281,37 +217,35 @@ def run_several(ops: Sequence[str], jobs: int) -> int:
 # ------------------------------------------------------------------------------------ command
 
 
-def known_ops() -> list[str]:
-    """The ops whose text is written."""
-    return sorted(path.stem for path in TEXTS.glob("*.md"))
-
-
 def main() -> int:
-    """Exit code 0 if all that was asked for was done."""
+    """Run the command; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
     parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
-    asked = parser.parse_args()
-    ops = asked.ops or known_ops()
-    if unknown := sorted(set(ops) - set(known_ops())):
-        parser.error(f"no text for {', '.join(unknown)}; there is {', '.join(known_ops())}")
-    if asked.command == "measure":
-        ops_table.write(TARGET / "logs", {op: best(op) for op in ops}, MEASURED)
-    elif asked.command == "accuracy":
-        ops_accuracy.write(TARGET / "kernels", {op: best(op) for op in ops}, MEASURED)
-    elif asked.command == "reading":
+    options = parser.parse_args()
+    ops = options.ops or op_texts.known_ops()
+    if unknown := sorted(set(ops) - set(op_texts.known_ops())):
+        parser.error(
+            f"no text for {', '.join(unknown)}; there is {', '.join(op_texts.known_ops())}"
+        )
+    best = {op: op_texts.best(op) for op in ops}
+    if options.command == "measure":
+        ops_table.write(LOGS, best, MEASURED)
+    elif options.command == "accuracy":
+        ops_accuracy.write(best, MEASURED)
+    elif options.command == "reading":
         ops_reading.write(MEASURED)
-    elif asked.command == "prose":
+    elif options.command == "prose":
         for op in ops:
             reword(op)
-    elif asked.command == "build":
+    elif options.command == "build":
         for op in ops:
             nbformat.write(notebook(op), TARGET / f"{op}.ipynb")
     elif len(ops) > 1:
-        return min(run_several(ops, asked.jobs), 1)
+        return min(run_several(ops, options.jobs), 1)
     else:
         return _run_one(ops[0])
     return 0
@@ -322,7 +256,7 @@ def _run_one(op: str) -> int:
     try:
         run(op, folder)
     except CellFailed as error:
-        print(f"\na cell failed; what there is lies in {folder}:\n{error}", file=sys.stderr)
+        print(f"\na cell failed; the results are in {folder}:\n{error}", file=sys.stderr)
         return 1
     shutil.rmtree(folder)
     return 0

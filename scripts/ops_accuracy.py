@@ -1,15 +1,15 @@
-"""How far float32 products are from the truth: the ops' best versions and torch, against float64."""
+"""Measure the errors of float32 products against float64: the ops' best versions and torch."""
 
 from __future__ import annotations
 
 import datetime
-import importlib.util
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from op_texts import wrapper
 
 FILE = "ops_float32.json"
 OPS = ("matmul", "attention", "mha")  # those that may round their operands on tensor cores
@@ -34,83 +34,72 @@ class Accuracy:
     typical: float
 
 
-def write(kernels: Path, best: Mapping[str, str], into: Path) -> None:
-    """Measures on the GPU and writes `ops_float32.json`.
+def write(best: Mapping[str, str], into: Path) -> None:
+    """Measure on the GPU and write `ops_float32.json`.
 
     Args:
-        kernels: the folder of the ops' kernels.
         best: op -> its best version.
         into: the folder of the file.
 
     Raises:
         RuntimeError: torch finds no GPU.
     """
-    from triton_magics.worker.lock import gpu_lock  # torch: only here
-    from triton_magics.worker.resources import environment
+    from triton_magics.harness.process.device import environment
+    from triton_magics.harness.process.gpu_lock import gpu_lock  # torch: only here
 
-    with gpu_lock(environment().gpu_uuid, alone=True, what="accuracy", waiting=print):
-        made = [row for op in OPS if op in best for row in measured(op, best[op], kernels)]
+    with gpu_lock(environment().gpu_uuid, exclusive=True, purpose="accuracy", on_wait=print):
+        rows = [row for op in OPS if op in best for row in measure(op, best[op])]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    told = {
+    data = {
         "command": "python scripts/ops.py accuracy",
         "date": today,
         "environment": environment().line,
-        "rows": [asdict(row) for row in made],
+        "rows": [asdict(row) for row in rows],
     }
-    (into / FILE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(op: str, version: str, kernels: Path) -> Iterator[Accuracy]:
-    """A version's errors and torch's, at every size."""
+def measure(op: str, version: str) -> Iterator[Accuracy]:
+    """Measure the errors of a version and of torch, at every size."""
     import torch
 
-    from triton_magics import ops
+    from triton_magics import operators
 
-    known = ops.load(op)
-    (file,) = (kernels / op).glob(f"{version}_*.py")
-    call = getattr(_module(file), f"triton_{op}")
+    reference = operators.load(op)
+    call = wrapper(op, version)
     device = torch.device("cuda")
-    for size, shape in known.sizes.items():
+    for size, shape in reference.sizes.items():
         generator = torch.Generator(device).manual_seed(SEED)
-        inputs = known.make_inputs(shape, torch.float32, device, generator)
+        inputs = reference.make_inputs(shape, torch.float32, device, generator)
         exact = (x.double() if isinstance(x, torch.Tensor) else x for x in inputs)
-        truth = known.reference(*exact)
-        providers: dict[str, Callable[..., Any]] = {"torch": known.reference, version: call}
+        truth = reference.reference(*exact)
+        providers: dict[str, Callable[..., Any]] = {"torch": reference.reference, version: call}
         for provider, compute in providers.items():
             largest, typical = errors(compute(*inputs), truth)
             yield Accuracy(op, size, tuple(shape), provider, largest, typical)
 
 
 def errors(output: Any, truth: Any) -> tuple[float, float]:
-    """The largest error and the root mean square of all, as shares of the truth's root mean square."""
+    """Return the largest error and the root mean square of all, as shares of the truth's root mean square."""
     off = output.double() - truth
     scale = truth.square().mean().sqrt()
     return float(off.abs().max() / scale), float(off.square().mean().sqrt() / scale)
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"_accuracy_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ------------------------------------------------------------------------------ in the table
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What was measured last; None if nothing was."""
+    """Return the newest measurement; None without one."""
     path = folder / FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def section(told: Mapping[str, Any]) -> str:
-    """Markdown: a heading, where it was measured, a line for each op and size."""
-    rows = [Accuracy(**row) for row in told["rows"]]
+def section(data: Mapping[str, Any]) -> str:
+    """Return Markdown: a heading, the machine, a line for each op and size."""
+    rows = [Accuracy(**row) for row in data["rows"]]
     where = (
-        f"{told['environment']}; {told['date']}; `{told['command']}`. Errors against float64, as shares of the root mean "
+        f"{data['environment']}; {data['date']}; `{data['command']}`. Errors against float64, as shares of the root mean "
         "square of the output: the largest, and the root mean square of all."
     )
     return "\n\n".join(["## Float32: how exact", where, _table(rows)])

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_magics.report.numbers import percent_text, rate_text, time_text
+from triton_magics.rendering.numbers import percent_text, rate_text, time_text
 
 FILE = "ops_reading.json"
 BYTES = (2**21, 2**22, 2**25, 2**26)  # the medium and large sizes of the reductions, in both dtypes
@@ -46,52 +46,52 @@ class Reading:
 
 
 def write(into: Path) -> None:
-    """Measures on the GPU and writes `ops_reading.json`.
+    """Measure on the GPU and write `ops_reading.json`.
 
     Raises:
         RuntimeError: torch finds no GPU, or its copy bandwidth could not be measured.
     """
-    from triton_magics.worker.ceilings import ceilings  # torch: only here
-    from triton_magics.worker.lock import gpu_lock
-    from triton_magics.worker.report import Reporter
-    from triton_magics.worker.resources import environment
+    from triton_magics.harness.process.device import environment
+    from triton_magics.harness.process.gpu_lock import gpu_lock
+    from triton_magics.harness.process.reporter import Reporter
+    from triton_magics.harness.timing.peak_rates import get_peak_rates  # torch: only here
 
     here = environment()
-    known = ceilings(here, Reporter(lambda progress: None, "reading"))
-    if known is None:
+    peaks = get_peak_rates(here, Reporter(lambda progress: None, "reading"))
+    if peaks is None:
         raise RuntimeError("the copy bandwidth of this GPU could not be measured")
-    with gpu_lock(here.gpu_uuid, alone=True, what="reading", waiting=print):
-        made = measured(known.cold, known.copy_gbps)
-    told = {
+    with gpu_lock(here.gpu_uuid, exclusive=True, purpose="reading", on_wait=print):
+        readings = measure(peaks.cold, peaks.copy_gbps)
+    data = {
         "command": "python scripts/ops.py reading",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "environment": here.line,
-        "rows": [asdict(row) for row in made],
+        "rows": [asdict(row) for row in readings],
     }
-    (into / FILE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(own_us: Mapping[str, float], copy_gbps: float) -> list[Reading]:
-    """One reading for each number of bytes.
+def measure(tiny_kernel_us: Mapping[str, float], copy_gbps: float) -> list[Reading]:
+    """Time one reading for each number of bytes.
 
     Args:
-        own_us: the tiny kernels' own times, by which the timer is gauged.
+        tiny_kernel_us: the tiny kernels' own times, to calibrate the timer.
         copy_gbps: of the card.
     """
     import torch
 
-    from triton_magics.worker.timers import GatedTimer, no_garbage_collection
+    from triton_magics.harness.timers.gated_timer import GatedTimer, no_garbage_collection
 
     timer = GatedTimer(torch.cuda.get_device_properties(0).L2_cache_size, cold=True)
-    added_us = timer.gauged(own_us).added_us or 0.0
+    added_us = timer.calibrate(tiny_kernel_us).added_us or 0.0
     with tempfile.TemporaryDirectory() as folder, no_garbage_collection():
         source = Path(folder) / "reading.py"  # Triton reads a kernel's source from its file
         source.write_text(KERNEL, encoding="utf-8")
-        return [_quickest(timer, _calls(source, n), n, added_us, copy_gbps) for n in BYTES]
+        return [_fastest(timer, _calls(source, n), n, added_us, copy_gbps) for n in BYTES]
 
 
 def _calls(source: Path, n_bytes: int) -> dict[tuple[int, int], Callable[[], None]]:
-    """Each form's call."""
+    """Return the call of each form."""
     import torch
 
     kernel = runpy.run_path(str(source))["read_kernel"]
@@ -104,14 +104,14 @@ def _calls(source: Path, n_bytes: int) -> dict[tuple[int, int], Callable[[], Non
     return {form: (lambda form=form: call(*form)) for form in FORMS}  # type: ignore[misc]
 
 
-def _quickest(
+def _fastest(
     timer: Any,
     calls: Mapping[tuple[int, int], Callable[[], None]],
     n_bytes: int,
     added_us: float,
     copy_gbps: float,
 ) -> Reading:
-    """By the mean of the middle half of `ROUNDS` samples, in turns."""
+    """Find the fastest form by the mean of the middle half of `ROUNDS` interleaved samples."""
     from triton_magics import stats
 
     for call in calls.values():
@@ -131,16 +131,16 @@ def _quickest(
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What was measured last; None if nothing was."""
+    """Return the newest measurement; None without one."""
     path = folder / FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def section(told: Mapping[str, Any]) -> str:
-    """Markdown: a heading, where it was measured, a line for each number of bytes."""
-    rows = [Reading(**row) for row in told["rows"]]
+def section(data: Mapping[str, Any]) -> str:
+    """Return Markdown: a heading, the machine, a line for each number of bytes."""
+    rows = [Reading(**row) for row in data["rows"]]
     where = (
-        f"{told['environment']}; {told['date']}; `{told['command']}`. A kernel that only reads, the quickest of "
+        f"{data['environment']}; {data['date']}; `{data['command']}`. A kernel that only reads, the quickest of "
         f"{len(FORMS)} forms, timed as the ops are. An op that reads as much can hardly be quicker: this share of a copy's "
         "rate is within reach of sum, mean and cross_entropy, which write next to nothing. With fewer bytes a "
         "kernel's start and end weigh more."

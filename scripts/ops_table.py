@@ -1,4 +1,4 @@
-"""What the notebooks of the ops measured, from their logs: sentences for them, and one table."""
+"""Tabulate the measurements of the ops' notebooks, from their events: sentences and one table."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from typing import Any
 
 import ops_accuracy
 import ops_reading
-
 from triton_magics import knowledge, roofline
 from triton_magics.model import Benchmark, Timing, shape_text, short
-from triton_magics.report.numbers import flops_text, percent_text, rate_text, ratio_text, time_text
+from triton_magics.rendering.numbers import (
+    flops_text,
+    percent_text,
+    rate_text,
+    ratio_text,
+    time_text,
+)
+from triton_magics.rendering.views.badges import badge_labels
 
 COMPILE = "torch.compile"
 DTYPES = ("float32", "bfloat16")
 COPY_GOAL_PCT = 90.0
 ABOUT = """\
-The version of each op that its [notebook](../../notebooks) calls its best: for attention v6, the quickest in
-bfloat16; in float32 it is level with v5, which `%triton_best` chose. torch.compile runs in its default mode and is
-compiled anew for each shape and dtype. Times are GPU times with cold caches, without what the timer adds
+The version of each op that its [notebook](../../notebooks) calls its best: for attention v6, the fastest in
+bfloat16; in float32 it equals v5, which `%triton_best` chose. torch.compile runs in its default mode and is
+compiled for each shape and dtype. Times are GPU times with cold caches, without the overhead of the timer
 ([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel."""
 COMMAND = "make ops"
 
@@ -60,12 +66,12 @@ class Row:
     @property
     def worst(self) -> float:
         """The speedup over the faster of the two."""
-        known = [a.speedup for a in (self.torch, self.compile) if a]
-        return min(known, default=1.0)
+        speedups = [a.speedup for a in (self.torch, self.compile) if a]
+        return min(speedups, default=1.0)
 
     @property
     def slower(self) -> bool:
-        """Whether the benchmark calls it slower than one of the two."""
+        """Return True if the benchmark calls it slower than one of the two."""
         return any(a.verdict == "slower" for a in (self.torch, self.compile) if a)
 
 
@@ -73,41 +79,43 @@ class Row:
 
 
 def benchmarks(log: Path) -> list[Benchmark]:
-    """The benchmarks of an op's log that were made on a GPU, oldest first."""
-    made = [Benchmark.model_validate(event["result"]) for event in _benchmarked(log)]
-    return [b for b in made if b.clock == "gpu" and b.passed]
+    """Return the benchmarks of an op's log that ran on a GPU, oldest first."""
+    results = [Benchmark.model_validate(event["result"]) for event in _benchmark_events(log)]
+    return [b for b in results if b.clock == "gpu" and b.passed]
 
 
 def dates(logs: Path) -> str:
-    """On which days the logs' benchmarks were made: `2026-11-21`."""
-    days = {e["time"][:10] for log in sorted(logs.glob("*_log.jsonl")) for e in _benchmarked(log)}
+    """Return the days of the logs' benchmarks: `2026-11-21`."""
+    days = {
+        e["time"][:10] for log in sorted(logs.glob("*_log.jsonl")) for e in _benchmark_events(log)
+    }
     return ", ".join(sorted(days))
 
 
-def _benchmarked(log: Path) -> Iterator[dict[str, Any]]:
+def _benchmark_events(log: Path) -> Iterator[dict[str, Any]]:
     for line in log.read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
         if event["verb"] == "benchmarked":
             yield event
 
 
-def compared(made: Sequence[Benchmark], dtype: str) -> Benchmark | None:
-    """The newest one in a dtype that has torch.compile in it."""
-    hits = [b for b in _beside_compile(made) if b.dtype == dtype and "large" in b.sizes]
+def newest_comparison(benchmarks: Sequence[Benchmark], dtype: str) -> Benchmark | None:
+    """Return the newest benchmark in a dtype that includes torch.compile."""
+    hits = [b for b in _beside_compile(benchmarks) if b.dtype == dtype and "large" in b.sizes]
     return hits[-1] if hits else None
 
 
-def of_own_shapes(made: Sequence[Benchmark]) -> list[Benchmark]:
-    """Those that have torch.compile in them and only shapes that are none of the three sizes."""
-    return [b for b in _beside_compile(made) if not {"small", "medium", "large"} & {*b.sizes}]
+def of_own_shapes(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+    """Return the benchmarks with torch.compile and with none of the three sizes."""
+    return [b for b in _beside_compile(benchmarks) if not {"small", "medium", "large"} & {*b.sizes}]
 
 
-def _beside_compile(made: Sequence[Benchmark]) -> list[Benchmark]:
-    return [b for b in made if COMPILE in b.providers]
+def _beside_compile(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+    return [b for b in benchmarks if COMPILE in b.providers]
 
 
 def rows(benchmark: Benchmark, version: str) -> Iterator[Row]:
-    """One a size, of one of its versions; none of one that was not timed."""
+    """Return a row for each size of a version; none if the version was not timed."""
     timed = short(version) in {short(v) for v in benchmark.versions}
     for size in benchmark.sizes if timed else ():
         if timing := benchmark.timing(version, size):
@@ -138,35 +146,35 @@ def _against(b: Benchmark, version: str, baseline: str, size: str) -> Against | 
         return None
     speedup = b.size_speedup(version, size, baseline)
     assert speedup is not None
-    told = b.comparison(version, size, baseline)
-    return Against(timed.mean_us, speedup, told.verdict if told else "undecided")
+    comparison = b.comparison(version, size, baseline)
+    return Against(timed.mean_us, speedup, comparison.verdict if comparison else "undecided")
 
 
 # ------------------------------------------------------------------------- in the notebooks
 
 
-def told(what: str, made: Sequence[Benchmark]) -> str | None:
-    """What stands in a notebook's cell: of `v2`, or of `compare v4`; None without GPU times."""
-    kind, _, version = what.rpartition(" ")
-    found = [b for dtype in DTYPES if (b := compared(made, dtype))]
-    lines = [row for b in found for row in rows(b, version)]
+def cell_text(subject: str, benchmarks: Sequence[Benchmark]) -> str | None:
+    """Return the text of a notebook's cell, for `v2` or `compare v4`; None without GPU times."""
+    kind, _, version = subject.rpartition(" ")
+    compared = [b for dtype in DTYPES if (b := newest_comparison(benchmarks, dtype))]
+    lines = [row for b in compared for row in rows(b, version)]
     if not lines:
         return None
-    return _comparison(lines, found) if kind == "compare" else _measured(lines, found[0])
+    return _comparison(lines, compared) if kind == "compare" else _measurement(lines, compared[0])
 
 
-def _measured(made: Sequence[Row], b: Benchmark) -> str:
+def _measurement(rows: Sequence[Row], b: Benchmark) -> str:
     assert b.environment is not None
     by_dtype = [
-        f"{dtype}: " + "; ".join(f"{r.size} {_figures(r)}" for r in made if r.dtype == dtype)
-        for dtype in dict.fromkeys(r.dtype for r in made)
+        f"{dtype}: " + "; ".join(f"{r.size} {_figures(r)}" for r in rows if r.dtype == dtype)
+        for dtype in dict.fromkeys(r.dtype for r in rows)
     ]
     head = f"**Measured** beside all versions (below), {b.environment.device}, caches cold."
     return "\n".join([head, "", *(f"- {line}." for line in by_dtype)])
 
 
 def _figures(row: Row) -> str:
-    """`30.5 us, 1.76x torch (faster), 4.40 TB/s, 104 % of a copy`."""
+    """Return `30.5 us, 1.76x torch (faster), 4.40 TB/s, 104 % of a copy`."""
     parts = [time_text(row.us)]
     if row.torch:
         parts.append(f"{ratio_text(row.torch.speedup)} torch ({row.torch.verdict})")
@@ -181,37 +189,36 @@ def _rate(row: Row) -> str:
     return flops_text(row.tflops) if row.tflops else ""
 
 
-def _comparison(made: Sequence[Row], found: Sequence[Benchmark]) -> str:
-    b = found[0]
+def _comparison(rows: Sequence[Row], benchmarks: Sequence[Benchmark]) -> str:
+    b = benchmarks[0]
     assert b.environment is not None
-    head = f"**{b.op} {made[0].version}** on {b.environment.line}; GPU time, caches cold."
+    head = f"**{b.op} {rows[0].version}** on {b.environment.line}; GPU time, caches cold."
     everyone = "All of them, with the verdict beside torch:"
-    parts = [head, table(made, with_op=False), *_summary(made), everyone, all_versions(found)]
+    parts = [head, table(rows, with_op=False), *_summary(rows), everyone, all_versions(benchmarks)]
     return "\n\n".join(parts)
 
 
-def all_versions(found: Sequence[Benchmark]) -> str:
-    """Markdown: a line for each version, torch and torch.compile, a column a dtype and size."""
-    columns = [(b, size) for b in found for size in b.sizes]
-    providers = dict.fromkeys(provider for b in found for provider in b.providers)
+def all_versions(benchmarks: Sequence[Benchmark]) -> str:
+    """Return a Markdown table: a line for each version and baseline, a column a dtype and size."""
+    columns = [(b, size) for b in benchmarks for size in b.sizes]
+    providers = dict.fromkeys(provider for b in benchmarks for provider in b.providers)
     head = ["", *(f"{b.dtype} {size}" for b, size in columns)]
     lines = [[short(p), *(_cell(b, p, size) for b, size in columns)] for p in providers]
     return _markdown([head, ["---"] * len(head), *lines])
 
 
 def _cell(b: Benchmark, provider: str, size: str) -> str:
-    """`30.5 us faster`."""
+    """Return `30.5 us faster`."""
     timing = b.timing(provider, size)
-    told = b.comparison(provider, size, "torch") if provider in b.versions else None
-    return " ".join(
-        [time_text(timing.mean_us if timing else None), *([told.verdict] if told else [])]
-    )
+    comparison = b.comparison(provider, size, "torch") if provider in b.versions else None
+    verdict = [comparison.verdict] if comparison else []
+    return " ".join([time_text(timing.mean_us if timing else None), *verdict])
 
 
-def _summary(made: Sequence[Row]) -> Iterator[str]:
-    """Geometric means; what falls short, and by how much."""
-    yield _means(made)
-    for row in made:
+def _summary(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the geometric means, and each row that misses the goal, with the distance."""
+    yield _means(rows)
+    for row in rows:
         if row.slower:
             place = f"{row.op} {row.dtype} {row.size}"
             yield f"Short of the goal: {place} takes {1 / row.worst:.2f} times the fastest."
@@ -222,25 +229,25 @@ def _summary(made: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _means(made: Sequence[Row]) -> str:
-    over_torch = [r.torch.speedup for r in made if r.torch]
-    over_compile = [r.compile.speedup for r in made if r.compile]
-    said = [
+def _means(rows: Sequence[Row]) -> str:
+    over_torch = [r.torch.speedup for r in rows if r.torch]
+    over_compile = [r.compile.speedup for r in rows if r.compile]
+    means = [
         f"{ratio_text(statistics.geometric_mean(speedups))} over {name}"
         for name, speedups in (("torch", over_torch), (COMPILE, over_compile))
         if speedups
     ]
-    return f"Geometric mean: {', '.join(said)}."
+    return f"Geometric mean: {', '.join(means)}."
 
 
 # -------------------------------------------------------------------------------- the table
 
 
-def table(made: Sequence[Row], *, with_op: bool = True) -> str:
-    """Markdown; a line a row."""
+def table(rows: Sequence[Row], *, with_op: bool = True) -> str:
+    """Return a Markdown table with a line for each row."""
     names = (*(("op",) if with_op else ()), "dtype", "size", "shape", "version", "torch", COMPILE)
     head = [*names, "over torch", f"over {COMPILE}", "rate"]
-    return _markdown([head, ["---"] * len(head), *(_line(row, with_op=with_op) for row in made)])
+    return _markdown([head, ["---"] * len(head), *(_line(row, with_op=with_op) for row in rows)])
 
 
 def _markdown(lines: Sequence[Sequence[str]]) -> str:
@@ -264,39 +271,41 @@ def _line(row: Row, *, with_op: bool) -> list[str]:
 # ------------------------------------------------------------------------------------- files
 
 
-def found_in(logs: Path, best: Mapping[str, str]) -> list[tuple[Benchmark, str]]:
-    """The comparisons of every op and the version that counts, in the ops' order.
+def comparisons_in(logs: Path, best: Mapping[str, str]) -> list[tuple[Benchmark, str]]:
+    """Return the comparisons of every op with its best version, in the ops' order.
 
     Args:
         logs: the folder of the ops' logs.
         best: op -> its best version.
     """
-    made: list[tuple[Benchmark, str]] = []
+    comparisons: list[tuple[Benchmark, str]] = []
     for op in knowledge.op_names():
         log = logs / f"{op}_log.jsonl"
         if op in best and log.is_file():
             own = benchmarks(log)
-            made += [(b, best[op]) for dtype in DTYPES if (b := compared(own, dtype))]
-            made += [(b, best[op]) for b in of_own_shapes(own)]
-    return made
+            comparisons += [
+                (b, best[op]) for dtype in DTYPES if (b := newest_comparison(own, dtype))
+            ]
+            comparisons += [(b, best[op]) for b in of_own_shapes(own)]
+    return comparisons
 
 
 def page(
-    found: Sequence[tuple[Benchmark, str]],
+    comparisons: Sequence[tuple[Benchmark, str]],
     when: str,
     best: Mapping[str, str],
     accuracy: Mapping[str, Any] | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> str:
-    """docs/measured/ops.md from what was found; `when` it was measured, `best` of what there is."""
-    made = [row for b, version in found for row in rows(b, version)]
-    memory = [row for row in made if row.copy_pct is not None]
-    rest = [row for row in made if row.copy_pct is None]
+    """Return docs/measured/ops.md; `when` gives the days, `best` the best version of each op."""
+    all_rows = [row for b, version in comparisons for row in rows(b, version)]
+    memory = [row for row in all_rows if row.copy_pct is not None]
+    rest = [row for row in all_rows if row.copy_pct is None]
     parts = [
         "# Every op beside torch and torch.compile",
-        _where([b for b, _ in found], when),
+        _where([b for b, _ in comparisons], when),
         ABOUT,
-        *_badges([b for b, _ in found]),
+        *_badges([b for b, _ in comparisons]),
     ]
     for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
         if part:
@@ -305,47 +314,49 @@ def page(
         parts.append(ops_reading.section(reading))
     if accuracy:
         parts.append(ops_accuracy.section(accuracy))
-    if missing := sorted(set(best) - {b.op for b, _ in found}):
+    if missing := sorted(set(best) - {b.op for b, _ in comparisons}):
         parts.append(
             f"Not measured yet, because their notebooks have not been run: {', '.join(missing)}."
         )
     return "\n\n".join(parts) + "\n"
 
 
-def _badges(found: Sequence[Benchmark]) -> Iterator[str]:
-    """What the benchmarks say against themselves."""
-    said = [f"- {b.op} {b.dtype}: {', '.join(b.badges)}." for b in found if b.badges]
-    if said:
-        yield "\n".join(["What these benchmarks say against themselves:\n", *said])
+def _badges(benchmarks: Sequence[Benchmark]) -> Iterator[str]:
+    """Yield a list of the benchmarks' badges, if there are any."""
+    lines = [
+        f"- {b.op} {b.dtype}: {', '.join(badge_labels(b.badges))}." for b in benchmarks if b.badges
+    ]
+    if lines:
+        yield "\n".join(["Badges of these benchmarks:\n", *lines])
 
 
-def _where(found: Sequence[Benchmark], when: str) -> str:
-    """GPU, versions, dates and the command."""
-    lines = sorted({b.environment.line for b in found if b.environment})
-    pythons = sorted({b.environment.python for b in found if b.environment})
-    copies = sorted({f"{b.copy_gbps / 1e3:.2f} TB/s" for b in found if b.copy_gbps})
+def _where(benchmarks: Sequence[Benchmark], when: str) -> str:
+    """Return GPU, versions, dates and the command."""
+    lines = sorted({b.environment.line for b in benchmarks if b.environment})
+    pythons = sorted({b.environment.python for b in benchmarks if b.environment})
+    copies = sorted({f"{b.copy_gbps / 1e3:.2f} TB/s" for b in benchmarks if b.copy_gbps})
     return (
         f"{'; '.join(lines)}; Python {', '.join(pythons)}; {when}. A copy reaches "
         f"{', '.join(copies)} on such a card. `{COMMAND}` ([json](ops.json))."
     )
 
 
-def data(found: Sequence[tuple[Benchmark, str]], when: str) -> dict[str, object]:
-    """docs/measured/ops.json."""
-    made = [b for b, _ in found]
+def data(comparisons: Sequence[tuple[Benchmark, str]], when: str) -> dict[str, object]:
+    """Return the contents of docs/measured/ops.json."""
+    benchmarks = [b for b, _ in comparisons]
     return {
         "command": COMMAND,
         "date": when,
-        "environments": sorted({b.environment.line for b in made if b.environment}),
-        "copy_gbps": sorted({b.copy_gbps for b in made if b.copy_gbps}),
-        "rows": [asdict(row) for b, version in found for row in rows(b, version)],
+        "environments": sorted({b.environment.line for b in benchmarks if b.environment}),
+        "copy_gbps": sorted({b.copy_gbps for b in benchmarks if b.copy_gbps}),
+        "rows": [asdict(row) for b, version in comparisons for row in rows(b, version)],
     }
 
 
 def write(logs: Path, best: Mapping[str, str], into: Path) -> None:
-    """Both files."""
-    found, when = found_in(logs, best), dates(logs)
-    told = json.dumps(data(found, when), indent=1) + "\n"
-    text = page(found, when, best, ops_accuracy.read(into), ops_reading.read(into))
+    """Write both files."""
+    comparisons, when = comparisons_in(logs, best), dates(logs)
+    json_text = json.dumps(data(comparisons, when), indent=1) + "\n"
+    text = page(comparisons, when, best, ops_accuracy.read(into), ops_reading.read(into))
     (into / "ops.md").write_text(text, encoding="utf-8")
-    (into / "ops.json").write_text(told, encoding="utf-8")
+    (into / "ops.json").write_text(json_text, encoding="utf-8")

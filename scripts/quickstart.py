@@ -23,13 +23,13 @@ Every cell that starts with `%` or `%%triton` is one step. Kernels run in a proc
 whatever they do, this notebook survives it."""
 
 LOOK = """\
-## 1. Look it up
+## 1. Start the op
 
-What is the operation, what bounds it, which techniques fit? `%triton_op` shows it and starts the op's
-workflow. More: `%triton_ref online softmax`, `%triton_template reduction softmax v1`."""
+`%triton_op` shows the operation, its bounds and the techniques that fit, and starts its workflow.
+`%triton_ref online softmax` and `%triton_template reduction softmax v1` show more."""
 
 BASELINE = """\
-## 2. v1: one program, one row
+## 2. Write v1: one program per row
 
 The direct translation. Program `row` loads a whole row into registers, subtracts the maximum (so that
 `exp` can't overflow), exponentiates, divides by the sum and stores. The block must be a power of two
@@ -84,7 +84,7 @@ And how fast? A first look; section 6 compares all versions with each other. (Th
 CPU's interpreter short; a GPU needs a fraction of a second.)"""
 
 TILING = """\
-## 3. v2: tiles, and a mistake
+## 3. Write v2: tiles, with an error to repair
 
 A row that does not fit into registers must be taken in tiles. Online softmax keeps a running maximum
 `m` and a running sum `s` of `exp(x - m)`; when a tile brings a larger maximum, the sum so far was
@@ -141,7 +141,7 @@ rescaling looks like this. The repaired cell is attempt 2 of the same version; a
 record, with the reason why it was replaced."""
 
 SHORT = """\
-## 4. v3: several short rows a program
+## 4. Write v3: several short rows per program
 
 At 256 columns a program of v1 has a kilobyte to read, and four warps that share it. A two-dimensional
 block gives a program several neighbouring rows, so that each warp has whole rows of its own and the
@@ -189,7 +189,7 @@ def triton_softmax(x):
 """
 
 BOTH = """\
-## 5. v4: each length its own shape
+## 5. Write v4: a launch configuration for each row length
 
 Short rows as in v3; a long row in one program with more warps, so that each lane holds few elements
 and more loads are in flight. Rows beyond 16,384 columns fall back to the tiles of v2, which need two
@@ -262,27 +262,26 @@ def triton_softmax(x):
 """
 
 BENCH = """\
-## 6. How fast?
+## 6. Benchmark
 
-Every version that passed and torch, in random order, round by round; torch once more as a control.
-On a GPU the number is time on the GPU with cold caches, launch cost taken off. In the interpreter
-the numbers only say how long the CPU needs; they rank nothing, and no speedup is shown."""
+Each round times every passed version and torch in random order, and torch once more as a control.
+On a GPU the figure is the time on the GPU with cold caches, without the launch overhead. In the
+interpreter the figures are CPU times: they rank nothing, and no speedup is shown."""
 
 CHOOSE = """\
-## 7. Choose
+## 7. Choose the best version
 
-The smallest final of one benchmark; without GPU times, provisionally the newest version that is
-right."""
+The best version has the smallest final of one benchmark. Without GPU times it is provisional: the
+newest version that passed."""
 
 RECORD = """\
-## 8. The record
+## 8. Export the log
 
-One log in three forms, for review: a notebook that can be run again, Markdown, and a page to read
-offline. `%triton_panel softmax` shows the same state live, beside the code."""
+The log has three forms for a review: a notebook that can be run again, Markdown, and an HTML page. `%triton_panel softmax` shows the same state live, beside the code."""
 
 
 def cells() -> list[tuple[str, str]]:
-    """Kind and text of every cell."""
+    """Return kind and text of every cell."""
 
     def kernel(version: str, technique: str, source: str) -> tuple[str, str]:
         line = f'%%triton_kernel softmax {version} --technique "{technique}"'
@@ -331,8 +330,8 @@ def cells() -> list[tuple[str, str]]:
 
 
 def notebook() -> nbformat.NotebookNode:
-    """The notebook without outputs."""
-    made = nbformat.v4.new_notebook(
+    """Return the notebook without outputs."""
+    result = nbformat.v4.new_notebook(
         metadata={
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
@@ -340,8 +339,8 @@ def notebook() -> nbformat.NotebookNode:
     )
     for i, (kind, text) in enumerate(cells()):
         new = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
-        made.cells.append(new(text, id=f"quickstart-{i:02}"))
-    return made
+        result.cells.append(new(text, id=f"quickstart-{i:02}"))
+    return result
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes docs/magics.md and docs/api.md from the parsers and the Lab's own docstrings.
+"""Write docs/magics.md and docs/api.md from the verbs and the docstrings of Lab.
 
 python scripts/reference.py            write them
 python scripts/reference.py --check    end with 1 where they are out of date
@@ -8,29 +8,33 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 import triton_magics
+from triton_magics import model, verbs
 from triton_magics.lab import Lab
 from triton_magics.notebook.extension import TritonMagics
 from triton_magics.notebook.help import Help
-from triton_magics.notebook.magics import forms
-from triton_magics.verbs import VERBS
+from triton_magics.notebook.magics import PANEL, form_of
+from triton_magics.verbs._base import Verb
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
 _MODULE = ("default_lab", "use", "configure", "close", "show")
 
 
 def magics_page() -> str:
-    """Every magic with its arguments, every setting, and the commands."""
+    """Return a page with every magic and its arguments, every setting, and the commands."""
     parts = [_MAGICS_HEAD]
-    for form in forms(lambda _lab, _asked: None).values():
-        own = Help(form.verb, form.verb.arguments)  # those of every magic are said once, above
+    for name in (*(verb.name for verb in verbs.every()), PANEL):
+        form = form_of(name)
+        own = Help(form.verb, form.verb.arguments)  # those of every magic stand once, above
         parts += [f"## `{form.verb.sign}`", own.markdown.rstrip()]
     parts += ["## Settings", _SETTINGS_HEAD, _settings_table()]
-    commands = ", ".join(f"`{verb.name}`" for verb in VERBS.values())
+    commands = ", ".join(f"`{verb.name}`" for verb in verbs.every())
     parts += ["## In a terminal", _CLI_HEAD.format(commands=commands)]
     return "\n\n".join(parts) + "\n"
 
@@ -45,21 +49,22 @@ def _settings_table() -> str:
 
 
 def api_page() -> str:
-    """Every public method of a Lab, and what the module adds."""
+    """Return a page with every public method of Lab and every function of the module."""
     parts = [_API_HEAD]
     parts += ["## `Lab`", _entry(Lab, "triton_magics.Lab")]
-    parts += [_entry(member, f"Lab.{name}") for name, member in _methods(Lab)]
+    every = {verb.name: getattr(Lab, verb.name) for verb in verbs.every()}
+    parts += [_entry(member, f"Lab.{name}") for name, member in every.items()]
+    parts += [_entry(member, f"Lab.{name}") for name, member in _methods(Lab, every)]
     parts += ["## The module"]
     parts += [_entry(getattr(triton_magics, name), f"triton_magics.{name}") for name in _MODULE]
     return "\n\n".join(parts) + "\n"
 
 
-def _methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
-    """Its own, then those of its parts, in the order in which they stand in the code."""
-    for part in cls.__mro__:
-        for name, member in vars(part).items():
-            if inspect.isfunction(member) and not name.startswith("_"):
-                yield name, member
+def _methods(cls: type, verbs_of_it: Container[str]) -> Iterator[tuple[str, Callable[..., object]]]:
+    """Yield the methods that are no verbs, in the order in which they stand in the code."""
+    for name, member in vars(cls).items():
+        if inspect.isfunction(member) and not name.startswith("_") and name not in verbs_of_it:
+            yield name, member
 
 
 class _Bare(str):
@@ -72,7 +77,7 @@ class _Bare(str):
 
 
 def _entry(member: Callable[..., object], name: str) -> str:
-    """A heading, the signature, and the docstring as it stands in the code."""
+    """Return a heading, the signature and the docstring."""
     signature = inspect.signature(member)
     own = [
         p.replace(annotation=_Bare(p.annotation))
@@ -80,13 +85,13 @@ def _entry(member: Callable[..., object], name: str) -> str:
         if p.name != "self"
     ]
     shown = signature.replace(parameters=own, return_annotation=_Bare(signature.return_annotation))
-    call = _wrapped(f"{name.rpartition('.')[2]}{shown}")
+    call = _wrap(f"{name.rpartition('.')[2]}{shown}")
     text = _prose(inspect.cleandoc(member.__doc__ or ""))
     return f"### `{name}`\n\n```python\n{call}\n```\n\n{text}"
 
 
-def _wrapped(signature: str) -> str:
-    """One argument a line where it would be too long."""
+def _wrap(signature: str) -> str:
+    """Break a long signature into one argument a line."""
     if len(signature) <= 88:
         return signature
     head, _, rest = signature.partition("(")
@@ -95,19 +100,19 @@ def _wrapped(signature: str) -> str:
 
 
 def _split(arguments: str) -> list[str]:
-    """At the commas that are in no bracket."""
-    found, depth = [""], 0
+    """Split at the commas outside brackets."""
+    parts, depth = [""], 0
     for sign in arguments:
         depth += (sign in "([{") - (sign in ")]}")
         if sign == "," and depth == 0:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += sign
-    return [argument.strip() for argument in found]
+            parts[-1] += sign
+    return [argument.strip() for argument in parts]
 
 
 def _prose(docstring: str) -> str:
-    """Google's sections as Markdown: `Args:` and its likes become lists."""
+    """Convert Google's sections to Markdown: `Args:` and its likes become lists."""
     lines: list[str] = []
     for line in docstring.splitlines():
         if line.endswith(":") and line[:-1] in ("Args", "Returns", "Raises", "Attributes"):
@@ -119,75 +124,137 @@ def _prose(docstring: str) -> str:
     return "\n".join(lines).rstrip()
 
 
-PAGES: dict[str, Callable[[], str]] = {"magics.md": magics_page, "api.md": api_page}
+def stub() -> str:
+    """Return the methods of the verbs with their signatures, for type checkers and editors."""
+    every = verbs.every()
+    methods = [
+        _stub_of(verb, name) for verb in every for name in (verb.name, *verbs.old_names(verb.name))
+    ]
+    results = {word for verb in every for word in re.findall(r"[A-Z]\w+", _result(verb))}
+    imported = ", ".join(sorted(results & set(vars(model))))
+    return f"{_STUB_HEAD.format(models=imported)}\n" + "\n".join(methods)
+
+
+def _result(verb: Verb) -> str:
+    return str(verb.signature.return_annotation)
+
+
+def _stub_of(verb: Verb, name: str) -> str:
+    parameters = ["self"]
+    for p in verb.signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and "*" not in "".join(q[:1] for q in parameters):
+            parameters.append("*")
+        star = "*" if p.kind is p.VAR_POSITIONAL else ""
+        default = "" if p.default is p.empty else f" = {p.default!r}"
+        parameters.append(f"{star}{p.name}: {p.annotation}{default}")
+    lines = "".join(f"        {p},\n" for p in parameters)
+    doc = textwrap.indent(verb.doc.rstrip(), "        ").strip()
+    return f'    def {name}(\n{lines}    ) -> {_result(verb)}:\n        """{doc}\n        """\n'
+
+
+_STUB_HEAD = '''"""The methods of the verbs. Written by scripts/reference.py; change the verb, not this file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from triton_magics.model import {models}
+from triton_magics.session import Session
+
+class VerbMethods:
+    session: Session
+'''
+
+STUB = "triton_magics/lab/verb_methods.pyi"
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/magics.md": magics_page,
+    "docs/api.md": api_page,
+    STUB: stub,
+}
 
 _MAGICS_HEAD = """# Magics
 
-`%load_ext triton_magics` gives a notebook these. Each asks one method of `Lab` ([api](api.md)) and
-returns its value, so that `x = %triton_bench softmax` works. Every one also takes
+`%load_ext triton_magics` adds these magics. Each calls one method of `Lab` ([Python API](api.md)) and
+returns its value, so `x = %triton_bench softmax` works. Every magic also takes
 
-- `-o NAME`, which keeps the value in a variable;
-- `-q`, which shows nothing; on a line magic a `;` at the end does the same;
-- `--help`, which shows what is below;
-- `--traceback`, which shows every frame where it fails;
-- where it judges a kernel, `--no-raise`: a failed verdict is shown, and the cell passes all the same;
-- where it takes long (validate, bench, sweep, ops), `--bg`: the cell ends at once, its output goes on
-  changing, and its value is a handle: `.status`, `.result()`, `.cancel()`. Several run one after the other.
+- `-o NAME`: assign the value to a variable;
+- `-q`: show nothing; a `;` at the end of a line magic does the same;
+- `--help`: show the help below;
+- `--traceback`: show every frame of an error.
 
-This page is written by `scripts/reference.py`; change the code, not the page."""
+A magic that judges a kernel takes `--no-raise`: a failed verdict is shown and does not fail the cell.
 
-_SETTINGS_HEAD = """`%config TritonMagics` lists them with their values, `%config TritonMagics.strict = True`
-sets one; in plain Python, `Lab(settings=Settings(strict=True))`. The environment sets it by
-`TRITON_MAGICS_STRICT=1`, a workspace by its pyproject.toml:
+A magic that runs long (validate, bench, sweep, ops) takes `--bg`: it runs in the background. The cell
+ends at once, its output is updated, and its value is a handle with `.status`, `.result()` and
+`.cancel()`. Several background jobs run one after the other.
 
-```toml
-[tool.triton_magics]
-strict = true
-```
+This page is generated by `scripts/reference.py`."""
 
-What was chosen here goes before the environment, that before pyproject.toml, that before a profile of
-IPython, that before the default. A name that is no setting is refused, and so is a value that it can't
-have."""
+_SETTINGS_HEAD = """`%config TritonMagics` lists the settings with their values. The first of these places that has a
+setting decides:
 
-_CLI_HEAD = """`triton-magics quickstart DIR` (or `python -m triton_magics`) copies the notebooks to begin with. The verbs are commands with
-the same arguments: {commands}. Those that take a cell in a notebook take a file, or `-` for the
-pipe. A magic's own word is a command too: `log` for `export`. `--workspace DIR` names the folder of
-`kernels/` and `logs/`; `--json` prints the value as JSON, `--details` what is folded because it is long.
-Hints and next steps name commands here, `triton-magics bench softmax`, where a notebook has
-`%triton_bench softmax`; logs and exported notebooks keep the magics.
+1. `%config TritonMagics.strict = True`, or in Python `Lab(settings=Settings(strict=True))` with
+   `Settings` from `triton_magics.config`
+2. the environment: `TRITON_MAGICS_STRICT=1`
+3. the workspace's pyproject.toml:
 
-It ends with 0 where all is well, 1 after a verdict that is not `passed`, 2 where you can mend it,
-3 where a part of this program failed, 130 when interrupted."""
+   ```toml
+   [tool.triton_magics]
+   strict = true
+   ```
+
+4. a profile of IPython
+5. the default
+
+An unknown setting is refused, and so is a value that is not allowed."""
+
+_CLI_HEAD = """The verbs are commands with the same arguments: {commands}.
+
+    triton-magics validate softmax v1 --json
+
+- A verb that takes a cell in a notebook takes a file, or `-` for standard input.
+- `--workspace DIR` names the folder of `kernels/` and `logs/`.
+- `--json` prints the value as JSON; `--details` prints folded parts too.
+- Hints and next steps name commands. Logs and exported notebooks name magics.
+- `triton-magics quickstart DIR` copies the notebooks. `python -m triton_magics` is the same program.
+
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | a verdict that is not `passed` |
+| 2 | an error that the caller can fix |
+| 3 | an error of this program |
+| 130 | interrupted |"""
 
 _API_HEAD = """# Python API
 
-Everything that a magic does, a call does:
+Every verb is a method of `Lab` and a function of the package, under the name of its magic and command:
 
 ```python
 import triton_magics as tm
 
-tm.write("softmax", "v1", open("v1.py").read())
+tm.kernel("softmax", "v1", open("v1.py").read())
 tm.show(tm.validate("softmax", "v1"))
 tm.show(tm.bench("softmax"))
 ```
 
-The functions `tm.op`, `tm.write`, `tm.run`, `tm.validate`, ... are the methods of one default `Lab`,
-in a notebook that of the magics. A verb returns a value, a failed kernel is its status; what the
-caller can mend is raised as a `UserError`.
+The functions `tm.op`, `tm.kernel`, `tm.run`, `tm.validate`, ... are the methods of one default `Lab`. In a
+notebook it is the Lab of the magics. A verb returns a value; a kernel that fails is a status of that
+value. An error that the caller can fix is a `UserError` (`triton_magics.errors`).
 
-This page is written by `scripts/reference.py`; change the code, not the page."""
+This page is generated by `scripts/reference.py`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the pages, or says which are out of date."""
+    """Write the pages, or report the outdated ones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(argv).check
-    stale = [name for name, page in PAGES.items() if _read(DOCS / name) != page()]
+    stale = [name for name, page in PAGES.items() if _read(ROOT / name) != page()]
     for name in stale:
         if not check:
-            (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
-        sys.stdout.write(f"{'out of date' if check else 'written'}: docs/{name}\n")
+            (ROOT / name).write_text(PAGES[name](), encoding="utf-8")
+        sys.stdout.write(f"{'out of date' if check else 'written'}: {name}\n")
     return int(check and bool(stale))
 
 

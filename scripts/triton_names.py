@@ -1,7 +1,7 @@
 """Tables of what each Triton version offers, and what changed between them.
 
     python scripts/triton_names.py FOLDER [FOLDER ...]    # unpacked wheels, or site-packages folders
-    python scripts/triton_names.py                        # only write the page anew
+    python scripts/triton_names.py                        # only write the page
 
 Each folder's Triton is imported in a process of its own; its public names and their parameters go
 into knowledge/triton_names.json under its version; knowledge/triton_versions.md is written from it.
@@ -42,18 +42,18 @@ Names = dict[str, list[str] | None]
 
 
 def names_of(folder: str) -> tuple[str, Names]:
-    """The version of the Triton in a folder, and its public names with their parameters."""
+    """Return the version of the Triton in a folder, and its public names with their parameters."""
     env = {**os.environ, "PYTHONPATH": folder}
     env.pop("TRITON_INTERPRET", None)
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", LIST], env=env, capture_output=True, text=True, check=True
     )
-    version, names = json.loads(told.stdout)
+    version, names = json.loads(process.stdout)
     return version, names
 
 
 def changes(tables: dict[str, Names]) -> str:
-    """The page, from the tables of all versions."""
+    """Return the page, from the tables of all versions."""
     versions = sorted(tables, key=lambda v: [int(n) for n in v.split(".")])
     words = [
         "# What changed between Triton's versions",
@@ -68,16 +68,16 @@ def changes(tables: dict[str, Names]) -> str:
 
 
 def _between(old: Names, new: Names) -> list[str]:
-    kept = [name for name in new if name in old]
-    more = [f"`{_short(n)}` takes `{p}`" for n in kept for p in _added(old[n], new[n])]
-    less = [f"`{_short(n)}` takes no `{p}`" for n in kept for p in _added(new[n], old[n])]
+    common = [name for name in new if name in old]
+    more = [f"`{_short(n)}` takes `{p}`" for n in common for p in _added(old[n], new[n])]
+    less = [f"`{_short(n)}` takes no `{p}`" for n in common for p in _added(new[n], old[n])]
     rows = {
         "new": [f"`{_short(n)}`" for n in new if n not in old],
         "gone": [f"`{_short(n)}`" for n in old if n not in new],
         "parameters": more + less,
     }
-    said = [f"  - {what}: {', '.join(sorted(names))}." for what, names in rows.items() if names]
-    return said or ["  - nothing that these pages speak of."]
+    lines = [f"  - {kind}: {', '.join(sorted(names))}." for kind, names in rows.items() if names]
+    return lines or ["  - nothing that these pages speak of."]
 
 
 def _added(old: list[str] | None, new: list[str] | None) -> list[str]:
@@ -89,7 +89,7 @@ def _short(name: str) -> str:
 
 
 def main(folders: list[str]) -> None:
-    """Adds the tables of the given folders, then writes the page."""
+    """Add the tables of the given folders, then write the page."""
     tables = json.loads(NAMES.read_text()) if NAMES.exists() else {}
     tables |= dict(names_of(folder) for folder in folders)
     ordered = {version: tables[version] for version in sorted(tables)}

@@ -36,15 +36,15 @@ class Notebook:
                 return
 
     def run(self, code: str, within_s: float = 120.0) -> list[dict[str, Any]]:
-        """Runs a cell to its end; the messages that it sent: streams, displays, errors."""
-        asked, messages = self.client.execute(code), []
+        """Run a cell to its end; return its messages: streams, displays, errors."""
+        request_id, messages = self.client.execute(code), []
         deadline = time.monotonic() + within_s
         while (left := deadline - time.monotonic()) > 0:
             try:
                 message = self.client.get_iopub_msg(timeout=left)
             except queue.Empty:
                 break
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != request_id:
                 continue
             content = message["content"]
             if message["msg_type"] == "status" and content["execution_state"] == "idle":
@@ -53,7 +53,7 @@ class Notebook:
         raise TimeoutError(f"the cell did not end in {within_s:g} s: {code[:200]}")
 
     def kill(self) -> None:
-        """As the system's out-of-memory killer ends a kernel."""
+        """Kill the kernel as the system's out-of-memory killer does."""
         assert self.manager.provisioner is not None
         os.kill(self.manager.provisioner.pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""What the lab's tests share: a lab with a scripted engine, and versions in it."""
+"""Fixtures of the lab's tests: a lab with a scripted executor, and versions in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
 
@@ -15,15 +15,15 @@ SOURCE = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
 
 
 @pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
+def engine() -> FakeExecutor:
+    return FakeExecutor()
 
 
 @pytest.fixture
-def lab(tmp_path: Path, engine: FakeEngine) -> Iterator[Lab]:
-    with Lab(tmp_path, engine=engine, settings=Settings()) as made:
-        made.op("softmax")
-        yield made
+def lab(tmp_path: Path, engine: FakeExecutor) -> Iterator[Lab]:
+    with Lab(tmp_path, engine=engine, settings=Settings()) as lab:
+        lab.op("softmax")
+        yield lab
 
 
 def write(lab: Lab, version: str, text: str = "as it is") -> str:

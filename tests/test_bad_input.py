@@ -1,4 +1,4 @@
-"""Every kind of bad kernel through the real engine: status, words, lines, and nothing lost."""
+"""Tests of bad kernels on the real executor: status, message, line, and nothing lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textwrap import dedent
 
 import pytest
 
-from triton_magics import report
+from triton_magics import rendering
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable
 from triton_magics.lab import Lab
@@ -43,19 +43,19 @@ def triton_relu(x):
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     settings = Settings(device="interpreter", validate_budget_s=3.0, silence_s=3.0)
-    with Lab(tmp_path_factory.mktemp("workspace"), settings=settings) as made:
-        made.op("relu")
-        yield made
+    with Lab(tmp_path_factory.mktemp("workspace"), settings=settings) as lab:
+        lab.op("relu")
+        yield lab
 
 
-def validated(lab: Lab, old: str, new: str) -> Validation:
-    """The verdict on a version with one thing replaced."""
+def validate(lab: Lab, old: str, new: str) -> Validation:
+    """Validate a version with one text replaced."""
     assert old in KERNEL
     lab.write("relu", "v2", KERNEL.replace(old, new), cell_offset=1, compile=False)
-    made = lab.validate("relu", "v2", shapes=[(7, 13)], dtypes=["float32"])
-    assert isinstance(made, Validation)
-    assert lab.validation("relu", "v2") == made
-    return made
+    validation = lab.validate("relu", "v2", shapes=[(7, 13)], dtypes=["float32"])
+    assert isinstance(validation, Validation)
+    assert lab.validation("relu", "v2") == validation
+    return validation
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def validated(lab: Lab, old: str, new: str) -> Validation:
         ("return out", "return [out]", CaseStatus.WRONG_TYPE, "returned a list"),
     ],
 )
-def test_a_wrong_answer_says_what_it_should_have_been(
+def test_wrong_output_names_the_expected_one(
     lab: Lab, old: str, new: str, status: CaseStatus, words: str
 ) -> None:
-    made = validated(lab, old, new)
-    assert made.status is Status.FAILED
-    assert [c.status for c in made.failed_cases] == [status]
-    shown = "\n".join(report.failure_lines(made))
+    validation = validate(lab, old, new)
+    assert validation.status is Status.FAILED
+    assert [c.status for c in validation.failed_cases] == [status]
+    shown = "\n".join(rendering.failure_lines(validation))
     assert words in shown
-    assert "--seed" in shown
+    assert "replay: validate relu v2" in shown
 
 
 @pytest.mark.parametrize(
@@ -86,60 +86,60 @@ def test_a_wrong_answer_says_what_it_should_have_been(
         ("os.kill(os.getpid(), 9)", "SIGKILL"),
     ],
 )
-def test_a_process_that_dies_is_crashed_and_never_passed(lab: Lab, death: str, words: str) -> None:
-    made = validated(lab, "return out", f"import os; {death}")
-    assert made.status is Status.CRASHED
-    assert words in str(made.message)
-    assert [c.status for c in made.failed_cases] == [CaseStatus.CRASHED]
+def test_dead_process_is_crashed(lab: Lab, death: str, words: str) -> None:
+    validation = validate(lab, "return out", f"import os; {death}")
+    assert validation.status is Status.CRASHED
+    assert words in str(validation.message)
+    assert [c.status for c in validation.failed_cases] == [CaseStatus.CRASHED]
 
 
-def test_a_kernel_that_never_returns_is_killed_and_says_where_it_was(lab: Lab) -> None:
-    made = validated(lab, "return out", "while True: pass")
-    assert made.status is Status.TIMEOUT
-    assert "validating 7x13 float32" in str(made.message)
+def test_endless_call_times_out_with_its_stage(lab: Lab) -> None:
+    validation = validate(lab, "return out", "while True: pass")
+    assert validation.status is Status.TIMEOUT
+    assert "validating 7x13 float32" in str(validation.message)
 
 
-def test_an_exception_names_the_cells_line_and_the_files(lab: Lab) -> None:
-    made = validated(lab, "out = torch.empty_like(x)", "out = torch.empty_like(y)")
-    assert made.status is Status.RUNTIME_ERROR
+def test_exception_names_the_line_in_cell_and_file(lab: Lab) -> None:
+    validation = validate(lab, "out = torch.empty_like(x)", "out = torch.empty_like(y)")
+    assert validation.status is Status.RUNTIME_ERROR
     line = KERNEL.splitlines().index("    out = torch.empty_like(x)") + 1
-    assert made.error is not None
-    assert (made.error.line, made.error.cell_line) == (line, line + 1)
-    assert made.error.file_line == line + lab.source("relu", "v2").header_lines
-    shown = "\n".join(report.failure_lines(made))
-    assert f"cell line {line + 1} · kernels/relu/v2_tiling.py:{made.error.file_line}" in shown
+    assert validation.error is not None
+    assert (validation.error.line, validation.error.cell_line) == (line, line + 1)
+    assert validation.error.file_line == line + lab.source("relu", "v2").header_lines
+    shown = "\n".join(rendering.failure_lines(validation))
+    assert f"cell line {line + 1} · kernels/relu/v2_tiling.py:{validation.error.file_line}" in shown
     assert "name 'y' is not defined" in shown
 
 
-def test_a_module_that_fails_at_import_names_its_line(lab: Lab) -> None:
-    made = validated(lab, "import torch\n", "import torch\nimport no_such_module\n")
-    assert made.status is Status.RUNTIME_ERROR
-    assert made.error is not None
-    assert made.error.line == 3
-    assert "no_such_module" in made.error.message
+def test_import_error_names_its_line(lab: Lab) -> None:
+    validation = validate(lab, "import torch\n", "import torch\nimport no_such_module\n")
+    assert validation.status is Status.RUNTIME_ERROR
+    assert validation.error is not None
+    assert validation.error.line == 3
+    assert "no_such_module" in validation.error.message
 
 
-def test_a_kernel_that_does_not_compile_is_told_without_a_gpu(lab: Lab) -> None:
+def test_compile_error_without_a_gpu(lab: Lab) -> None:
     broken = KERNEL.replace("tl.where(x < 0, 0.0, x)", "tl.dot(x, x)")
-    made = lab.write("relu", "v3", broken, cell_offset=1)
-    assert made.status is Status.COMPILE_ERROR
-    assert made.compilation is not None
-    assert made.compilation.error is not None
+    result = lab.write("relu", "v3", broken, cell_offset=1)
+    assert result.status is Status.COMPILE_ERROR
+    assert result.compilation is not None
+    assert result.compilation.error is not None
     line = broken.splitlines().index("    tl.store(out_ptr + offsets, tl.dot(x, x), mask=mask)") + 1
-    assert made.compilation.error.cell_line == line + 1
+    assert result.compilation.error.cell_line == line + 1
     assert lab.source("relu", "v3").source == broken
 
 
-def test_after_all_of_them_a_right_version_passes_and_every_attempt_is_there(lab: Lab) -> None:
+def test_right_version_passes_after_faults_and_attempts_remain(lab: Lab) -> None:
     lab.write("relu", "v1", KERNEL, compile=False)
-    made = lab.validate("relu", "v1", shapes=[(7, 13)], dtypes=["float32"])
-    assert isinstance(made, Validation)
-    assert made.passed, made
-    kept = lab.attempts("relu", "v2")
-    assert [s.attempt for s in kept] == list(range(1, len(kept) + 1))
+    validation = lab.validate("relu", "v1", shapes=[(7, 13)], dtypes=["float32"])
+    assert isinstance(validation, Validation)
+    assert validation.passed, validation
+    attempts = lab.attempts("relu", "v2")
+    assert [s.attempt for s in attempts] == list(range(1, len(attempts) + 1))
 
 
-def test_a_gpu_that_is_asked_for_and_not_there_is_said(tmp_path: Path) -> None:
+def test_requested_gpu_that_is_missing_is_an_error(tmp_path: Path) -> None:
     if any(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("there is a GPU here")
     with Lab(tmp_path, settings=Settings(device="gpu")) as lab:
@@ -153,7 +153,7 @@ READ_ONLY = """
 import os, sys
 from triton_magics.lab import Lab
 from triton_magics.errors import WorkspaceError
-import triton_magics.engine.pool, triton_magics.workspace, sqlite3, triton_magics.knowledge
+import triton_magics.execution.local.executor, triton_magics.store, sqlite3, triton_magics.knowledge
 triton_magics.knowledge.shipped()
 os.setuid(65534)
 with Lab(sys.argv[1]) as lab:
@@ -166,7 +166,7 @@ with Lab(sys.argv[1]) as lab:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user without rights")
-def test_a_read_only_workspace_can_be_read_and_says_that_it_can_not_be_written(
+def test_read_only_workspace_is_readable_and_refuses_writes(
     tmp_path: Path,
 ) -> None:
     with Lab(tmp_path) as lab:
@@ -174,9 +174,9 @@ def test_a_read_only_workspace_can_be_read_and_says_that_it_can_not_be_written(
     readable = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
     for path in [tmp_path, *tmp_path.rglob("*"), *list(tmp_path.parents)[:2]]:
         path.chmod(readable | (0o111 if path.is_dir() else 0))
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", dedent(READ_ONLY), str(tmp_path)],
         capture_output=True, text=True, check=False, env={**os.environ, "HOME": "/tmp"},
     )  # fmt: skip
-    assert "('v1_baseline',) 1" in told.stdout, told.stderr
-    assert "can't be written" in told.stdout
+    assert "('v1_baseline',) 1" in process.stdout, process.stderr
+    assert "can't be written" in process.stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import triton_magics as tm
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
 
@@ -28,14 +28,14 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> FakeEngine:
+def engine(tmp_path: Path) -> FakeExecutor:
     """The engine of the default lab."""
-    made = FakeEngine()
-    tm.use(Lab(tmp_path, engine=made))
-    return made
+    scripted = FakeExecutor()
+    tm.use(Lab(tmp_path, engine=scripted))
+    return scripted
 
 
-def test_importing_it_imports_nothing_else() -> None:
+def test_import_loads_no_other_module() -> None:
     code = (
         "import sys, __future__; before = set(sys.modules); import triton_magics\n"
         "print(sorted(set(sys.modules) - before))"
@@ -45,7 +45,7 @@ def test_importing_it_imports_nothing_else() -> None:
     assert ran.stdout == "['triton_magics']\n"
 
 
-def test_the_version_is_the_projects() -> None:
+def test_version_equals_the_project_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert tm.__version__ == project["version"]
 
@@ -61,7 +61,7 @@ def test_every_verb_of_a_lab_is_a_function_with_its_signature(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_functions_share_one_lab(engine: FakeEngine) -> None:
+def test_functions_share_the_default_lab(engine: FakeExecutor) -> None:
     tm.write("softmax", "v1", SOURCE, compile=False)
     value = tm.validate("softmax", "v1")
     assert tm.default_lab().last is value
@@ -69,18 +69,18 @@ def test_the_functions_share_one_lab(engine: FakeEngine) -> None:
     assert len(engine.jobs) == 2
 
 
-def test_the_default_lab_is_in_the_current_folder(tmp_path: Path) -> None:
+def test_default_lab_is_in_the_current_folder(tmp_path: Path) -> None:
     assert tm.default_lab() is tm.default_lab()
     assert tm.default_lab().path == tmp_path.resolve()
 
 
-def test_other_settings_make_another_lab(engine: FakeEngine, tmp_path: Path) -> None:
+def test_configure_makes_a_new_default_lab(engine: FakeExecutor, tmp_path: Path) -> None:
     tm.configure(Settings(workspace=str(tmp_path / "other")))
     assert engine.closed == 1
     assert tm.default_lab().path == tmp_path.resolve() / "other"
 
 
-def test_using_the_same_lab_again_does_not_close_it(engine: FakeEngine) -> None:
+def test_use_of_the_default_lab_does_not_close_it(engine: FakeExecutor) -> None:
     tm.use(tm.default_lab())
     assert engine.closed == 0
     tm.close()
@@ -88,8 +88,8 @@ def test_using_the_same_lab_again_does_not_close_it(engine: FakeEngine) -> None:
     assert engine.closed == 1
 
 
-def test_show_prints_what_a_terminal_shows(
-    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+def test_show_prints_the_text_of_a_terminal(
+    engine: FakeExecutor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tm.show(tm.ref("overview"))
     printed = capsys.readouterr().out
@@ -98,12 +98,12 @@ def test_show_prints_what_a_terminal_shows(
     assert not printed.endswith("\n\n")
 
 
-def test_show_refuses_what_no_verb_returns() -> None:
-    with pytest.raises(TypeError, match="no view of int"):
+def test_show_refuses_other_types() -> None:
+    with pytest.raises(TypeError, match="int has no view"):
         tm.show(3)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'benchh'"):
         _ = tm.benchh
     assert {"bench", "Lab", "show"} <= set(dir(tm))

@@ -1,4 +1,4 @@
-"""The knowledge is true of the ops and of the installed Triton."""
+"""Tests that the knowledge agrees with the ops and the installed Triton."""
 
 from __future__ import annotations
 
@@ -15,50 +15,48 @@ from pathlib import Path
 import pytest
 
 from scripts import triton_names as triton_versions
-from triton_magics import knowledge, ops
-from triton_magics.model import OpFacts
+from triton_magics import knowledge, operators
+from triton_magics.knowledge import op_files
 
 FOLDER = Path(__file__).parents[1] / "knowledge"
-NAMES = sorted(ops.BUILTIN)
+NAMES = list(operators.names())
 BY_VERSION = ("triton_names.json", "triton_versions.md")
 DOCUMENTS = sorted(
-    p for p in FOLDER.rglob("*") if p.suffix in (".md", ".json", ".py") and p.name not in BY_VERSION
+    p
+    for p in (*FOLDER.rglob("*"), *op_files.OPS_FOLDER.glob("*.py"))
+    if p.suffix in (".md", ".json", ".py") and p.name not in BY_VERSION
 )
 
 
 # --------------------------------------------------------------------- true of the ops
 
 
-def test_every_op_is_described_and_nothing_else():
+def test_every_op_has_facts():
     assert sorted(knowledge.op_names()) == NAMES
-    assert knowledge.aliases() == ops.ALIASES
+    for alias, name in knowledge.aliases().items():
+        assert operators.load(alias).name == name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_facts_agree_with_the_op(name):
-    op, facts = ops.load(name), knowledge.facts(name)
+    op, facts = operators.load(name), knowledge.facts(name)
     assert facts.sizes == dict(op.sizes)
     assert facts.dtypes == op.dtypes
     assert (facts.own, facts.pattern in knowledge.patterns()) == (False, True)
-    assert len(facts.tips) >= 3
-    assert len(facts.techniques) >= 3
+    assert len(facts.tips) >= 3, f"write at least three tips in FACTS of {name}"
+    assert len(facts.techniques) >= 3, f"name at least three techniques in FACTS of {name}"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_signature_takes_what_the_reference_takes(name):
+def test_signature_equals_the_references(name):
     signature = knowledge.facts(name).signature
-    told = ast.parse(f"def {signature}: pass").body[0]
-    assert isinstance(told, ast.FunctionDef)
-    parameters = inspect.signature(ops.load(name).reference).parameters.values()
-    assert told.name == f"triton_{name}"
-    assert [a.arg for a in told.args.args] == [p.name for p in parameters]
+    wrapper = ast.parse(f"def {signature}: pass").body[0]
+    assert isinstance(wrapper, ast.FunctionDef)
+    parameters = inspect.signature(operators.load(name).reference).parameters.values()
+    assert wrapper.name == f"triton_{name}"
+    assert [a.arg for a in wrapper.args.args] == [p.name for p in parameters]
     defaults = [p.default for p in parameters if p.default is not p.empty]
-    assert [ast.literal_eval(d) for d in told.args.defaults] == defaults
-
-
-def test_facts_hold_every_field_of_the_model():
-    for entry in json.loads((FOLDER / "torch_ops.json").read_text()):
-        assert set(entry) == set(OpFacts.model_fields) - {"own"}
+    assert [ast.literal_eval(d) for d in wrapper.args.defaults] == defaults
 
 
 @pytest.mark.parametrize(
@@ -78,19 +76,21 @@ def test_facts_hold_every_field_of_the_model():
         "warp_specialization",
         "tf32x3",
         "limbs",
-        "optimism",
+        "speculative_maximum",
     ],
 )
-def test_a_technique_comes_with_what_it_gained(name):
-    found = knowledge.search(name)
-    assert found.markdown.count("Measured (H200") == 1
-    assert len(re.findall(r"[\d.]+ [um]s", found.markdown)) >= 2, "with and without"
+def test_technique_has_measured_times(name):
+    result = knowledge.search(name)
+    assert result.markdown.count("Measured (H200") == 1
+    assert len(re.findall(r"[\d.]+ [um]s", result.markdown)) >= 2, "with and without"
 
 
 def test_an_op_and_its_techniques_name_each_other():
     for name in NAMES:
         for technique in knowledge.techniques_for(knowledge.facts(name)):
-            assert name in technique.ops, f"{technique.name} does not list {name}"
+            assert name in technique.ops, technique.name
+    for technique in knowledge.shipped().techniques.values():
+        assert all(technique.name in knowledge.facts(op).techniques for op in technique.ops)
 
 
 # ------------------------------------------------------------------- true of Triton
@@ -106,17 +106,17 @@ def triton_names() -> list[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether a dotted name leads to something, modules on the way imported."""
-    found = importlib.import_module("triton")
+    """Return True if a dotted name exists; import the modules on the way."""
+    target = importlib.import_module("triton")
     path = "triton"
     for part in name.split(".")[1:]:
         path = f"{path}.{part}"
-        if not hasattr(found, part):
+        if not hasattr(target, part):
             try:
                 importlib.import_module(path)
             except ModuleNotFoundError:
                 return False
-        found = getattr(found, part)
+        target = getattr(target, part)
     return True
 
 
@@ -132,28 +132,28 @@ def test_every_triton_name_is_in_every_version():
     assert list(tables) == ["3.6.0", "3.7.1", "3.8.0", "3.9.0"]
     classes = ("triton.language.PropagateNan", "triton.tools.tensor_descriptor.TensorDescriptor")
 
-    def known(name: str, version: str) -> bool:
+    def is_known(name: str, version: str) -> bool:
         within = name.rsplit(".", 1)[0]
         module = name in ("triton.language", "triton.language.extra")
         return (
             module or name in tables[version] or (within in classes and within in tables[version])
         )
 
-    missing = [(n, v) for v in tables for n in triton_names() if not known(n, v)]
+    missing = [(n, v) for v in tables for n in triton_names() if not is_known(n, v)]
     assert missing == []
-    assert not known("triton.language.advance", "3.9.0")
-    assert known("triton.language.advance", "3.8.0")
+    assert not is_known("triton.language.advance", "3.9.0")
+    assert is_known("triton.language.advance", "3.8.0")
 
 
-def test_the_table_of_the_installed_triton_is_true():
+def test_table_of_the_installed_triton_is_current():
     triton = pytest.importorskip("triton")
     folder = str(Path(triton.__file__).parents[1])
     version, names = triton_versions.names_of(folder)
-    kept = json.loads(triton_versions.NAMES.read_text())
-    assert names == kept.get(version, names)
+    tables = json.loads(triton_versions.NAMES.read_text())
+    assert names == tables.get(version, names)
 
 
-def test_the_page_tells_what_the_tables_say_has_changed():
+def test_page_of_versions_follows_from_the_tables():
     tables = json.loads(triton_versions.NAMES.read_text())
     page = triton_versions.changes(tables)
     assert triton_versions.PAGE.read_text() == page
@@ -163,14 +163,14 @@ def test_the_page_tells_what_the_tables_say_has_changed():
     assert "`tl.unheard_of`" in triton_versions.changes(changed)
 
 
-def test_a_name_that_does_not_exist_would_be_found():
+def test_unknown_triton_name_is_detected():
     pytest.importorskip("triton")
     assert not exists("triton.language.lode")
     assert exists("triton.tools.tensor_descriptor.TensorDescriptor")
 
 
 def examples() -> dict[str, str]:
-    """The guide's examples by their sections, each with the lines that all begin with."""
+    """Return the guide's examples by section, each with the common first lines."""
     head, *sections = re.split(r"^## ", (FOLDER / "triton_syntax.md").read_text(), flags=re.M)
     (begin,) = re.findall(r"^```python\n(.*?)^```", head, re.M | re.S)
     blocks = {
@@ -179,14 +179,14 @@ def examples() -> dict[str, str]:
     return {title: begin + block for title, (block, *_) in ((t, b) for t, b in blocks.items() if b)}
 
 
-def test_there_are_no_examples_that_no_test_runs():
-    found = {p.name: p.read_text().count("```python") for p in FOLDER.glob("*.md")}
-    assert found["triton_syntax.md"] == 1 + len(examples()) > 8
-    assert {name for name, n in found.items() if n} == {"triton_syntax.md", "mistakes.md"}
+def test_every_example_is_tested():
+    counts = {p.name: p.read_text().count("```python") for p in FOLDER.glob("*.md")}
+    assert counts["triton_syntax.md"] == 1 + len(examples()) > 8
+    assert {name for name, n in counts.items() if n} == {"triton_syntax.md", "mistakes.md"}
 
 
 @pytest.mark.parametrize("title", examples())
-def test_an_example_of_the_guide_does_what_it_says(title, tmp_path, monkeypatch):
+def test_example_of_the_guide_runs(title, tmp_path, monkeypatch):
     tuner = pytest.importorskip("triton.runtime.autotuner").Autotuner
     monkeypatch.setattr(tuner, "do_bench", staticmethod(lambda run, quantiles: [run() or 1.0] * 3))
     path = tmp_path / "example.py"

@@ -1,4 +1,4 @@
-"""What is asked of the knowledge by name or by words is found."""
+"""Tests of the knowledge search, by name and by words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from triton_magics import knowledge, ops
+from triton_magics import knowledge, operators
 from triton_magics.errors import BadName, UnknownName, UnknownOp
 from triton_magics.model import OpFacts
 
-NAMES = sorted(ops.BUILTIN)
+NAMES = list(operators.names())
 OWN = OpFacts(
     name="huber",
     torch_equivalent="huber(x)",
@@ -48,13 +48,13 @@ def test_an_unknown_op_names_the_nearest_and_all():
         knowledge.canonical("sofmax", ["huber"])
     message = str(error.value)
     assert "unknown op 'sofmax'. Did you mean 'softmax'?" in message
-    assert all(name in message for name in (*NAMES, "huber", "%%triton_reference"))
+    assert all(name in message for name in (*NAMES, "huber", "`reference`"))
     assert "\n" not in message
 
 
 def test_techniques_come_in_the_order_of_the_facts():
-    found = [t.name for t in knowledge.techniques_for(knowledge.facts("softmax"))]
-    assert found[:2] == ["online_reduction", "tiling"]
+    names = [t.name for t in knowledge.techniques_for(knowledge.facts("softmax"))]
+    assert names[:2] == ["online_reduction", "tiling"]
     assert [t.name for t in knowledge.techniques_for(OWN)] == ["tiling", "coalescing"]
     with pytest.raises(UnknownName, match="Did you mean 'tiling'"):
         knowledge.technique("tilling")
@@ -97,7 +97,7 @@ def test_a_template_needs_a_known_pattern_and_a_sound_name():
 
 
 @pytest.mark.parametrize(
-    ("query", "title", "said"),
+    ("query", "title", "text"),
     [
         ("overview", "Overview", "## When it is wrong"),
         ("syntax", "Triton syntax", "## Memory access"),
@@ -120,24 +120,24 @@ def test_a_template_needs_a_known_pattern_and_a_sound_name():
         ("Syntax: Limits", "Syntax: Limits", "1,048,576"),
     ],
 )
-def test_search_finds(query, title, said):
-    found = knowledge.search(query)
-    assert (found.query, found.title) == (query, title)
-    assert said in found.markdown
+def test_search_finds(query, title, text):
+    result = knowledge.search(query)
+    assert (result.query, result.title) == (query, title)
+    assert text in result.markdown
 
 
-def test_every_topic_shows_itself_and_no_other():
+def test_every_topic_is_found_by_its_name():
     titles = [knowledge.search(topic).title for topic in knowledge.topics()]
     assert len(set(titles)) == len(titles)
     assert not {"Topics"} & set(titles)
 
 
-def test_what_a_search_names_can_be_asked_for():
+def test_every_other_hit_of_a_search_can_be_found():
     for more in knowledge.search("mask", limit=8).more:
         assert knowledge.search(more).title == more
 
 
-def test_a_search_names_no_more_than_asked():
+def test_search_returns_at_most_the_limit():
     assert len(knowledge.search("tile", limit=3).more) == 2
     assert knowledge.search("tile", limit=1).more == ()
 
@@ -145,11 +145,11 @@ def test_a_search_names_no_more_than_asked():
 @pytest.mark.parametrize(
     ("query", "near"), [("sofmax", "softmax"), ("tl.dott", "tl.dot"), ("xyzzy", None), ("", None)]
 )
-def test_a_search_without_a_hit_says_so_with_the_nearest(query, near):
-    found = knowledge.search(query)
-    assert found.title == "Topics"
-    assert "Topics: overview, syntax, " in found.markdown
-    assert (near in found.more) if near else found.more == ()
+def test_search_without_a_hit_suggests_the_nearest(query, near):
+    result = knowledge.search(query)
+    assert result.title == "Topics"
+    assert "Topics: overview, syntax, " in result.markdown
+    assert (near in result.more) if near else result.more == ()
 
 
 def test_an_own_op_is_found_with_the_rest():

@@ -7,29 +7,31 @@ from typing import Any
 
 import pytest
 
-from tests.fake_engine import FakeEngine, environment
+from tests.fake_executor import FakeExecutor, environment
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
-from triton_magics.engine import Outcome
 from triton_magics.errors import BadValue, IllegalStep, UnknownName, UnknownVersion
+from triton_magics.execution import Outcome
 from triton_magics.lab import Lab
-from triton_magics.model import Status
+from triton_magics.model import Badge, BadgeCode, Status
 
 
-def test_a_benchmark_says_means_finals_and_both_speedups(lab: Lab, engine: FakeEngine) -> None:
+def test_a_benchmark_says_means_finals_and_both_speedups(lab: Lab, engine: FakeExecutor) -> None:
     engine.times_us = {"v1": (1, 3, 54)}
     write(lab, "v1")
     lab.validate("softmax", "v1")
-    made = lab.bench("softmax", "v1", runs=3)
-    timing = made.timing("v1", "medium")
+    benchmark = lab.bench("softmax", "v1", runs=3)
+    timing = benchmark.timing("v1", "medium")
     assert timing is not None
     assert (timing.mean_us, timing.median_us, timing.std_us) == (3, 3, 0)
     assert (timing.min_us, timing.max_us, timing.samples_us) == (3, 3, (3, 3, 3))
-    assert made.final_us("torch") == pytest.approx(62 / 3)
-    assert made.speedup("v1") == pytest.approx(62 / 58)
-    assert made.geomean_speedup("v1") == pytest.approx((2 * 2 * 1) ** (1 / 3))
+    assert benchmark.final_us("torch") == pytest.approx(62 / 3)
+    assert benchmark.speedup("v1") == pytest.approx(62 / 58)
+    assert benchmark.geomean_speedup("v1") == pytest.approx((2 * 2 * 1) ** (1 / 3))
 
 
-def test_bench_without_names_times_every_version_that_passed(lab: Lab, engine: FakeEngine) -> None:
+def test_bench_without_names_times_every_version_that_passed(
+    lab: Lab, engine: FakeExecutor
+) -> None:
     bad = write(lab, "v1")
     write(lab, "v2")
     engine.verdicts[bad] = Status.FAILED
@@ -37,14 +39,14 @@ def test_bench_without_names_times_every_version_that_passed(lab: Lab, engine: F
     assert lab.bench("softmax").versions == ("v2_tiling",)
 
 
-def test_a_benchmark_carries_the_badges_of_its_validations_and_no_others(lab: Lab) -> None:
+def test_a_benchmark_carries_only_badges_of_its_validations(lab: Lab) -> None:
     write(lab, "v1")
     lab.validate("softmax", "v1", plan="quick")
-    assert lab.bench("softmax").badges == ("v1: quick",)
-    assert lab.bench("softmax").badges == ("v1: quick",)
+    assert lab.bench("softmax").badges == (Badge(code=BadgeCode.QUICK_PLAN, version="v1"),)
+    assert lab.bench("softmax").badges == (Badge(code=BadgeCode.QUICK_PLAN, version="v1"),)
 
 
-def test_a_version_that_has_not_passed_is_not_timed(lab: Lab, engine: FakeEngine) -> None:
+def test_a_version_that_has_not_passed_is_not_timed(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     with pytest.raises(IllegalStep, match="v1 has not passed a validation in float32 on this GPU"):
         lab.bench("softmax", "v1")
@@ -84,7 +86,7 @@ def test_runs_out_of_range_are_refused(lab: Lab, arguments: dict[str, int], word
     ],
 )
 def test_what_can_not_be_timed_is_refused_and_nothing_runs(
-    lab: Lab, engine: FakeEngine, arguments: dict[str, Any], error: type[Exception], words: str
+    lab: Lab, engine: FakeExecutor, arguments: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     write(lab, "v1")
     lab.validate("softmax", "v1")
@@ -94,9 +96,7 @@ def test_what_can_not_be_timed_is_refused_and_nothing_runs(
     assert len(engine.jobs) == jobs
 
 
-def test_against_a_version_times_every_version_and_compares_all_with_it(
-    lab: Lab, engine: FakeEngine
-) -> None:
+def test_against_a_version_compares_every_version_with_it(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2", "v3"):
         write(lab, version)
         lab.validate("softmax", version)
@@ -104,7 +104,7 @@ def test_against_a_version_times_every_version_and_compares_all_with_it(
     job = engine.jobs[-1]
     assert [v.version for v in job.versions] == ["v1_baseline", "v2_tiling", "v3_coalesced"]
     assert job.against == ("torch.compile", "package.module:function")
-    assert job.rivals == ("v1_baseline", "torch.compile", "package.module:function")
+    assert job.baselines == ("v1_baseline", "torch.compile", "package.module:function")
     lab.bench("softmax", "v3", against=("v1",))
     assert [v.version for v in engine.jobs[-1].versions] == ["v1_baseline", "v3_coalesced"]
 
@@ -119,47 +119,43 @@ def test_a_rival_that_has_not_passed_is_not_timed(lab: Lab) -> None:
 
 
 def test_a_selftest_needs_no_op_and_one_that_was_lost_says_how(
-    lab: Lab, engine: FakeEngine
+    lab: Lab, engine: FakeExecutor
 ) -> None:
     assert lab.selftest().passed
     assert engine.jobs[-1].kind == "selftest"
     engine.answer = lambda job: Outcome(status="timeout", detail="no answer in 20 s")
-    made = lab.selftest()
-    assert (made.status, made.message) == (Status.TIMEOUT, "no answer in 20 s")
+    result = lab.selftest()
+    assert (result.status, result.message) == (Status.TIMEOUT, "no answer in 20 s")
 
 
-def test_a_timer_and_a_census_are_asked_for_as_they_are_named(lab: Lab, engine: FakeEngine) -> None:
+def test_timer_and_census_are_in_the_request(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     lab.validate("softmax", "v1")
     lab.bench("softmax", timer="launch", census=True)
     assert (engine.jobs[-1].timer, engine.jobs[-1].census) == ("launch", True)
 
 
-def test_a_benchmark_that_was_lost_names_its_shapes_and_rivals(
-    lab: Lab, engine: FakeEngine
-) -> None:
+def test_lost_benchmark_names_its_shapes_and_baselines(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     lab.validate("softmax", "v1")
     lost_job = Outcome(status="timeout", environment=environment("gpu"), detail="no answer")
     engine.answer = lambda job: lost_job
-    made = lab.bench("softmax", sizes=("8192x100", "7x13"), against=("m:f",))
-    assert engine.jobs[-1].sizes == made.sizes == ("8192x100", "7x13")
-    assert made.against == ("m:f",)
+    benchmark = lab.bench("softmax", sizes=("8192x100", "7x13"), against=("m:f",))
+    assert engine.jobs[-1].sizes == benchmark.sizes == ("8192x100", "7x13")
+    assert benchmark.against == ("m:f",)
 
 
-def test_shapes_of_ones_own_are_timed_beside_the_three_sizes_and_the_final_stays(
-    lab: Lab, engine: FakeEngine
-) -> None:
+def test_own_shapes_are_timed_beside_the_three_sizes(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     lab.validate("softmax", "v1")
     final_us = lab.bench("softmax").final_us("v1")
     lab.op("softmax", shapes=((8192, 151936),))
-    made = lab.bench("softmax")
-    assert made.sizes == ("small", "medium", "large", "8192x151936")
-    own = made.timing("v1", "8192x151936")
+    benchmark = lab.bench("softmax")
+    assert benchmark.sizes == ("small", "medium", "large", "8192x151936")
+    own = benchmark.timing("v1", "8192x151936")
     assert own is not None
     assert (own.shape, own.mean_us) == ((8192, 151936), 800.0)
-    assert made.final_us("v1") == final_us
+    assert benchmark.final_us("v1") == final_us
     assert lab.bench("softmax", sizes=("7x13", "small")).sizes == ("small", "7x13")
     with pytest.raises(UnknownName, match="unknown size '7x0'"):
         lab.bench("softmax", sizes=("7x0",))

@@ -7,29 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.errors import BadValue, IllegalStep, UnknownVersion
 from triton_magics.lab import Lab
+from triton_magics.verbs._phrase import as_command
 
 
-def test_without_a_gpu_there_is_no_speedup_and_best_is_provisional(tmp_path: Path) -> None:
-    with Lab(tmp_path, engine=FakeEngine("interpreter")) as lab:
+def test_without_a_gpu_best_is_provisional_without_speedup(tmp_path: Path) -> None:
+    with Lab(tmp_path, engine=FakeExecutor("interpreter")) as lab:
         lab.op("softmax")
         for version in ("v1", "v2"):
             write(lab, version)
             lab.validate("softmax", version)
-        made = lab.bench("softmax")
-        assert made.speedup("v2") is None
-        assert "torch" not in made.providers
+        benchmark = lab.bench("softmax")
+        assert benchmark.speedup("v2") is None
+        assert "torch" not in benchmark.providers
         best = lab.best("softmax", now=True)
         assert best.source.version == "v2_tiling"
         assert best.provisional == "not ranked: no times on a GPU"
 
 
-def test_a_version_chosen_by_hand_stays_chosen_until_it_changes_or_is_given_up(
-    lab: Lab, engine: FakeEngine
-) -> None:
+def test_a_chosen_version_stays_until_it_changes(lab: Lab, engine: FakeExecutor) -> None:
     def chosen() -> list[str]:
         return [v.version for v in lab.status("softmax").versions if v.best]
 
@@ -69,22 +68,22 @@ def test_a_version_chosen_by_hand_without_times_is_provisional(lab: Lab) -> None
 
 def test_what_can_not_be_chosen_by_hand_is_refused(lab: Lab) -> None:
     write(lab, "v1")
-    with pytest.raises(UnknownVersion, match="v1 has not passed its validation: validate"):
+    with pytest.raises(UnknownVersion, match="softmax v1: not yet validated"):
         lab.best("softmax", "v1", now=True)
     with pytest.raises(UnknownVersion, match="v7"):
         lab.best("softmax", "v7", now=True)
-    with pytest.raises(BadValue, match="needs the version"):
+    with pytest.raises(BadValue, match="names no version"):
         lab.best("softmax", now=True, why="it is nice")
     with pytest.raises(BadValue, match="both choose"):
         lab.best("softmax", "v1", now=True, fastest=True)
     assert [v.best for v in lab.status("softmax").versions] == [False]
 
 
-def test_a_version_that_is_not_there_is_said_before_what_is_missing_to_the_end(lab: Lab) -> None:
+def test_unknown_version_is_reported_before_missing_steps(lab: Lab) -> None:
     write(lab, "v1")
     with pytest.raises(UnknownVersion, match="softmax has no v9"):
         lab.best("softmax", "v9")
-    with pytest.raises(BadValue, match="needs the version"):
+    with pytest.raises(BadValue, match="names no version"):
         lab.best("softmax", why="it is short")
     with pytest.raises(IllegalStep):
         lab.best("softmax", "v1")
@@ -94,5 +93,13 @@ def test_best_waits_for_the_end_and_for_something_that_passed(lab: Lab) -> None:
     write(lab, "v1")
     with pytest.raises(IllegalStep, match="1 of 3 versions written"):
         lab.best("softmax")
-    with pytest.raises(UnknownVersion, match="passed"):
+    with pytest.raises(UnknownVersion, match="no version of softmax is validated in full"):
         lab.best("softmax", now=True)
+
+
+def test_reason_without_a_version_suggests_the_whole_step(lab: Lab) -> None:
+    with pytest.raises(BadValue, match="the reason 'it is short' names no version") as refused:
+        lab.best("softmax", why="it is short")
+    step = refused.value.next_step
+    assert step is not None
+    assert as_command(step) == "triton-magics best softmax v2 --why 'it is short'"

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
-"""How long something may take, from which seed, to which file: what can't be is refused first."""
+"""Tests of invalid time limits, seeds and target files, which are refused first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.lab_harness import SOURCE, engine, lab  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.errors import BadValue, UnknownVersion
 from triton_magics.lab import Lab
-from triton_magics.lab.checks import MAX_SEED, MAX_TIMEOUT_S
+from triton_magics.next_step import NextStep
+from triton_magics.session.checks import MAX_SEED, MAX_TIMEOUT_S
+from triton_magics.verbs._phrase import as_magic
 
 GRID = {"BLOCK_SIZE": (256, 512)}
 ASK: dict[str, Callable[..., object]] = {
@@ -40,31 +42,29 @@ def right(lab: Lab) -> Lab:
         ("timeout", float("nan"), "timeout=nan"),
         ("timeout", float("inf"), "timeout=inf"),
         ("timeout", MAX_TIMEOUT_S + 1, "at most 86400"),
-        ("seed", -1, "seed=-1: write a number from 0"),
+        ("seed", -1, "seed=-1: write a whole number from 0"),
         ("seed", MAX_SEED + 1, f"to {MAX_SEED}"),
     ],
 )
-def test_a_limit_that_can_not_be_is_refused_and_no_verdict_is_lost_by_it(
-    right: Lab, engine: FakeEngine, verb: str, option: str, value: float, words: str
+def test_an_impossible_limit_is_refused_without_loss(
+    right: Lab, engine: FakeExecutor, verb: str, option: str, value: float, words: str
 ) -> None:
-    jobs, events = len(engine.jobs), list(right._desk.workspace.events("softmax"))
+    jobs, events = len(engine.jobs), list(right.session.workspace.events("softmax"))
     with pytest.raises(BadValue, match=words):
         ASK[verb](right, **{option: value})
     assert len(engine.jobs) == jobs
-    assert list(right._desk.workspace.events("softmax")) == events
+    assert list(right.session.workspace.events("softmax")) == events
 
 
 @pytest.mark.parametrize("verb", ASK)
-def test_the_outermost_limits_are_taken(right: Lab, engine: FakeEngine, verb: str) -> None:
+def test_the_outermost_limits_are_taken(right: Lab, engine: FakeExecutor, verb: str) -> None:
     for seed, timeout in ((0, 1e-3), (MAX_SEED, MAX_TIMEOUT_S)):
         ASK[verb](right, seed=seed, timeout=timeout)
         assert engine.jobs[-1].seed == seed
 
 
 @pytest.mark.parametrize("name", ["x.svg", "x.pdf", "x"])
-def test_a_picture_that_is_to_be_no_png_is_refused_and_not_written(
-    right: Lab, tmp_path: Path, name: str
-) -> None:
+def test_a_plot_path_that_is_no_png_is_refused(right: Lab, tmp_path: Path, name: str) -> None:
     right.bench("softmax", "v1")
     with pytest.raises(BadValue, match=r"written as PNG; name a file that ends in \.png"):
         right.plot("softmax", to=tmp_path / name)
@@ -73,14 +73,17 @@ def test_a_picture_that_is_to_be_no_png_is_refused_and_not_written(
     assert (tmp_path / "x.PNG").read_bytes().startswith(b"\x89PNG")
 
 
-def test_of_a_picture_that_can_not_be_it_is_said_what_would_give_it(
-    right: Lab, engine: FakeEngine
+def test_error_of_an_impossible_picture_names_the_next_step(
+    right: Lab, engine: FakeExecutor
 ) -> None:
     right.bench("softmax", "v1", sizes=("small",))
-    with pytest.raises(BadValue, match="times needs two sizes or more.*Next: %triton_bench soft"):
+    with pytest.raises(BadValue, match="times needs two sizes or more") as error:
         right.plot("softmax", "times")
-    with pytest.raises(UnknownVersion, match=r"Next: %triton_sweep softmax v1 num_warps=4,8"):
+    assert error.value.next_step == NextStep("bench", {"op": "softmax"})
+    with pytest.raises(UnknownVersion, match="nothing to draw yet") as error:
         right.plot("softmax", "sweep")
+    assert error.value.next_step is not None
+    assert as_magic(error.value.next_step) == "%triton_sweep softmax v1 num_warps=4,8"
     engine.device_kind = "interpreter"
     right.sweep("softmax", "v1", GRID)
     with pytest.raises(UnknownVersion, match="swept, but nothing was timed: without a GPU"):

@@ -8,25 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine, environment
+from tests.fake_executor import FakeExecutor, environment
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
-from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import ValidateJob, WorkerFault
 from triton_magics.errors import UserError, WorkerError
+from triton_magics.execution import Outcome
+from triton_magics.execution.job_requests import ValidateJob, WorkerFault
 from triton_magics.lab import Lab
-from triton_magics.model import Case, CaseResult, CaseStatus, Replay, Status, Validation
+from triton_magics.model import (
+    Case,
+    CaseResult,
+    CaseStatus,
+    Replay,
+    Status,
+    Validation,
+    ValidationRequest,
+)
 
 
 def lost(status: str, **more: object) -> Outcome:
     cases = [Case(shape=(n, n), dtype="float32", seed=n) for n in (1, 2, 3)]
     planned = tuple(CaseResult(case=c, status=CaseStatus.NOT_RUN, reason="-") for c in cases)
     done = CaseResult(case=cases[0], status=CaseStatus.PASSED, error_share=0.1)
-    given = {
+    arguments = {
         "status": status, "planned": planned, "cases": (done,),
-        "stage": f"validating {cases[1].label}", "environment": environment("gpu"),
+        "stage": "validating", "case": cases[1], "environment": environment("gpu"),
         "detail": "no answer in 20 s", **more,
     }  # fmt: skip
-    return Outcome(**given)
+    return Outcome(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -37,17 +45,17 @@ def lost(status: str, **more: object) -> Outcome:
         ("protocol", Status.CRASHED, CaseStatus.CRASHED),
     ],
 )
-def test_a_lost_process_is_a_status_with_the_cases_that_were_done(
-    lab: Lab, engine: FakeEngine, ending: str, status: Status, case_status: CaseStatus
+def test_a_lost_process_is_a_status_with_its_finished_cases(
+    lab: Lab, engine: FakeExecutor, ending: str, status: Status, case_status: CaseStatus
 ) -> None:
     write(lab, "v1")
     engine.answer = lambda job: lost(ending)
-    made = lab.validate("softmax", "v1")
-    assert isinstance(made, Validation)
-    assert made.status is status
-    assert [c.status for c in made.cases] == [CaseStatus.PASSED, case_status, CaseStatus.NOT_RUN]
-    assert "no answer in 20 s" in str(made.message)
-    assert lab.validation("softmax", "v1") == made
+    result = lab.validate("softmax", "v1")
+    assert isinstance(result, Validation)
+    assert result.status is status
+    assert [c.status for c in result.cases] == [CaseStatus.PASSED, case_status, CaseStatus.NOT_RUN]
+    assert "no answer in 20 s" in str(result.message)
+    assert lab.validation("softmax", "v1") == result
 
 
 CRASHED = "Fatal Python error: Segmentation fault\n\nThread 0x1 (most recent call first):\n  File "
@@ -59,7 +67,7 @@ CRASHED += (
 
 
 @pytest.mark.parametrize(
-    ("told", "at"),
+    ("messages", "at"),
     [
         ({"stack": CRASHED.replace("Current thread 0x2 [python]", "Thread 0x2")}, True),
         ({"output": CRASHED}, True),
@@ -67,35 +75,38 @@ CRASHED += (
     ],
     ids=["timeout", "crash", "neither"],
 )
-def test_a_lost_process_names_the_line_of_the_cell_that_it_was_in(
-    lab: Lab, engine: FakeEngine, tmp_path: Path, told: dict[str, str], at: bool
+def test_a_lost_process_names_the_line_of_its_cell(
+    lab: Lab, engine: FakeExecutor, tmp_path: Path, messages: dict[str, str], at: bool
 ) -> None:
     write(lab, "v1")
     file = tmp_path / "kernels/softmax/v1_baseline.py"
-    frames = f'  File "/x/torch.py", line 3 in sum\n  File "{file}", line 7 in triton_softmax\n'
-    ((name, text),) = told.items()
+    shown = "kernels/softmax/v1_baseline.py"
+    frames = f'  File "/x/torch.py", line 3 in sum\n  File "{shown}", line 7 in triton_softmax\n'
+    ((name, text),) = messages.items()
     engine.answer = lambda job: lost("timeout", **{name: text + frames})
-    made = lab.validate("softmax", "v1")
+    validation = lab.validate("softmax", "v1")
     assert file.read_text().splitlines()[6] == "    return x  # v1as it is"
     where = ", at cell line 6 (kernels/softmax/v1_baseline.py:7): return x  # v1as it is"
-    assert str(made.message).endswith(where) is at
-    assert str(made.cases[1].reason).endswith(where) is at
+    assert str(validation.message).endswith(where) is at
+    assert str(validation.cases[1].reason).endswith(where) is at
 
 
-def test_a_timeout_on_a_gpu_says_that_its_kernel_did_not_end(lab: Lab, engine: FakeEngine) -> None:
+def test_a_timeout_on_a_gpu_says_that_its_kernel_did_not_end(
+    lab: Lab, engine: FakeExecutor
+) -> None:
     write(lab, "v1")
     frames = '  File "/x/torch/cuda/__init__.py", line 9 in synchronize\n'
     frames += '  File "/x/run.py", line 7 in run\n'
     stack = f"{CRASHED}{frames}".replace("Current thread", "Thread")
     engine.answer = lambda job: lost("timeout", stack=stack)
-    made = lab.validate("softmax", "v1")
-    assert str(made.message).endswith("no answer in 20 s: a kernel on the GPU did not end")
+    validation = lab.validate("softmax", "v1")
+    assert str(validation.message).endswith("no answer in 20 s: a kernel on the GPU did not end")
     engine.answer = lambda job: lost("timeout")
     mute = lab.validate("softmax", "v1")
     assert str(mute.message).endswith("it hangs in the GPU's driver, or was stopped")
 
 
-def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: FakeEngine) -> None:
+def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     engine.answer = lambda job: lost("interrupted")
     with pytest.raises(KeyboardInterrupt):
@@ -106,7 +117,15 @@ def test_an_interrupt_stores_what_was_done_and_goes_on_up(lab: Lab, engine: Fake
     assert lab.status("softmax").version("v1").attempts_failed == 0
 
 
-def test_a_fault_of_ours_is_not_the_kernels(lab: Lab, engine: FakeEngine) -> None:
+def test_a_fault_within_a_case_is_raised_with_its_message(lab: Lab, engine: FakeExecutor) -> None:
+    write(lab, "v1")
+    fault = WorkerFault(user=True, message="softmax has no size 'huge'")
+    engine.answer = lambda job: lost("finished", answer=fault)
+    with pytest.raises(UserError, match="has no size 'huge'"):
+        lab.validate("softmax", "v1")
+
+
+def test_a_fault_of_ours_is_not_the_kernels(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     fault = WorkerFault(user=False, message="our bug", traceback="there")
     engine.answer = lambda job: Outcome(status="finished", answer=fault)
@@ -118,46 +137,46 @@ def test_a_fault_of_ours_is_not_the_kernels(lab: Lab, engine: FakeEngine) -> Non
         lab.validate("softmax", "v1")
 
 
-def test_three_failed_attempts_exhaust_a_version(lab: Lab, engine: FakeEngine) -> None:
+def test_three_failed_attempts_exhaust_a_version(lab: Lab, engine: FakeExecutor) -> None:
     for i in range(3):
         engine.verdicts[write(lab, "v1", str(i))] = Status.FAILED
-        made = lab.validate("softmax", "v1")
-        assert isinstance(made, Validation)
-        assert made.attempts_failed == i + 1
+        validation = lab.validate("softmax", "v1")
+        assert isinstance(validation, Validation)
+        assert validation.attempts_failed == i + 1
         assert lab.status("softmax").version("v1").exhausted is (i == 2)
 
 
 def failing(status: CaseStatus, reason: str, kind: str) -> Callable[[ValidateJob], Outcome]:
-    """An engine's answer: two cases that failed alike, the larger first."""
+    """Return an executor's answer with two equal failures, the larger shape first."""
 
     def answer(job: ValidateJob) -> Outcome:
         cases = tuple(
             CaseResult(case=Case(shape=s, dtype="float32", seed=1), status=status, reason=reason)
             for s in ((256, 256), (7, 13))
         )
-        made = Validation(
+        result = Validation(
             op="softmax", version=job.version.version, attempt=1, sha256=job.version.sha256,
-            status=Status.FAILED, plan="full", seed=1, dtypes=("float32",), cases=cases,
-            environment=environment(kind),  # type: ignore[arg-type]
+            status=Status.FAILED, request=ValidationRequest(seed=1), dtypes=("float32",),
+            cases=cases, environment=environment(kind),  # type: ignore[arg-type]
         )  # fmt: skip
-        return Outcome(status="finished", answer=made)
+        return Outcome(status="finished", answer=result)
 
     return answer
 
 
-def test_a_case_that_touched_memory_outside_on_a_gpu_is_replayed_at_the_smallest_shape(
-    lab: Lab, engine: FakeEngine
+def test_an_illegal_access_is_replayed_at_the_smallest_shape(
+    lab: Lab, engine: FakeExecutor
 ) -> None:
     write(lab, "v1")
     engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
-    made = lab.validate("softmax", "v1")
-    assert isinstance(made, Validation)
+    validation = lab.validate("softmax", "v1")
+    assert isinstance(validation, Validation)
     assert engine.jobs[-1].kind == "replay"
     assert engine.jobs[-1].case.shape == (7, 13)
-    told = made.failed_cases[0].error
-    assert told is not None
-    assert told.message == "reads outside input 0"
-    assert made.failed_cases[1].error is None
+    messages = validation.failed_cases[0].error
+    assert messages is not None
+    assert messages.message == "reads outside input 0"
+    assert validation.failed_cases[1].error is None
 
 
 @pytest.mark.parametrize(
@@ -168,7 +187,7 @@ def test_a_case_that_touched_memory_outside_on_a_gpu_is_replayed_at_the_smallest
     ],
 )
 def test_nothing_is_replayed_where_it_would_tell_nothing_new(
-    lab: Lab, engine: FakeEngine, status: CaseStatus, reason: str, kind: str
+    lab: Lab, engine: FakeExecutor, status: CaseStatus, reason: str, kind: str
 ) -> None:
     write(lab, "v1")
     engine.answer = failing(status, reason, kind)
@@ -176,8 +195,8 @@ def test_nothing_is_replayed_where_it_would_tell_nothing_new(
     assert "replay" not in [job.kind for job in engine.jobs]
 
 
-def test_a_verdict_stands_where_no_interpreter_can_look_for_the_line(
-    lab: Lab, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+def test_a_verdict_stands_without_an_interpreter_replay(
+    lab: Lab, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_interpreter(job: object) -> None:
         raise WorkerError("the worker died before it was ready; numpy is too new")
@@ -185,19 +204,19 @@ def test_a_verdict_stands_where_no_interpreter_can_look_for_the_line(
     write(lab, "v1")
     monkeypatch.setattr(engine, "_replay", no_interpreter)
     engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
-    made = lab.validate("softmax", "v1")
-    assert isinstance(made, Validation)
-    assert made.failed_cases[0].status is CaseStatus.OUT_OF_BOUNDS
-    assert made.failed_cases[0].error is None
+    validation = lab.validate("softmax", "v1")
+    assert isinstance(validation, Validation)
+    assert validation.failed_cases[0].status is CaseStatus.OUT_OF_BOUNDS
+    assert validation.failed_cases[0].error is None
     assert any("numpy is too new" in note for note in lab.notes())
 
 
 def test_a_replay_that_finds_no_line_says_why(
-    lab: Lab, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(lab, "v1")
-    why = "every access was inside its tensor"
+    why = "no access outside a tensor was found"
     monkeypatch.setattr(engine, "_replay", lambda job: Replay(case=job.case, note=why))
     engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
     lab.validate("softmax", "v1")
-    assert f"no line found that touches memory outside, 7x13 float32: {why}" in lab.notes()
+    assert f"no line found for the access outside a tensor, 7x13 float32: {why}" in lab.notes()

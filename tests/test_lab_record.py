@@ -1,4 +1,4 @@
-"""What happens around a record: versions that are missing, files and folders that move."""
+"""Tests of the record: missing versions, files and folders that move."""
 
 from __future__ import annotations
 
@@ -13,44 +13,46 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine
-from tests.workspace_kit import child, finished
+from tests.fake_executor import FakeExecutor
+from tests.workspace_kit import child, wait_for_output
 from triton_magics.config import Settings
-from triton_magics.engine import Outcome
 from triton_magics.errors import BadName, UnknownVersion, UserError, WorkspaceError
+from triton_magics.execution import Outcome
 from triton_magics.lab import Lab
-from triton_magics.report import pictures
+from triton_magics.rendering import plot_kinds
 
 SOURCE = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    with Lab(tmp_path / "ws", engine=FakeEngine(), settings=Settings()) as made:
-        made.op("softmax")
+    with Lab(tmp_path / "ws", engine=FakeExecutor(), settings=Settings()) as lab:
+        lab.op("softmax")
         for version in ("v1", "v3"):
-            made.write("softmax", version, SOURCE.format(version))
-            made.validate("softmax", version)
-        made.bench("softmax")
-        yield made
+            lab.write("softmax", version, SOURCE.format(version))
+            lab.validate("softmax", version)
+        lab.bench("softmax")
+        yield lab
 
 
 def test_a_log_with_a_missing_version_says_so_and_is_whole(lab: Lab) -> None:
-    made = lab.export("softmax")
-    text = (lab.path / made.markdown).read_text()
+    log_files = lab.export("softmax")
+    text = (lab.path / log_files.markdown).read_text()
     assert "Phase 2: at least 3 versions were written — 2 so far" in text
-    cells = json.loads((lab.path / made.notebook).read_text())["cells"]
+    cells = json.loads((lab.path / log_files.notebook).read_text())["cells"]
     ids = [c["id"] for c in cells if c["id"].endswith("-code")]
     assert ids == ["softmax-v1-code", "softmax-v3-code"]
-    assert lab.take(["softmax"]).paused_at == "softmax v2"
+    assert lab.take(["softmax"]).paused_at == "softmax"
 
 
 def test_a_log_tells_the_verdict_that_stands(lab: Lab) -> None:
-    """A quick pass after a full one, or an interrupt, says less: it is no news for a reviewer."""
+    """A quick pass after a full one, or an interrupt, does not replace the full verdict."""
     before = (lab.path / lab.export("softmax").markdown).read_text()
     lab.validate("softmax", "v1", plan="quick")
     assert (lab.path / lab.export("softmax").markdown).read_text() == before
-    lab._jobs.engine.answer = lambda _job: Outcome(status="interrupted", detail="interrupted")
+    lab.session.jobs.executor.answer = lambda _job: Outcome(
+        status="interrupted", detail="interrupted"
+    )
     with pytest.raises(KeyboardInterrupt):
         lab.validate("softmax", "v1")
     assert (lab.path / lab.export("softmax").markdown).read_text() == before
@@ -78,19 +80,19 @@ def test_a_log_reads_what_stands_and_not_the_whole_history(lab: Lab) -> None:
 
 def test_only_pictures_of_what_changed_are_drawn_again(lab: Lab) -> None:
     lab.export("softmax")
-    drawn_before = pictures._drawn.cache_info().misses
+    drawn_before = plot_kinds._draw_cached.cache_info().misses
     lab.op("gelu")
     lab.export("softmax")
-    assert pictures._drawn.cache_info().misses == drawn_before
+    assert plot_kinds._draw_cached.cache_info().misses == drawn_before
     lab.bench("softmax")
     lab.export("softmax")
-    assert pictures._drawn.cache_info().misses > drawn_before
+    assert plot_kinds._draw_cached.cache_info().misses > drawn_before
 
 
 def test_a_log_of_an_op_without_versions_is_written_too(lab: Lab) -> None:
     lab.op("gelu")
     text = (lab.path / lab.export("gelu").markdown).read_text()
-    assert "no version was written yet" in text
+    assert "no version exists yet" in text
 
 
 def test_what_never_was_is_not_made_up(lab: Lab) -> None:
@@ -98,7 +100,7 @@ def test_what_never_was_is_not_made_up(lab: Lab) -> None:
         lab.validate("softmax", "v2")
 
 
-def test_a_notebook_that_is_renamed_while_it_runs_changes_nothing(
+def test_renaming_a_running_notebook_changes_nothing(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is named for the notebook, and the workspace is fixed when it is opened."""
@@ -110,14 +112,12 @@ def test_a_notebook_that_is_renamed_while_it_runs_changes_nothing(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ws"]
 
 
-def test_a_workspace_that_is_moved_away_is_said_and_nothing_is_lost(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_moved_workspace_is_an_error_and_loses_nothing(lab: Lab, tmp_path: Path) -> None:
     os.rename(lab.path, tmp_path / "elsewhere")
     with pytest.raises(WorkspaceError):
         lab.write("softmax", "v2", SOURCE.format("v2"))
     assert not (tmp_path / "ws").exists()
-    with Lab(tmp_path / "elsewhere", engine=FakeEngine(), settings=Settings()) as again:
+    with Lab(tmp_path / "elsewhere", engine=FakeExecutor(), settings=Settings()) as again:
         assert again.versions("softmax") == ("v1_baseline", "v3_coalesced")
 
 
@@ -133,13 +133,13 @@ def test_a_name_from_elsewhere_touches_nothing(lab: Lab, name: str) -> None:
     assert sorted(lab.path.parent.rglob("*")) == before
 
 
-def test_events_of_another_op_in_a_log_are_left_and_told(lab: Lab) -> None:
+def test_events_of_another_op_in_a_log_are_reported(lab: Lab) -> None:
     log = lab.path / "logs" / "softmax_log.jsonl"
     event = json.loads(log.read_text().splitlines()[0])
     with log.open("a") as file:
         file.write(json.dumps({**event, "uuid": "f" * 32, "op": "../x"}) + "\n")
-    states = {f.what: f.says for f in lab._desk.workspace.repair()}
-    assert "a line is no event of softmax" in states["logs/softmax_log.jsonl"]
+    states = {f.subject: f.detail for f in lab.session.workspace.repair()}
+    assert "1 line is not an event of softmax" in states["logs/softmax_log.jsonl"]
     assert not (lab.path.parent / "x").exists()
 
 
@@ -148,7 +148,7 @@ def test_events_of_another_op_in_a_log_are_left_and_told(lab: Lab) -> None:
 IN_A_CHILD = """
 import os, resource, sys
 from pathlib import Path
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from triton_magics.config import Settings
 from triton_magics.errors import TritonMagicsError
 from triton_magics.lab import Lab
@@ -160,7 +160,7 @@ def said(call):
         return f"{type(error).__name__}: {error}"
 
 def opened():
-    return Lab(sys.argv[1], engine=FakeEngine(), settings=Settings())
+    return Lab(sys.argv[1], engine=FakeExecutor(), settings=Settings())
 """
 
 
@@ -180,7 +180,7 @@ def test_a_log_on_a_full_disk_leaves_the_earlier_one_whole(lab: Lab) -> None:
         "    print(said(lambda: lab.export('softmax')))\n"
     )
     child_ = child(code, lab.path)
-    first, second, _summary, last = finished(child_).splitlines()
+    first, second, _summary, last = wait_for_output(child_).splitlines()
     for line in (first, second):
         assert line.startswith(
             "ExportError: the log of softmax could not be written: writing logs/"
@@ -195,13 +195,13 @@ def test_a_read_only_workspace_shows_all_and_writes_no_log(tmp_path: Path) -> No
     base = Path(tempfile.mkdtemp())  # pytest's own folders can't be entered by another user
     try:
         base.chmod(0o755)
-        with Lab(base / "ws", engine=FakeEngine(), settings=Settings()) as made:
-            made.write("softmax", "v1", SOURCE.format("v1"))
-            made.validate("softmax", "v1")
+        with Lab(base / "ws", engine=FakeExecutor(), settings=Settings()) as lab:
+            lab.write("softmax", "v1", SOURCE.format("v1"))
+            lab.validate("softmax", "v1")
         for part in [base / "ws", *(base / "ws").rglob("*")]:
             part.chmod(0o555 if part.is_dir() else 0o444)
         code = IN_A_CHILD + (
-            "with Lab(Path(sys.argv[1]).parent / 'warm', engine=FakeEngine()) as warm:\n"
+            "with Lab(Path(sys.argv[1]).parent / 'warm', engine=FakeExecutor()) as warm:\n"
             "    warm.op('softmax'), warm.export('softmax'), warm.summary()  # import everything\n"
             "if os.getuid() == 0: os.setgroups([]), os.setgid(65534), os.setuid(65534)\n"
             "with opened() as lab:\n"
@@ -212,7 +212,7 @@ def test_a_read_only_workspace_shows_all_and_writes_no_log(tmp_path: Path) -> No
             "    print(said(lab.summary))\n"
             "    print(said(lambda: lab.doctor(repair=True)))\n"
         )
-        lines = finished(child(code, base / "ws")).splitlines()
+        lines = wait_for_output(child(code, base / "ws")).splitlines()
     finally:
         for part in [base, *base.rglob("*")]:
             part.chmod(0o755)
@@ -220,7 +220,21 @@ def test_a_read_only_workspace_shows_all_and_writes_no_log(tmp_path: Path) -> No
     assert lines[0].startswith("done")
     assert "can't be written: nothing is recorded" in lines[0]
     assert lines[1].endswith("passed softmax")
-    assert "saving softmax v1 was not done" in lines[2]
+    assert "saving softmax v1 failed" in lines[2]
     assert lines[3].startswith("ExportError: the log of softmax could not be written")
     assert lines[4].startswith("ExportError: the summary could not be written")
     assert lines[5].startswith("WorkspaceError: ")
+
+
+def test_verdict_that_cannot_be_recorded_is_returned(tmp_path: Path) -> None:
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        lab.op("softmax")
+        lab.write("softmax", "v1", "def triton_softmax(x): ...")
+        with sqlite3.connect(tmp_path / ".triton_magics" / "lab.db") as conn:
+            conn.execute(
+                "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.verb = 'validated'"
+                " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        verdict = lab.validate("softmax", "v1")
+        assert lab.last == verdict
+        assert any("not recorded" in note for note in lab.notes())

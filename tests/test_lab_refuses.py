@@ -1,5 +1,5 @@
 # ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
-"""What the lab refuses, or only notes, and that nothing is lost by it."""
+"""Tests of requests that the lab refuses or notes, without any loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.lab_harness import SOURCE, engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.errors import (
     AmbiguousEntry,
@@ -24,7 +24,7 @@ from triton_magics.errors import (
 from triton_magics.lab import Lab
 
 
-def test_unknown_names_are_told_with_the_nearest_one(lab: Lab) -> None:
+def test_error_of_an_unknown_name_suggests_the_nearest(lab: Lab) -> None:
     with pytest.raises(UnknownOp, match="sofmax.*Did you mean 'softmax'"):
         lab.op("sofmax")
     with pytest.raises(UnknownVersion, match="no version"):
@@ -39,7 +39,7 @@ def test_unknown_names_are_told_with_the_nearest_one(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("version", ["1", "v0", "v1/../..", "v1_Ä", "v1_", "V1", "v1 2", ""])
-def test_a_version_that_is_none_is_refused_and_nothing_is_written(
+def test_an_invalid_version_is_refused_and_not_written(
     lab: Lab, tmp_path: Path, version: str
 ) -> None:
     with pytest.raises(BadName, match="v1"):
@@ -56,23 +56,23 @@ def test_a_version_that_is_none_is_refused_and_nothing_is_written(
         ("def f(x): return x\ndef g(x): return x\n", AmbiguousEntry, "f, g"),
     ],
 )
-def test_a_cell_that_is_no_module_with_an_entry_is_refused_and_nothing_is_lost(
+def test_a_cell_without_an_entry_is_refused_without_loss(
     lab: Lab, tmp_path: Path, source: str, error: type[Exception], words: str
 ) -> None:
-    kept = write(lab, "v1")
+    stored = write(lab, "v1")
     with pytest.raises(error, match=words):
         lab.write("softmax", "v1", source)
-    assert lab.source("softmax", "v1").sha256 == kept
+    assert lab.source("softmax", "v1").sha256 == stored
 
 
 def test_a_tolerance_that_is_none_is_refused(lab: Lab) -> None:
     write(lab, "v1")
-    with pytest.raises(BadValue, match="rtol=2 is no tolerance"):
+    with pytest.raises(BadValue, match="rtol=2: write a number from 0 to below 1"):
         lab.validate("softmax", "v1", rtol=2)
 
 
-def test_a_step_out_of_order_is_a_note_for_a_person_and_an_error_if_strict(
-    tmp_path: Path, engine: FakeEngine
+def test_a_step_out_of_order_is_a_note_or_a_strict_error(
+    tmp_path: Path, engine: FakeExecutor
 ) -> None:
     with Lab(tmp_path / "loose", engine=engine) as loose:
         write(loose, "v1")
@@ -81,17 +81,17 @@ def test_a_step_out_of_order_is_a_note_for_a_person_and_an_error_if_strict(
     with Lab(tmp_path / "strict", engine=engine, strict=True) as strict:
         strict.op("softmax")
         write(strict, "v1")
-        with pytest.raises(IllegalStep, match=r"allowed now: validate"):
+        with pytest.raises(IllegalStep, match=r"Allowed now: validate"):
             write(strict, "v2")
         strict.status("softmax", force_write="another idea")
         write(strict, "v2")
 
 
-def test_without_triton_writing_references_and_logs_work_and_the_rest_says_what_is_missing(
+def test_without_triton_writing_and_logs_work(
     tmp_path: Path,
 ) -> None:
     missing = "Triton is not installed: pip install 'triton-magics[kernels]'"
-    with Lab(tmp_path, engine=FakeEngine(missing=missing)) as lab:
+    with Lab(tmp_path, engine=FakeExecutor(missing=missing)) as lab:
         assert lab.op("softmax").engine.missing == missing
         assert lab.write("softmax", "v1", SOURCE).compilation is None
         assert "softmax" in lab.ref("online", "softmax").markdown
@@ -101,8 +101,8 @@ def test_without_triton_writing_references_and_logs_work_and_the_rest_says_what_
 
 
 def test_a_workspace_whose_parent_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadValue, match="make it, or choose another"):
-        Lab(tmp_path / "no" / "where", engine=FakeEngine())
+    with pytest.raises(BadValue, match="create it, or choose another"):
+        Lab(tmp_path / "no" / "where", engine=FakeExecutor())
 
 
 def test_an_own_op_may_not_take_a_shipped_name(lab: Lab) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_engine import FakeEngine
-from triton_magics import report
+from tests.fake_executor import FakeExecutor
+from triton_magics import rendering
 from triton_magics.config import Settings
-from triton_magics.engine.protocol import BenchJob, ValidateJob
 from triton_magics.errors import UnknownOp
+from triton_magics.execution.job_requests import BenchJob, ValidateJob
 from triton_magics.lab import Lab
 from triton_magics.model import Status
 
@@ -19,14 +19,14 @@ OPS = ("softmax", "layer_norm", "gelu")
 
 
 @pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
+def engine() -> FakeExecutor:
+    return FakeExecutor()
 
 
 @pytest.fixture
-def lab(tmp_path: Path, engine: FakeEngine) -> Iterator[Lab]:
-    with Lab(tmp_path, engine=engine, settings=Settings(min_writes=2)) as made:
-        yield made
+def lab(tmp_path: Path, engine: FakeExecutor) -> Iterator[Lab]:
+    with Lab(tmp_path, engine=engine, settings=Settings(min_writes=2)) as lab:
+        yield lab
 
 
 def write(lab: Lab, op: str, version: str, text: str = "") -> str:
@@ -34,17 +34,17 @@ def write(lab: Lab, op: str, version: str, text: str = "") -> str:
     return lab.write(op, version, source).source.sha256
 
 
-def jobs(engine: FakeEngine, kind: type) -> list[str]:
+def jobs(engine: FakeExecutor, kind: type) -> list[str]:
     return [job.op.name for job in engine.jobs if isinstance(job, kind)]
 
 
 def test_it_pauses_where_a_version_is_missing_and_goes_on_there(
-    lab: Lab, engine: FakeEngine
+    lab: Lab, engine: FakeExecutor
 ) -> None:
     for op, version in (("softmax", "v1"), ("softmax", "v2"), ("layer_norm", "v1")):
         write(lab, op, version)
     first = lab.take(OPS)
-    assert first.paused_at == "layer_norm v2"
+    assert first.paused_at == "layer_norm"
     assert [(o.op, o.done) for o in first.ops] == [
         ("softmax", True), ("layer_norm", False), ("gelu", False),
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def test_it_pauses_where_a_version_is_missing_and_goes_on_there(
     assert jobs(engine, BenchJob) == list(OPS)
 
 
-def test_what_is_done_is_not_done_again(lab: Lab, engine: FakeEngine) -> None:
+def test_what_is_done_is_not_done_again(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         write(lab, "gelu", version)
     lab.take(["gelu"])
@@ -66,15 +66,13 @@ def test_what_is_done_is_not_done_again(lab: Lab, engine: FakeEngine) -> None:
     assert len(engine.jobs) == before
 
 
-def test_a_version_has_three_attempts_and_then_the_op_goes_on_without_it(
-    lab: Lab, engine: FakeEngine
-) -> None:
+def test_after_three_attempts_the_op_continues_without_it(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "gelu", "v1")
     paused = []
     for n in range(3):
         engine.verdicts[write(lab, "gelu", "v2", f"try {n}")] = Status.FAILED
         paused.append(lab.take(["gelu"]).paused_at)
-    assert paused == ["gelu v2", "gelu v2", None]
+    assert paused == ["gelu", "gelu", None]
     done = lab.report()
     assert done.done == 1
     (setback,) = done.setbacks
@@ -82,7 +80,7 @@ def test_a_version_has_three_attempts_and_then_the_op_goes_on_without_it(
     assert done.ops[0].best == "v1_baseline"
 
 
-def test_a_quick_verdict_is_not_enough(lab: Lab, engine: FakeEngine) -> None:
+def test_a_quick_verdict_is_not_enough(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         write(lab, "gelu", version)
         lab.validate("gelu", version, plan="quick")
@@ -91,7 +89,7 @@ def test_a_quick_verdict_is_not_enough(lab: Lab, engine: FakeEngine) -> None:
     assert plans == ["quick", "quick", "full", "full"]
 
 
-def test_an_edit_of_a_file_is_judged_anew(lab: Lab, engine: FakeEngine) -> None:
+def test_an_edit_of_a_file_is_judged_anew(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         write(lab, "gelu", version)
     lab.take(["gelu"])
@@ -102,9 +100,7 @@ def test_an_edit_of_a_file_is_judged_anew(lab: Lab, engine: FakeEngine) -> None:
     assert jobs(engine, BenchJob) == ["gelu"] * 2
 
 
-def test_a_name_that_nobody_knows_stops_it_before_anything_is_done(
-    lab: Lab, engine: FakeEngine
-) -> None:
+def test_an_unknown_name_is_refused_before_any_work(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "softmax", "v1")
     before = len(engine.jobs)
     with pytest.raises(UnknownOp, match="Did you mean 'gelu'"):
@@ -112,49 +108,47 @@ def test_a_name_that_nobody_knows_stops_it_before_anything_is_done(
     assert len(engine.jobs) == before
 
 
-def test_an_interrupt_loses_nothing(lab: Lab, engine: FakeEngine) -> None:
+def test_an_interrupt_loses_nothing(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         write(lab, "gelu", version)
 
-    def interrupted(_job: object) -> object:
+    def raise_interrupt(_job: object) -> object:
         raise KeyboardInterrupt
 
     lab.validate("gelu", "v1")
-    engine.answer = interrupted  # type: ignore[assignment]
+    engine.answer = raise_interrupt  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
         lab.take(["gelu"])
     assert lab.take(["gelu"]).done == 1
     assert jobs(engine, ValidateJob) == ["gelu"] * 3  # v1, v2 interrupted, v2
 
 
-def test_the_report_reads_well(lab: Lab, engine: FakeEngine) -> None:
+def test_the_report_reads_well(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         write(lab, "gelu", version)
     engine.times_us = {"v1": (2, 6, 54), "v2": (1, 3, 27)}
     write(lab, "softmax", "v1")
     lab.take(["gelu"])
     engine.verdicts[write(lab, "softmax", "v1", "x")] = Status.FAILED
-    text = report.bundle(lab.take(["gelu", "softmax"]))["text/plain"]
+    text = rendering.bundle(lab.take(["gelu", "softmax"]))["text/plain"]
     assert text.startswith("! PAUSED  at softmax v1 · ")
-    assert "1 of 2 ops through · 2.00x as fast as torch" in text
+    assert "1 of 2 ops done · 2.00x as fast as torch" in text
     assert "paused at v1: attempt 1 of 3 failed" in text
     assert "9 of 9 cases" in text
-    assert "%%triton_kernel softmax v1, then %triton_ops gelu softmax goes on" in " ".join(
-        text.split()
-    )
+    assert "kernel softmax v1, then ops gelu softmax continues" in " ".join(text.split())
 
 
-def test_the_plot_shows_each_best_version(lab: Lab, engine: FakeEngine) -> None:
+def test_the_plot_shows_each_best_version(lab: Lab, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         write(lab, "gelu", version)
     engine.times_us = {"v1": (2, 6, 54), "v2": (1, 3, 27)}
-    assert report.overview_plot(lab.report()) is None
-    made = lab.take(["gelu"])
-    assert report.report_finding(made) == "gelu 2.0x as fast as torch"
-    figure = report.overview_plot(made)
+    assert rendering.overview_plot(lab.report()) is None
+    result = lab.take(["gelu"])
+    assert rendering.report_finding(result) == "gelu 2.0x as fast as torch"
+    figure = rendering.overview_plot(result)
     assert figure is not None
     assert [bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([2.0])
 
 
-def test_nothing_begun_is_said(lab: Lab) -> None:
-    assert "nothing was begun here" in report.bundle(lab.report())["text/plain"]
+def test_summary_without_ops_says_so(lab: Lab) -> None:
+    assert "no op has been opened here" in rendering.bundle(lab.report())["text/plain"]

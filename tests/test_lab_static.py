@@ -1,4 +1,4 @@
-"""What the compiler makes of a version for a GPU that is not here: the real one, in its worker."""
+"""Tests of the real compiler for a GPU that is not in this machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
+from triton_magics.languages.triton.child.static_figures import instructions
 from triton_magics.model import CaseStatus, Status
-from triton_magics.report import headline, to_text, view
-from triton_magics.worker.figures import instructions
+from triton_magics.rendering import headline, to_text, view
 
 TWO_PASSES = Path(__file__).parent / "benchmarks" / "kernels" / "softmax_two_passes.py"
 MATMUL = Path(__file__).parent / "faults" / "kernels" / "matmul_right.py"
@@ -47,17 +47,21 @@ def triton_matmul(a, b):
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("workspace")
-    with Lab(folder, settings=Settings(device="interpreter")) as made:
-        made.write("softmax", "v1", TWO_PASSES.read_text(), compile=False)
-        made.write("matmul", "v1", DOT, compile=False)
-        yield made
+    with Lab(folder, settings=Settings(device="interpreter")) as lab:
+        lab.write("softmax", "v1", TWO_PASSES.read_text(), compile=False)
+        lab.write("matmul", "v1", DOT, compile=False)
+        yield lab
 
 
-def test_an_inspection_tells_registers_waves_and_widths_at_every_size(lab: Lab) -> None:
-    made = lab.inspect("softmax", "v1", target="sm_90", ptx=True, sass=True)
-    assert (made.status, made.target, made.here) == (Status.PASSED, "sm_90", False)
-    assert [k.size for k in made.kernels] == ["small", "medium", "large"]
-    large = made.kernels[2]
+def test_inspect_reports_registers_waves_and_widths(lab: Lab) -> None:
+    inspection = lab.inspect("softmax", "v1", target="sm_90", ptx=True, sass=True)
+    assert (inspection.status, inspection.target, inspection.here) == (
+        Status.PASSED,
+        "sm_90",
+        False,
+    )
+    assert [k.size for k in inspection.kernels] == ["small", "medium", "large"]
+    large = inspection.kernels[2]
     assert large.registers is not None
     assert 16 <= large.registers <= 64
     assert large.spill_bytes == 0
@@ -66,43 +70,45 @@ def test_an_inspection_tells_registers_waves_and_widths_at_every_size(lab: Lab) 
     assert large.loads == {128: 8}  # BLOCK_SIZE 1024, 4 warps, two loops: 8 elements a thread each
     assert large.stores == {128: 2}
     assert large.tensor_cores == {}
-    forms = [(listing.form, listing.kernel, listing.sizes) for listing in made.listings]
+    forms = [(listing.form, listing.kernel, listing.sizes) for listing in inspection.listings]
     sizes = ("small", "medium", "large")
     assert forms == [("ptx", "softmax_kernel", sizes), ("sass", "softmax_kernel", sizes)]
-    assert ".visible .entry softmax_kernel" in made.listings[0].text
-    assert "STG.E.128" in made.listings[1].text
-    told = to_text(view(made), width=150)
-    assert "128 x 8" in told
-    assert "PTX of softmax_kernel (small, medium and large)" in told
-    kept = lab._desk.workspace.events("softmax", verbs=("compiled",))
-    assert [e.result.listings for e in kept if e.result] == [()]
+    assert ".visible .entry softmax_kernel" in inspection.listings[0].text
+    assert "STG.E.128" in inspection.listings[1].text
+    messages = to_text(view(inspection), width=150)
+    assert "128 x 8" in messages
+    assert "PTX of softmax_kernel (small, medium and large)" in messages
+    stored = lab.session.workspace.events("softmax", verbs=("compiled",))
+    assert [e.result.listings for e in stored if e.result] == [()]
 
 
-def test_tensor_cores_are_seen_and_too_much_shared_memory_is_foretold(lab: Lab) -> None:
+def test_inspect_detects_tensor_cores_and_shared_memory(lab: Lab) -> None:
     fits = lab.inspect("matmul", "v1", target="sm_90")
     assert fits.refused is None
     assert fits.kernels[-1].tensor_cores
     assert set(fits.kernels[-1].tensor_cores or {}) <= {"HGMMA", "HMMA"}
     lab.write("matmul", "v1", DOT.replace("STAGES = 2", "STAGES = 5"), compile=False)
-    made = lab.inspect("matmul", "v1", target="sm_90")
-    assert made.refused is not None
-    assert "bytes of shared memory a block, sm_90 has 232448: it will not launch" in made.refused
-    assert headline(made).startswith("✗ WILL NOT LAUNCH  matmul v1: kernel needs")
-    assert made.kernels[-1].occupancy_pct == 0
+    inspection = lab.inspect("matmul", "v1", target="sm_90")
+    assert inspection.refused is not None
+    assert (
+        "bytes of shared memory a block, sm_90 has 232448: it will not launch" in inspection.refused
+    )
+    assert headline(inspection).startswith("✗ WILL NOT LAUNCH  matmul v1: kernel needs")
+    assert inspection.kernels[-1].occupancy_pct == 0
 
 
 def test_a_sweep_compiles_every_point_and_tells_who_does_not(lab: Lab) -> None:
-    made = lab.sweep("softmax", "v1", {"BLOCK_SIZE": (256, 300, 512), "num_warps": (2, 4)})
-    assert (made.status, made.clock, made.target) == (Status.PASSED, None, "sm_90")
-    verdicts = {c.settings["BLOCK_SIZE"]: c.status for c in made.configurations}
+    result = lab.sweep("softmax", "v1", {"BLOCK_SIZE": (256, 300, 512), "num_warps": (2, 4)})
+    assert (result.status, result.clock, result.target) == (Status.PASSED, None, "sm_90")
+    verdicts = {c.settings["BLOCK_SIZE"]: c.status for c in result.configurations}
     assert verdicts == {
         256: CaseStatus.NOT_RUN, 300: CaseStatus.COMPILE_ERROR, 512: CaseStatus.NOT_RUN,
     }  # fmt: skip
-    wrong = next(c for c in made.configurations if c.error)
+    wrong = next(c for c in result.configurations if c.error)
     assert wrong.error is not None
     assert "power of 2" in wrong.error.message
     assert wrong.error.file == "kernels/softmax/v1_baseline.py"
-    compiled = [c.kernel for c in made.configurations if not c.error]
+    compiled = [c.kernel for c in result.configurations if not c.error]
     assert [k.num_warps for k in compiled if k] == [2, 4, 2, 4]
     assert all(k.registers for k in compiled if k)
 
@@ -110,14 +116,14 @@ def test_a_sweep_compiles_every_point_and_tells_who_does_not(lab: Lab) -> None:
 @pytest.mark.parametrize("target", ["sm_90", "sm_80"])
 def test_an_inspection_tells_the_same_after_another(lab: Lab, target: str) -> None:
     lab.inspect("softmax", "v1", target="sm_90")
-    made = lab.inspect("softmax", "v1", target=target, ptx=True)
-    assert [k.size for k in made.kernels] == ["small", "medium", "large"]
-    assert [listing.sizes for listing in made.listings] == [("small", "medium", "large")]
-    assert f".target {target}" in made.listings[0].text
+    inspection = lab.inspect("softmax", "v1", target=target, ptx=True)
+    assert [k.size for k in inspection.kernels] == ["small", "medium", "large"]
+    assert [listing.sizes for listing in inspection.listings] == [("small", "medium", "large")]
+    assert f".target {target}" in inspection.listings[0].text
 
 
-def test_kernels_of_a_module_beside_it_are_told_after_another_inspection(lab: Lab) -> None:
-    folder = lab._desk.workspace.path
+def test_inspection_lists_the_kernels_of_another_module(lab: Lab) -> None:
+    folder = lab.session.workspace.path
     (folder / "beside.py").write_text(DOT)
     uses = f"import sys\nsys.path.append({str(folder)!r})\nfrom beside import triton_matmul as mm\n"
     call = "def triton_matmul(a, b):\n    return mm(a, b)\n"
@@ -141,24 +147,26 @@ SASS = """
 
 
 def test_a_listing_is_read_by_its_mnemonics() -> None:
-    held = instructions(SASS)
-    assert held.loads == {128: 2, 32: 1, 16: 1}
-    assert held.stores == {64: 1}
-    assert held.tensor == {"HGMMA": 1, "HMMA": 1}
-    assert held.bulk == 1
+    holder = instructions(SASS)
+    assert holder.loads == {128: 2, 32: 1, 16: 1}
+    assert holder.stores == {64: 1}
+    assert holder.tensor == {"HGMMA": 1, "HMMA": 1}
+    assert holder.bulk == 1
 
 
-def test_of_a_kernel_that_tunes_itself_the_first_configuration_is_told(lab: Lab) -> None:
+def test_inspect_uses_the_first_autotune_configuration(lab: Lab) -> None:
     tuned = TWO_PASSES.read_text().replace(
         "@triton.jit",
         "@triton.autotune(configs=[triton.Config({}, num_warps=w) for w in (2, 8)], key=[])\n"
         "@triton.jit",
     )
     lab.write("softmax", "v2", tuned, compile=False)
-    made = lab.inspect("softmax", "v2", target="sm_80")
-    assert {k.num_warps for k in made.kernels} == {2}
-    assert made.note is not None
-    assert made.note.startswith("it tunes itself: these are its first configuration's figures")
+    inspection = lab.inspect("softmax", "v2", target="sm_80")
+    assert {k.num_warps for k in inspection.kernels} == {2}
+    assert inspection.note is not None
+    assert inspection.note.startswith(
+        "the version tunes itself: figures are of its first configuration"
+    )
 
 
 WARMED = """
@@ -181,20 +189,24 @@ def triton_relu(x):
 """
 
 
-def test_a_kernel_that_is_launched_past_the_jit_has_its_figures_too(lab: Lab) -> None:
+def test_a_kernel_launched_past_the_jit_is_inspected(lab: Lab) -> None:
     lab.write("relu", "v1", WARMED, compile=False)
-    made = lab.inspect("relu", "v1", target="sm_90")
-    assert [(k.size, k.grid) for k in made.kernels] == [
+    inspection = lab.inspect("relu", "v1", target="sm_90")
+    assert [(k.size, k.grid) for k in inspection.kernels] == [
         ("small", (64, 1, 1)), ("medium", (1024, 1, 1)), ("large", (16384, 1, 1)),
     ]  # fmt: skip
-    assert all(k.registers for k in made.kernels)
+    assert all(k.registers for k in inspection.kernels)
 
 
 def test_what_cuobjdump_does_not_know_is_missing_and_not_none(lab: Lab) -> None:
-    made = lab.inspect("softmax", "v1", target="sm_70", sass=True)  # dropped by CUDA 13's tools
-    assert made.status is Status.PASSED
-    assert [(k.loads, k.stores, k.tensor_cores) for k in made.kernels] == [(None, None, None)] * 3
-    assert {listing.text for listing in made.listings} == {
+    inspection = lab.inspect(
+        "softmax", "v1", target="sm_70", sass=True
+    )  # dropped by CUDA 13's tools
+    assert inspection.status is Status.PASSED
+    assert [(k.loads, k.stores, k.tensor_cores) for k in inspection.kernels] == [
+        (None, None, None)
+    ] * 3
+    assert {listing.text for listing in inspection.listings} == {
         "cuobjdump gives no listing for this target\n"
     }
-    assert "accesses to global memory" not in to_text(view(made))
+    assert "accesses to global memory" not in to_text(view(inspection))

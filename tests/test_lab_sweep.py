@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from tests.fake_engine import FakeEngine, environment
-from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import SweepJob
+from tests.fake_executor import FakeExecutor, environment
 from triton_magics.errors import (
     BadValue,
     IllegalStep,
     UnknownName,
     UnknownVersion,
 )
+from triton_magics.execution import Outcome
+from triton_magics.execution.job_requests import SweepJob
 from triton_magics.lab import Lab
 from triton_magics.model import CaseStatus, Configuration, Status, Sweep
-from triton_magics.report import headline, to_text, view
+from triton_magics.next_step import NextStep
+from triton_magics.rendering import headline, to_text, view
 
 SOURCE = """import triton
 
@@ -39,26 +40,26 @@ GRID = {"BLOCK_SIZE": (512, 1024, 2048), "num_warps": (4, 8)}
 
 
 @pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
+def engine() -> FakeExecutor:
+    return FakeExecutor()
 
 
 @pytest.fixture
-def lab(tmp_path: Path, engine: FakeEngine) -> Iterator[Lab]:
-    with Lab(tmp_path, engine=engine) as made:
-        made.op("softmax")
-        made.write("softmax", "v2", SOURCE)
-        yield made
+def lab(tmp_path: Path, engine: FakeExecutor) -> Iterator[Lab]:
+    with Lab(tmp_path, engine=engine) as lab:
+        lab.op("softmax")
+        lab.write("softmax", "v2", SOURCE)
+        yield lab
 
 
 def by_block(settings: dict[str, Any]) -> float | CaseStatus:
-    """512 is fastest, and wrong; then 2048."""
+    """Return the time of a block: 512 is fastest but wrong, then 2048."""
     if settings["BLOCK_SIZE"] == 512:
         return CaseStatus.WRONG_VALUES
     return 3e4 / settings["BLOCK_SIZE"] + settings["num_warps"]
 
 
-def test_every_point_of_the_grid_is_a_source_of_its_own(lab: Lab, engine: FakeEngine) -> None:
+def test_every_point_of_the_grid_is_a_source_of_its_own(lab: Lab, engine: FakeExecutor) -> None:
     lab.sweep("softmax", "v2", GRID, size="medium", runs=5, seed=7)
     job = engine.jobs[-1]
     assert isinstance(job, SweepJob)
@@ -72,66 +73,66 @@ def test_every_point_of_the_grid_is_a_source_of_its_own(lab: Lab, engine: FakeEn
     assert len({p.sha256 for p in job.points}) == 6
 
 
-def test_the_best_is_the_fastest_that_is_right(lab: Lab, engine: FakeEngine) -> None:
+def test_the_best_is_the_fastest_that_is_right(lab: Lab, engine: FakeExecutor) -> None:
     engine.sweep_us = by_block
-    made = lab.sweep("softmax", "v2", GRID)
-    assert made.best is not None
-    assert made.best.settings == {"BLOCK_SIZE": 2048, "num_warps": 4}
-    assert made.standing == {"BLOCK_SIZE": 1024, "num_warps": 4}  # the default, not written there
-    assert made.written is None
-    assert [c.status for c in made.configurations[:2]] == [CaseStatus.WRONG_VALUES] * 2
-    assert lab.last == made
-    told = to_text(view(made), width=200)
-    assert headline(made).startswith("✓ BEST  softmax v2: BLOCK_SIZE=2048 num_warps=4 takes 18.6")
-    assert "%triton_sweep softmax v2 BLOCK_SIZE=2048 num_warps=4 --size large --write" in told
-    assert told.count("wrong values") >= 2
+    result = lab.sweep("softmax", "v2", GRID)
+    assert result.best is not None
+    assert result.best.settings == {"BLOCK_SIZE": 2048, "num_warps": 4}
+    assert result.standing == {"BLOCK_SIZE": 1024, "num_warps": 4}  # the default, not written there
+    assert result.written is None
+    assert [c.status for c in result.configurations[:2]] == [CaseStatus.WRONG_VALUES] * 2
+    assert lab.last == result
+    text = to_text(view(result), width=200)
+    assert headline(result).startswith("✓ BEST  softmax v2: BLOCK_SIZE=2048 num_warps=4 takes 18.6")
+    assert "sweep softmax v2 BLOCK_SIZE=2048 num_warps=4 large True" in text
+    assert text.count("wrong values") >= 2
 
 
-def test_as_it_stands_is_the_point_that_the_version_is(lab: Lab, engine: FakeEngine) -> None:
+def test_as_it_stands_is_the_point_that_the_version_is(lab: Lab, engine: FakeExecutor) -> None:
     engine.sweep_us = lambda s: 4e4 / s["BLOCK_SIZE"]
-    made = lab.sweep("softmax", "v2", {"BLOCK_SIZE": (512, 1024, 2048)})
-    assert made.as_it_stands is not None
-    assert made.as_it_stands.settings == {"BLOCK_SIZE": 1024}
-    assert "2.00x as fast as the version as it stands (BLOCK_SIZE=1024)" in headline(made)
+    result = lab.sweep("softmax", "v2", {"BLOCK_SIZE": (512, 1024, 2048)})
+    assert result.written_configuration is not None
+    assert result.written_configuration.settings == {"BLOCK_SIZE": 1024}
+    assert "2.00x as fast as the current settings (BLOCK_SIZE=1024)" in headline(result)
     same = lab.sweep("softmax", "v2", {"BLOCK_SIZE": (512, 1024)}, write=True)
     assert same.written is None
-    assert "as the version stands" in headline(same)
+    assert "the current settings" in headline(same)
     assert lab.versions("softmax") == ("v2_tiling",)
 
 
 def test_write_makes_the_best_a_version_that_must_be_validated(
-    lab: Lab, engine: FakeEngine
+    lab: Lab, engine: FakeExecutor
 ) -> None:
     engine.sweep_us = by_block
-    made = lab.sweep("softmax", "v2", GRID, write=True)
-    assert made.written == "v3_swept"
+    result = lab.sweep("softmax", "v2", GRID, write=True)
+    assert result.written == "v3_swept"
     source = lab.source("softmax", "v3").source
     assert source == SOURCE.replace("= 1024", "= 2048").replace(
         "BLOCK=BLOCK_SIZE", "BLOCK=BLOCK_SIZE, num_warps=4"
     )
-    assert "%triton_validate softmax v3" in to_text(view(made))
+    assert "validate softmax v3" in to_text(view(result))
     with pytest.raises(IllegalStep, match="v3 has not passed"):
         lab.bench("softmax", "v3")
 
 
-def test_a_sweep_is_kept_with_its_version(lab: Lab, tmp_path: Path, engine: FakeEngine) -> None:
-    made = lab.sweep("softmax", "v2", GRID)
+def test_sweep_is_stored_with_its_version(lab: Lab, tmp_path: Path, engine: FakeExecutor) -> None:
+    value = lab.sweep("softmax", "v2", GRID)
     with Lab(tmp_path, engine=engine) as again:
-        events = again._desk.workspace.events("softmax", verbs=("swept",))
+        events = again.session.workspace.events("softmax", verbs=("swept",))
         (event,) = events
-    assert event.result == made
+    assert event.result == value
     assert (event.version, event.attempt) == ("v2_tiling", 1)
 
 
 def test_without_a_gpu_it_compiles_and_says_so(tmp_path: Path) -> None:
-    engine = FakeEngine("interpreter")
+    engine = FakeExecutor("interpreter")
     with Lab(tmp_path, engine=engine) as lab:
         lab.op("softmax")
         lab.write("softmax", "v2", SOURCE)
-        made = lab.sweep("softmax", "v2", GRID)
+        result = lab.sweep("softmax", "v2", GRID)
         assert engine.jobs[-1].target == 90
-        assert (made.clock, made.best) == (None, None)
-        assert "no GPU here, so none was checked or timed" in headline(made)
+        assert (result.clock, result.best) == (None, None)
+        assert "no GPU here, so none was checked or timed" in headline(result)
         jobs = len(engine.jobs)
         with pytest.raises(IllegalStep, match="without a GPU nothing is timed"):
             lab.sweep("softmax", "v2", GRID, write=True)
@@ -142,15 +143,13 @@ def test_without_a_gpu_it_compiles_and_says_so(tmp_path: Path) -> None:
 
 
 def lost(job: SweepJob, status: str, at: int) -> Outcome:
-    """The process ended at that point, those before it were right."""
+    """Return a lost process after that point; the earlier ones are right."""
     done = tuple(
         Configuration(settings=p.settings, status=CaseStatus.PASSED) for p in job.points[:at]
     )
-    stage = "checking " + Configuration(
-        settings=job.points[at].settings, status=CaseStatus.NOT_RUN
-    ).label  # fmt: skip
     return Outcome(
-        status=status, stage=stage, configurations=done, detail="no answer in 20 s",
+        status=status, stage="checking", settings=job.points[at].settings, configurations=done,
+        detail="no answer in 20 s",
         environment=environment("gpu"),
     )  # fmt: skip
 
@@ -159,40 +158,42 @@ def lost(job: SweepJob, status: str, at: int) -> Outcome:
     ("ending", "status"), [("timeout", CaseStatus.TIMEOUT), ("crashed", CaseStatus.CRASHED)]
 )
 def test_who_ends_the_process_is_left_out_and_the_rest_is_swept(
-    lab: Lab, engine: FakeEngine, ending: str, status: CaseStatus
+    lab: Lab, engine: FakeExecutor, ending: str, status: CaseStatus
 ) -> None:
     engine.answer = lambda job: lost(job, ending, 3)
-    made = lab.sweep("softmax", "v2", GRID)
+    result = lab.sweep("softmax", "v2", GRID)
     first, second = engine.jobs[-2:]
     assert [p for p in first.points if p not in second.points] == [first.points[3]]
-    assert made.status is Status.PASSED
-    assert len(made.configurations) == 6
-    (culprit,) = [c for c in made.configurations if c.status is status]
+    assert result.status is Status.PASSED
+    assert len(result.configurations) == 6
+    (culprit,) = [c for c in result.configurations if c.status is status]
     assert culprit.settings == {"BLOCK_SIZE": 1024, "num_warps": 8}
-    assert len(made.timed) == 5
-    assert "no answer in 20 s" in to_text(view(made))
+    assert len(result.timed) == 5
+    assert "no answer in 20 s" in to_text(view(result))
 
 
-def test_who_breaks_the_gpu_is_left_out_and_the_rest_is_swept(lab: Lab, engine: FakeEngine) -> None:
+def test_who_breaks_the_gpu_is_left_out_and_the_rest_is_swept(
+    lab: Lab, engine: FakeExecutor
+) -> None:
     def broken(job: SweepJob) -> Outcome:
-        made = engine._sweep(job)
-        first, *rest = made.configurations
-        bad = first.model_copy(update={"status": CaseStatus.RUNTIME_ERROR, "timing": None})
-        told = f"{first.label} left the GPU's context unusable"
+        result = engine._sweep(job)
+        first, *rest = result.configurations
+        bad = first.evolve(status=CaseStatus.RUNTIME_ERROR, timing=None)
+        messages = f"{first.label} is to blame"
         update = {
-            "status": Status.CRASHED, "message": told,
-            "configurations": (bad, *(c.model_copy(update={"timing": None}) for c in rest)),
+            "status": Status.CRASHED, "message": messages, "culprit": first.settings,
+            "configurations": (bad, *(c.evolve(timing=None) for c in rest)),
         }  # fmt: skip
-        return Outcome(status="finished", answer=made.model_copy(update=update))
+        return Outcome(status="finished", answer=result.evolve(**update))
 
     engine.answer = broken
-    made = lab.sweep("softmax", "v2", GRID)
-    assert made.status is Status.PASSED
-    assert [c.status for c in made.configurations].count(CaseStatus.RUNTIME_ERROR) == 1
-    assert len(made.timed) == 5
+    result = lab.sweep("softmax", "v2", GRID)
+    assert result.status is Status.PASSED
+    assert [c.status for c in result.configurations].count(CaseStatus.RUNTIME_ERROR) == 1
+    assert len(result.timed) == 5
 
 
-def test_an_interrupt_keeps_what_was_checked_and_goes_on_up(lab: Lab, engine: FakeEngine) -> None:
+def test_an_interrupt_keeps_what_was_checked_and_goes_on_up(lab: Lab, engine: FakeExecutor) -> None:
     engine.answer = lambda job: lost(job, "interrupted", 2)
     with pytest.raises(KeyboardInterrupt):
         lab.sweep("softmax", "v2", GRID)
@@ -226,7 +227,7 @@ def test_an_interrupt_keeps_what_was_checked_and_goes_on_up(lab: Lab, engine: Fa
 )  # fmt: skip
 def test_what_can_not_be_swept_is_refused_and_nothing_runs(
     lab: Lab,
-    engine: FakeEngine,
+    engine: FakeExecutor,
     knobs: dict[str, Any],
     options: dict[str, Any],
     error: type[Exception],
@@ -238,37 +239,40 @@ def test_what_can_not_be_swept_is_refused_and_nothing_runs(
     assert len(engine.jobs) == jobs
 
 
-def test_an_unknown_version_is_told(lab: Lab) -> None:
+def test_unknown_version_is_an_error(lab: Lab) -> None:
     with pytest.raises(UnknownVersion, match="v7"):
         lab.sweep("softmax", "v7", GRID)
 
 
-def test_what_can_be_swept_is_told_for_completion(lab: Lab) -> None:
-    found = lab.knobs("softmax", "v2")
-    assert found["BLOCK_SIZE"] == 1024
-    assert found["num_warps"] is None
+def test_knobs_are_listed_for_completion(lab: Lab) -> None:
+    result = lab.knobs("softmax", "v2")
+    assert result["BLOCK_SIZE"] == 1024
+    assert result["num_warps"] is None
 
 
 # ------------------------------------------------------------------------------------- pictures
 
 
-def test_a_plot_is_of_the_newest_benchmark_or_sweep_and_can_be_written(
-    lab: Lab, engine: FakeEngine, tmp_path: Path
+def test_a_plot_shows_the_newest_benchmark_or_sweep(
+    lab: Lab, engine: FakeExecutor, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnknownVersion, match=r"nothing to draw yet. Next: %triton_bench softmax"):
+    with pytest.raises(UnknownVersion, match="nothing to draw yet") as error:
         lab.plot("softmax")
-    with pytest.raises(UnknownVersion, match="Next: %triton_sweep softmax v1 num_warps=4,8"):
+    assert error.value.next_step == NextStep("bench", {"op": "softmax"})
+    with pytest.raises(UnknownVersion, match="nothing to draw yet") as error:
         lab.plot("softmax", "sweep")
+    assert error.value.next_step is not None
+    assert error.value.next_step.verb == "sweep"
     lab.validate("softmax", "v2")
     lab.bench("softmax")
     engine.sweep_us = by_block
     swept = lab.sweep("softmax", "v2", GRID)
     assert lab.plot("softmax", "times").benchmark == lab.benchmark("softmax")
     path = tmp_path / "grid.png"
-    made = lab.plot("softmax", "sweep", to=path)
-    assert (made.sweep, made.path) == (swept, str(path))
+    result = lab.plot("softmax", "sweep", to=path)
+    assert (result.sweep, result.path) == (swept, str(path))
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert "BLOCK_SIZE=2048 num_warps=4 takes" in headline(made)
+    assert "BLOCK_SIZE=2048 num_warps=4 takes" in headline(result)
     with pytest.raises(UnknownName, match="Did you mean 'times'"):
         lab.plot("softmax", "time")
     with pytest.raises(BadValue, match="can't be written"):
@@ -279,7 +283,7 @@ def test_a_plot_is_of_the_newest_benchmark_or_sweep_and_can_be_written(
 
 
 def test_a_log_shows_the_sweep_of_the_code_that_stands(
-    lab: Lab, engine: FakeEngine, tmp_path: Path
+    lab: Lab, engine: FakeExecutor, tmp_path: Path
 ) -> None:
     engine.sweep_us = by_block
     lab.sweep("softmax", "v2", GRID)

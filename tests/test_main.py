@@ -8,13 +8,13 @@ import sys
 from triton_magics import __version__
 
 
-def asked(*words: str) -> subprocess.CompletedProcess[str]:
+def run_module(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "triton_magics", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_package_can_be_run_and_ends_as_the_command_line_does() -> None:
-    assert asked("--version").stdout == f"triton-magics {__version__}\n"
-    wrong = asked("bench", "softmax", "--timer", "foo")
+def test_package_runs_as_the_command_line() -> None:
+    assert run_module("--version").stdout == f"triton-magics {__version__}\n"
+    wrong = run_module("bench", "softmax", "--timer", "foo")
     assert wrong.returncode == 2
     assert "invalid choice: 'foo'" in wrong.stderr

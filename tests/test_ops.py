@@ -1,20 +1,22 @@
-"""Every op that ships keeps the form that the harness needs; own ops are told what they lack."""
+"""Tests that every shipped op has the form that the harness needs, and of own ops' errors."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
-from triton_magics import ops
+from triton_magics import operators
 from triton_magics.errors import BadKernelSource, BadValue, UnknownOp
-from triton_magics.worker import oracle
-from triton_magics.worker.cuts import cuts_of
+from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.row_chunks import split_outputs
 
 CPU = torch.device("cpu")
-NAMES = sorted(ops.BUILTIN)
+NAMES = list(operators.names())
 GOOD = '''"""Twice x."""
 import torch
 
@@ -27,7 +29,7 @@ def reference(x):
 
 
 def inputs_of(name, shape=None, dtype=torch.float32, seed=0):
-    op = ops.load(name)
+    op = operators.load(name)
     generator = torch.Generator().manual_seed(seed)
     return op.make_inputs(shape or op.shapes[1], dtype, CPU, generator)
 
@@ -56,7 +58,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "dropout"])
 def test_float32_agrees_with_float64_on_every_cheap_shape(name):
-    op = ops.load(name)
+    op = operators.load(name)
     assert op.check is None
     for seed, shape in enumerate(op.shapes):
         inputs = inputs_of(name, shape, seed=seed)
@@ -68,7 +70,7 @@ def test_float32_agrees_with_float64_on_every_cheap_shape(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_outputs_keep_the_dtype_of_the_inputs(name, dtype):
-    op = ops.load(name)
+    op = operators.load(name)
     assert dtype in op.dtypes
     inputs = inputs_of(name, dtype=getattr(torch, dtype))
     floats = [t for t in tensors(inputs) if t.is_floating_point()]
@@ -86,7 +88,7 @@ def test_inputs_follow_from_the_seed(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes_and_shapes_can_be_made(name):
-    op = ops.load(name)
+    op = operators.load(name)
     assert list(op.sizes) == ["small", "medium", "large"]
     assert len(set(op.shapes)) == len(op.shapes) >= 8
     for shape in (op.sizes["small"], *op.shapes):
@@ -97,7 +99,7 @@ def test_sizes_and_shapes_can_be_made(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shapes_are_awkward(name):
-    shapes = ops.load(name).shapes
+    shapes = operators.load(name).shapes
     assert any(set(s[:-1]) == {1} for s in shapes), "one row"
     assert any(n > 128 and n % 128 for s in shapes for n in s), "beyond a block"
     odd = [s for s in shapes if len(s) > 1 and all(n & (n - 1) for n in s[-2:])]
@@ -116,12 +118,12 @@ def test_shapes_are_awkward(name):
     ],
 )
 def test_flops_count_the_formula(name, shape, flops):
-    assert ops.load(name).flops(*inputs_of(name, shape)) == flops
+    assert operators.load(name).flops(*inputs_of(name, shape)) == flops
 
 
 def test_every_op_counts_its_flops():
     for name in NAMES:
-        assert ops.load(name).flops(*inputs_of(name)) > 0
+        assert operators.load(name).flops(*inputs_of(name)) > 0
 
 
 @pytest.mark.parametrize(
@@ -139,29 +141,29 @@ def test_scalar_parameters_vary_with_the_seed(name, index, values):
 
 @pytest.mark.parametrize(("name", "index", "value"), [("dropout", 1, 0.5), ("mha", 3, True)])
 def test_a_parameter_that_changes_the_work_is_fixed_at_the_sizes(name, index, value):
-    small = ops.load(name).sizes["small"]
+    small = operators.load(name).sizes["small"]
     assert {inputs_of(name, small, seed=seed)[index] for seed in range(20)} == {value}
 
 
 def test_alpha_changes_the_sum():
     x, y = torch.ones(3), torch.full((3,), 10.0)
-    add = ops.load("add").reference
+    add = operators.load("add").reference
     assert add(x, y).tolist() == [11.0] * 3
     assert add(x, y, -2.0).tolist() == [-19.0] * 3
 
 
 def test_a_causal_mask_hides_later_keys():
     q, k, v, _ = inputs_of("mha", (1, 1, 4, 64))
-    mha = ops.load("mha").reference
+    mha = operators.load("mha").reference
     torch.testing.assert_close(mha(q, k, v, True)[0, 0, 0], v[0, 0, 0])
     assert (mha(q, k, v, True)[0, 0, 0] - mha(q, k, v, False)[0, 0, 0]).abs().max() > 0.01
-    causal, full = (ops.load("mha").flops(q, k, v, c) for c in (True, False))
+    causal, full = (operators.load("mha").flops(q, k, v, c) for c in (True, False))
     assert (causal, full) == (4 * 10 * 64, 4 * 16 * 64)
 
 
 def test_cross_entropy_is_the_mean_over_rows():
     logits = torch.tensor([[0.0, 0.0], [0.0, 100.0]])
-    loss = ops.load("cross_entropy").reference(logits, torch.tensor([0, 0]))
+    loss = operators.load("cross_entropy").reference(logits, torch.tensor([0, 0]))
     assert loss.shape == ()
     assert loss.item() == pytest.approx((math.log(2) + 100) / 2)
 
@@ -169,27 +171,35 @@ def test_cross_entropy_is_the_mean_over_rows():
 def test_gelu_is_the_exact_form():
     x = torch.tensor([-3.0, 0.5, 2.0], dtype=torch.float64)
     exact = 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
-    torch.testing.assert_close(ops.load("gelu").reference(x), exact, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(operators.load("gelu").reference(x), exact, rtol=1e-12, atol=1e-12)
+
+
+def test_the_package_describes_every_name_that_an_op_may_define():
+    read = re.findall(r'"([A-Z_]{5,})"|"([a-z_]+)", None\)', inspect.getsource(operators._op))
+    names = {constant or function for constant, function in read}
+    assert {"SIZES", "MUTATES", "scratch"} <= names
+    missing = [name for name in sorted(names) if name not in operators.__doc__]
+    assert missing == [], "describe them in the docstring of operators/__init__.py"
 
 
 def test_aliases_load_the_same_op():
-    assert ops.load("add") is ops.load("add")
-    assert ops.load("add").name == "vector_add"
-    assert ops.load("layernorm").name == "layer_norm"
+    assert operators.load("add") is operators.load("add")
+    assert operators.load("add").name == "vector_add"
+    assert operators.load("layernorm").name == "layer_norm"
 
 
 def test_an_unknown_op_names_the_nearest():
     with pytest.raises(UnknownOp, match=r"'sofmax'\. Did you mean 'softmax'"):
-        ops.load("sofmax")
+        operators.load("sofmax")
 
 
 # --------------------------------------------------------------------------------- own ops
 
 
-def own(tmp_path: Path, source: str) -> ops.Op:
+def own(tmp_path: Path, source: str) -> operators.Op:
     path = tmp_path / "reference.py"
     path.write_text(source)
-    return ops.load_file(path, "double")
+    return operators.load_file(path, "double")
 
 
 def test_an_own_op_gets_the_defaults(tmp_path):
@@ -212,7 +222,7 @@ def test_an_own_op_keeps_what_it_declares(tmp_path):
     op = own(tmp_path, GOOD + extra)
     assert op.sizes["large"] == (32,)
     assert all(len(shape) == 1 for shape in op.shapes)
-    assert (op.dtypes, op.op_class, op.skip_regimes) == (("float64",), "elementwise", ("zeros",))
+    assert (op.dtypes, op.op_class, op.skip_values) == (("float64",), "elementwise", ("zeros",))
     assert op.flops(torch.ones(3)) == 3
     assert op.bytes(torch.ones(3), output=None) == 1
     assert op.check((), None, print) == "never right"
@@ -238,7 +248,7 @@ def test_an_edit_of_the_same_length_is_seen(tmp_path):
         (GOOD + "reference = 3\n", "reference is no function but a value of type int"),
     ],
 )
-def test_an_own_op_is_told_which_function_to_write(tmp_path, source, message):
+def test_error_of_an_own_op_names_the_missing_function(tmp_path, source, message):
     with pytest.raises(BadKernelSource, match=message):
         own(tmp_path, source)
 
@@ -250,12 +260,12 @@ def test_an_own_op_is_told_which_function_to_write(tmp_path, source, message):
         ("SHAPES = ((0, 3),)", r"SHAPES\[0\] is \(0, 3\)"),
         ("SHAPES = (7, 13)", r"SHAPES\[0\] is 7"),
         ('DTYPES = "float32"', "DTYPES must be a tuple of names"),
-        ('DTYPES = ("fp32",)', "'fp32' in DTYPES is no name of a floating-point torch dtype"),
+        ('DTYPES = ("fp32",)', "'fp32' in DTYPES is no name of a real torch dtype"),
         ('OP_CLASS = "reduce"', "'reduce' in OP_CLASS.*'reduction'"),
         ('REGIMES_SKIP = ("zero",)', "'zero' in REGIMES_SKIP. Did you mean 'zeros'"),
     ],
 )
-def test_an_own_op_is_told_which_constant_is_wrong(tmp_path, line, message):
+def test_error_of_an_own_op_names_the_wrong_constant(tmp_path, line, message):
     with pytest.raises(BadValue, match=message):
         own(tmp_path, f"{GOOD}{line}\n")
 
@@ -268,7 +278,7 @@ def test_inputs_that_are_no_tuple_are_refused(tmp_path):
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(BadKernelSource, match=r"there is no file .*nowhere\.py"):
-        ops.load_file(tmp_path / "nowhere.py", "double")
+        operators.load_file(tmp_path / "nowhere.py", "double")
 
 
 def test_what_an_own_file_raises_is_not_hidden(tmp_path):
@@ -276,16 +286,18 @@ def test_what_an_own_file_raises_is_not_hidden(tmp_path):
         own(tmp_path, "1 / 0\n")
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if ops.load(n).independent])
+@pytest.mark.parametrize("name", [n for n in NAMES if operators.load(n).independent])
 def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
-    op = ops.load(name)
+    op = operators.load(name)
     dim = next(d for d in op.independent if d is not None)
     every = (upcast(inputs_of(name, shape)) for shape in op.shapes)
     inputs = next(i for i in every if i[0].dim() > 1 and i[0].shape[dim] >= 3)
     whole = op.reference(*inputs)
-    found = cuts_of(op, inputs, (whole,), part=max(whole.numel(), inputs[0].numel()) // 3)
-    assert len(found) >= 3
-    joined = torch.cat([op.reference(*c.of_inputs(op, inputs)) for c in found], dim=dim)
+    chunks = split_outputs(
+        op, inputs, (whole,), max_elements=max(whole.numel(), inputs[0].numel()) // 3
+    )
+    assert len(chunks) >= 3
+    joined = torch.cat([op.reference(*c.slice_inputs(op, inputs)) for c in chunks], dim=dim)
     assert torch.allclose(joined, whole, rtol=1e-12, atol=1e-12)
 
 
@@ -300,14 +312,14 @@ def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
     ],
 )
 def test_what_takes_less_memory_in_float64_is_the_reference(name, shape, more):
-    op = ops.load(name)
+    op = operators.load(name)
     inputs = upcast(inputs_of(name, shape))
     inputs = (*inputs[: len(inputs) - len(more)], *more)
     whole = op.reference(*inputs)
-    found = oracle.evaluate(op, inputs)[1][0]
-    assert found is not whole
-    assert torch.equal(found, op.exact(*inputs))
-    assert torch.allclose(found, whole, rtol=1e-12, atol=1e-13)
+    exact = oracle.evaluate(op, inputs)[1][0]
+    assert exact is not whole
+    assert torch.equal(exact, op.exact(*inputs))
+    assert torch.allclose(exact, whole, rtol=1e-12, atol=1e-13)
 
 
 def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch):
@@ -316,7 +328,7 @@ def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch):
     monkeypatch.setattr(
         torch, "softmax", lambda x, dim: sizes.append(x.numel()) or softmax(x, dim=dim)
     )
-    op = ops.load("mha")
+    op = operators.load("mha")
     oracle.evaluate(op, upcast(inputs_of("mha", (1, 2, 1025, 16))))
     assert len(sizes) == 3
     assert max(sizes) <= 2**20
@@ -324,5 +336,7 @@ def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch):
 
 def test_a_single_row_of_a_reduction_is_never_cut():
     (row,) = inputs_of("softmax", (1025,))
-    assert [c.dim for c in cuts_of(ops.load("softmax"), (row,), (row,), part=100)] == [None]
-    assert len(cuts_of(ops.load("relu"), (row,), (row,), part=100)) == 11
+    assert [
+        c.dim for c in split_outputs(operators.load("softmax"), (row,), (row,), max_elements=100)
+    ] == [None]
+    assert len(split_outputs(operators.load("relu"), (row,), (row,), max_elements=100)) == 11

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 import torch
 
-from triton_magics.ops import dropout
+from triton_magics.operators import dropout
 
 
 def version(x, p, seed):
-    """A sound dropout: the mask follows from the seed."""
+    """Return a correct dropout: the mask follows from the seed."""
     if p == 0:
         return x.clone()
     draws = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed))
     return torch.where(draws >= p, x / (1 - p), torch.zeros_like(x))
 
 
-def dropped(p=0.5, shape=(127, 129), dtype=torch.float32):
+def run_dropout(p=0.5, shape=(127, 129), dtype=torch.float32):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(dtype)
     return (x, p, 7), version(x, p, 7)
 
@@ -25,12 +25,12 @@ def dropped(p=0.5, shape=(127, 129), dtype=torch.float32):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (1000, 1), (127, 129)])
 def test_dropout_accepts_a_sound_mask(p, dtype, shape):
-    inputs, output = dropped(p, shape, dtype)
+    inputs, output = run_dropout(p, shape, dtype)
     assert dropout.check(inputs, output, version) is None
 
 
 def test_dropout_accepts_what_torch_makes():
-    inputs, _ = dropped(0.1)
+    inputs, _ = run_dropout(0.1)
     torch.manual_seed(0)
     assert dropout.check(inputs, dropout.reference(*inputs)) is None
 
@@ -55,7 +55,7 @@ WRONG = {
     "keeps p of them": (lambda x, out: version(x, 0.55, 7) * 0.45 / 0.5, "elements were kept"),
     "one mask for all rows": (
         lambda x, out: torch.where(out[:1] != 0, x / 0.5, 0.0),
-        "every 129 elements|elements were kept",
+        "apart in dimension 0 share their random numbers|elements were kept",
     ),
 }
 
@@ -63,7 +63,7 @@ WRONG = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_dropout_refuses(fault):
     spoil, message = WRONG[fault]
-    inputs, output = dropped()
+    inputs, output = run_dropout()
     problem = dropout.check(inputs, spoil(inputs[0], output), version)
     assert problem
     assert any(part in problem for part in message.split("|"))
@@ -73,20 +73,20 @@ def test_dropout_refuses_a_mask_that_every_block_repeats():
     x = torch.randn(8192, generator=torch.Generator().manual_seed(3))
     keep = (torch.arange(64) % 2 == 0).repeat(128)
     assert dropout.check((x, 0.5, 0), torch.where(keep, 2 * x, 0.0)) == (
-        "the mask repeats itself every 32 elements"
+        "elements 1 apart in dimension 0 share their random numbers"
     )
 
 
 def test_dropout_refuses_another_mask_for_one_seed():
-    inputs, output = dropped()
+    inputs, output = run_dropout()
     problem = dropout.check(inputs, output, lambda x, p, seed: version(x, p, seed + 1))
     assert problem == "two calls with the seed 7 gave different masks"
 
 
 def test_dropout_refuses_one_mask_for_all_seeds():
-    inputs, output = dropped()
+    inputs, output = run_dropout()
     problem = dropout.check(inputs, output, lambda x, p, seed: version(x, p, 7))
-    assert problem == "the seeds 7 and 8 gave the same mask"
+    assert problem == "the seeds 7 and 8 gave dependent masks"
 
 
 def test_dropout_with_p_zero_is_the_identity():

@@ -9,19 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_magics.engine.protocol import (
+from triton_magics.execution.job_requests import DescribeJob, OpDescription, OpRef, WorkerFault
+from triton_magics.execution.protocol import (
     HEADER,
     MAX_FRAME_BYTES,
-    DescribeJob,
     FrameReader,
-    OpDescription,
-    OpRef,
     Order,
     Progress,
     ProtocolError,
     Ready,
     Reply,
-    WorkerFault,
     encode,
 )
 from triton_magics.model import Case, CaseResult, CaseStatus, Environment, Mismatch
@@ -57,12 +54,12 @@ def test_nan_and_infinities_survive() -> None:
     )
     case = Case(shape=(1,), dtype="float32", seed=1)
     result = CaseResult(case=case, status=CaseStatus.WRONG_VALUES, mismatch=mismatch)
-    (frame,) = FrameReader().feed(encode(Progress(nonce="n", stage="s", case=result)))
+    (frame,) = FrameReader().feed(encode(Progress(nonce="n", stage="s", case_result=result)))
     assert isinstance(frame, Progress)
-    assert frame.case is not None
-    assert frame.case.mismatch is not None
-    assert math.isnan(frame.case.mismatch.got)
-    assert frame.case.mismatch.expected == math.inf
+    assert frame.case_result is not None
+    assert frame.case_result.mismatch is not None
+    assert math.isnan(frame.case_result.mismatch.got)
+    assert frame.case_result.mismatch.expected == math.inf
 
 
 @pytest.mark.parametrize(
@@ -87,12 +84,12 @@ def test_what_is_no_frame_is_refused(body: bytes) -> None:
 
 
 def test_a_length_over_the_cap_is_refused_before_the_body_comes() -> None:
-    with pytest.raises(ProtocolError, match="over the cap"):
+    with pytest.raises(ProtocolError, match="exceeds the cap"):
         list(FrameReader().feed(HEADER.pack(MAX_FRAME_BYTES + 1)))
 
 
 def test_a_frame_over_the_cap_is_not_sent() -> None:
-    with pytest.raises(ProtocolError, match="over the cap"):
+    with pytest.raises(ProtocolError, match="exceeds the cap"):
         encode(Progress(nonce="n", stage="x" * MAX_FRAME_BYTES))
 
 

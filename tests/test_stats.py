@@ -14,25 +14,23 @@ from triton_magics.stats import Interval
 @pytest.mark.parametrize(
     ("percent", "expected"), [(0, 1), (25, 1.75), (50, 2.5), (95, 3.85), (100, 4)]
 )
-def test_a_percentile_is_linear_between_neighbours(percent: float, expected: float) -> None:
+def test_percentile_is_linear_between_neighbours(percent: float, expected: float) -> None:
     assert stats.percentile([4, 1, 3, 2], percent) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("samples", "percent"), [([], 50), ([1.0], 101), ([1.0], -1)])
-def test_a_percentile_of_nothing_or_outside_0_to_100_is_an_error(
-    samples: list[float], percent: float
-) -> None:
+def test_invalid_percentile_is_an_error(samples: list[float], percent: float) -> None:
     with pytest.raises(ValueError, match="percentile"):
         stats.percentile(samples, percent)
 
 
-def test_a_paired_speedup_cancels_what_both_share() -> None:
+def test_paired_speedup_cancels_shared_drift() -> None:
     drift = [1.0, 2.0, 1.5, 3.0, 1.1, 2.2, 1.7, 2.9, 1.3, 2.4]
-    made = stats.paired_speedup([10 * d for d in drift], [15 * d for d in drift])
-    assert made == pytest.approx((1.5, 1.5, 1.5))
+    result = stats.paired_speedup([10 * d for d in drift], [15 * d for d in drift])
+    assert result == pytest.approx((1.5, 1.5, 1.5))
 
 
-def test_a_paired_speedup_says_how_sure_it_is_and_the_same_each_time() -> None:
+def test_paired_speedup_has_a_deterministic_interval() -> None:
     draw = random.Random(1)
     ours = [10 * math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
     theirs = [12 * math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
@@ -43,7 +41,7 @@ def test_a_paired_speedup_says_how_sure_it_is_and_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [([1.0], [1.0, 2.0]), ([], [])])
-def test_rounds_that_are_no_pairs_are_an_error(ours: list[float], theirs: list[float]) -> None:
+def test_unpaired_rounds_are_an_error(ours: list[float], theirs: list[float]) -> None:
     with pytest.raises(ValueError, match="paired"):
         stats.paired_speedup(ours, theirs)
 
@@ -60,18 +58,18 @@ def test_rounds_that_are_no_pairs_are_an_error(ours: list[float], theirs: list[f
         (1.0101, 1.2, "faster"),
     ],
 )
-def test_a_verdict_needs_the_whole_interval(low: float, high: float, verdict: str) -> None:
+def test_verdict_needs_the_whole_interval(low: float, high: float, verdict: str) -> None:
     assert stats.verdict(Interval((low + high) / 2, low, high), 0.01) == verdict
 
 
-def test_identical_kernels_are_seldom_called_different() -> None:
+def test_identical_kernels_rarely_differ() -> None:
     """A/A by simulation: 1 % noise and a drift that both share, ten paired rounds."""
     draw, wrong = random.Random(7), 0
     for _ in range(200):
         drift = [math.exp(draw.gauss(0, 0.02)) for _ in range(10)]
         pairs = [[10 * d * math.exp(draw.gauss(0, 0.01)) for d in drift] for _ in range(2)]
-        made = stats.paired_speedup(*pairs, confidence=0.99)
-        wrong += stats.verdict(made, 0.01) in ("faster", "slower")
+        result = stats.paired_speedup(*pairs, confidence=0.99)
+        wrong += stats.verdict(result, 0.01) in ("faster", "slower")
     assert wrong == 0
 
 
@@ -86,33 +84,31 @@ def test_identical_kernels_are_seldom_called_different() -> None:
         (3, 0.005, 0),
     ],
 )
-def test_the_interval_leaves_out_what_wilcoxon_s_table_says(
-    n: int, tail: float, outside: int
-) -> None:
+def test_interval_cut_matches_wilcoxons_table(n: int, tail: float, outside: int) -> None:
     logs = [2.0**i for i in range(n)]
     ours, theirs = [1.0] * n, [math.exp(x / 2**n) for x in logs]
-    made = stats.paired_speedup(ours, theirs, confidence=1 - 2 * tail)
+    result = stats.paired_speedup(ours, theirs, confidence=1 - 2 * tail)
     means = sorted(math.exp((x + y) / 2 / 2**n) for i, x in enumerate(logs) for y in logs[i:])
-    at = min(range(len(means)), key=lambda i: abs(means[i] - made.low))
+    at = min(range(len(means)), key=lambda i: abs(means[i] - result.low))
     assert at == outside or means[at] == pytest.approx(means[outside])
 
 
-def test_an_interval_covers_the_truth_as_often_as_it_says() -> None:
+def test_interval_has_its_nominal_coverage() -> None:
     draw, hits = random.Random(3), 0
     for _ in range(1000):
         ours = [math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
         theirs = [1.1 * math.exp(draw.gauss(0, 0.05)) for _ in range(10)]
-        made = stats.paired_speedup(ours, theirs)
-        hits += made.low <= 1.1 <= made.high
+        result = stats.paired_speedup(ours, theirs)
+        hits += result.low <= 1.1 <= result.high
     assert 935 <= hits <= 970  # 95.1 % exactly
 
 
-def test_the_middle_mean_drops_a_quarter_at_either_end() -> None:
+def test_middle_mean_drops_a_quarter_at_each_end() -> None:
     assert stats.middle_mean([100, 2, 3, 4, 1, 5, 6, 0]) == pytest.approx(3.5)
     assert stats.middle_mean([1, 2, 9]) == pytest.approx(4)
 
 
-def test_the_tick_of_a_clock_is_its_smallest_step() -> None:
+def test_clock_tick_is_the_smallest_step() -> None:
     assert stats.clock_tick_us([1.024, 3.072, 2.048, 1.024]) == pytest.approx(1.024)
     assert stats.clock_tick_us([5.0, 5.0]) is None
 

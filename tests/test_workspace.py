@@ -1,4 +1,4 @@
-"""The workspace as its users see it: versions, attempts, edits, own ops, names."""
+"""Tests of the workspace's interface: versions, attempts, edits, own ops, names."""
 
 import subprocess
 import sys
@@ -7,13 +7,13 @@ import threading
 import pytest
 from workspace_kit import (
     cell,
+    open_workspace,
     own_facts,
-    shown,
     validate,
+    visible_state,
     write,
     write_cell,
 )
-from workspace_kit import opened as open_workspace
 
 from triton_magics.errors import (
     BadKernelSource,
@@ -21,7 +21,8 @@ from triton_magics.errors import (
     UserError,
 )
 from triton_magics.model import Status
-from triton_magics.workspace import Workspace
+from triton_magics.next_step import NextStep
+from triton_magics.store import Workspace
 
 
 @pytest.fixture
@@ -76,12 +77,12 @@ def _python(folder, code):
     return done.stdout
 
 
-def test_a_package_of_ones_own_is_left_alone(ws, tmp_path):
+def test_existing_package_file_is_not_changed(ws, tmp_path):
     (tmp_path / "kernels").mkdir()
-    mine = tmp_path / "kernels" / "__init__.py"
-    mine.write_text("MINE = 1\n")
+    package = tmp_path / "kernels" / "__init__.py"
+    package.write_text("MINE = 1\n")
     write(ws, "v1", 1)
-    assert mine.read_text() == "MINE = 1\n"
+    assert package.read_text() == "MINE = 1\n"
 
 
 def test_no_draft_is_left_beside_the_kernels(ws, tmp_path):
@@ -99,7 +100,7 @@ def test_no_draft_is_left_beside_the_kernels(ws, tmp_path):
 # ---------------------------------------------------------------------------------- attempts
 
 
-def test_other_code_is_a_new_attempt_and_the_same_code_is_none(ws):
+def test_only_changed_code_is_a_new_attempt(ws):
     first = write(ws, "v1", "one")
     assert write_cell(ws, "v1", cell("one")) == (first, True)
     second, unchanged = write_cell(ws, "v1_baseline", cell("two"))
@@ -121,7 +122,7 @@ def test_another_entry_into_the_same_code_is_another_attempt(ws):
 
 def test_a_second_slug_for_a_number_is_refused(ws, tmp_path):
     write(ws, "v2_online", 1)
-    with pytest.raises(UserError, match="softmax v2 is v2_online here: write v2 for its next"):
+    with pytest.raises(UserError, match="softmax v2 is called v2_online: write v2 for its next"):
         write(ws, "v2_tiling", 2)
     assert write(ws, "v2", 2).version == "v2_online"
     assert not (tmp_path / "kernels/softmax/v2_tiling.py").exists()
@@ -136,9 +137,10 @@ def test_versions_go_on_past_four_under_any_slug(ws, version, name):
     assert ws.versions("softmax")[0].path == f"kernels/softmax/{name}.py"
 
 
-def test_an_unknown_version_names_those_there_are(ws):
-    with pytest.raises(UnknownVersion, match="softmax has no version yet. Next: %%triton_kernel"):
+def test_unknown_version_error_lists_the_versions(ws):
+    with pytest.raises(UnknownVersion, match="softmax has no version yet") as error:
         ws.source("softmax", "v1")
+    assert error.value.next_step == NextStep("kernel", {"op": "softmax", "version": "v1"})
     write(ws, "v2_online", 1)
     with pytest.raises(UnknownVersion, match=r"no v2_onlin. Did you mean 'v2_online'. Known: v2_"):
         ws.source("softmax", "v2_onlin")
@@ -146,7 +148,7 @@ def test_an_unknown_version_names_those_there_are(ws):
         ws.source("softmax", "v2", 3)
 
 
-def test_a_restored_attempt_is_the_newest_with_its_verdict(ws, tmp_path):
+def test_restored_attempt_is_the_newest_with_its_verdict(ws, tmp_path):
     first = write(ws, "v1", "one")
     validate(ws, first)
     write(ws, "v1", "two")
@@ -179,9 +181,13 @@ def test_an_edited_file_becomes_an_attempt(ws, tmp_path):
     assert ws.sync("softmax", "v1") is None
     path = edit(tmp_path, first, "# by hand\n")
     before = path.read_bytes()
-    kept = ws.sync("softmax", "v1")
-    assert (kept.attempt, kept.source) == (2, cell(1) + "# by hand\n")
-    assert (kept.entry, kept.signature, kept.header_lines) == ("triton_softmax", "(x, dim=-1)", 2)
+    edited = ws.sync("softmax", "v1")
+    assert (edited.attempt, edited.source) == (2, cell(1) + "# by hand\n")
+    assert (edited.entry, edited.signature, edited.header_lines) == (
+        "triton_softmax",
+        "(x, dim=-1)",
+        2,
+    )
     assert path.read_bytes() == before
     assert ws.source("softmax", "v1", 1) == first
     assert ws.notes == ("kernels/softmax/v1_baseline.py was edited; the edit is attempt 2.",)
@@ -199,10 +205,10 @@ def test_writing_over_an_edit_keeps_it_first(ws, tmp_path):
     assert "the edit is attempt 2" in ws.notes[0]
 
 
-def test_an_edit_that_is_no_python_is_kept_too(ws, tmp_path):
+def test_edit_with_a_syntax_error_becomes_an_attempt(ws, tmp_path):
     edit(tmp_path, write(ws, "v1", 1), "def (:\n")
-    kept = ws.sync("softmax", "v1")
-    assert (kept.attempt, kept.entry) == (2, "triton_softmax")
+    edited = ws.sync("softmax", "v1")
+    assert (edited.attempt, edited.entry) == (2, "triton_softmax")
 
 
 def test_an_edit_that_renames_the_entry_is_read_again(ws, tmp_path):
@@ -215,12 +221,12 @@ def test_a_file_without_its_header_is_all_body(ws, tmp_path):
     first = write(ws, "v1", 1)
     path = tmp_path / first.path
     path.write_text("# mine\n" + cell(2))
-    kept = ws.sync("softmax", "v1")
-    assert (kept.source, kept.header_lines) == ("# mine\n" + cell(2), 0)
+    edited = ws.sync("softmax", "v1")
+    assert (edited.source, edited.header_lines) == ("# mine\n" + cell(2), 0)
     assert path.read_text() == "# mine\n" + cell(2)
 
 
-def test_a_header_that_was_cut_is_put_back(ws, tmp_path):
+def test_missing_header_is_restored(ws, tmp_path):
     first = write(ws, "v1", 1)
     path = tmp_path / first.path
     whole = path.read_bytes()
@@ -229,7 +235,7 @@ def test_a_header_that_was_cut_is_put_back(ws, tmp_path):
     assert path.read_bytes() == whole
 
 
-def test_a_lost_file_is_put_back(ws, tmp_path):
+def test_missing_file_is_restored(ws, tmp_path):
     path = tmp_path / write(ws, "v1", 1).path
     whole = path.read_bytes()
     path.unlink()
@@ -266,7 +272,7 @@ def test_an_own_op_has_a_reference_file_and_facts(ws, tmp_path):
     assert ws.count("my_op") == 1
 
 
-def test_another_reference_takes_the_verdicts_with_it(ws):
+def test_new_reference_clears_the_verdicts(ws):
     ws.define("my_op", "A = 1\n", own_facts())
     source = write(ws, "v1", 1, op="my_op")
     validate(ws, source)
@@ -277,7 +283,7 @@ def test_another_reference_takes_the_verdicts_with_it(ws):
     assert ws.passed_validation("my_op", source.sha256, "float32", "gpu") is None
 
 
-def test_an_edited_reference_is_kept_in_the_log(ws):
+def test_edited_reference_is_in_the_log(ws):
     path = ws.define("my_op", "A = 1\n", own_facts())
     path.write_text("A = 2\n")
     assert ws.reference_path("my_op").read_text() == "A = 2\n"
@@ -290,7 +296,7 @@ def test_an_edited_reference_is_kept_in_the_log(ws):
 # ------------------------------------------------------------------------------------ events
 
 
-def test_an_event_knows_the_states_it_led_between(ws):
+def test_event_has_the_states_before_and_after(ws):
     assert ws.state("softmax") == "start"
     shown_event = ws.record("softmax", "shown")
     assert (shown_event.state_before, shown_event.state_after) == ("start", "write")
@@ -299,9 +305,9 @@ def test_an_event_knows_the_states_it_led_between(ws):
     assert [e.verb for e in ws.events("softmax")] == ["shown", "written"]
 
 
-def test_what_comes_with_a_file_is_not_recorded_without_it(ws):
+def test_event_without_its_file_is_refused(ws):
     for verb in ("written", "defined"):
-        with pytest.raises(ValueError, match="comes with a file"):
+        with pytest.raises(ValueError, match="needs a file"):
             ws.record("softmax", verb)
     assert ws.count("softmax") == 0
 
@@ -325,12 +331,12 @@ def test_ops_are_separate(ws):
     assert ws.versions("gelu") == ()
 
 
-def test_everything_is_there_after_a_restart(tmp_path):
+def test_restart_keeps_everything(tmp_path):
     with open_workspace(tmp_path) as ws:
         validate(ws, write(ws, "v1", 1))
-        before = shown(ws)
+        before = visible_state(ws)
     with open_workspace(tmp_path) as ws:
-        assert shown(ws) == before
+        assert visible_state(ws) == before
         assert ws.notes == ()
 
 
@@ -365,8 +371,8 @@ def test_threads_share_a_workspace(ws):
     assert [v.attempt for v in ws.versions("softmax")] == [10, 10, 10, 10]
 
 
-def test_a_log_is_written_whole_beside_the_events(ws, tmp_path):
+def test_log_has_every_event(ws, tmp_path):
     assert ws.save_log("softmax", ".md", "# softmax\n") == "logs/softmax_log.md"
     assert (tmp_path / "logs/softmax_log.md").read_text() == "# softmax\n"
-    with pytest.raises(ValueError, match="no kind of log"):
+    with pytest.raises(ValueError, match="not a kind of log"):
         ws.save_log("softmax", "/../../x", "")

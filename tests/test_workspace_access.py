@@ -1,4 +1,4 @@
-"""Folders that can't be written, planted links, file systems."""
+"""Tests of read-only folders, planted links and file systems."""
 
 import os
 import shutil
@@ -11,15 +11,15 @@ from workspace_kit import (
     cell,
     child,
     database,
-    finished,
-    opened,
+    open_workspace,
     past_session,
+    wait_for_output,
     write,
 )
 
 from triton_magics.errors import WorkspaceError
-from triton_magics.workspace.database import is_network, open_store, transaction
-from triton_magics.workspace.files import Folder
+from triton_magics.store.safe_files import Folder
+from triton_magics.store.sqlite import is_network, open_store, transaction
 
 LOG = "logs/softmax_log.jsonl"
 
@@ -35,11 +35,11 @@ AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from triton_magics.errors import WorkspaceError
-from workspace_kit import opened, write, shown
+from workspace_kit import open_workspace, write, visible_state
 path = Path(sys.argv[1])
-with opened(path.parent / "warm"): pass     # everything is imported before the rights go
+with open_workspace(path.parent / "warm"): pass     # everything is imported before the rights go
 if os.getuid() == 0: os.setuid(65534)
-with opened(path) as ws:
+with open_workspace(path) as ws:
     assert ws.read_only
     print(ws.open_ops(), [v.validation for v in ws.versions("softmax")], ws.notes)
     print(repr(ws.source("softmax", "v1").source), ws.sync("softmax", "v1"))
@@ -51,14 +51,14 @@ with opened(path) as ws:
     ):
         try: step()
         except WorkspaceError as error: print(error)
-try: opened(path, read_only_ok=False)
+try: open_workspace(path, read_only_ok=False)
 except WorkspaceError as error: print(error)
 """
 
 
 @pytest.fixture
 def locked():
-    """Makes folders that nobody may write; pytest's own can't be entered by another user."""
+    """Make folders read-only; let another user enter pytest's own folders."""
     base = Path(tempfile.mkdtemp())
     base.chmod(0o755)
 
@@ -77,7 +77,7 @@ def locked():
 
 def lines_as_nobody(path):
     before = {p: p.stat().st_mtime_ns for p in path.rglob("*")}
-    lines = finished(child(AS_NOBODY, path)).splitlines()
+    lines = wait_for_output(child(AS_NOBODY, path)).splitlines()
     assert {p: p.stat().st_mtime_ns for p in path.rglob("*")} == before
     return lines
 
@@ -88,10 +88,10 @@ def test_a_read_only_folder_is_shown_and_not_written(session, locked):
     assert lines[0] == "('softmax', 'my_op') [None] ()"
     assert lines[1] == f"{cell(2)!r} None"
     assert lines[2:] == [
-        f"saving softmax v1 was not done: {path} can't be written",
-        f"recording that softmax was chosen was not done: {path} can't be written",
-        f"restoring softmax v1 was not done: {path} can't be written",
-        f"writing logs/softmax_log.md was not done: {path} can't be written",
+        f"saving softmax v1 failed: {path} can't be written",
+        f"recording the event 'chosen' of softmax failed: {path} can't be written",
+        f"restoring softmax v1 failed: {path} can't be written",
+        f"writing logs/softmax_log.md failed: {path} can't be written",
         f"{path} can't be written: choose another workspace",
     ]
 
@@ -103,22 +103,23 @@ def test_a_read_only_clone_without_a_store_is_read_from_its_logs(session, locked
     assert lines[1] == f"{cell(2)!r} None"
 
 
-def test_a_read_only_folder_whose_log_went_on_shows_what_is_in_the_log(session, locked, tmp_path):
+def test_read_only_folder_shows_newer_events_of_its_log(session, locked, tmp_path):
     clone = tmp_path / "clone"
     (clone / "logs").mkdir(parents=True)
     shutil.copy(session / LOG, clone / LOG)
-    with opened(clone) as ws:
+    with open_workspace(clone) as ws:
         write(ws, "v2", "theirs")
     shutil.copy(clone / LOG, session / LOG)
     assert "[None, None]" in lines_as_nobody(locked(session))[0]
 
 
-def test_a_read_only_store_that_was_killed_shows_what_is_in_its_wal(session, locked):
+def test_read_only_store_shows_the_events_of_its_wal(session, locked):
     code = (
-        "import os, sys; from pathlib import Path; from workspace_kit import opened, write\n"
-        "ws = opened(Path(sys.argv[1])); write(ws, 'v3', 'late'); os._exit(0)\n"
+        "import os, sys; from pathlib import Path\n"
+        "from workspace_kit import open_workspace, write\n"
+        "ws = open_workspace(Path(sys.argv[1])); write(ws, 'v3', 'late'); os._exit(0)\n"
     )
-    finished(child(code, session))
+    wait_for_output(child(code, session))
     assert database(session).with_name("lab.db-wal").exists()
     (session / LOG).unlink()
     assert "[None, None]" in lines_as_nobody(locked(session))[0]
@@ -156,29 +157,29 @@ def test_a_planted_link_is_not_written_through(tmp_path, outside, planted):
     path = tmp_path / "ws"
     (path / planted).parent.mkdir(parents=True, exist_ok=True)
     (path / planted).symlink_to(outside if PLANTED[planted] else outside / "file")
-    with opened(path) as ws:
+    with open_workspace(path) as ws:
         with pytest.raises(WorkspaceError, match=f"{planted} is a symbolic link"):
             write(ws, "v1", 1)
         assert ws.count("softmax") == 0
-    assert untouched(outside)
+    assert is_unchanged(outside)
 
 
-def untouched(outside):
+def is_unchanged(outside):
     return [p.name for p in outside.iterdir()] == ["file"] and (
         outside / "file"
     ).read_text() == "theirs\n"
 
 
 @pytest.mark.parametrize("planted", ["logs", LOG])
-def test_a_planted_log_is_not_written_through_and_the_event_is_kept(tmp_path, outside, planted):
+def test_planted_log_is_not_written_and_the_event_is_stored(tmp_path, outside, planted):
     path = tmp_path / "ws"
     (path / planted).parent.mkdir(parents=True)
     (path / planted).symlink_to(outside if planted == "logs" else outside / "file")
-    with opened(path) as ws:
+    with open_workspace(path) as ws:
         write(ws, "v1", 1)
         assert "is a symbolic link" in ws.notes[0]
         assert ws.count("softmax") == 1
-    assert untouched(outside)
+    assert is_unchanged(outside)
 
 
 @pytest.mark.parametrize("planted", ["", "/lab.db", "/lab.db-wal", "/lock", "/tmp", "/.gitignore"])
@@ -187,12 +188,12 @@ def test_a_planted_store_is_refused(tmp_path, outside, planted):
     path.parent.mkdir(parents=True)
     path.symlink_to(outside if planted in ("", "/tmp") else outside / "file")
     with pytest.raises(WorkspaceError):
-        opened(tmp_path / "ws")
-    assert untouched(outside)
+        open_workspace(tmp_path / "ws")
+    assert is_unchanged(outside)
 
 
 def test_a_link_in_a_versions_place_is_not_read(tmp_path, outside):
-    with opened(tmp_path / "ws") as ws:
+    with open_workspace(tmp_path / "ws") as ws:
         path = ws.path / write(ws, "v1", 1).path
         path.unlink()
         path.symlink_to(outside / "file")
@@ -201,12 +202,12 @@ def test_a_link_in_a_versions_place_is_not_read(tmp_path, outside):
         assert len(ws.attempts("softmax", "v1")) == 1
 
 
-def test_a_fifo_in_a_versions_place_hangs_nothing(tmp_path):
-    with opened(tmp_path) as ws:
+def test_fifo_in_a_versions_place_does_not_block(tmp_path):
+    with open_workspace(tmp_path) as ws:
         path = tmp_path / write(ws, "v1", 1).path
         path.unlink()
         os.mkfifo(path)
-        with pytest.raises(WorkspaceError, match="is no plain file"):
+        with pytest.raises(WorkspaceError, match="is not a regular file"):
             ws.sync("softmax", "v1")
 
 

@@ -1,4 +1,4 @@
-"""Damaged, older, newer and very long stores."""
+"""Tests of damaged, older, newer and very long stores."""
 
 import json
 import os
@@ -10,16 +10,16 @@ import pytest
 from workspace_kit import (
     child,
     database,
-    finished,
-    opened,
+    open_workspace,
     past_session,
-    shown,
     tables,
+    visible_state,
+    wait_for_output,
     write,
 )
 
 from triton_magics.errors import WorkspaceError
-from triton_magics.workspace.database import MIGRATIONS
+from triton_magics.store.sqlite import MIGRATIONS
 
 LOG = "logs/softmax_log.jsonl"
 
@@ -36,9 +36,9 @@ def session(tmp_path):
     return past_session(tmp_path / "session")
 
 
-def seen(path):
-    with opened(path) as ws:
-        return shown(ws), ws.notes
+def read_state(path):
+    with open_workspace(path) as ws:
+        return visible_state(ws), ws.notes
 
 
 def overwrite(path, at, data):
@@ -58,81 +58,81 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_store_is_moved_aside_and_rebuilt(session, name):
-    before, _ = seen(session)
+    before, _ = read_state(session)
     DAMAGES[name](database(session))
     damaged = database(session).read_bytes()
-    after, notes = seen(session)
+    after, notes = read_state(session)
     assert after == before
     assert database(session).with_name("lab.db.corrupt-1").read_bytes() == damaged
     assert "The store was damaged" in notes[0]
     assert "moved to .triton_magics/lab.db.corrupt-1" in notes[0]
-    assert seen(session) == (before, ())
+    assert read_state(session) == (before, ())
 
 
 def test_a_second_damaged_store_gets_the_next_number(session):
     for number in (1, 2):
         DAMAGES["no database"](database(session))
-        assert f"corrupt-{number}." in seen(session)[1][0]
+        assert f"corrupt-{number}." in read_state(session)[1][0]
 
 
 def test_an_emptied_store_is_rebuilt(session):
-    before, _ = seen(session)
+    before, _ = read_state(session)
     database(session).write_bytes(b"")
-    assert seen(session)[0] == before
+    assert read_state(session)[0] == before
 
 
-@pytest.mark.parametrize("what", ["the store's folder", "its file"])
-def test_a_store_that_is_deleted_meanwhile_is_opened_anew_and_nothing_is_lost(session, what):
-    with opened(session) as ws:
-        before = shown(ws)
-        if what == "its file":
+@pytest.mark.parametrize("target", ["the store's folder", "its file"])
+def test_deleted_store_is_rebuilt_while_open(session, target):
+    with open_workspace(session) as ws:
+        before = visible_state(ws)
+        if target == "its file":
             database(session).unlink()
         else:
             shutil.rmtree(database(session).parent)
-        assert shown(ws) == before
+        assert visible_state(ws) == before
         assert "deleted or replaced" in ws.notes[-1]
         write(ws, "v9", "after that")
         assert {finding.state for finding in ws.check()} == {"good"}
-        after = shown(ws)
-    assert seen(session) == (after, ())
+        after = visible_state(ws)
+    assert read_state(session) == (after, ())
 
 
-def test_a_store_that_another_process_has_replaced_is_followed(session):
-    with opened(session) as ws:
+def test_store_replaced_by_another_process_is_reopened(session):
+    with open_workspace(session) as ws:
         database(session).unlink()
-        with opened(session) as other:
+        with open_workspace(session) as other:
             write(other, "v9", "by the other")
             write(ws, "v8", "by this one")
-            assert shown(ws) == shown(other)
+            assert visible_state(ws) == visible_state(other)
             assert {"v8", "v9"} <= {v.version for v in ws.versions("softmax")}
 
 
-def test_a_workspace_that_is_gone_says_so_and_is_there_again_once_it_was_put_back(session):
+def test_moved_workspace_is_an_error_until_it_is_back(session):
     away = session.with_name("away")
-    with opened(session) as ws:
-        before = shown(ws)
+    with open_workspace(session) as ws:
+        before = visible_state(ws)
         session.rename(away)
-        with pytest.raises(WorkspaceError, match="is gone. Put it back"):
+        with pytest.raises(WorkspaceError, match="is missing. Restore it"):
             write(ws, "v9", "nowhere")
-        with pytest.raises(WorkspaceError, match="is gone. Put it back"):
+        with pytest.raises(WorkspaceError, match="is missing. Restore it"):
             ws.versions("softmax")
         assert not session.exists()
         away.rename(session)
-        assert shown(ws) == before
+        assert visible_state(ws) == before
 
 
-def test_the_pulse_changes_with_what_others_record_and_with_nothing_else(session):
-    with opened(session) as ws, opened(session) as other:
-        before = ws.pulse()
+def test_change_counter_changes_only_with_others_events(session):
+    with open_workspace(session) as ws, open_workspace(session) as other:
+        before = ws.change_counter()
         write(ws, "v8", "our own")
-        shown(ws)
-        assert ws.pulse() == before
+        visible_state(ws)
+        assert ws.change_counter() == before
         write(other, "v9", "theirs")
-        assert ws.pulse() != before
+        assert ws.change_counter() != before
 
 
 def test_damage_deep_in_a_large_store_is_found_when_it_is_read(tmp_path):
-    with opened(tmp_path) as ws:
+    with open_workspace(tmp_path) as ws:
         for number in range(1, 5):
             write(ws, f"v{number}", "x" * 3_000_000)
         before = [s.sha256 for s in ws.attempts("softmax", "v2")]
@@ -140,23 +140,23 @@ def test_damage_deep_in_a_large_store_is_found_when_it_is_read(tmp_path):
     assert size > 12_000_000
     for at in range(4096 * 100, size - 4096 * 100, 4096):
         overwrite(database(tmp_path), at, b"\xff" * 8)
-    with opened(tmp_path) as ws:
-        with pytest.raises(WorkspaceError, match=r"has been rebuilt .* Do it again"):
+    with open_workspace(tmp_path) as ws:
+        with pytest.raises(WorkspaceError, match=r"has been rebuilt .* Repeat the step"):
             ws.attempts("softmax", "v2")
         assert [s.sha256 for s in ws.attempts("softmax", "v2")] == before
         assert database(tmp_path).with_name("lab.db.corrupt-1").stat().st_size == size
 
 
-def test_processes_that_find_the_damage_together_rebuild_once(session):
-    before, _ = seen(session)
+def test_processes_rebuild_a_damaged_store_once(session):
+    before, _ = read_state(session)
     DAMAGES["no database"](database(session))
     code = (
-        "import sys; from pathlib import Path; from workspace_kit import opened\n"
-        "with opened(Path(sys.argv[1])) as ws: print(ws.count('softmax'))\n"
+        "import sys; from pathlib import Path; from workspace_kit import open_workspace\n"
+        "with open_workspace(Path(sys.argv[1])) as ws: print(ws.count('softmax'))\n"
     )
     crowd = [child(code, session) for _ in range(3)]
-    assert [finished(p) for p in crowd] == ["4\n"] * 3
-    assert seen(session)[0] == before
+    assert [wait_for_output(p) for p in crowd] == ["4\n"] * 3
+    assert read_state(session)[0] == before
     assert len(list((session / ".triton_magics").glob("*corrupt*"))) == 1
 
 
@@ -164,8 +164,8 @@ def test_processes_that_find_the_damage_together_rebuild_once(session):
 
 
 def test_an_older_store_is_migrated(session):
-    """One of schema 1 had the events and nothing else."""
-    before, _ = seen(session)
+    """A store of schema 1 has only the events."""
+    before, _ = read_state(session)
     old = session.with_name("old")
     (old / ".triton_magics").mkdir(parents=True)
     with closing(sqlite3.connect(database(old), isolation_level=None)) as conn:
@@ -175,20 +175,20 @@ def test_an_older_store_is_migrated(session):
         conn.execute("PRAGMA user_version = 1")
         conn.execute("ATTACH ? AS now", (str(database(session)),))
         conn.execute("INSERT INTO events SELECT * FROM now.events")
-    assert seen(old)[0] == before
+    assert read_state(old)[0] == before
     assert tables(old) == tables(session)
     assert (old / LOG).read_bytes() == (session / LOG).read_bytes()
     with closing(sqlite3.connect(database(old))) as conn:
         names = [row[0] for row in conn.execute("SELECT name FROM migrations ORDER BY number")]
-    assert names == [name for name, _ in MIGRATIONS]
+    assert names == [step.name for step in MIGRATIONS]
 
 
-def test_a_newer_store_is_refused_and_left(session):
+def test_newer_store_is_refused_and_not_changed(session):
     with closing(sqlite3.connect(database(session))) as conn:
         conn.execute("PRAGMA user_version = 99")
-    known = rf"newer triton_magics \(schema 99, this one knows {len(MIGRATIONS)}\)"
-    with pytest.raises(WorkspaceError, match=known):
-        opened(session)
+    message = rf"\(schema 99; this one reads up to {len(MIGRATIONS)}\)"
+    with pytest.raises(WorkspaceError, match=message):
+        open_workspace(session)
     assert not list((session / ".triton_magics").glob("*corrupt*"))
 
 
@@ -196,8 +196,8 @@ def test_a_newer_store_is_refused_and_left(session):
 
 
 @pytest.mark.parametrize("n_events", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_a_long_history_opens_without_reading_it_again(tmp_path, n_events, monkeypatch):
-    with opened(tmp_path) as ws:
+def test_long_history_is_not_read_at_open(tmp_path, n_events, monkeypatch):
+    with open_workspace(tmp_path) as ws:
         event = ws.record("softmax", "shown")
     with closing(sqlite3.connect(database(tmp_path))) as conn, conn:
         line = event.model_dump_json(exclude_none=True)
@@ -207,14 +207,14 @@ def test_a_long_history_opens_without_reading_it_again(tmp_path, n_events, monke
         )
         conn.execute("INSERT INTO unlogged SELECT op, seq FROM events WHERE seq > 1")
         conn.execute("UPDATE ops SET n_events = ?", (n_events,))
-    with opened(tmp_path):
+    with open_workspace(tmp_path):
         assert len(log_lines(tmp_path)) == n_events  # the log has caught up
     read = []
     parse = type(event).model_validate_json
     monkeypatch.setattr(
         type(event), "model_validate_json", lambda text: read.append(text) or parse(text)
     )
-    with opened(tmp_path) as ws:
+    with open_workspace(tmp_path) as ws:
         assert ws.count("softmax") == n_events
         assert read == []
         assert len(list(ws.events("softmax"))) == len(read) == n_events

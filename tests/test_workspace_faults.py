@@ -1,4 +1,4 @@
-"""What the workspace must survive: crowds, kills, full disks, damage, links, locked folders."""
+"""Tests of the workspace with concurrent writers, kills and full disks."""
 
 import errno
 import json
@@ -18,13 +18,13 @@ from workspace_kit import (
     cell,
     child,
     database,
-    finished,
-    opened,
-    shown,
+    open_workspace,
+    visible_state,
+    wait_for_output,
     write,
 )
 
-from triton_magics.workspace.modules import render
+from triton_magics.store.module_header import render
 
 LOG = "logs/softmax_log.jsonl"
 
@@ -35,12 +35,12 @@ def log_lines(path):
 
 # ------------------------------------------------------------------------------------- crowds
 
-CROWD = """
+WRITER = """
 import sys
 from pathlib import Path
-from workspace_kit import opened, write
+from workspace_kit import open_workspace, write
 name, n = sys.argv[2], int(sys.argv[3])
-with opened(Path(sys.argv[1])) as ws:
+with open_workspace(Path(sys.argv[1])) as ws:
     print("ready", flush=True)
     sys.stdin.readline()
     for i in range(n):
@@ -51,17 +51,17 @@ with opened(Path(sys.argv[1])) as ws:
 @pytest.mark.parametrize(
     ("n_processes", "n_writes"), [(4, 25), pytest.param(8, 100, marks=pytest.mark.slow)]
 )
-def test_no_attempt_of_a_crowd_is_lost(tmp_path, n_processes, n_writes):
-    crowd = [child(CROWD, tmp_path, name, n_writes) for name in range(n_processes)]
-    for process in crowd:
+def test_concurrent_writers_lose_no_attempt(tmp_path, n_processes, n_writes):
+    writers = [child(WRITER, tmp_path, name, n_writes) for name in range(n_processes)]
+    for process in writers:
         assert process.stdout.readline() == "ready\n"
-    for process in crowd:
+    for process in writers:
         process.stdin.write("go\n")
         process.stdin.flush()
-    for process in crowd:
-        finished(process)
+    for process in writers:
+        wait_for_output(process)
     expected = {cell(f"{name} {i}") for name in range(n_processes) for i in range(n_writes)}
-    with opened(tmp_path) as ws:
+    with open_workspace(tmp_path) as ws:
         attempts = ws.attempts("softmax", "v1")
         assert [s.attempt for s in attempts] == list(range(1, n_processes * n_writes + 1))
         assert {s.source for s in attempts} == expected
@@ -74,15 +74,15 @@ def test_no_attempt_of_a_crowd_is_lost(tmp_path, n_processes, n_writes):
 LOOP = """
 import itertools, sys
 from pathlib import Path
-from workspace_kit import opened, write
-with opened(Path(sys.argv[1])) as ws:
+from workspace_kit import open_workspace, write
+with open_workspace(Path(sys.argv[1])) as ws:
     for i in itertools.count(int(sys.argv[2])):
         print(write(ws, "v1", i).attempt, i, flush=True)
 """
 
 
 @pytest.mark.parametrize("n_kills", [5, pytest.param(25, marks=pytest.mark.slow)])
-def test_a_kill_in_the_middle_of_a_write_loses_nothing_acknowledged(tmp_path, n_kills):
+def test_kill_during_a_write_loses_nothing_acknowledged(tmp_path, n_kills):
     chance = random.Random(n_kills)
     acknowledged = {}
     for kill in range(n_kills):
@@ -103,8 +103,8 @@ def test_a_kill_in_the_middle_of_a_write_loses_nothing_acknowledged(tmp_path, n_
 
 
 def assert_whole(path, acknowledged):
-    """Every acknowledged attempt is there; file, store and log say the same."""
-    with opened(path) as ws:
+    """Check that every acknowledged attempt exists, and that file, store and log agree."""
+    with open_workspace(path) as ws:
         ws.sync("softmax", "v1")  # the kill may have come between the file and the store
         by_number = {s.attempt: s for s in ws.attempts("softmax", "v1")}
         newest = by_number[max(by_number)]
@@ -112,22 +112,22 @@ def assert_whole(path, acknowledged):
             n: cell(mark) for n, mark in acknowledged.items()
         }
         assert (path / newest.path).read_bytes() == render(newest)
-        before = shown(ws)
+        before = visible_state(ws)
     assert {e["attempt"] for e in log_lines(path)} == set(by_number)
     with closing(sqlite3.connect(database(path))) as conn:
         assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    with opened(path) as ws:
-        assert shown(ws) == before
+    with open_workspace(path) as ws:
+        assert visible_state(ws) == before
 
 
-def test_drafts_that_a_kill_left_are_swept_after_an_hour(tmp_path):
-    with opened(tmp_path):
+def test_temporary_files_are_removed_after_an_hour(tmp_path):
+    with open_workspace(tmp_path):
         pass
     temporary = tmp_path / ".triton_magics" / "tmp"
     for name, age_s in (("old.tmp", 3700), ("new.tmp", 60)):
         (temporary / name).write_text("half")
         os.utime(temporary / name, (time.time() - age_s,) * 2)
-    with opened(tmp_path):
+    with open_workspace(tmp_path):
         assert [p.name for p in temporary.iterdir()] == ["new.tmp"]
 
 
@@ -137,9 +137,9 @@ UNTIL_FULL = """
 import sys
 from pathlib import Path
 from triton_magics.errors import WorkspaceError
-from workspace_kit import opened, write
+from workspace_kit import open_workspace, write
 {limit}
-with opened(Path(sys.argv[1])) as ws:
+with open_workspace(Path(sys.argv[1])) as ws:
     for i in range(10_000):
         try:
             print(write(ws, "v1", "x" * 2000 + str(i)).attempt)
@@ -148,22 +148,22 @@ with opened(Path(sys.argv[1])) as ws:
             break
     {unlimit}
     assert "is full" in words, words
-    assert "saving softmax v1 was not done" in words, words
-    held = ws.source("softmax", "v1")
-    print("held", held.attempt, len(ws.attempts("softmax", "v1")))
+    assert "saving softmax v1 failed" in words, words
+    source = ws.source("softmax", "v1")
+    print("held", source.attempt, len(ws.attempts("softmax", "v1")))
 """
 SOFT = "import resource; hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
 SET = "resource.setrlimit(resource.RLIMIT_FSIZE, ({}, hard))"
 
 
 def assert_intact_after_full(path, out):
-    *acknowledged, held = out.splitlines()
+    *acknowledged, last_line = out.splitlines()
     last = int(acknowledged[-1])
     assert last >= 3
-    assert held == f"held {last} {last}"
-    with opened(path) as ws:
-        kept = ws.sync("softmax", "v1")  # the new code may have reached the file, not the store
-        assert kept is None or kept.attempt == last + 1
+    assert last_line == f"held {last} {last}"
+    with open_workspace(path) as ws:
+        attempt = ws.sync("softmax", "v1")  # the new code may have reached the file, not the store
+        assert attempt is None or attempt.attempt == last + 1
         assert len(ws.attempts("softmax", "v1")) >= last
         before = ws.source("softmax", "v1").attempt
         assert write(ws, "v1", "there is room again").attempt == before + 1
@@ -171,14 +171,14 @@ def assert_intact_after_full(path, out):
     assert list((path / ".triton_magics" / "tmp").iterdir()) == []
 
 
-def test_a_file_that_may_not_grow_loses_nothing(tmp_path):
+def test_file_size_limit_loses_nothing(tmp_path):
     limit, unlimit = SOFT + SET.format(1_000_000), SET.format("hard")
-    out = finished(child(UNTIL_FULL.format(limit=limit, unlimit=unlimit), tmp_path))
+    out = wait_for_output(child(UNTIL_FULL.format(limit=limit, unlimit=unlimit), tmp_path))
     assert_intact_after_full(tmp_path, out)
 
 
 def small_disk():
-    """The command that runs a program beside a 1 MiB disk; None where that is not allowed."""
+    """Return the command that runs a program with a 1 MiB disk; None if it is not allowed."""
     command = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m none "$0" && exec "$@"']
     probe = Path(tempfile.gettempdir())
     if not shutil.which("unshare"):
@@ -187,7 +187,7 @@ def small_disk():
     return command if allowed.returncode == 0 else None
 
 
-def test_a_full_disk_loses_nothing(tmp_path):
+def test_full_disk_loses_nothing(tmp_path):
     command = small_disk()
     if command is None:
         pytest.skip("may not mount a small disk here")
@@ -199,11 +199,11 @@ def test_a_full_disk_loses_nothing(tmp_path):
     )
     copy = tmp_path / "copy"
     process = child(code, disk / "ws", copy, prefix=[*command, str(disk)])
-    assert_intact_after_full(copy, finished(process))
+    assert_intact_after_full(copy, wait_for_output(process))
 
 
-def test_a_log_that_cant_be_written_is_told_and_caught_up(tmp_path):
-    with opened(tmp_path) as ws:
+def test_unwritable_log_is_reported_and_completed_later(tmp_path):
+    with open_workspace(tmp_path) as ws:
         write(ws, "v1", 1)
         whole = (tmp_path / LOG).read_bytes()
         (tmp_path / LOG).unlink()
@@ -220,10 +220,10 @@ def test_a_log_that_cant_be_written_is_told_and_caught_up(tmp_path):
 def test_append_is_all_or_nothing(tmp_path):
     code = SOFT + (
         "import sys, errno\nfrom pathlib import Path\n"
-        "from triton_magics.workspace.files import Folder\n"
+        "from triton_magics.store.safe_files import Folder\n"
         "folder = Folder(Path(sys.argv[1]))\n"
         "folder.append('log', b'a' * 900)\n" + SET.format(1000) + "\n"
         "try: folder.append('log', b'b' * 900)\n"
         "except OSError as error: print(errno.errorcode[error.errno], folder.size('log'))\n"
     )
-    assert finished(child(code, tmp_path)) == f"{errno.errorcode[errno.ENOSPC]} 900\n"
+    assert wait_for_output(child(code, tmp_path)) == f"{errno.errorcode[errno.ENOSPC]} 900\n"

@@ -1,4 +1,4 @@
-"""What of a version can be turned: constants, launches, tuning; all else stays byte for byte."""
+"""Tests of the knobs of a version: constants, launches, tuning; all else stays byte for byte."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import difflib
 import pytest
 
 from triton_magics.errors import BadKernelSource, BadValue, UnknownName
+from triton_magics.languages.triton.tunables import Source
 from triton_magics.model.sweep import Setting
-from triton_magics.workspace.knobs import Source
 
 PLAIN = '''\
 """Ein Kern — naïve."""
@@ -65,11 +65,11 @@ NAMED = "CONFIGS = [Config({'BLOCK': 64, 'GROUP': 8})]\n" + TUNED.replace(
 )
 
 
-def changed(source: str, settings: dict[str, Setting]) -> list[str]:
-    """The lines that differ, as they are afterwards."""
-    made = Source(source).turned(settings)
-    compile(made, "<made>", "exec")
-    diff = difflib.ndiff(source.splitlines(), made.splitlines())
+def changed_lines(source: str, settings: dict[str, Setting]) -> list[str]:
+    """Return the lines that differ, as they are afterwards."""
+    source_after = Source(source).apply(settings)
+    compile(source_after, "<made>", "exec")
+    diff = difflib.ndiff(source.splitlines(), source_after.splitlines())
     return [line[2:].strip() for line in diff if line.startswith("+ ")]
 
 
@@ -98,39 +98,37 @@ def changed(source: str, settings: dict[str, Setting]) -> list[str]:
         ({"BLOCK_SIZE": 1024}, []),
     ],
 )
-def test_a_knob_changes_its_own_places_and_nothing_else(
-    settings: dict[str, Setting], lines: list[str]
-) -> None:
-    assert changed(PLAIN, settings) == lines
+def test_knob_changes_only_its_own_places(settings: dict[str, Setting], lines: list[str]) -> None:
+    assert changed_lines(PLAIN, settings) == lines
 
 
 def test_several_knobs_at_once() -> None:
-    made = Source(PLAIN).turned({"num_stages": 2, "BLOCK_SIZE": 64, "num_warps": 1})
-    assert "BLOCK_SIZE = 64  # elements" in made
-    launches = [line for line in made.splitlines() if "kernel[" in line]
+    source = Source(PLAIN).apply({"num_stages": 2, "BLOCK_SIZE": 64, "num_warps": 1})
+    assert "BLOCK_SIZE = 64  # elements" in source
+    launches = [line for line in source.splitlines() if "kernel[" in line]
     assert all(line.count("num_stages=2") == line.count("num_warps=1") == 1 for line in launches)
-    compile(made, "<made>", "exec")
+    compile(source, "<made>", "exec")
 
 
 @pytest.mark.parametrize("source", [TUNED, NAMED])
-def test_one_configuration_takes_the_place_of_the_tuners(source: str) -> None:
-    made = changed(source, {"BLOCK": 256, "num_warps": 2})
+def test_one_configuration_replaces_the_tuners(source: str) -> None:
+    lines = changed_lines(source, {"BLOCK": 256, "num_warps": 2})
     first = "triton.Config" if source is TUNED else "Config"
     stages = ", num_stages=3" if source is TUNED else ""
     options = f", num_warps=2{stages}" if source is TUNED else ", num_warps=2"
-    assert made == [f"configs=[{first}({{'BLOCK': 256, 'GROUP': 8}}{options})],"]
+    assert lines == [f"configs=[{first}({{'BLOCK': 256, 'GROUP': 8}}{options})],"]
 
 
-def test_configurations_that_are_computed_ask_for_every_constant() -> None:
+def test_computed_configurations_require_every_constant() -> None:
     with pytest.raises(BadValue, match="compute BLOCK: name its values too, BLOCK="):
-        Source(COMPUTED).turned({"num_warps": 2})
-    made = changed(COMPUTED, {"BLOCK": 32, "num_warps": 2})
-    assert made == ["configs=[triton.Config({'BLOCK': 32, 'GROUP': 8}, num_warps=2)],"]
+        Source(COMPUTED).apply({"num_warps": 2})
+    lines = changed_lines(COMPUTED, {"BLOCK": 32, "num_warps": 2})
+    assert lines == ["configs=[triton.Config({'BLOCK': 32, 'GROUP': 8}, num_warps=2)],"]
 
 
-def test_what_can_be_turned_with_what_it_is_now() -> None:
-    found = {name: knob.value for name, knob in Source(PLAIN).knobs.items()}
-    assert found == {
+def test_knobs_have_their_current_values() -> None:
+    values = {name: knob.value for name, knob in Source(PLAIN).knobs.items()}
+    assert values == {
         "BLOCK_SIZE": 1024, "SCALE": -0.5, "PRECISION": "ieee", "FAST": True, "LIMIT": 16,
         "EVEN": False, "BLOCK": 8, "TILE": 1,
         "num_warps": None, "num_stages": None, "num_ctas": None, "maxnreg": None,
@@ -142,7 +140,12 @@ def test_what_can_be_turned_with_what_it_is_now() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "error", "words"),
     [
-        ("BLOK_SIZE", 1, UnknownName, "no constant 'BLOK_SIZE'. Did you mean 'BLOCK_SIZE'"),
+        (
+            "BLOK_SIZE",
+            1,
+            UnknownName,
+            "no tunable parameter 'BLOK_SIZE' in this version. Did you mean 'BLOCK_SIZE'",
+        ),
         ("ROWS", 1, UnknownName, "line 19 sets it inside triton_op, not at module level"),
         ("COMPUTED", 1, UnknownName, "line 10 computes it; write COMPUTED = ... at the top"),
         ("BLOCK_SIZE", "many", BadValue, "BLOCK_SIZE is 1024 here"),
@@ -152,23 +155,23 @@ def test_what_can_be_turned_with_what_it_is_now() -> None:
         ("num_warps", "four", BadValue, "num_warps=four: write a whole number"),
     ],
 )
-def test_what_can_not_be_turned_says_why_and_what_to_do(
+def test_refused_knob_says_why_and_what_to_do(
     name: str, value: Setting, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        Source(PLAIN).turned({name: value})
+        Source(PLAIN).apply({name: value})
 
 
-def test_a_launch_that_computes_its_block_says_so() -> None:
+def test_refused_knob_of_a_computed_block() -> None:
     source = PLAIN.replace("BLOCK=8", "BLOCK=ROWS").replace("BLOCK=BLOCK_SIZE", "BLOCK=2 * ROWS")
     with pytest.raises(UnknownName, match="line 20 computes it at the launch; write BLOCK = ..."):
-        Source(source).turned({"BLOCK": 8})
+        Source(source).apply({"BLOCK": 8})
 
 
-def test_a_launch_that_passes_a_constant_on_names_that() -> None:
+def test_launch_argument_names_its_constant() -> None:
     source = PLAIN.replace("BLOCK=8", "BLOCK=BLOCK_SIZE")
     with pytest.raises(UnknownName, match="the launch takes it from BLOCK_SIZE: name that"):
-        Source(source).turned({"BLOCK": 8})
+        Source(source).apply({"BLOCK": 8})
 
 
 def test_a_source_that_is_no_python_is_refused() -> None:

@@ -1,18 +1,27 @@
-"""logs/<op>_log.jsonl and the store follow each other."""
+"""Tests that logs/<op>_log.jsonl and the store stay in step."""
 
 import json
 
 import pytest
-from workspace_kit import bench, cell, opened, own_facts, shown, tables, validate, write
+from workspace_kit import (
+    bench,
+    cell,
+    open_workspace,
+    own_facts,
+    tables,
+    validate,
+    visible_state,
+    write,
+)
 
 LOG = "logs/softmax_log.jsonl"
 
 
 @pytest.fixture
 def session(tmp_path):
-    """A closed workspace with two versions, a verdict and a time."""
+    """Return a closed workspace with two versions, a verdict and a time."""
     path = tmp_path / "one"
-    with opened(path) as ws:
+    with open_workspace(path) as ws:
         ws.record("softmax", "shown")
         first = write(ws, "v1", 1)
         validate(ws, first)
@@ -22,9 +31,9 @@ def session(tmp_path):
     return path
 
 
-def seen(path):
-    with opened(path) as ws:
-        return shown(ws)
+def read_state(path):
+    with open_workspace(path) as ws:
+        return visible_state(ws)
 
 
 def verbs(path):
@@ -32,7 +41,7 @@ def verbs(path):
 
 
 def test_each_event_is_a_line_as_soon_as_it_happens(tmp_path):
-    with opened(tmp_path) as ws:
+    with open_workspace(tmp_path) as ws:
         for n_lines, version in enumerate(("v1", "v2", "v3"), start=1):
             source = write(ws, version, 1)
             lines = (tmp_path / LOG).read_text().splitlines()
@@ -45,10 +54,10 @@ def test_the_logs_alone_rebuild_everything(session, tmp_path):
     (clone / "logs").mkdir(parents=True)
     for log in (session / "logs").iterdir():
         (clone / "logs" / log.name).write_bytes(log.read_bytes())
-    assert seen(clone) == seen(session)
+    assert read_state(clone) == read_state(session)
     for file in session.glob("kernels/**/*.py"):
         assert (clone / file.relative_to(session)).read_bytes() == file.read_bytes()
-    with opened(clone) as ws:
+    with open_workspace(clone) as ws:
         assert ws.notes == ()
 
 
@@ -56,36 +65,36 @@ def test_the_kernels_alone_rebuild_the_versions(session):
     for log in (session / "logs").iterdir():
         log.unlink()
     (session / ".triton_magics" / "lab.db").unlink()
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         assert [v.version for v in ws.versions("softmax")] == ["v1_baseline", "v2_tiling"]
         assert ws.source("softmax", "v2").source == cell(2)
         assert ws.state("softmax") == "evaluation"
         assert ws.notes == ("The store was rebuilt from logs/ and kernels/: 2 events.",)
 
 
-def test_a_folder_of_someone_elses_kernels_is_left_alone(tmp_path):
+def test_foreign_kernels_are_not_imported(tmp_path):
     theirs = tmp_path / "kernels" / "conv"
     theirs.mkdir(parents=True)
     (theirs / "v1.py").write_text("import something\n")
-    with opened(tmp_path) as ws:
+    with open_workspace(tmp_path) as ws:
         assert (ws.open_ops(), ws.notes) == ((), ())
     assert [p.name for p in tmp_path.rglob("*.py")] == ["v1.py"]
 
 
-def test_a_kernel_that_cant_be_read_is_told_and_the_rest_taken_in(session):
+def test_unreadable_kernel_is_reported_and_skipped(session):
     (session / ".triton_magics" / "lab.db").unlink()
     (session / "kernels/softmax/v2_tiling.py").write_bytes(b"\xff\xfe")
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         assert "kernels/softmax was not read: kernels/softmax/v2_tiling.py is not UTF-8" in "".join(
             ws.notes
         )
         assert (ws.count("softmax"), ws.source("softmax", "v2").source) == (5, cell(2))
 
 
-def test_a_lost_log_is_written_anew(session):
+def test_deleted_log_is_written_again(session):
     whole = (session / LOG).read_bytes()
     (session / LOG).unlink()
-    seen(session)
+    read_state(session)
     assert (session / LOG).read_bytes() == whole
 
 
@@ -93,39 +102,39 @@ def test_a_lost_log_is_written_anew(session):
 def test_a_torn_last_line_is_completed_from_the_store(session, cut):
     whole = (session / LOG).read_bytes()
     (session / LOG).write_bytes(whole[:-cut])
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         assert ws.notes == ()
     assert (session / LOG).read_bytes() == whole
 
 
-def test_a_torn_last_line_costs_a_lost_store_that_one_event(session):
-    before = seen(session)["softmax"]
+def test_torn_last_line_without_a_store_loses_one_event(session):
+    before = read_state(session)["softmax"]
     (session / LOG).write_bytes((session / LOG).read_bytes()[:-20])
     (session / ".triton_magics" / "lab.db").unlink()
     (session / "kernels/softmax/v2_tiling.py").unlink()
-    after = seen(session)["softmax"]
+    after = read_state(session)["softmax"]
     assert after[-1] == before[-1] - 1
     assert set(after[-2]) < set(before[-2])
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         write(ws, "v2", 2)
     lines = (session / LOG).read_bytes().split(b"\n")
     assert json.loads(lines[-2])["verb"] == "written"
 
 
-def test_another_clones_events_are_taken_in(session, tmp_path):
-    """Two clones go on from the same log; git appends one's lines to the other's."""
+def test_events_of_another_clone_are_merged(session, tmp_path):
+    """Two clones continue the same log; git appends the lines of one to the other's."""
     clone = tmp_path / "clone"
     (clone / "logs").mkdir(parents=True)
     (clone / LOG).write_bytes((session / LOG).read_bytes())
-    with opened(clone) as ws:
+    with open_workspace(clone) as ws:
         theirs = write(ws, "v3", "theirs")
         validate(ws, theirs)
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         ours = write(ws, "v4", "ours")
     shared = len(verbs(session)) - 1
     new = (clone / LOG).read_bytes().splitlines(keepends=True)[shared:]
     (session / LOG).write_bytes((session / LOG).read_bytes() + b"".join(new))
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         assert ws.source("softmax", "v3") == theirs
         assert ws.source("softmax", "v4") == ours
         assert ws.latest_validation("softmax", "v3").passed
@@ -134,20 +143,20 @@ def test_another_clones_events_are_taken_in(session, tmp_path):
     assert verbs(session)[shared:] == ["written", "written", "validated"]
 
 
-def test_the_same_attempt_of_two_clones_is_kept_twice(session, tmp_path):
+def test_same_attempt_number_of_two_clones_is_stored_twice(session, tmp_path):
     clone = tmp_path / "clone"
     (clone / "logs").mkdir(parents=True)
     (clone / LOG).write_bytes((session / LOG).read_bytes())
-    with opened(clone) as ws:
+    with open_workspace(clone) as ws:
         theirs = write(ws, "v1", "theirs")
         validate(ws, theirs)
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         ours = write(ws, "v1", "ours")
     shared = len(verbs(session)) - 1
     new = (clone / LOG).read_bytes().splitlines(keepends=True)[shared:]
     (session / LOG).write_bytes((session / LOG).read_bytes() + b"".join(new))
     assert (ours.attempt, theirs.attempt) == (2, 2)
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         attempts = ws.attempts("softmax", "v1")
         assert [s.attempt for s in attempts] == [1, 2, 3]
         assert [s.source for s in attempts[1:]] == [cell("ours"), cell("theirs")]
@@ -158,13 +167,13 @@ def test_the_same_attempt_of_two_clones_is_kept_twice(session, tmp_path):
         assert tables(session) == before
 
 
-def test_a_second_slug_of_another_clone_joins_the_version(session, tmp_path):
+def test_another_clones_slug_joins_the_version(session, tmp_path):
     clone = tmp_path / "clone"
-    with opened(clone) as ws:
+    with open_workspace(clone) as ws:
         write(ws, "v2_online", "theirs")
     with (session / LOG).open("ab") as log:
         log.write((clone / LOG).read_bytes())
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         newest = ws.source("softmax", "v2")
         assert (newest.version, newest.attempt) == ("v2_tiling", 2)
         assert newest.path == "kernels/softmax/v2_tiling.py"
@@ -172,22 +181,22 @@ def test_a_second_slug_of_another_clone_joins_the_version(session, tmp_path):
     assert not (session / "kernels/softmax/v2_online.py").exists()
 
 
-def test_lines_that_are_no_events_are_left_and_told(session):
+def test_lines_without_an_event_are_reported_and_not_changed(session):
     whole = (session / LOG).read_bytes()
     lines = whole.splitlines(keepends=True)
     conflict = (
         b"<<<<<<< HEAD\n" + lines[0] + b"=======\nnull\n[1]\n\xff\xfe\n" + b"".join(lines[1:])
     )
     (session / LOG).write_bytes(conflict)
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         assert ws.notes == (
-            f"{LOG}: 5 lines that this program can't read as softmax's events were left.",
+            f"{LOG}: 5 lines can't be read as events of softmax; the file was not changed.",
         )
         assert ws.count("softmax") == len(lines)
     assert (session / LOG).read_bytes() == conflict
 
 
-def forged(line, **changes):
+def forge_line(line, **changes):
     event = json.loads(line)
     event["uuid"] = "forged"
     for key, value in changes.items():
@@ -213,17 +222,17 @@ FORGERIES = [
 
 
 @pytest.mark.parametrize("changes", FORGERIES, ids=lambda c: next(iter(c)))
-def test_a_forged_line_is_not_taken_in(session, changes):
-    before = seen(session)
+def test_forged_line_is_not_imported(session, changes):
+    before = read_state(session)
     written = next(
         line for line in (session / LOG).read_bytes().splitlines() if b'"written"' in line
     )
     with (session / LOG).open("ab") as log:
-        log.write(forged(written, **changes))
+        log.write(forge_line(written, **changes))
     files = sorted(session.rglob("*"))
-    with opened(session) as ws:
-        assert "a line that this program can't read as softmax's events" in ws.notes[0]
-        assert shown(ws) == before
+    with open_workspace(session) as ws:
+        assert "a line can't be read as events of softmax" in ws.notes[0]
+        assert visible_state(ws) == before
     assert sorted(session.rglob("*")) == files
 
 
@@ -234,28 +243,28 @@ def test_a_forged_path_is_not_followed(session, tmp_path):
     target = tmp_path / "outside.py"
     clone = tmp_path / "clone"
     (clone / "logs").mkdir(parents=True)
-    (clone / LOG).write_bytes(forged(written, source__path="../outside.py"))
-    with opened(clone) as ws:
+    (clone / LOG).write_bytes(forge_line(written, source__path="../outside.py"))
+    with open_workspace(clone) as ws:
         assert ws.source("softmax", "v1").path == "kernels/softmax/v1_baseline.py"
     assert not target.exists()
     assert (clone / "kernels/softmax/v1_baseline.py").is_file()
 
 
 def test_two_open_workspaces_see_each_others_work(tmp_path):
-    with opened(tmp_path) as one, opened(tmp_path) as two:
+    with open_workspace(tmp_path) as one, open_workspace(tmp_path) as two:
         for attempt in range(1, 21, 2):
             assert write(one, "v1", attempt).attempt == attempt
             assert write(two, "v1", attempt + 1).attempt == attempt + 1
-        assert shown(one) == shown(two)
+        assert visible_state(one) == visible_state(two)
         assert one.notes == two.notes == ()
     assert verbs(tmp_path) == ["written"] * 20
 
 
 def test_a_log_that_grew_while_open_is_merged_at_the_next_event(session, tmp_path):
     clone = tmp_path / "clone"
-    with opened(clone) as ws:
+    with open_workspace(clone) as ws:
         write(ws, "v3", "theirs")
-    with opened(session) as ws:
+    with open_workspace(session) as ws:
         with (session / LOG).open("ab") as log:
             log.write((clone / LOG).read_bytes())
         ws.record("softmax", "chosen")
@@ -265,13 +274,13 @@ def test_a_log_that_grew_while_open_is_merged_at_the_next_event(session, tmp_pat
 
 def test_unusual_text_and_numbers_survive_the_log(tmp_path):
     path = tmp_path / "one"
-    with opened(path) as ws:
+    with open_workspace(path) as ws:
         source = write(ws, "v1", "\u2028 \x85 é \x1b[0m 🙂")
         result = validate(ws, source)
-        odd = result.model_copy(update={"duration_s": float("inf"), "message": "a\nb\u2028c"})
+        odd = result.evolve(duration_s=float("inf"), message="a\nb\u2028c")
         ws.record("softmax", "validated", result=odd)
-        before = shown(ws)
+        before = visible_state(ws)
     (path / ".triton_magics" / "lab.db").unlink()
-    assert seen(path) == before
-    with opened(path) as ws:
+    assert read_state(path) == before
+    with open_workspace(path) as ws:
         assert ws.latest_validation("softmax", "v1").duration_s == float("inf")

@@ -1,12 +1,11 @@
-"""Names that can't be files, and folders that can't be workspaces."""
+"""Tests of names that can't be files, and of folders that can't be workspaces."""
 
 import json
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workspace_kit import opened as open_workspace
-from workspace_kit import own_facts, write
+from workspace_kit import open_workspace, own_facts, write
 
 from triton_magics.errors import BadName, BadValue, TritonMagicsError, WorkspaceError
 
@@ -88,7 +87,7 @@ def test_no_name_reaches_outside_its_folder(ws, tmp_path, op, version):
 def test_a_missing_folder_is_made_if_its_parent_is_there(tmp_path):
     with open_workspace(tmp_path / "new") as ws:
         assert ws.path == tmp_path / "new"
-    with pytest.raises(BadValue, match=r"no folder .*/deep: make it"):
+    with pytest.raises(BadValue, match=r"no folder .*/deep: create it"):
         open_workspace(tmp_path / "deep" / "er")
 
 

@@ -1,11 +1,13 @@
-"""A cell as a module: entry points, signatures, and what is wrong with a cell."""
+"""Tests of a cell as a module: entry points, signatures, errors of a cell."""
 
 import pytest
 
+from triton_magics import languages
 from triton_magics.errors import AmbiguousEntry, BadKernelSource
-from triton_magics.workspace import inspect_source
 
 KERNEL = "import triton\n\n@triton.jit\ndef kernel(x_ptr, BLOCK_SIZE):\n    pass\n\n"
+
+entry_of = languages.get().parse
 
 
 @pytest.mark.parametrize(
@@ -20,17 +22,17 @@ KERNEL = "import triton\n\n@triton.jit\ndef kernel(x_ptr, BLOCK_SIZE):\n    pass
 )
 def test_the_entry_point_is_found_by_its_name(functions, entry):
     source = KERNEL + "".join(f"def {name}(x, dim=-1): return x\n" for name in functions)
-    assert inspect_source("softmax", ("smax",), source) == (entry, "(x, dim=-1)")
+    assert entry_of(source, op="softmax", aliases=("smax",)) == (entry, "(x, dim=-1)")
 
 
-def test_the_canonical_name_goes_before_an_alias():
+def test_canonical_name_takes_precedence_over_an_alias():
     source = "def triton_add(x): pass\ndef triton_vector_add(x): pass\n"
-    assert inspect_source("vector_add", ("add",), source)[0] == "triton_vector_add"
+    assert entry_of(source, op="vector_add", aliases=("add",))[0] == "triton_vector_add"
 
 
-def test_an_entry_that_was_asked_for_goes_before_all():
+def test_requested_entry_takes_precedence():
     source = "def triton_softmax(x): pass\ndef mine(x, *, eps: float = 1e-5): pass\n"
-    assert inspect_source("softmax", (), source, "mine") == ("mine", "(x, *, eps=1e-05)")
+    assert entry_of(source, op="softmax", entry="mine") == ("mine", "(x, *, eps=1e-05)")
 
 
 @pytest.mark.parametrize(
@@ -45,19 +47,19 @@ def test_an_entry_that_was_asked_for_goes_before_all():
 )
 def test_a_kernel_is_no_entry_point(decorator):
     source = f"{decorator}\ndef kernel(x): pass\n\ndef launch(x): pass\n"
-    assert inspect_source("softmax", (), source) == ("launch", "(x)")
+    assert entry_of(source, op="softmax") == ("launch", "(x)")
 
 
-def test_a_function_within_try_counts_and_one_within_a_class_does_not():
+def test_entry_within_try_but_not_within_a_class():
     source = (
         "class A:\n    def method(self): pass\n\n"
         "try:\n    import x\nexcept ImportError:\n    def launch(x): pass\n"
     )
-    assert inspect_source("softmax", (), source) == ("launch", "(x)")
+    assert entry_of(source, op="softmax") == ("launch", "(x)")
 
 
 def test_an_entry_may_be_assigned():
-    assert inspect_source("softmax", (), "triton_softmax = print\n") == ("triton_softmax", "")
+    assert entry_of("triton_softmax = print\n", op="softmax") == ("triton_softmax", "")
 
 
 @pytest.mark.parametrize(
@@ -78,28 +80,28 @@ def test_an_entry_may_be_assigned():
         ("@triton.jit\ndef triton_softmax(x): pass\n", "is a @triton.jit kernel", None),
     ],
 )
-def test_a_bad_cell_is_told_what_is_wrong(source, message, line):
+def test_error_of_a_bad_cell(source, message, line):
     with pytest.raises(BadKernelSource) as caught:
-        inspect_source("softmax", (), source)
+        entry_of(source, op="softmax")
     assert message in str(caught.value)
     assert caught.value.line == line
 
 
 def test_a_syntax_error_carries_the_lines_text():
     with pytest.raises(BadKernelSource) as caught:
-        inspect_source("softmax", (), "def f(x):\n    y = 1 +\n")
+        entry_of("def f(x):\n    y = 1 +\n", op="softmax")
     assert caught.value.code == "y = 1 +"
 
 
 def test_a_warning_about_the_cell_is_left_to_python():
-    assert inspect_source("softmax", (), "def f(x):\n    return '\\d'\n")[0] == "f"
+    assert entry_of("def f(x):\n    return '\\d'\n", op="softmax")[0] == "f"
 
 
-def test_an_unknown_entry_gets_the_nearest_name():
+def test_unknown_entry_suggests_the_nearest_name():
     with pytest.raises(BadKernelSource, match=r"no 'lanch' in the cell. Did you mean 'launch'"):
-        inspect_source("softmax", (), "def launch(x): pass\n", "lanch")
+        entry_of("def launch(x): pass\n", op="softmax", entry="lanch")
 
 
 def test_several_candidates_are_ambiguous():
     with pytest.raises(AmbiguousEntry, match=r"2 functions .* one, two; .* --entry one"):
-        inspect_source("softmax", (), "def one(x): pass\ndef two(x): pass\n")
+        entry_of("def one(x): pass\ndef two(x): pass\n", op="softmax")

@@ -1,18 +1,28 @@
-"""What stands of each version, and that it follows from the events alone."""
+"""Tests of the state of each version, and that it follows from the events alone."""
 
 import dataclasses
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workspace_kit import bench, opened, own_facts, shown, tables, validate, validation, write
+from workspace_kit import (
+    bench,
+    benchmark,
+    open_workspace,
+    own_facts,
+    tables,
+    validate,
+    validation,
+    visible_state,
+    write,
+)
 
-from triton_magics.model import Compilation, Status
+from triton_magics.model import Badge, BadgeCode, Compilation, Coverage, KernelError, Status
 
 
 @pytest.fixture
 def ws(tmp_path):
-    with opened(tmp_path) as workspace:
+    with open_workspace(tmp_path) as workspace:
         yield workspace
 
 
@@ -27,9 +37,9 @@ def only(ws):
 def test_a_version_shows_the_verdict_on_its_newest_attempt(ws):
     result = validate(ws, write(ws, "v1", 1), dtypes=("float32", "float16"))
     version = only(ws)
-    assert (version.validation, version.validation_plan, version.validation_device) == (
+    assert (version.validation, version.coverage, version.validation_device) == (
         Status.PASSED,
-        "full",
+        Coverage(dtypes=("float32", "float16")),
         "gpu",
     )
     assert version.cases == "2/2"
@@ -48,14 +58,14 @@ STANDING = [
     ((Status.PASSED, "full", "interpreter"), (Status.PASSED, "quick", "gpu"), 1),
     ((Status.PASSED, "full", "gpu"), (Status.PASSED, "full", "gpu"), 1),
     ((Status.PASSED, "full", "gpu"), (Status.INTERRUPTED, "full", "gpu"), 0),
-    ((Status.FAILED, "full", "gpu"), (Status.GPU_LOST, "full", "gpu"), 0),
+    ((Status.FAILED, "full", "gpu"), (Status.NO_GPU, "full", "gpu"), 0),
     ((Status.NO_GPU, "full", None), (Status.INTERRUPTED, "full", "gpu"), 1),
     ((Status.INTERRUPTED, "full", "gpu"), (Status.TIMEOUT, "full", "gpu"), 1),
 ]
 
 
 @pytest.mark.parametrize(("before", "after", "standing"), STANDING)
-def test_which_of_two_verdicts_stands(ws, before, after, standing):
+def test_precedence_of_two_verdicts(ws, before, after, standing):
     source = write(ws, "v1", 1)
     both = [validate(ws, source, *before), validate(ws, source, *after)]
     assert ws.latest_validation("softmax", "v1") == both[standing]
@@ -79,7 +89,7 @@ def test_an_interrupted_attempt_is_not_a_failed_one(ws):
     assert (only(ws).attempts_failed, only(ws).exhausted) == (0, False)
 
 
-def test_a_reset_keeps_history_and_starts_the_counts_over(ws):
+def test_reset_keeps_history_and_restarts_the_counts(ws):
     ws.record("softmax", "shown")
     source = write(ws, "v1", 1)
     validate(ws, source, Status.FAILED)
@@ -91,7 +101,7 @@ def test_a_reset_keeps_history_and_starts_the_counts_over(ws):
     assert ws.source("softmax", "v1") == source
 
 
-def test_the_same_cell_after_a_reset_counts_again_and_is_no_new_attempt(ws):
+def test_same_cell_after_a_reset_counts_without_a_new_attempt(ws):
     write(ws, "v1", 1)
     ws.record("softmax", "reset")
     assert write(ws, "v1", 1).attempt == 1
@@ -106,18 +116,34 @@ def test_the_version_written_last_is_current(ws):
     assert [v.current for v in ws.versions("softmax")] == [True, False]
 
 
-def test_a_compiler_error_is_shown_and_sends_the_op_back_to_write(ws):
-    source = write(ws, "v1", 1)
-    result = Compilation(
+def compilation(source, status, target="sm_90"):
+    failed = status is Status.COMPILE_ERROR
+    return Compilation(
         op="softmax",
         version=source.version,
         attempt=1,
         sha256=source.sha256,
-        status=Status.COMPILE_ERROR,
-        target="sm_90",
+        status=status,
+        error=KernelError(kind="CompileError", message="no such name") if failed else None,
+        target=target,
     )
+
+
+def test_compile_error_returns_the_op_to_write(ws):
+    result = compilation(write(ws, "v1", 1), Status.COMPILE_ERROR)
     assert ws.record("softmax", "compiled", result=result).state_after == "write"
     assert (only(ws).compilation, only(ws).validation) == (Status.COMPILE_ERROR, None)
+
+
+def test_a_compilation_for_another_target_changes_no_verdict(ws):
+    source = write(ws, "v1", 1)
+    ws.record("softmax", "compiled", result=compilation(source, Status.PASSED))
+    other = compilation(source, Status.COMPILE_ERROR, target="sm_80")
+    assert ws.record("softmax", "compiled", result=other).state_after == "evaluation"
+    assert only(ws).compilation is Status.PASSED
+    assert ws.compilation("softmax", source.sha256).target == "sm_90"
+    ws.record("softmax", "compiled", result=compilation(source, Status.COMPILE_ERROR))
+    assert only(ws).compilation is Status.COMPILE_ERROR
 
 
 # -------------------------------------------------------------------------- may it be timed?
@@ -127,13 +153,13 @@ def test_a_passed_validation_is_found_by_source_dtype_and_device(ws):
     source = write(ws, "v1", 1)
     result = validate(ws, source, plan="quick", dtypes=("float32", "float16"))
 
-    def passed(sha256=source.sha256, dtype="float32", kind="gpu"):
+    def find(sha256=source.sha256, dtype="float32", kind="gpu"):
         return ws.passed_validation("softmax", sha256, dtype, kind)
 
-    assert passed() == passed(dtype="float16") == result
-    assert passed(dtype="bfloat16") is None
-    assert passed(kind="interpreter") is None
-    assert passed(sha256="0" * 64) is None
+    assert find() == find(dtype="float16") == result
+    assert find(dtype="bfloat16") is None
+    assert find(kind="interpreter") is None
+    assert find(sha256="0" * 64) is None
 
 
 def test_a_later_failure_revokes_only_the_dtypes_that_failed(ws):
@@ -147,7 +173,7 @@ def test_a_later_failure_revokes_only_the_dtypes_that_failed(ws):
 def test_a_crash_without_cases_revokes_every_dtype(ws):
     source = write(ws, "v1", 1)
     validate(ws, source, kind="interpreter")
-    crash = validation(source, Status.CRASHED, kind=None).model_copy(update={"cases": ()})
+    crash = validation(source, Status.CRASHED, kind=None).evolve(cases=())
     ws.record("softmax", "validated", result=crash)
     assert ws.passed_validation("softmax", source.sha256, "float32", "interpreter") is None
 
@@ -207,7 +233,7 @@ def best(ws):
     return [v.version for v in ws.versions("softmax") if v.best]
 
 
-def test_a_version_that_changed_or_turned_out_wrong_is_not_the_best(ws):
+def test_changed_or_failed_version_is_not_the_best(ws):
     one, two, three = (right(ws, f"v{n}", n) for n in (1, 2, 3))
     bench(ws, {one: 5.0, two: 3.0, three: 4.0})
     right(ws, "v2", "other")
@@ -224,13 +250,15 @@ def test_interpreter_times_rank_nothing(ws):
 
 def test_badges_of_verdict_and_times_are_shown_once(ws):
     source = write(ws, "v1", 1)
-    loose = validation(source).model_copy(update={"badges": ("rtol 0.1", "quick")})
+    loose = validation(source, plan="quick", rtol=0.1)
     ws.record("softmax", "validated", result=loose)
     bench(ws, {source: 4.0})
-    assert only(ws).badges == ("rtol 0.1", "quick")
+    assert only(ws).badges == (
+        Badge.of(BadgeCode.OWN_TOLERANCE, rtol=0.1), Badge.of(BadgeCode.QUICK_PLAN),
+    )  # fmt: skip
 
 
-def test_three_versions_validated_and_timed_lead_to_the_end(ws):
+def test_three_validated_and_timed_versions_reach_the_end(ws):
     ws.record("softmax", "shown")
     states = []
     for number in (1, 2, 3):
@@ -284,8 +312,8 @@ class Worker:
 
     def _newest(self, version):
         names = [v.version for v in self.ws.versions("softmax")]
-        known = any(version in (name, name.split("_")[0]) for name in names)
-        return self.ws.source("softmax", version) if known else None
+        exists = any(version in (name, name.split("_")[0]) for name in names)
+        return self.ws.source("softmax", version) if exists else None
 
 
 STEPS = st.one_of(
@@ -311,22 +339,22 @@ STEPS = st.one_of(
 
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(STEPS, max_size=25))
-def test_the_events_alone_rebuild_what_is_shown(tmp_path_factory, steps):
+def test_events_alone_rebuild_the_visible_state(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("session")
-    with opened(path) as ws:
+    with open_workspace(path) as ws:
         for name, *arguments in steps:
             getattr(Worker(ws), name)(*arguments)
-        seen, rows = shown(ws), tables(path)
+        state, rows = visible_state(ws), tables(path)
         ws.rebuild()
         assert tables(path) == rows
-        assert shown(ws) == seen
+        assert visible_state(ws) == state
         log = {p: p.read_bytes() for p in (path / "logs").glob("*")}
     clone = tmp_path_factory.mktemp("clone")
     (clone / "logs").mkdir()
     for file, data in log.items():
         (clone / "logs" / file.name).write_bytes(data)
-    with opened(clone) as ws:
-        assert shown(ws) == seen
+    with open_workspace(clone) as ws:
+        assert visible_state(ws) == state
         assert [ws.sync("softmax", v.version) for v in ws.versions("softmax")] == [None] * len(
             ws.versions("softmax")
         )
@@ -336,3 +364,19 @@ def test_the_events_alone_rebuild_what_is_shown(tmp_path_factory, steps):
 def test_a_store_without_events_rebuilds_to_nothing(ws, tmp_path):
     ws.rebuild()
     assert all(rows == [] for rows in tables(tmp_path).values())
+
+
+def test_an_interrupted_benchmark_hides_no_complete_one(ws):
+    source = write(ws, "v1", 1)
+
+    def newest_after(us, status):
+        result = benchmark({source: us}, status=status)
+        ws.record("softmax", "benchmarked", result=result)
+        return ws.latest_timing("softmax", source.version).timing(source.version, "small").median_us
+
+    assert newest_after(1.0, Status.INTERRUPTED) == 1.0
+    assert newest_after(2.0, Status.PASSED) == 2.0
+    assert newest_after(3.0, Status.INTERRUPTED) == 2.0
+    assert newest_after(4.0, Status.PASSED) == 4.0
+    source = write(ws, "v1", 2)
+    assert newest_after(5.0, Status.INTERRUPTED) == 5.0

@@ -1,4 +1,4 @@
-"""What the tests of the workspace share: cells, results, a workspace at work, what it shows."""
+"""Helpers for tests of the workspace: cells, results, a past session, the visible state."""
 
 import os
 import sqlite3
@@ -19,14 +19,15 @@ from triton_magics.model import (
     Status,
     Timing,
     Validation,
+    ValidationRequest,
 )
-from triton_magics.workspace import Workspace
+from triton_magics.store import Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE_TABLES = ("ops", "versions", "attempts", "verdicts", "passes", "times")
 
 
-def opened(path: Path, **options: object) -> Workspace:
+def open_workspace(path: Path, **options: object) -> Workspace:
     return Workspace(path, workflow.transition, **options)
 
 
@@ -50,15 +51,21 @@ def environment(kind: str = "gpu") -> Environment:
     )
 
 
-def validation(source, status=Status.PASSED, plan="full", kind="gpu", dtypes=("float32",)):
-    """A validation with one case per dtype; those of a failed one all fail."""
+def validation(
+    source, status=Status.PASSED, plan="full", kind="gpu", dtypes=("float32",), **request
+):
+    """Return a validation with one case per dtype; all cases of a failed one fail.
+
+    `request`: more fields of its request.
+    """
     right = status is Status.PASSED
-    ended = CaseStatus.PASSED if right else CaseStatus.WRONG_VALUES
+    status_of_case = CaseStatus.PASSED if right else CaseStatus.WRONG_VALUES
     cases = tuple(
         CaseResult(
             case=Case(shape=(8, 8), dtype=dtype, seed=1),
-            status=ended,
+            status=status_of_case,
             error_share=0.25 if right else None,
+            calibrated=right,
         )
         for dtype in dtypes
     )
@@ -68,8 +75,7 @@ def validation(source, status=Status.PASSED, plan="full", kind="gpu", dtypes=("f
         attempt=source.attempt,
         sha256=source.sha256,
         status=status,
-        plan=plan,
-        seed=1,
+        request=ValidationRequest(plan=plan, seed=1, **request),
         dtypes=dtypes,
         cases=cases,
         environment=environment(kind) if kind else None,
@@ -77,7 +83,7 @@ def validation(source, status=Status.PASSED, plan="full", kind="gpu", dtypes=("f
 
 
 def benchmark(finals_us, *, sizes=("small", "medium", "large"), clock="gpu", status=Status.PASSED):
-    """A benchmark beside a torch that takes 10 us; `finals_us`: microseconds by source."""
+    """Return a benchmark with a torch of 10 us; `finals_us`: microseconds by source."""
     times = {"torch": 10.0, **{s.version: us for s, us in finals_us.items()}}
     return Benchmark(
         op="softmax",
@@ -110,7 +116,7 @@ def bench(workspace: Workspace, finals_us, **options) -> Benchmark:
     return result
 
 
-def own_facts(name: str = "my_op", **known: object) -> OpFacts:
+def own_facts(name: str = "my_op", **changes: object) -> OpFacts:
     text = dict.fromkeys(
         (
             "torch_equivalent", "signature", "formula", "description", "input_shapes",
@@ -118,12 +124,12 @@ def own_facts(name: str = "my_op", **known: object) -> OpFacts:
         ),
         "-",
     )  # fmt: skip
-    return OpFacts(name=name, sizes={}, dtypes=("float32",), own=True, **{**text, **known})
+    return OpFacts(name=name, sizes={}, dtypes=("float32",), own=True, **{**text, **changes})
 
 
 def past_session(path: Path) -> Path:
-    """A closed workspace: two attempts at softmax v1, the first validated and timed; an own op."""
-    with opened(path) as workspace:
+    """Make a workspace: two attempts at softmax v1, the first validated and timed; an own op."""
+    with open_workspace(path) as workspace:
         source = write(workspace, "v1", 1)
         validate(workspace, source)
         bench(workspace, {source: 4.0})
@@ -132,12 +138,12 @@ def past_session(path: Path) -> Path:
     return path
 
 
-def shown(workspace: Workspace) -> dict[str, tuple]:
-    """All that a front end can see of every op."""
-    return {op: _shown_op(workspace, op) for op in sorted(workspace.open_ops())}
+def visible_state(workspace: Workspace) -> dict[str, tuple]:
+    """Return everything that a front end can see of every op."""
+    return {op: _visible_op(workspace, op) for op in sorted(workspace.open_ops())}
 
 
-def _shown_op(workspace: Workspace, op: str) -> tuple:
+def _visible_op(workspace: Workspace, op: str) -> tuple:
     versions = workspace.versions(op)
     return (
         workspace.state(op),
@@ -157,7 +163,7 @@ def database(path: Path) -> Path:
 
 
 def tables(path: Path) -> dict[str, list[tuple]]:
-    """Every row of the current state."""
+    """Return every row of the current state."""
     with closing(sqlite3.connect(database(path))) as conn:
         return {
             name: sorted(conn.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
@@ -166,7 +172,7 @@ def tables(path: Path) -> dict[str, list[tuple]]:
 
 
 def child(code: str, *args: object, prefix: list[str] | None = None) -> subprocess.Popen:
-    """A Python process that may import this package and this module; `prefix` runs it."""
+    """Start a Python process that can import this package and this module; `prefix` runs it."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     return subprocess.Popen(
         [*(prefix or []), sys.executable, "-c", code, *map(str, args)],
@@ -178,8 +184,8 @@ def child(code: str, *args: object, prefix: list[str] | None = None) -> subproce
     )
 
 
-def finished(process: subprocess.Popen) -> str:
-    """What a child printed, once it has ended well."""
+def wait_for_output(process: subprocess.Popen) -> str:
+    """Return the output of a child, which must succeed."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return out

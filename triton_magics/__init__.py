@@ -5,8 +5,8 @@ In a notebook `%load_ext triton_magics`, then `%triton_op softmax`; in plain Pyt
     import triton_magics as tm
     tm.show(tm.validate("softmax", "v2"))
 
-They all work on one `Lab`, in the current folder; `tm.Lab(path)` makes another. Nothing heavy is
-imported before it is asked for, because a worker imports this package too.
+They all work on one `Lab`, in the current folder; `tm.Lab(path)` makes another. Heavy modules
+are imported when they are needed, because a worker imports this package too.
 """
 
 from __future__ import annotations
@@ -18,23 +18,19 @@ if TYPE_CHECKING:
     from triton_magics.config import Settings
     from triton_magics.lab import Lab
 
-__version__ = "0.1.0"
-__all__ = [
-    "Lab", "attempts", "bench", "best", "close", "configure", "default_lab", "export", "inspect",
-    "op", "open_lab", "plot", "ref", "reference", "restore", "run", "show", "source", "status",
-    "summary", "sweep", "take", "template", "use", "validate", "write",
-]  # fmt: skip
+__version__ = "0.2.0.dev0"
+_FUNCTIONS = ("Lab", "close", "configure", "default_lab", "open_lab", "show", "use")
 
 
 class _Default:
-    """The one Lab that belongs to no caller, and the settings to make it with."""
+    """The Lab of the magics and of this module's functions, and its settings."""
 
     lab: Lab | None = None
     settings: Settings | None = None
 
 
 def default_lab() -> Lab:
-    """The Lab of the magics and of this module's functions; made when it is first asked for."""
+    """Return the Lab of the magics and of this module's functions; make it on the first call."""
     if _Default.lab is None:
         from triton_magics.lab import Lab
 
@@ -43,59 +39,62 @@ def default_lab() -> Lab:
 
 
 def open_lab() -> Lab | None:
-    """The default Lab, where it was already made."""
+    """Return the default Lab if there is one."""
     return _Default.lab
 
 
 def use(lab: Lab) -> None:
-    """Makes a Lab the default one; an earlier default is closed."""
+    """Make a Lab the default; close the previous default."""
     if lab is not _Default.lab:
         close()
         _Default.lab = lab
 
 
 def configure(settings: Settings | None) -> None:
-    """Gives the default Lab other settings; what was made with the earlier ones is closed."""
+    """Set the settings of the default Lab; close the Lab that has the previous ones."""
     close()
     _Default.settings = settings
 
 
 def close() -> None:
-    """Ends the default Lab and its processes; the next verb makes another."""
+    """Close the default Lab and its processes; the next verb makes another."""
     lab, _Default.lab = _Default.lab, None
     if lab is not None:
         lab.close()
 
 
 def show(value: object) -> None:
-    """Prints a value as a terminal shows it: verdict first, then what matters, then the rest.
+    """Print a value as a terminal shows it: verdict first, then the main figure, then details.
 
     Raises:
-        TypeError: not the value of a verb.
+        TypeError: no verb returns such a value.
     """
     import sys
 
-    from triton_magics import report
+    from triton_magics import rendering
+    from triton_magics.verbs._phrase import as_python
 
-    sys.stdout.write(report.bundle(value)["text/plain"].rstrip() + "\n")
+    sys.stdout.write(rendering.bundle(value, as_python)["text/plain"].rstrip() + "\n")
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext triton_magics`."""
+    """Load the magics: `%load_ext triton_magics`."""
     from triton_magics.notebook import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """`%unload_ext triton_magics`."""
+    """Unload the magics: `%unload_ext triton_magics`."""
     from triton_magics.notebook import unload
 
     unload(shell)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name == "__all__":
+        return sorted({*_FUNCTIONS, *_verbs()})
+    if name != "Lab" and (name.startswith("_") or name not in _verbs()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from triton_magics.lab import Lab
 
@@ -103,11 +102,18 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_FUNCTIONS, *_verbs()})
+
+
+def _verbs() -> tuple[str, ...]:
+    """Return the names of the verbs, old ones too; imports none."""
+    from triton_magics.verbs import OLD_NAMES, names
+
+    return (*names(), *OLD_NAMES)
 
 
 def _on_default_lab(method: Any) -> Any:
-    """A method of Lab as a function over the default one."""
+    """Return a method of Lab as a function of the default Lab."""
     import functools
     import inspect
 
@@ -115,6 +121,7 @@ def _on_default_lab(method: Any) -> Any:
     def function(*args: Any, **options: Any) -> Any:
         return method(default_lab(), *args, **options)
 
+    function.__qualname__ = method.__name__
     signature = inspect.signature(method)
     parameters = list(signature.parameters.values())[1:]
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

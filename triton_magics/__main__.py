@@ -1,4 +1,4 @@
-"""`python -m triton_magics`: the command line of the Python that it is given to."""
+"""Run the command line: `python -m triton_magics`."""
 
 from __future__ import annotations
 

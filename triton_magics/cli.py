@@ -1,7 +1,7 @@
 """`triton-magics`: the verbs of the notebook in a terminal, and the quickstart notebooks.
 
-It ends with 0 where all is well, with 1 after a verdict that is not `passed`, with 2 where the
-caller can mend it, with 3 where a part of this program failed, with 130 when interrupted.
+Exit codes: 0 success, 1 a verdict that is not `passed`, 2 an error of the caller, 3 an error of
+this program, 130 an interrupt.
 """
 
 from __future__ import annotations
@@ -16,38 +16,41 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from triton_magics import verbs
 from triton_magics.errors import (
     BadValue,
+    Interrupted,
     TritonMagicsError,
     Unavailable,
     UserError,
     did_you_mean,
 )
-from triton_magics.verbs import VERBS, Verb, argument, as_commands, failed
+from triton_magics.verbs._arguments import argument
+from triton_magics.verbs._phrase import as_command, with_step
 
 if TYPE_CHECKING:
-    from triton_magics.engine.protocol import Progress
+    from triton_magics.execution.protocol import Progress
     from triton_magics.lab import Lab
-    from triton_magics.model import Value
+    from triton_magics.verbs._base import Request, Verb
 
 PASSED, FAILED, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 _PACKAGE = Path(__file__).parent
 _NOTEBOOKS = (_PACKAGE / "_notebooks", _PACKAGE.parent / "notebooks")
-_CLEAR = "\r\x1b[2K"  # a terminal's line, to be written anew
-_FILE = argument("file", help="the version's source; - for what comes in by the pipe")
+_CLEAR = "\r\x1b[2K"  # clears the line of a terminal
+_FILE = argument("file", help="the version's source; - for standard input")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Does what the words say, and returns the exit code.
+    """Run a command; return the exit code.
 
     Args:
-        argv: without the program's name; those of the process by default.
+        argv: the words after the program's name; by default those of the process.
     """
-    asked = _parser().parse_args(argv)
+    options = _parser().parse_args(argv)
     try:
-        return int(asked.act(asked))
+        return int(options.function(options))
     except TritonMagicsError as error:
-        _tell_error(error, as_json=getattr(asked, "json", False))
+        _print_error(error, as_json=getattr(options, "json", False))
         return USER_ERROR if isinstance(error, UserError) else OUR_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -57,22 +60,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says which command or flag may have been meant, with the usage of the command at hand."""
+    """A parser whose errors suggest a command or flag and show the command's usage."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuses what it does not know here, where the command's own flags are known."""
-        asked, rest = super().parse_known_args(args, namespace)
+        """Refuse unknown words here, where the command's own flags are known."""
+        options, rest = super().parse_known_args(args, namespace)
         if rest:
             hint = did_you_mean(rest[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(rest)}.{hint}")
-        return asked, rest
+        return options, rest
 
     def error(self, message: str) -> NoReturn:
-        """Ends with 2."""
+        """Print the error and end with exit code 2."""
         if unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
-            hint = did_you_mean(unknown[1], (verb.name for verb in VERBS.values()))
+            hint = did_you_mean(unknown[1], verbs.names())
             message = f"no command {unknown[1]!r}.{hint} {self.prog} --help lists them"
         super().error(message)
 
@@ -81,87 +84,94 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="triton-magics", description="Develop Triton GPU kernels.", allow_abbrev=False
     )
-    # The package itself leads to the notebook's side, which a terminal does without.
+    # Importing the package by name would reach the notebook layer, which a terminal does not need.
     version = sys.modules["triton_magics"].__version__
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_quickstart(commands)
-    for verb in VERBS.values():
+    for verb in verbs.every():
         _add(commands, verb)
     return parser
 
 
 def _add(commands: Any, verb: Verb) -> None:
-    said, example = as_commands(verb.help), as_commands(verb.example.splitlines()[0])
     command = commands.add_parser(
         verb.name,
-        aliases=[verb.word] if verb.word != verb.name else [],
-        help=said,
-        description=said,
-        epilog=f"example: {example}",
+        aliases=verbs.old_names(verb.name),
+        help=verb.help,
+        description=verb.help,
+        epilog=f"example: {_example(verb)}",
         allow_abbrev=False,
     )
-    for each in (*verb.arguments, *((_FILE,) if verb.cell else ())):
+    for each in (*verb.arguments, *((_FILE,) if verb.takes_cell else ())):
         each.add_to(command)
     command.add_argument(
-        "--workspace", metavar="DIR", help="folder of kernels/ and logs/; this one by default"
+        "--workspace", metavar="DIR", help="folder of kernels/ and logs/; default: the current one"
     )
-    command.add_argument(
-        "--details", action="store_true", help="every detail, also those that are long"
-    )
-    command.add_argument("--json", action="store_true", help="the value as JSON, and nothing else")
-    command.set_defaults(act=lambda asked: _do(verb, asked))
+    command.add_argument("--details", action="store_true", help="show all details, long ones too")
+    command.add_argument("--json", action="store_true", help="print the value as JSON only")
+    command.set_defaults(function=lambda options: _perform(verb, options))
 
 
 def _add_quickstart(commands: Any) -> None:
-    text = "Copies the notebooks to begin with into a folder."
+    text = "Copy the quickstart notebooks into a folder."
     command = commands.add_parser("quickstart", help=text, description=text, allow_abbrev=False)
-    command.add_argument("folder", metavar="DIR", help="where to; made if it is not there")
-    command.add_argument("--force", action="store_true", help="overwrite notebooks that are there")
-    command.set_defaults(act=_quickstart)
+    command.add_argument("folder", metavar="DIR", help="target folder; created if missing")
+    command.add_argument("--force", action="store_true", help="overwrite existing notebooks")
+    command.set_defaults(function=_quickstart)
 
 
 # ------------------------------------------------------------------------------------- verbs
 
 
-def _do(verb: Verb, asked: argparse.Namespace) -> int:
+def _perform(verb: Verb, options: argparse.Namespace) -> int:
     from triton_magics.lab import Lab
 
-    if verb.cell:
-        asked.cell, asked.cell_offset = _read(asked.file), 0
-    with Lab(asked.workspace) as lab:
+    source = _read(options.file) if verb.takes_cell else None
+    name = verb.redirect(options)
+    verb = verb if name == verb.name else verbs.load(name)
+    request = verb.read(options, cell=source)
+    with Lab(options.workspace) as lab:
         try:
-            value = _value(verb, lab, asked)
+            value = _value(verb, lab, request)
         finally:
-            for note in lab.notes():
-                print(f"! {as_commands(note)}", file=sys.stderr)
-    _print(value.model_dump_json(indent=2) if asked.json else _shown(value, asked.details))
+            for note in lab.note_reader().new():
+                print(f"! {with_step(*note, as_command)}", file=sys.stderr)
+    _print(_as_json(value) if options.json else _as_text(verb, value, options.details))
     return _exit_code(verb, value)
 
 
-def _value(verb: Verb, lab: Lab, asked: argparse.Namespace) -> Value:
-    """What the Lab returns; of an interrupted job what is known of it."""
+def _value(verb: Verb, lab: Lab, request: Request) -> Any:
+    """Return the result, or the partial result of an interrupted job."""
     if sys.stderr.isatty():
         lab.on_progress = _show_progress
     try:
-        return verb.call(lab, asked)
-    except KeyboardInterrupt:
-        if lab.last is None or getattr(lab.last, "status", None) != "interrupted":
-            raise
-        return lab.last
+        return lab.perform(verb, request)
+    except Interrupted as interrupt:
+        return interrupt.value
     finally:
         if sys.stderr.isatty():
             print(_CLEAR, end="", file=sys.stderr, flush=True)
 
 
-def _shown(value: Value, details: bool) -> str:
-    from triton_magics import report
+def _as_json(value: Any) -> str:
+    from pydantic import BaseModel
+    from pydantic_core import to_json
 
-    return report.command_line_text(value, as_commands, details=details).rstrip()
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(indent=2)
+    return to_json(value, indent=2, inf_nan_mode="strings").decode()
+
+
+def _as_text(verb: Verb, value: Any, details: bool) -> str:
+    from triton_magics import rendering
+
+    page = verb.page(value) if verb.page else value
+    return rendering.command_line_text(page, as_command, details=details).rstrip()
 
 
 def _print(text: str) -> None:
-    """The text, as far as whoever reads the pipe wants it: `| head` is no fault."""
+    """Print the text; a closed pipe (`| head`) is not an error."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -169,10 +179,10 @@ def _print(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _exit_code(verb: Verb, value: Value) -> int:
+def _exit_code(verb: Verb, value: Any) -> int:
     if getattr(value, "status", None) == "interrupted":
         return INTERRUPTED
-    return FAILED if verb.judges and failed(value) else PASSED
+    return FAILED if verb.judges and verbs.is_failure(value) else PASSED
 
 
 def _read(file: str) -> str:
@@ -189,19 +199,30 @@ def _show_progress(step: Progress) -> None:
     print(f"{_CLEAR}{step.stage}{done}", end="", file=sys.stderr, flush=True)
 
 
-def _tell_error(error: TritonMagicsError, *, as_json: bool) -> None:
-    kind, message = type(error).__name__, as_commands(str(error))
+def _print_error(error: TritonMagicsError, *, as_json: bool) -> None:
+    kind, step = type(error).__name__, getattr(error, "next_step", None)
     if as_json:
-        print(json.dumps({"kind": "error", "type": kind, "message": message}, indent=2))
+        value: dict[str, Any] = {"kind": "error", "type": kind, "message": str(error)}
+        if step:
+            value["next_step"] = {"verb": step.verb, "arguments": dict(step.arguments)}
+        print(json.dumps(value, indent=2))
     else:
-        print(f"{kind}: {message}", file=sys.stderr)
+        print(f"{kind}: {with_step(str(error), step, as_command)}", file=sys.stderr)
+
+
+def _example(verb: Verb) -> str:
+    """Return the first line of the verb's example as a command."""
+    words = verb.example.splitlines()[0].removeprefix(verb.sign).split(" ")
+    if verb.takes_cell:
+        words.insert(1 + sum(each.positional for each in verb.arguments), "FILE")
+    return f"{verb.command}{' '.join(words)}"
 
 
 # -------------------------------------------------------------------------------- quickstart
 
 
-def _quickstart(asked: argparse.Namespace) -> int:
-    copied = copy_notebooks(Path(asked.folder), force=asked.force)
+def _quickstart(options: argparse.Namespace) -> int:
+    copied = copy_notebooks(Path(options.folder), force=options.force)
     for path in copied:
         print(path)
     print(f"next: jupyter lab {copied[0]}")
@@ -209,33 +230,33 @@ def _quickstart(asked: argparse.Namespace) -> int:
 
 
 def copy_notebooks(folder: Path, *, force: bool = False) -> tuple[Path, ...]:
-    """The notebooks' copies in a folder, the quickstart first.
+    """Copy the notebooks into a folder; return the copies, the quickstart first.
 
     Args:
-        folder: made if it is not there.
-        force: overwrite what is there.
+        folder: created if missing.
+        force: overwrite existing notebooks.
 
     Raises:
-        BadValue: a notebook of that name is there, and not `force`; or it can't be written.
-        Unavailable: this installation has none.
+        BadValue: a notebook exists, without `force`; or the folder is not writable.
+        Unavailable: this installation has no notebooks.
     """
-    found = _shipped_notebooks()
-    if not found:
-        raise Unavailable("this installation has no notebooks; install triton-magics anew")
-    wanted = [(path, folder / path.name) for path in found]
-    there = [str(copy) for _, copy in wanted if copy.exists()]
-    if there and not force:
-        raise BadValue(f"there already: {', '.join(there)}. --force overwrites")
+    notebooks = _shipped_notebooks()
+    if not notebooks:
+        raise Unavailable("this installation has no notebooks; install triton-magics again")
+    copies = [(path, folder / path.name) for path in notebooks]
+    existing = [str(copy) for _, copy in copies if copy.exists()]
+    if existing and not force:
+        raise BadValue(f"already there: {', '.join(existing)}. --force overwrites")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, copy in wanted:
+        for path, copy in copies:
             shutil.copyfile(path, copy)
     except OSError as error:
         raise BadValue(f"the notebooks can't be copied: {error}") from error
-    return tuple(copy for _, copy in wanted)
+    return tuple(copy for _, copy in copies)
 
 
 def _shipped_notebooks() -> list[Path]:
-    """Those in the wheel, or of an editable install; the quickstart first."""
+    """Return the notebooks of the wheel or the editable install, the quickstart first."""
     source = next((path for path in _NOTEBOOKS if path.is_dir()), _NOTEBOOKS[0])
     return sorted(source.glob("*.ipynb"), key=lambda path: (path.stem != "quickstart", path.name))

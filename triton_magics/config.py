@@ -1,8 +1,8 @@
-"""Settings: what a user may set, and the four places where it can be set.
+"""The settings, and the places where a user can set them.
 
-The nearer to the work, the stronger: `%config TritonMagics.name = value` and `Settings(name=...)`,
-then the environment (`TRITON_MAGICS_NAME`), then `[tool.triton_magics]` in the workspace's
-pyproject.toml, then a profile of IPython, then the default.
+The first of these that has a value counts: `%config TritonMagics.name = value` and
+`Settings(name=...)`, the environment (`TRITON_MAGICS_NAME`), `[tool.triton_magics]` in the
+workspace's pyproject.toml, a profile of IPython, the default.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from traitlets.config import Configurable
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
 
 PREFIX = "TRITON_MAGICS_"
-_NO_SETTINGS = ("cache", "parent", "screenshots")  # what else of the environment is ours
+_OTHER_VARIABLES = ("cache", "parent", "screenshots")  # variables of ours that are not settings
 _TABLE = "[tool.triton_magics]"
 
 
 class Settings(Configurable):
-    """What a user may set; each has its default here and nowhere else.
+    """The settings of a user, with their defaults.
 
     Raises:
         UnknownName: no such setting.
-        BadValue: of the wrong type or out of its range.
+        BadValue: the value has the wrong type or is out of range.
     """
 
     workspace = Unicode("", help="Folder of kernels/ and logs/; empty: where the notebook is.").tag(
@@ -39,6 +39,9 @@ class Settings(Configurable):
     device = Enum(
         ("auto", "gpu", "interpreter"), "auto", help="`auto`, `gpu` or `interpreter`."
     ).tag(config=True)
+    executor = Unicode("local", help="What runs kernels: `local`, or an installed one.").tag(
+        config=True
+    )
     target = Int(
         90, min=70, max=130, help="Compute capability to cross-compile for where there is no GPU."
     ).tag(config=True)
@@ -61,113 +64,124 @@ class Settings(Configurable):
     standbys = Int(
         2, min=1, max=16, help="Warm workers that wait for a job; on a GPU each has a context."
     ).tag(config=True)
+    ncu = Unicode("", help="Path of Nsight Compute's `ncu`; empty: PATH and the CUDA folders.").tag(
+        config=True
+    )
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 
     def __init__(self, **values: Any) -> None:
         own = {name: value for name, value in values.items() if name not in ("parent", "config")}
         for name, value in own.items():
-            values[name] = checked(name, value, "Settings")
+            values[name] = check_setting(name, value, "Settings")
         super().__init__(**values)
 
     @classmethod
-    def found(cls, folder: str | Path | None = None) -> Self:
-        """What the environment and the workspace's pyproject.toml say.
+    def load(cls, folder: str | Path | None = None) -> Self:
+        """Return the settings of the environment and the workspace's pyproject.toml.
 
         Args:
-            folder: the workspace; by default the environment's, else this one.
+            folder: the workspace; by default that of the environment, else the current folder.
 
         Raises:
-            UnknownName, BadValue: one of them says what can't be; the message says which.
+            UnknownName, BadValue: one of them is refused; the message names it.
         """
-        return cls(**found(folder))
+        return cls(**read_settings(folder))
 
 
-def found(
+def read_settings(
     folder: str | Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
-    """The settings that the environment and, below it, the workspace's pyproject.toml name.
+    """Return the settings of the environment, and of pyproject.toml where it has none.
 
     Args:
-        folder: the workspace; by default the environment's, else this one.
-        environ: in place of the process's own.
+        folder: the workspace; by default that of the environment, else the current folder.
+        environ: the variables; by default those of the process.
     """
-    of_environment = from_environment(environ)
-    workspace = Path(folder or of_environment.get("workspace") or ".").expanduser()
-    return {**from_pyproject(workspace), **of_environment}
+    from_env = from_environment(environ)
+    workspace = Path(folder or from_env.get("workspace") or ".").expanduser()
+    return {**from_pyproject(workspace), **from_env}
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """`{"strict": True}` of `TRITON_MAGICS_STRICT=1`."""
-    named = {k.removeprefix(PREFIX).lower(): v for k, v in environ.items() if k.startswith(PREFIX)}
+    """Return `{"strict": True}` for `TRITON_MAGICS_STRICT=1`."""
+    texts = {k.removeprefix(PREFIX).lower(): v for k, v in environ.items() if k.startswith(PREFIX)}
     return {
-        name: checked(name, text, f"{PREFIX}{name.upper()}", written=True)
-        for name, text in named.items()
-        if name not in _NO_SETTINGS
+        name: check_setting(name, text, f"{PREFIX}{name.upper()}", is_text=True)
+        for name, text in texts.items()
+        if name not in _OTHER_VARIABLES
     }
 
 
 def from_pyproject(folder: Path) -> dict[str, Any]:
-    """What the pyproject.toml of a folder sets; nothing where it has none.
+    """Return the settings of a folder's pyproject.toml; empty if there is none.
 
     Raises:
-        BadValue: it is no TOML, or names a workspace, which is where it lies.
+        BadValue: it is not TOML, or it names a workspace, which is its own folder.
     """
     path = folder / "pyproject.toml"
     if not path.is_file():
         return {}
-    import tomllib  # not needed by most
+    import tomllib  # imported late: most calls do not need it
 
     try:
-        whole = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadValue(f"{path} can't be read: {error}") from error
-    tool = whole.get("tool", {})
+    tool = document.get("tool", {})
     table = tool.get("triton_magics", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        raise BadValue(f"{path}: triton_magics is a table of settings, {_TABLE}, not {table!r}")
+        raise BadValue(
+            f"{path}: triton_magics must be a table of settings, {_TABLE}, not {table!r}"
+        )
     if "workspace" in table:
         raise BadValue(
-            f"{_TABLE} in {path}: it is the workspace's own, so it can't name one; use "
-            f"%config TritonMagics.workspace or {PREFIX}WORKSPACE"
+            f"{_TABLE} in {path}: the workspace can't be set in its own file. Set "
+            f"{PREFIX}WORKSPACE instead"
         )
-    return {name: checked(name, value, f"{_TABLE} in {path}") for name, value in table.items()}
+    return {
+        name: check_setting(name, value, f"{_TABLE} in {path}") for name, value in table.items()
+    }
 
 
-def checked(name: str, value: Any, where: str, *, written: bool = False) -> Any:
-    """The value, as the setting holds it.
+def check_setting(name: str, value: Any, source: str, *, is_text: bool = False) -> Any:
+    """Return the value in the type of the setting.
 
     Args:
-        name: of the setting.
-        value: what it shall be.
-        where: who says so, for the message.
-        written: it is text, as the environment has it.
+        name: name of the setting.
+        value: the requested value.
+        source: place of the value, for the message.
+        is_text: True for a value of the environment, which is text.
 
     Raises:
-        UnknownName: no such setting; with the nearest there is.
-        BadValue: not what it may be; with what it may be.
+        UnknownName: no such setting; the message suggests one.
+        BadValue: the value is not allowed; the message names the allowed ones.
     """
     traits = Settings.class_traits(config=True)
     if name not in traits:
         hint = did_you_mean(name, traits)
-        raise UnknownName(f"{where}: no setting {name!r}.{hint} Known: {', '.join(sorted(traits))}")
+        raise UnknownName(
+            f"{source}: no setting {name!r}.{hint} Known: {', '.join(sorted(traits))}"
+        )
     try:
-        read = traits[name].from_string(value) if written else value
-        tried = Settings()
-        setattr(tried, name, read)
-        _refuse_odd_numbers(traits[name], read)
+        parsed = traits[name].from_string(value) if is_text else value
+        settings = Settings()
+        setattr(settings, name, parsed)
+        _refuse_non_numbers(traits[name], parsed)
     except (TraitError, ValueError) as error:
-        raise BadValue(f"{where}: {name} is {_allowed(traits[name])}, not {value!r}") from error
-    return getattr(tried, name)
+        raise BadValue(
+            f"{source}: {name} must be {_describe_values(traits[name])}, not {value!r}"
+        ) from error
+    return getattr(settings, name)
 
 
-def _refuse_odd_numbers(trait: TraitType[Any, Any], value: Any) -> None:
-    """What Python takes for a number and nobody means by one: True, nan, inf."""
+def _refuse_non_numbers(trait: TraitType[Any, Any], value: Any) -> None:
+    """Raise ValueError for True, nan and inf, which Python accepts as numbers."""
     if isinstance(trait, Int | Float) and (isinstance(value, bool) or not math.isfinite(value)):
         raise ValueError(value)
 
 
-def _allowed(trait: TraitType[Any, Any]) -> str:
-    """`a whole number from 70 to 130`."""
+def _describe_values(trait: TraitType[Any, Any]) -> str:
+    """Return `a whole number from 70 to 130`."""
     if isinstance(trait, Enum):
         return f"one of {', '.join(map(repr, trait.values or ()))}"
     if isinstance(trait, Bool):
@@ -184,6 +198,6 @@ LOCKS = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on 
 
 
 def cache_dir() -> Path:
-    """Where compiled kernels, measured ceilings and locks are kept: local disk, per user."""
+    """Return the user's folder of compiled kernels, measured ceilings and locks, on local disk."""
     base = os.environ.get("TRITON_MAGICS_CACHE") or os.environ.get("XDG_CACHE_HOME")
     return Path(base) / "triton_magics" if base else Path.home() / ".cache" / "triton_magics"

@@ -26,13 +26,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from triton_magics.next_step import NextStep
+
 
 class TritonMagicsError(Exception):
-    """Whatever this project raises on purpose."""
+    """Base of every error that this package raises on purpose."""
 
 
 class UserError(TritonMagicsError):
-    """Something the caller can mend; the message is one line and says how."""
+    """Something the caller can fix; the message is one line.
+
+    Attributes:
+        next_step: the verb that fixes it, where there is one; a front end adds it in its own form.
+    """
+
+    def __init__(self, message: str, *, next_step: NextStep | None = None) -> None:
+        super().__init__(message)
+        self.next_step = next_step
 
 
 class UnknownOp(UserError):
@@ -63,8 +73,15 @@ class BadKernelSource(UserError):
         code: that line's text.
     """
 
-    def __init__(self, message: str, *, line: int | None = None, code: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        *,
+        line: int | None = None,
+        code: str | None = None,
+        next_step: NextStep | None = None,
+    ) -> None:
+        super().__init__(message, next_step=next_step)
         self.line = line
         self.code = code
 
@@ -125,12 +142,12 @@ class Interrupted(KeyboardInterrupt):
         self.value = value
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence with the nearest known name, or an empty string.
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return a sentence with the nearest candidate, or an empty string.
 
     Args:
-        name: what was asked for.
-        known: what there is.
+        name: the unknown name.
+        candidates: the names that exist.
     """
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
     return f" Did you mean {near[0]!r}?" if near else ""

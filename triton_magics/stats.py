@@ -1,4 +1,4 @@
-"""Samples in, summary and verdict out. Pure; no torch, no numpy."""
+"""Summaries and verdicts of time samples; pure, without torch and numpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Verdict = Literal["faster", "slower", "same", "undecided"]
 
 
 class Interval(NamedTuple):
-    """A middle with its confidence limits."""
+    """A central value with its confidence limits."""
 
     middle: float
     low: float
@@ -21,7 +21,7 @@ class Interval(NamedTuple):
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """The given percentile, linear between neighbouring order statistics.
+    """Return a percentile, linear between neighbouring order statistics.
 
     Args:
         samples: shape (n,), n >= 1, any unit.
@@ -43,10 +43,10 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 def paired_speedup(
     candidate_us: Sequence[float], baseline_us: Sequence[float], *, confidence: float = 0.95
 ) -> Interval:
-    """How many times as fast the candidate is, with its confidence interval over paired rounds.
+    """Return the speedup of the candidate, with its confidence interval over paired rounds.
 
-    Against the median of the ratios this needs a third fewer rounds for the same width, and unlike
-    a bootstrap of ten rounds its interval covers what it says.
+    Compared with the median of the ratios, this needs a third fewer rounds for the same width. A
+    bootstrap of ten rounds covers less than its stated confidence; this interval does not.
 
     Args:
         candidate_us: one time per round, microseconds; shape (n,), n >= 1.
@@ -72,7 +72,7 @@ def paired_speedup(
 
 @functools.lru_cache(maxsize=256)
 def _signed_rank_cut(n: int, tail: float) -> int:
-    """How many of the n (n + 1) / 2 pairwise means lie outside the interval on either side.
+    """Return the number of the n (n + 1) / 2 pairwise means on either side of the interval.
 
     Exact up to 25 rounds, by the normal distribution from there on.
     """
@@ -89,7 +89,7 @@ def _signed_rank_cut(n: int, tail: float) -> int:
 
 
 def middle_mean(samples: Sequence[float]) -> float:
-    """Mean of the middle half: as steady as a mean, as deaf to one stray value as a median.
+    """Return the mean of the middle half: as precise as a mean, as robust to outliers as a median.
 
     Args:
         samples: shape (n,), n >= 1; with fewer than four, the plain mean.
@@ -102,11 +102,11 @@ def middle_mean(samples: Sequence[float]) -> float:
 
 
 def verdict(interval: Interval, threshold: float) -> Verdict:
-    """Faster, slower, same or undecided, for a speedup with its interval.
+    """Return faster, slower, same or undecided, for a speedup with its interval.
 
     Args:
         interval: of the speedup, > 1 is faster.
-        threshold: the relative difference that counts as none, e.g. 0.01.
+        threshold: relative difference that counts as equal, e.g. 0.01.
 
     Returns:
         `faster` if the whole interval is above 1 + threshold, `slower` if it is below
@@ -123,13 +123,13 @@ def verdict(interval: Interval, threshold: float) -> Verdict:
 
 
 def clock_tick_us(deltas_us: Sequence[float]) -> float | None:
-    """The step of a clock, from many durations it gave: their smallest positive difference.
+    """Return the resolution of a clock: the smallest positive difference of its durations.
 
     Args:
         deltas_us: durations, microseconds, shape (n,).
 
     Returns:
-        the step, or None if all durations are equal.
+        the resolution, or None if all durations are equal.
     """
     ordered = sorted(deltas_us)
     steps = [b - a for a, b in itertools.pairwise(ordered) if b - a > 1e-4]

@@ -7,39 +7,56 @@
                                             ^──────────── another version ───────────┘
 
 A version that is written leads to evaluation from any state: for a person the gate only warns, and
-what is there has to be judged. `reset` leads to start from any state.
+the version has to be judged. `reset` leads to start from any state.
+
+A verdict leads from any state to the one that the current version demands. `missing` is the only
+rule for when an op is done: at its end nothing is missing, and before it something is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from triton_magics.model import State, Status, Value, Verb, VersionState, parse_version, short
+from triton_magics.model import (
+    Gap,
+    GapCode,
+    State,
+    Value,
+    Verb,
+    VersionState,
+    parse_version,
+    short,
+)
+from triton_magics.next_step import NextStep
 
 DEFAULT_MIN_WRITES = 3
-_ALWAYS = ("op", "ref", "template", "status", "diff", "log", "reset")
+_ALWAYS = ("op", "ref", "template", "status", "diff", "log")
 _JUDGING = ("validate", "bench", "run", "inspect", "sweep")
 _STEPS: dict[State, tuple[str, ...]] = {
     "start": _ALWAYS,
-    "write": ("write", "restore", *_JUDGING, *_ALWAYS),
-    "evaluation": (*_JUDGING, "force-write", *_ALWAYS),
-    "end": ("best", "write", "restore", *_JUDGING, *_ALWAYS),
+    "write": ("kernel", "restore", *_JUDGING, *_ALWAYS),
+    "evaluation": (*_JUDGING, *_ALWAYS),
+    "end": ("best", "kernel", "restore", *_JUDGING, *_ALWAYS),
 }
-STEPS = tuple(dict.fromkeys(step for steps in _STEPS.values() for step in steps))
-_FROM_ANYWHERE: dict[Verb, State] = {"reset": "start", "written": "evaluation"}
+FORCE_WRITE = "force_write"  # a parameter of `status` with a rule of its own
+STEPS = (*dict.fromkeys(step for steps in _STEPS.values() for step in steps), FORCE_WRITE)
 _MOVES: dict[tuple[State, Verb], State] = {
     ("start", "shown"): "write",
     ("evaluation", "forced"): "write",
 }
+_NO_VERDICT = (GapCode.NOT_VALIDATED, GapCode.FAILED, GapCode.COMPILE_ERROR)
 _VERDICTS: tuple[Verb, ...] = ("validated", "benchmarked", "compiled")
 
 
 class Facts(Value):
-    """What the rules look at. The current version is the one written last since the last reset.
+    """Facts that the rules of the workflow depend on.
 
-    `written` counts distinct versions since the last reset. `passed`: the current version's newest
-    attempt passed its validation, and not only a quick one if `in_full`; `failed`: its verdict (or,
-    before any, the compiler) speaks against it. Interpreter times count as `timed`.
+    The current version is the one written last since the last reset. A version that failed too
+    often is given up: it holds nothing back, and the highest of the others takes its place.
+
+    `written` counts distinct versions since the last reset. `gap` is the first thing that the
+    current version lacks; None where it is validated in full and timed.
     """
 
     op: str
@@ -47,22 +64,28 @@ class Facts(Value):
     min_writes: int = DEFAULT_MIN_WRITES
     written: int = 0
     current: str | None = None
-    passed: bool = False
-    in_full: bool = False
-    failed: bool = False
-    timed: bool = False
-    exhausted: bool = False
+    gap: Gap | None = None
     next_number: int = 1
 
     @property
+    def failed(self) -> bool:
+        """True if a verdict or the compiler speaks against the current version."""
+        return self.gap is not None and self.gap.is_failure
+
+    @property
     def done(self) -> bool:
-        """Whether the current version is validated in full and timed."""
-        return self.passed and self.in_full and self.timed
+        """True if the current version is validated in full and timed."""
+        return self.current is not None and self.gap is None
 
     @property
     def enough(self) -> bool:
-        """Whether as many versions were written as the op asks for."""
+        """True if as many versions were written as the op requires."""
         return self.written >= self.min_writes
+
+    @property
+    def all_exhausted(self) -> bool:
+        """True if every version failed too often."""
+        return self.written > 0 and self.current is None
 
 
 def facts(
@@ -72,67 +95,66 @@ def facts(
     *,
     min_writes: int = DEFAULT_MIN_WRITES,
 ) -> Facts:
-    """The facts of an op, from its versions as they stand.
+    """Return the facts of an op, from its versions; its state is the one that they demand.
 
     Args:
         op: canonical name.
-        state: where the op stands.
-        versions: all of its versions.
+        state: of the op, as it was recorded.
+        versions: all of its versions, by number.
         min_writes: distinct versions before the op may end.
     """
     counted = [v for v in versions if v.counted]
+    current = _current(counted)
     base = Facts(
         op=op,
         state=state,
         min_writes=min_writes,
         written=len(counted),
+        current=current.version if current else None,
+        gap=current.gap if current else None,
         next_number=max((parse_version(v.version)[0] for v in counted), default=0) + 1,
     )
-    current = next((v for v in versions if v.current), None)
-    return base.model_copy(update=_verdict(current)) if current else base
+    return _settle(base)
 
 
-def _verdict(current: VersionState) -> dict[str, object]:
-    compiled_badly = current.compilation is not None and current.compilation.failed
-    return {
-        "current": current.version,
-        "passed": current.validation is Status.PASSED,
-        "in_full": current.validation_plan == "full",
-        "failed": current.validation.failed if current.validation else compiled_badly,
-        "timed": _timed(current),
-        "exhausted": current.exhausted,
-    }
+def _current(counted: Sequence[VersionState]) -> VersionState | None:
+    remaining = [v for v in counted if not v.exhausted]
+    written_last = (v for v in remaining if v.current)
+    return next(written_last, remaining[-1] if remaining else None)
 
 
-def _timed(version: VersionState) -> bool:
-    """On a GPU all three sizes; the interpreter can't afford the large one."""
-    return version.final_us is not None or (
-        version.clock == "interpreter" and bool(version.means_us)
-    )
+def _settle(facts: Facts) -> Facts:
+    """Return the facts with the state that verdict and time of the current version demand.
+
+    A version that waits for a verdict or a time does not leave `write`: it may be forced.
+    """
+    if facts.state == "start":
+        return facts
+    if facts.failed or facts.current is None:
+        return facts.evolve(state="write")
+    if facts.done:
+        return facts.evolve(state="end" if facts.enough else "write")
+    return facts.evolve(state="evaluation") if facts.state == "end" else facts
 
 
 def next_state(verb: Verb, facts: Facts) -> State:
-    """Where an op stands after an event.
+    """Return the state of an op after an event.
 
     Args:
         verb: the event's.
         facts: of the moment after it, but for `state`, which is the one before it.
     """
-    if verb in _FROM_ANYWHERE:
-        return _FROM_ANYWHERE[verb]
-    if verb == "defined" and facts.state == "end" and not facts.done:
-        return "evaluation"  # another reference took the verdicts with it
-    if verb in _VERDICTS and facts.state == "evaluation":
-        return _after_verdict(facts)
-    return _MOVES.get((facts.state, verb), facts.state)
+    if verb == "reset":
+        return "start"
+    state = _MOVES.get((facts.state, verb), facts.state)
+    if verb == "written" or (_is_judged_in_part(verb, facts) and state == "write"):
+        state = "evaluation"
+    return _settle(facts.evolve(state=state)).state
 
 
-def _after_verdict(facts: Facts) -> State:
-    if facts.failed:
-        return "write"
-    if not facts.done:
-        return "evaluation"
-    return "end" if facts.enough else "write"
+def _is_judged_in_part(verb: Verb, facts: Facts) -> bool:
+    """Return True for a result after which the current version has a pass, and lacks something."""
+    return verb in _VERDICTS and facts.gap is not None and facts.gap.code not in _NO_VERDICT
 
 
 def transition(
@@ -143,80 +165,103 @@ def transition(
     *,
     min_writes: int = DEFAULT_MIN_WRITES,
 ) -> State:
-    """`next_state` for the store, which knows versions and not facts."""
+    """Return `next_state` for the store, which has versions and not facts."""
     return next_state(verb, facts(op, state, versions, min_writes=min_writes))
 
 
-def allowed(facts: Facts) -> tuple[str, ...]:
-    """The steps that are allowed now, as a person types them, the likeliest first."""
+def missing(facts: Facts) -> tuple[Gap, ...]:
+    """Return all that the op lacks before its end; nothing at its end, and only there."""
+    few = Gap(code=GapCode.FEW_VERSIONS, written=facts.written, required=facts.min_writes)
+    gaps = (
+        Gap(code=GapCode.REFERENCES) if facts.state == "start" else None,
+        None if facts.enough else few,
+        Gap(code=GapCode.ALL_EXHAUSTED) if facts.all_exhausted else None,
+        facts.gap,
+    )
+    return tuple(gap for gap in gaps if gap)
+
+
+def allowed_steps(facts: Facts) -> tuple[str, ...]:
+    """Return the verbs that are allowed now, the likeliest first."""
     return _STEPS[facts.state]
 
 
-def check(step: str, facts: Facts, *, now: bool = False) -> str | None:
-    """Why a step is not allowed now, in one sentence or two; None where it is.
+class Refusal(NamedTuple):
+    """Reason why a step is not allowed now, and the step that is due."""
+
+    message: str
+    next_step: NextStep
+
+
+def check(step: str, facts: Facts, *, now: bool = False) -> Refusal | None:
+    """Return why a step is not allowed now; None where it is.
 
     Args:
         step: one of `STEPS`.
         facts: of the op.
-        now: `best` before the end, with what is known.
+        now: `best` before the end, with the results so far.
 
     Raises:
         ValueError: no such step.
     """
     if step not in STEPS:
         raise ValueError(f"{step!r} is no step; known: {', '.join(STEPS)}")
-    if step in allowed(facts) or (step == "best" and now):
+    if step in allowed_steps(facts) or (step == "best" and now):
         return None
-    return (
-        f"{_why(step, facts)} Next: {next_step(facts)} (allowed now: {', '.join(allowed(facts))})."
-    )
+    if step == FORCE_WRITE and facts.state == "evaluation":
+        return None
+    message = f"{_why(step, facts)} Allowed now: {', '.join(allowed_steps(facts))}."
+    return Refusal(message, next_step(facts))
 
 
 def _why(step: str, facts: Facts) -> str:
     if step == "best":
-        return f"{facts.op} is not at its end: {_missing(facts)}; --now takes what is known."
-    if facts.state == "start":
-        return f"{facts.op} is at its start: see its references before you {step}."
-    if step in ("write", "restore"):
         return (
-            f"{_name(facts)} waits for its verdict: {_missing(facts)}; "
-            f"%triton_status {facts.op} --force-write REASON goes on without it."
+            f"{facts.op}: workflow unfinished ({_missing_text(facts)}). Use --now to choose from "
+            "the results so far."
         )
-    return f"{step} is for an op in evaluation; {facts.op} is at its {facts.state}."
-
-
-def _missing(facts: Facts) -> str:
-    parts = []
-    if not facts.enough:
-        parts.append(f"{facts.written} of {facts.min_writes} versions written")
-    if facts.current and facts.failed:
-        parts.append(f"{short(facts.current)} failed")
-    elif facts.current and not (facts.passed and facts.in_full):
-        so_far = "not yet validated in full" if facts.passed else "not yet validated"
-        parts.append(f"{short(facts.current)} {so_far}")
-    elif facts.current and not facts.timed:
-        parts.append(f"{short(facts.current)} not yet timed")
-    return ", ".join(parts) or "another version was asked for"
-
-
-def next_step(facts: Facts) -> str:
-    """The magic to type next: `%triton_validate softmax v2`."""
     if facts.state == "start":
-        return f"%triton_op {facts.op}"
+        return f"{facts.op}: references not shown yet."
+    if step in ("kernel", "restore"):
+        return (
+            f"{_name(facts)} waits for its verdict: {_missing_text(facts)}. "
+            f"`status {facts.op} --force-write REASON` goes on without it."
+        )
+    return f"{step} is for an op in evaluation; the state of {facts.op} is {facts.state}."
+
+
+def _missing_text(facts: Facts) -> str:
+    return ", ".join(gap.words for gap in missing(facts))
+
+
+def next_step(facts: Facts) -> NextStep:
+    """Return the step that is due."""
+    op = {"op": facts.op}
+    if facts.state == "start":
+        return NextStep("op", op)
     if facts.state == "end":
-        return f"%triton_best {facts.op}"
-    if facts.state == "write" or facts.failed or facts.current is None:
-        return f"%%triton_kernel {facts.op} {_version_to_write(facts)}"
-    if not (facts.passed and facts.in_full):
-        return f"%triton_validate {facts.op} {short(facts.current)}"
-    # All versions together: only times from one benchmark are compared.
-    return f"%triton_bench {facts.op}"
+        return NextStep("best", op)
+    if facts.state == "write" or facts.gap is None:
+        return NextStep("kernel", {**op, "version": _version_to_write(facts)})
+    if facts.gap.code is GapCode.NOT_TIMED:
+        # All versions together: only times from one benchmark are compared.
+        return NextStep("bench", op)
+    return NextStep("validate", {**op, "version": short(facts.current or "")})
 
 
 def _version_to_write(facts: Facts) -> str:
-    """The version that failed, to be mended, unless it had its three attempts; else the next."""
-    again = facts.current and facts.failed and not facts.exhausted
-    return short(facts.current or "") if again else f"v{facts.next_number}"
+    """Return the version that failed and has attempts left; else the next one."""
+    return short(facts.current or "") if facts.failed else f"v{facts.next_number}"
+
+
+def version_to_write(facts: Facts) -> str | None:
+    """Return the version that is missing or has to be repaired; None where none has.
+
+    An op whose versions all failed too often waits for none.
+    """
+    if facts.failed or not facts.enough:
+        return _version_to_write(facts)
+    return None
 
 
 def _name(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""What every benchmark script says beside its figures."""
+"""Shared output of the benchmark scripts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the figures depend on."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    """Return the versions of the packages that affect the figures."""
+    by_package = {"python": platform.python_version(), "machine": platform.machine()}
     for package in ("torch", "triton", "ipython", "pydantic", "numpy"):
         try:
-            found[package] = metadata.version(package)
+            by_package[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            by_package[package] = "not installed"
+    return by_package
 
 
 def report(title: str, rows: list[dict[str, Any]], **more: Any) -> None:
-    """Prints a table; writes JSON where `--json PATH` says."""
+    """Print a table, and write JSON to `--json PATH`."""
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--json", type=Path)
     target = parser.parse_known_args()[0].json

@@ -1,6 +1,6 @@
-"""First use: what a person waits for from the first look at an op to the first verdict.
+"""First use: the waits of a user from the first look at an op to the first verdict.
 
-Each time with new processes: nothing is warm. They look, type for some seconds, write, validate.
+Each repeat starts new, cold processes: look, type for some seconds, write, validate.
 
     python tests/benchmarks/first.py [--json PATH]
 """
@@ -20,32 +20,32 @@ TYPING_S = (0.0, 10.0)
 
 
 def first(typing_s: float, i: int) -> dict[str, Any]:
-    """Seconds of each wait."""
+    """Return the seconds of each wait."""
     marks = []
     with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
         marks.append(time.perf_counter())
         lab.op("softmax")
         marks.append(time.perf_counter())
         time.sleep(typing_s)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         lab.write("softmax", "v1", variant(i))
         written = time.perf_counter()
-        made: Any = lab.validate("softmax", "v1", plan="quick")
-        assert made.passed, made
+        validation: Any = lab.validate("softmax", "v1", plan="quick")
+        assert validation.passed, validation
         judged = time.perf_counter()
         device = lab.engine_state().device
     return {
         "typing s": typing_s,
         "look s": marks[1] - marks[0],
-        "write s": written - begun,
+        "write s": written - start,
         "validate --quick s": judged - written,
-        "waited s": marks[1] - marks[0] + judged - begun,
+        "waited s": marks[1] - marks[0] + judged - start,
         "on": device,
     }
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     rows = [first(typing_s, i) for i, typing_s in enumerate(TYPING_S)]
     report("First use", rows)
 

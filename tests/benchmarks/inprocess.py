@@ -1,4 +1,4 @@
-"""Benchmarks of softmax and others in this process, made as a worker makes them."""
+"""Benchmarks of softmax and other ops in this process, run as in a worker."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ SIZES = ("small", "medium", "large")
 
 
 class Quiet:
-    """A reporter that tells nobody."""
+    """A reporter that sends nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: None
 
 
 def version(folder: Path, op: str, name: str, source: str) -> Any:
-    """A source as a version that a worker loads."""
-    from triton_magics.engine.protocol import VersionRef
+    """Return a source as a version that a worker can load."""
+    from triton_magics.execution.job_requests import VersionRef
 
     digest = hashlib.sha256(source.encode()).hexdigest()
-    path = folder / f"{op}_{name}_{digest[:8]}.py"
-    path.write_text(source)
     return VersionRef(
-        version=name, attempt=1, path=str(path), sha256=digest, entry=f"triton_{op}",
-        header_lines=0, cell_offset=0, shown_path=path.name,
+        version=name, attempt=1, source=source, sha256=digest, entry=f"triton_{op}",
+        header_lines=0, cell_offset=0, shown_path=f"{op}_{name}.py",
     )  # fmt: skip
 
 
@@ -38,25 +36,25 @@ def bench(
     sizes: tuple[str, ...] = SIZES,
     budget: float = 10.0,
 ) -> Any:
-    """One benchmark, in this process, as the worker makes it."""
-    from triton_magics.engine.protocol import BenchJob, OpRef
-    from triton_magics.worker import bench as worker
+    """Run one benchmark in this process, as in a worker."""
+    from triton_magics.execution.job_requests import BenchJob, OpRef
+    from triton_magics.harness.timing import bench_job as worker
 
     job = BenchJob(
         op=OpRef(name=op), versions=versions, sizes=sizes, runs=10, dtype="float32", seed=seed,
         budget_s=budget,
     )  # fmt: skip
-    made, _ = worker.run(job, Quiet())
-    assert made.passed, made
-    return made
+    benchmark, _ = worker.run(job, Quiet())
+    assert benchmark.passed, benchmark
+    return benchmark
 
 
 def right(folder: Path, op: str, name: str = "v1_right") -> Any:
-    """A correct version of an op."""
+    """Return a correct version of an op."""
     return version(folder, op, name, (KERNELS / f"{op}_right.py").read_text())
 
 
 def four(folder: Path) -> tuple[Any, ...]:
-    """The same softmax in four versions."""
+    """Return the same softmax as four versions."""
     source = (KERNELS / "softmax_right.py").read_text()
     return tuple(version(folder, "softmax", f"v{i}_x", f"{source}\n# {i}\n") for i in range(1, 5))

@@ -1,4 +1,4 @@
-"""What `%load_ext triton_magics` costs: seconds and memory, beside importing numpy in its place.
+"""Cost of `%load_ext triton_magics` in seconds and memory, beside importing numpy.
 
 python tests/benchmarks/load.py [--json PATH]
 """
@@ -21,7 +21,7 @@ def megabytes():
     with open("/proc/self/status") as file:
         return int(next(l for l in file if l.startswith("VmRSS")).split()[1]) / 1024
 before, start = megabytes(), time.perf_counter()
-{what}
+{code}
 seconds = time.perf_counter() - start
 print(json.dumps([seconds, megabytes() - before, "torch" in sys.modules]))
 """
@@ -35,15 +35,15 @@ CASES = {
 }
 
 
-def measure(what: str) -> tuple[float, float, bool]:
-    """Median seconds and megabytes over fresh processes; whether torch was imported."""
+def measure(code: str) -> tuple[float, float, bool]:
+    """Return median seconds and megabytes over fresh processes, and whether torch was imported."""
     runs = []
     for _ in range(REPEATS):
-        told = subprocess.run(
-            [sys.executable, "-c", PROBE.replace("{what}", what)],
+        child = subprocess.run(
+            [sys.executable, "-c", PROBE.replace("{code}", code)],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        runs.append(json.loads(told.stdout.splitlines()[-1]))
+        runs.append(json.loads(child.stdout.splitlines()[-1]))
     return (
         statistics.median(r[0] for r in runs),
         statistics.median(r[1] for r in runs),
@@ -52,12 +52,12 @@ def measure(what: str) -> tuple[float, float, bool]:
 
 
 def main() -> None:
-    """Prints the table."""
-    made = {name: measure(what) for name, what in CASES.items()}
-    base = made["import numpy"][0]
+    """Print the table."""
+    costs = {name: measure(code) for name, code in CASES.items()}
+    base = costs["import numpy"][0]
     rows = [
         {"what": name, "s": s, "MB": mb, "of numpy's time": s / base, "torch imported": torch}
-        for name, (s, mb, torch) in made.items()
+        for name, (s, mb, torch) in costs.items()
     ]
     report("Loading the extension", rows, repeats=REPEATS)
 

@@ -1,7 +1,7 @@
-"""The loop of a developer: a new version written, validated quickly and benchmarked.
+"""Development loop: write a new version, validate it quickly and benchmark it.
 
-On a GPU beside two plain ways: a cold `python` per evaluation, and a warm one with
-`triton.testing.do_bench`. Without a GPU only what the front end adds to the worker's time.
+On a GPU it is compared with a cold `python` per evaluation and with a warm process that calls
+`triton.testing.do_bench`. Without a GPU only the front end's overhead is measured.
 
     python tests/benchmarks/loop.py [--json PATH]
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from common import report
 
-from triton_magics import report as rendering
+from triton_magics import rendering
 from triton_magics.lab import Lab
 
 KERNEL = Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py"
@@ -44,26 +44,26 @@ print(first, time.perf_counter() - start)
 
 
 def variant(i: int) -> str:
-    """A softmax that was never compiled before."""
+    """Return a softmax that was never compiled before."""
     return KERNEL.read_text().replace(
         "tl.exp(x", f"(1.0 + {i + time.time() % 1:.9f}e-30) * tl.exp(x"
     )
 
 
 def wait_for_standby(lab: Lab) -> None:
-    """Until a warm worker and a warm compiler are there, as they are while a person writes."""
+    """Wait for a warm worker and a warm compiler, as they are ready while a user types."""
     deadline = time.monotonic() + 120
     while len(_ready(lab)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def _ready(lab: Lab) -> set[str]:
-    """In which modes a warm worker stands by."""
+    """Return the modes with a warm standby worker."""
     return {w.mode for w in lab.engine_state().workers if w.role == "standby" and w.ready}
 
 
 def once(lab: Lab, i: int) -> dict[str, float]:
-    """Seconds of each step, and what of it was not the worker's."""
+    """Return the seconds of each step, in all and outside the worker."""
     marks = [time.perf_counter()]
     written = lab.write("softmax", f"v{i + 1}_loop", variant(i))
     rendering.bundle(written)
@@ -88,16 +88,16 @@ def once(lab: Lab, i: int) -> dict[str, float]:
 
 
 def plain() -> tuple[float, float]:
-    """Seconds of a cold process and of a second evaluation in it."""
-    told = subprocess.run(
+    """Return the seconds of a cold process and of a second evaluation in it."""
+    child = subprocess.run(
         [sys.executable, "-c", PLAIN, str(KERNEL)], capture_output=True, text=True, check=True
     )
-    first, second = told.stdout.split()
+    first, second = child.stdout.split()
     return float(first), float(second)
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
         lab.op("softmax")
         runs = []

@@ -1,9 +1,9 @@
-"""How long a notebook's user waits for what should take no time: completion, a store, a panel.
+"""Latency of interactive features in a notebook: completion, the store, the panels.
 
     python tests/benchmarks/notebook.py --json docs/measured/notebook.json
 
-No GPU: an engine with scripted answers stands in for the worker. Each row has its goal; the first of
-each kind is the dearest, since what follows finds what was imported and read.
+No GPU is needed: an engine with scripted answers replaces the worker. Each row has a goal. The first
+call of each kind is slowest, because later calls find modules and files in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 from common import report  # noqa: E402
 
 import triton_magics  # noqa: E402
-from tests.fake_engine import FakeEngine  # noqa: E402
+from tests.fake_executor import FakeExecutor  # noqa: E402
 from triton_magics.config import Settings  # noqa: E402
 from triton_magics.lab import Lab  # noqa: E402
 
@@ -50,17 +50,19 @@ def source(op: str, version: str) -> str:
     return f"import triton\n\n\ndef triton_{op}(x):\n    return x  # {version}\n"
 
 
-def opened(folder: Path) -> Lab:
-    return Lab(folder, engine=FakeEngine(), settings=Settings())  # type: ignore[arg-type]
+def open_lab(folder: Path) -> Lab:
+    return Lab(folder, engine=FakeExecutor(), settings=Settings())  # type: ignore[arg-type]
 
 
 def fill(folder: Path) -> None:
-    """Ops with two versions each, validated; their histories repeated until there are N_EVENTS."""
-    with opened(folder) as lab:
-        own = [f"own_{n}" for n in range(N_OPS - len({lab.op(op).facts.name for op in lab.ops()}))]
+    """Write ops with two validated versions each; repeat their histories up to N_EVENTS."""
+    with open_lab(folder) as lab:
+        own = [
+            f"own_{n}" for n in range(N_OPS - len({lab.op(op).facts.name for op in lab.op_names()}))
+        ]
         for op in own:
             lab.reference(op, REFERENCE)
-        ops = lab._desk.workspace.open_ops()
+        ops = lab.session.workspace.open_ops()
         for op in ops:
             for version in ("v1", "v2"):
                 lab.write(op, version, source(op, version), compile=False)
@@ -68,19 +70,19 @@ def fill(folder: Path) -> None:
     assert len(ops) == N_OPS
     for op in ops:
         lengthen(folder / "logs" / f"{op}_log.jsonl", N_EVENTS // N_OPS)
-    opened(folder).close()
+    open_lab(folder).close()
 
 
 def lengthen(path: Path, n: int) -> None:
-    """Repeats what was shown under new names until there are n events."""
+    """Repeat displayed results under new names up to n events."""
     lines = path.read_text().splitlines()
     shown = next(e for e in map(json.loads, lines) if e["verb"] == "shown")
     more = [json.dumps({**shown, "uuid": uuid.uuid4().hex}) for _ in range(n - len(lines))]
     path.write_text("\n".join([*lines, *more]) + "\n")
 
 
-def row(what: str, goal_s: float, call: Callable[[], Any], repeats: int = 9) -> dict[str, Any]:
-    """The first time, and the median and the worst of the others; seconds."""
+def row(label: str, goal_s: float, call: Callable[[], Any], repeats: int = 9) -> dict[str, Any]:
+    """Return the first time, and median and maximum of the others, seconds."""
     durations_s = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -88,19 +90,19 @@ def row(what: str, goal_s: float, call: Callable[[], Any], repeats: int = 9) -> 
         durations_s.append(time.perf_counter() - start)
     first, *others = durations_s
     figures = {"first_s": first, "s": statistics.median(others), "worst_s": max(others)}
-    return {"what": what, **figures, "goal_s": goal_s}
+    return {"what": label, **figures, "goal_s": goal_s}
 
 
 @contextmanager
 def shell_in(folder: Path) -> Iterator[Any]:
-    """An IPython shell with the magics, over the folder."""
+    """Return an IPython shell with the magics in the folder."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
     os.environ["IPYTHONDIR"] = str(folder / ".ipython")
     shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     shell.run_cell("%load_ext triton_magics")
-    triton_magics.use(opened(folder))
+    triton_magics.use(open_lab(folder))
     try:
         yield shell
     finally:
@@ -108,8 +110,8 @@ def shell_in(folder: Path) -> Iterator[Any]:
         InteractiveShell.clear_instance()
 
 
-def completed(shell: Any, line: str) -> list[str]:
-    """What a frontend shows of a line, asked as a kernel asks."""
+def complete(shell: Any, line: str) -> list[str]:
+    """Return the completions of a line, as a kernel requests them."""
     from IPython.core.completer import provisionalcompleter
 
     with provisionalcompleter():
@@ -117,21 +119,21 @@ def completed(shell: Any, line: str) -> list[str]:
 
 
 def stores(folder: Path) -> Iterator[dict[str, Any]]:
-    what = f"open a store of {N_OPS} ops and {N_EVENTS:,} events"
-    yield row(what, 0.5, lambda: opened(folder).close())
-    with opened(folder) as lab:
+    label = f"open a store of {N_OPS} ops and {N_EVENTS:,} events"
+    yield row(label, 0.5, lambda: open_lab(folder).close())
+    with open_lab(folder) as lab:
         yield row("%triton_status over all of them", 0.5, lab.status)
 
 
 def completions(shell: Any) -> Iterator[dict[str, Any]]:
     for line in LINES:
-        assert completed(shell, line), line
-        yield row(f"complete `{line}`", 0.05, lambda line=line: completed(shell, line))
+        assert complete(shell, line), line
+        yield row(f"complete `{line}`", 0.05, lambda line=line: complete(shell, line))
 
 
 def fill_one_op(folder: Path) -> None:
-    """An op of N_VERSIONS versions, all validated and timed, and PANEL_EVENTS events."""
-    with opened(folder) as lab:
+    """Write an op of N_VERSIONS validated and timed versions, and PANEL_EVENTS events."""
+    with open_lab(folder) as lab:
         lab.op("softmax")
         for n in range(1, N_VERSIONS + 1):
             version = f"v{n}" if n <= 4 else f"v{n}_more"
@@ -139,32 +141,32 @@ def fill_one_op(folder: Path) -> None:
             lab.validate("softmax", version)
         lab.bench("softmax")
     lengthen(folder / "logs" / "softmax_log.jsonl", PANEL_EVENTS)
-    opened(folder).close()
+    open_lab(folder).close()
 
 
 def panels(folder: Path) -> Iterator[dict[str, Any]]:
-    """In the kernel's process, up to its messages; what the browser then does is not in it."""
+    """Time the panels in the kernel's process, up to its messages, without the browser."""
     from triton_magics.notebook.panel import Panel
 
     size = f"{N_VERSIONS} versions, {PANEL_EVENTS:,} events"
-    with opened(folder) as lab:
+    with open_lab(folder) as lab:
 
         def show() -> None:
-            while made:
-                made.pop().close()
-            made.append(Panel(lab, "softmax"))
-            made[-1]._ipython_display_()
+            while shown:
+                shown.pop().close()
+            shown.append(Panel(lab, "softmax"))
+            shown[-1]._ipython_display_()
 
-        made: list[Panel] = []
+        shown: list[Panel] = []
         yield row(f"show a panel: {size}", 0.3, show)
-        panel = made.pop()
+        panel = shown.pop()
         panel._follower.stop()
         for number, tab in enumerate(panel._tabs):
             panel._tab.selected_index = number
 
             def refresh() -> None:
-                """As after a verdict: all is read and said anew."""
-                panel._state = panel._faces = None  # type: ignore[assignment]
+                """Refresh the panel as after a verdict: read and render everything again."""
+                panel._state = None
                 panel.refresh()
 
             yield row(f"refresh it, {tab.title} open", 0.1, refresh)

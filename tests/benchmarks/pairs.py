@@ -1,4 +1,4 @@
-"""Verdicts on a kernel against itself and against one made 3 % slower, live."""
+"""Verdicts on a kernel against itself and against one that is 3 % slower, on a GPU."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from inprocess import bench, right, version
 SPINS = (9_000, 20_000, 80_000)  # cycles: raw times of about 8, 14 and 44 us on an H200
 SLOWER = 0.03
 NAMES = 16  # of one source
-PAIRS = 13  # of versions that take turns, one more than there are neighbours
+PAIRS = 13  # of versions; each comparison is of two neighbours
 BUDGET_S = 60.0  # of a benchmark, as a notebook's
 VERDICTS = ("faster", "slower", "same", "undecided")
-FOUND = ("found", "same", "undecided", "wrong way")
+SLOWER_VERDICTS = ("found", "same", "undecided", "wrong way")
 SPINNING = """
 import torch
 import triton
@@ -48,10 +48,10 @@ def against_itself(
     folder: Path,
     benchmarks: int,
     deadline: float,
-    said: Callable[[list[Any]], None],
+    on_rows: Callable[[list[Any]], None],
     runs: Path | None,
 ) -> list[dict[str, Any]]:
-    """One source under many names; each neighbouring pair is a comparison of a kernel with itself."""
+    """Compare one source under many names; each neighbouring pair compares a kernel with itself."""
     counts: dict[str, Counter[str]] = {}
     rounds: dict[str, list[int]] = {}
     rows: list[dict[str, Any]] = []
@@ -59,74 +59,76 @@ def against_itself(
         op = ("softmax", "vector_add")[i % 2]
         names = [f"v{n}_same" for n in range(1, NAMES + 1)]
         refs = tuple(right(folder, op, name) for name in names)
-        made = bench(op, refs, seed=1000 + i, budget=BUDGET_S)
-        keep_runs(runs, op, made)
-        for told in neighbours(made, names):
-            counts.setdefault(told.size, Counter())[told.verdict] += 1
-            rounds.setdefault(told.size, []).append(told.rounds)
+        benchmark = bench(op, refs, seed=1000 + i, budget=BUDGET_S)
+        keep_runs(runs, op, benchmark)
+        for comparison in neighbours(benchmark, names):
+            counts.setdefault(comparison.size, Counter())[comparison.verdict] += 1
+            rounds.setdefault(comparison.size, []).append(comparison.rounds)
         rows = [verdict_row(f"itself, {size}", counts[size], rounds[size]) for size in counts]
         whole = sum(counts.values(), Counter())
         rows.append(verdict_row("itself, all", whole, [n for r in rounds.values() for n in r]))
-        said(rows)
+        on_rows(rows)
         if time.monotonic() > deadline:
             break
     return rows
 
 
-def keep_runs(path: Path | None, op: str, made: Any) -> None:
-    """Adds everyone's net time of every run to a file of JSON lines, microseconds."""
+def keep_runs(path: Path | None, op: str, benchmark: Any) -> None:
+    """Append the net times of all runs to a JSON Lines file, microseconds."""
     if path is None:
         return
-    times = [(t.size, t.provider, t.calls, t.samples_us + t.extra_us) for t in made.timings]
+    times = [(t.size, t.provider, t.calls, t.samples_us + t.extra_us) for t in benchmark.timings]
     with path.open("a") as lines:
-        lines.write(json.dumps({"op": op, "tick us": made.tick_us, "runs": times}) + "\n")
+        lines.write(json.dumps({"op": op, "tick us": benchmark.tick_us, "runs": times}) + "\n")
 
 
 def against_slower(folder: Path, benchmarks: int) -> list[dict[str, Any]]:
-    """Versions whose kernels take turns to do 3 % more, at three lengths."""
+    """Compare versions whose kernels alternately do 3 % more work, at three durations."""
     rows = []
     for spin in SPINS:
         one, twice = (spinning(folder, f"v{n}_spin", n * spin) for n in (1, 2))
-        tried = bench("vector_add", (one, twice), seed=7, sizes=("small",), budget=0.0)
-        net = tried.timing("v1_spin", "small").median_us
-        per_us = spin / (tried.timing("v2_spin", "small").median_us - net)
+        trial = bench("vector_add", (one, twice), seed=7, sizes=("small",), budget=0.0)
+        net = trial.timing("v1_spin", "small").median_us
+        per_us = spin / (trial.timing("v2_spin", "small").median_us - net)
         cycles = (spin, round(spin + SLOWER * net * per_us))
         names = [f"v{n}_{('spin', 'slower')[n % 2]}" for n in range(PAIRS + 1)][1:]
         refs = tuple(spinning(folder, name, cycles["slower" in name]) for name in names)
         counts, rounds, ratios, thresholds = Counter(), [], [], []
         for i in range(benchmarks):
-            made = bench("vector_add", refs, seed=2000 + i, sizes=("small",))
-            for told in neighbours(made, names):
-                slow = "slower" in told.candidate
-                is_right = told.verdict == ("slower" if slow else "faster")
-                open_ones = told.verdict in ("same", "undecided")
-                counts["found" if is_right else told.verdict if open_ones else "wrong way"] += 1
-                rounds.append(told.rounds)
-                thresholds.append(told.threshold)
-                ratios.append(told.ratio if slow else 1 / told.ratio)
-        raw = statistics.median(made.timing(names[1], "small").raw_us)
-        row = verdict_row(f"3 % slower at {raw:.1f} us raw", counts, rounds, FOUND)
+            benchmark = bench("vector_add", refs, seed=2000 + i, sizes=("small",))
+            for comparison in neighbours(benchmark, names):
+                slow = "slower" in comparison.candidate
+                is_right = comparison.verdict == ("slower" if slow else "faster")
+                open_ones = comparison.verdict in ("same", "undecided")
+                counts[
+                    "found" if is_right else comparison.verdict if open_ones else "wrong way"
+                ] += 1
+                rounds.append(comparison.rounds)
+                thresholds.append(comparison.threshold)
+                ratios.append(comparison.ratio if slow else 1 / comparison.ratio)
+        raw = statistics.median(benchmark.timing(names[1], "small").raw_us)
+        row = verdict_row(f"3 % slower at {raw:.1f} us raw", counts, rounds, SLOWER_VERDICTS)
         spread = {"median ratio": statistics.median(ratios), "largest threshold": max(thresholds)}
         rows.append({**row, **spread})
     return rows
 
 
-def neighbours(made: Any, names: list[str]) -> list[Any]:
-    """Its comparisons of each version with the one before it."""
+def neighbours(benchmark: Any, names: list[str]) -> list[Any]:
+    """Return the comparisons of each version with its predecessor."""
     pairs = set(zip(names[1:], names, strict=False))
-    return [c for c in made.comparisons if (c.candidate, c.baseline) in pairs]
+    return [c for c in benchmark.comparisons if (c.candidate, c.baseline) in pairs]
 
 
 def spinning(folder: Path, name: str, cycles: int) -> Any:
-    """An addition that lasts at least so many cycles."""
+    """Return an addition of at least so many cycles."""
     return version(folder, "vector_add", name, SPINNING.replace("{spin}", str(cycles)))
 
 
 def verdict_row(
-    what: str, counts: Counter[str], rounds: list[int], words: tuple[str, ...] = VERDICTS
+    label: str, counts: Counter[str], rounds: list[int], verdicts: tuple[str, ...] = VERDICTS
 ) -> dict[str, Any]:
-    """How often each verdict came, and after how many rounds."""
+    """Return how often each verdict occurred, and the number of rounds."""
     return {
-        "what": what, "comparisons": counts.total(), **{w: counts[w] for w in words},
+        "what": label, "comparisons": counts.total(), **{w: counts[w] for w in verdicts},
         "mean rounds": statistics.fmean(rounds), "most rounds": max(rounds),
     }  # fmt: skip

@@ -1,8 +1,8 @@
-"""How long it takes to keep the record, and to write it out.
+"""Time to record results and to export the log.
 
     python tests/benchmarks/record.py --json docs/measured/record.json
 
-No GPU: an engine with scripted answers stands in for the worker, every write is a real one.
+No GPU is needed: an engine with scripted answers replaces the worker; every write is real.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 from common import report  # noqa: E402
 
-from tests.fake_engine import FakeEngine  # noqa: E402
+from tests.fake_executor import FakeExecutor  # noqa: E402
 from triton_magics.config import Settings  # noqa: E402
 from triton_magics.lab import Lab  # noqa: E402
 
@@ -35,7 +35,7 @@ def source(op: str, version: str) -> str:
 
 
 def fill(lab: Lab, ops: list[str]) -> None:
-    """Four versions of each op, validated, and all of an op timed."""
+    """Write four validated versions of each op, and a benchmark of each op."""
     for op in ops:
         lab.op(op)
         for version in ("v1", "v2", "v3", "v4"):
@@ -45,7 +45,7 @@ def fill(lab: Lab, ops: list[str]) -> None:
 
 
 def timed(call: Callable[[], Any], repeats: int = REPEATS) -> dict[str, float]:
-    """Medians of wall and CPU time; the second says what a busy machine adds to the first."""
+    """Return medians of wall and CPU time; their difference is the load of the machine."""
     wall, cpu = [], []
     for _ in range(repeats):
         start, cpu_start = time.perf_counter(), time.process_time()
@@ -55,12 +55,12 @@ def timed(call: Callable[[], Any], repeats: int = REPEATS) -> dict[str, float]:
     return {"s": statistics.median(wall), "cpu_s": statistics.median(cpu)}
 
 
-def opened(folder: Path) -> Lab:
-    return Lab(folder, engine=FakeEngine(), settings=Settings())
+def open_lab(folder: Path) -> Lab:
+    return Lab(folder, engine=FakeExecutor(), settings=Settings())
 
 
 def lengthen(folder: Path, op: str, n: int) -> int:
-    """Repeats an op's events under new names until there are n; a hundredth are whole verdicts."""
+    """Repeat an op's events under new names up to n; one in a hundred is a whole verdict."""
     path = folder / "logs" / f"{op}_log.jsonl"
     events = [json.loads(line) for line in path.read_text().splitlines()]
     light = next(e for e in events if e["verb"] == "shown")
@@ -75,13 +75,13 @@ def lengthen(folder: Path, op: str, n: int) -> int:
 def main() -> None:
     rows = []
 
-    def row(what: str, call: Callable[[], Any], repeats: int = REPEATS) -> None:
-        rows.append({"what": what, **timed(call, repeats)})
+    def row(label: str, call: Callable[[], Any], repeats: int = REPEATS) -> None:
+        rows.append({"what": label, **timed(call, repeats)})
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with opened(folder) as lab:
-            ops = sorted({lab.op(op).facts.name for op in lab.ops()})
+        with open_lab(folder) as lab:
+            ops = sorted({lab.op(op).facts.name for op in lab.op_names()})
             fill(lab, ops)
             texts = iter(range(REPEATS))
             row(
@@ -89,17 +89,17 @@ def main() -> None:
                 lambda: lab.write("softmax", "v5", f"{source('softmax', 'v5')}# {next(texts)}\n"),
             )
             lab.export(ops[0])  # matplotlib is imported once
-            what = f"export {len(ops)} ops x 4 versions"
-            row(what, lambda: [lab.export(op) for op in ops], 1)
-            row(f"{what}, nothing new", lambda: [lab.export(op) for op in ops])
+            label = f"export {len(ops)} ops x 4 versions"
+            row(label, lambda: [lab.export(op) for op in ops], 1)
+            row(f"{label}, nothing new", lambda: [lab.export(op) for op in ops])
             row("a summary of them", lab.summary)
         size = lengthen(folder, "softmax", N_EVENTS)
-        row(f"take in {N_EVENTS:,} events from a log", lambda: opened(folder).close(), 1)
-        with opened(folder) as lab:
+        row(f"take in {N_EVENTS:,} events from a log", lambda: open_lab(folder).close(), 1)
+        with open_lab(folder) as lab:
             row("export one op of them", lambda: lab.export("softmax"))
             row("record one more", lambda: lab.op("softmax"))
-            row("look whether all is whole (doctor)", lab._desk.workspace.check)
-        row("open them again", lambda: opened(folder).close())
+            row("look whether all is whole (doctor)", lab.session.workspace.check)
+        row("open them again", lambda: open_lab(folder).close())
     report("The record", rows, events=N_EVENTS, jsonl_bytes=size)
 
 

@@ -1,8 +1,8 @@
-"""How long a search of the knowledge takes, beside reading its pages once.
+"""Time of a knowledge search, beside reading all pages once.
 
     python tests/benchmarks/search.py [--json PATH]
 
-The least of twenty of each.
+Each figure is the minimum of twenty.
 """
 
 from __future__ import annotations
@@ -21,27 +21,35 @@ REPEATS = 20
 
 
 def seconds(act: Callable[[], object], times: int) -> float:
-    """The least of so many."""
-    taken = []
+    """Return the minimum seconds of so many calls."""
+    durations = []
     for _ in range(times):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         act()
-        taken.append(time.perf_counter() - begun)
-    return min(taken)
+        durations.append(time.perf_counter() - start)
+    return min(durations)
 
 
 def read() -> int:
-    """All pages, from the disk's cache."""
+    """Read all pages from the page cache."""
     return sum(len(path.read_text()) for path in PAGES.rglob("*.md"))
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     first = seconds(lambda: knowledge.search("warm"), 1)
     plain = seconds(read, REPEATS)
-    taken = {f"search {q!r}": seconds(lambda q=q: knowledge.search(q), REPEATS) for q in QUERIES}
-    taken = {"the first search of a process": first, **taken, "beside it: its pages read": plain}
-    rows = [{"what": what, "least s": s, "of reading": s / plain} for what, s in taken.items()]
+    durations = {
+        f"search {q!r}": seconds(lambda q=q: knowledge.search(q), REPEATS) for q in QUERIES
+    }
+    durations = {
+        "the first search of a process": first,
+        **durations,
+        "beside it: its pages read": plain,
+    }
+    rows = [
+        {"what": label, "least s": s, "of reading": s / plain} for label, s in durations.items()
+    ]
     report("A search of the knowledge", rows, repeats=REPEATS)
 
 

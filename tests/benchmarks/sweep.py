@@ -1,8 +1,8 @@
-"""A sweep of 32 configurations of softmax: how long it takes, where the time goes.
+"""Duration of a sweep of 32 configurations of softmax, by step.
 
     python tests/benchmarks/sweep.py [--json PATH] [--repeats 3]
 
-Each repeat sweeps a source that was never compiled before, with a standby ready. Without a GPU the
+Each repeat sweeps a source that was never compiled before, with a warm standby worker. Without a GPU the
 configurations are only compiled.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from common import report
 
-from triton_magics import report as rendering
+from triton_magics import rendering
 from triton_magics.lab import Lab
 
 KNOBS = {"BLOCK_SIZE": (256, 512, 1024, 2048), "num_warps": (1, 2, 4, 8), "NUM_STAGES": (1, 2)}
@@ -26,14 +26,14 @@ KERNEL = Path(__file__).parent / "kernels" / "softmax_two_passes.py"
 
 
 def variant(i: int) -> str:
-    """A softmax that was never compiled before."""
+    """Return a softmax that was never compiled before."""
     return KERNEL.read_text().replace(
         "tl.exp(x - new)", f"tl.exp(x - new - {i + time.time() % 1:.9f}e-30)"
     )
 
 
 def wait_for_standby(lab: Lab) -> None:
-    """Until a warm worker is there, as it is while a person writes."""
+    """Wait for a warm worker, as it is ready while a user types."""
     lab.status()
     deadline = time.monotonic() + 120
     while not lab.engine_state().standby_ready and time.monotonic() < deadline:
@@ -41,17 +41,17 @@ def wait_for_standby(lab: Lab) -> None:
 
 
 def once(lab: Lab, i: int) -> tuple[float, Any]:
-    """Seconds of the whole, and the sweep."""
+    """Run a sweep; return its seconds and its value."""
     lab.write("softmax", f"v{i + 1}_swept", variant(i), compile=False)
     wait_for_standby(lab)
-    began = time.perf_counter()
-    made = lab.sweep("softmax", f"v{i + 1}", KNOBS)
-    rendering.bundle(made)
-    return time.perf_counter() - began, made
+    start_s = time.perf_counter()
+    sweep = lab.sweep("softmax", f"v{i + 1}", KNOBS)
+    rendering.bundle(sweep)
+    return time.perf_counter() - start_s, sweep
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_known_args()[0].repeats
@@ -60,7 +60,7 @@ def main() -> None:
         runs = [once(lab, i) for i in range(repeats + 1)][1:]  # the first measures the machine
         device = lab.engine_state().device
     print(rendering.to_text(rendering.view(runs[-1][1]), width=160))
-    steps = [{"all": wall, **made.steps_s} for wall, made in runs]
+    steps = [{"all": wall, **sweep.steps_s} for wall, sweep in runs]
     rows = [
         {
             "what": name,

@@ -1,6 +1,6 @@
-"""What a validation costs: seconds of the full and the quick plan for softmax, GPU memory of every op.
+"""Cost of a validation: seconds of the full and quick plan of softmax, GPU memory of every op.
 
-Without a GPU the seconds are those of two cores in the interpreter, and the CPU seconds beside them.
+Without a GPU the seconds are of the interpreter on two cores, with CPU seconds beside them.
 
 python tests/benchmarks/validation.py [--json PATH] [--seconds]
 
@@ -29,36 +29,36 @@ ROOT = Path(__file__).parents[2]
 REPEATS = 3
 MEMORY = """
 import json, sys, torch
-from tests.worker.harness import KERNELS, run_cases
-from triton_magics import ops
+from tests.harness.kit import KERNELS, run_cases
+from triton_magics import operators
 from triton_magics.model import Case
-from triton_magics.worker.cases import make_pristine
-device, told = torch.device("cuda", 0), {}
+from triton_magics.harness.correctness.case_inputs import make_pristine
+device, shares = torch.device("cuda", 0), {}
 for op, kernel in json.load(sys.stdin).items():
-    case = Case(shape=ops.load(op).sizes["large"], dtype="float32", size="large", seed=1)
-    given = make_pristine(ops.load(op), case, device)
-    made = [ops.load(op).reference(*given)]
-    own = sum(t.nbytes for t in (*given, *made) if isinstance(t, torch.Tensor))
-    del given, made
+    case = Case(shape=operators.load(op).sizes["large"], dtype="float32", size="large", seed=1)
+    inputs = make_pristine(operators.load(op), case, device)
+    outputs = [operators.load(op).reference(*inputs)]
+    own = sum(t.nbytes for t in (*inputs, *outputs) if isinstance(t, torch.Tensor))
+    del inputs, outputs
     run_cases(KERNELS / kernel, case, device=device)
     torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     result = run_cases(KERNELS / kernel, case, device=device)[0]
     assert result.status == "passed", result
-    told[op] = (torch.cuda.max_memory_allocated() - before) / own
-print(json.dumps(told))
+    shares[op] = (torch.cuda.max_memory_allocated() - before) / own
+print(json.dumps(shares))
 """
 CPU = """
 import json, time
-from triton_magics.worker.resources import warm_up
-from tests.worker.harness import KERNELS, validated
+from triton_magics.harness.warm_up import warm_up
+from tests.harness.kit import KERNELS, run_validation
 warm_up("interpreter")
-told = {}
+seconds = {}
 for plan in ("full", "quick"):
     cpu_s = time.process_time()
-    assert validated(KERNELS / "softmax_right.py", plan=plan).passed
-    told[plan] = time.process_time() - cpu_s
-print(json.dumps(told))
+    assert run_validation(KERNELS / "softmax_right.py", plan=plan).passed
+    seconds[plan] = time.process_time() - cpu_s
+print(json.dumps(seconds))
 """
 RIGHT = {
     "softmax": "softmax_right.py",
@@ -78,40 +78,40 @@ RIGHT = {
 
 
 def seconds(lab: Lab, plan: Any, i: int, *, written: bool) -> float:
-    """Of one validation of new code, with a standby ready.
+    """Return the seconds of one validation of new code, with a warm standby worker.
 
     Args:
-        written: whether it was compiled when it was written, just before; else it never was.
+        written: whether the code was compiled by a `write` just before.
     """
     wait_for_standby(lab)
     time.sleep(1.0)
     lab.write("softmax", f"v{i}_cost", variant(i), compile=written)
-    begun = time.perf_counter()
-    made: Any = lab.validate("softmax", f"v{i}", plan=plan)
-    assert made.passed, made
-    return time.perf_counter() - begun
+    start_s = time.perf_counter()
+    validation: Any = lab.validate("softmax", f"v{i}", plan=plan)
+    assert validation.passed, validation
+    return time.perf_counter() - start_s
 
 
 def peak_memory() -> dict[str, float]:
-    """Per op the peak bytes of validating its large float32 case, over those of its own tensors."""
-    told = subprocess.run(
+    """Return per op the peak bytes of validating its large float32 case over its tensors' bytes."""
+    process = subprocess.run(
         [sys.executable, "-c", MEMORY],
         input=json.dumps(RIGHT), capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
-    return dict(json.loads(told.stdout.splitlines()[-1]))
+    return dict(json.loads(process.stdout.splitlines()[-1]))
 
 
 def cpu_seconds() -> dict[str, float]:
-    """Per plan the CPU seconds of a warm worker in the interpreter: other work does not add to it."""
-    told = subprocess.run(
+    """Return per plan the CPU seconds of a warm worker in the interpreter."""
+    process = subprocess.run(
         [sys.executable, "-c", CPU], capture_output=True, text=True, check=True, cwd=ROOT,
         env={**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
     )  # fmt: skip
-    return dict(json.loads(told.stdout.splitlines()[-1]))
+    return dict(json.loads(process.stdout.splitlines()[-1]))
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
         lab.op("softmax")

@@ -1,4 +1,4 @@
-"""The real zygote, of workers that do what `obeys.py` does; it is ready once a file says so."""
+"""Run the real fork server with workers of `obeys.py`; it is ready once a file exists."""
 
 import os
 import random
@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from triton_magics.worker import zygote
+from triton_magics.harness.process import fork_server
 
 
 def prepare():
@@ -21,4 +21,4 @@ def work(mode, fd, *, environment=None):
     import obeys  # noqa: F401 (serves when imported)
 
 
-zygote.serve(int(sys.argv[sys.argv.index("--fd") + 1]), work, prepare)
+fork_server.serve(int(sys.argv[sys.argv.index("--fd") + 1]), work, prepare)

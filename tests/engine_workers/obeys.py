@@ -1,4 +1,4 @@
-"""A worker that does what the name of the job's op says: one fault, or none, per function."""
+"""Run the function that the job's op names: each is one fault of a worker, or none."""
 
 import json
 import os
@@ -14,7 +14,7 @@ READY_AT = time.monotonic()
 
 
 def answers(peer):
-    """What it is, as JSON: process, parent, environment, arguments, folder."""
+    """Reply with JSON: process, parent, environment, arguments, folder."""
     facts = {
         "pid": os.getpid(),
         "parent": os.getppid(),
@@ -27,6 +27,14 @@ def answers(peer):
         "fds": sorted(int(fd) for fd in os.listdir("/proc/self/fd")),
     }
     peer.reply(json.dumps(facts))
+
+
+def makes_a_temporary(peer):
+    import tempfile
+
+    fd, file = tempfile.mkstemp()
+    os.close(fd)
+    peer.reply(json.dumps({"folder": tempfile.gettempdir(), "file": file}))
 
 
 def takes_a_while(peer):
@@ -72,14 +80,14 @@ def reports_then_hangs(peer):
         planned=[{"case": CASE, "status": "not_run", "reason": "planned"}] * 3,
     )
     done = {"case": CASE, "status": "passed", "error_share": 0.25}
-    peer.stage("validating 2x3 float32", case=done)
+    peer.stage("validating 2x3 float32", case_result=done)
     timing = {"provider": "v1", "size": "small", "shape": [2, 3], "clock": "interpreter"}
     peer.stage("timing 2x3 float32", timing={**timing, "samples_us": [1.5, 2.5]})
     signal.pause()
 
 
 def waits_for_others(peer):
-    """A second, in four steps, and then does a tenth of a second's work."""
+    """Wait for a second in four steps, then work for a tenth of a second."""
     for step in range(4):
         peer.stage(f"waiting {step} s for the GPU", waits=True)
         time.sleep(0.25)
@@ -120,7 +128,7 @@ def reports_for_ever(peer):
 
 def reports_cases_for_ever(peer):
     while True:
-        peer.stage("x", case={"case": CASE, "status": "passed", "error_share": 0.0})
+        peer.stage("x", case_result={"case": CASE, "status": "passed", "error_share": 0.0})
 
 
 def exits_with_zero(peer):
@@ -179,7 +187,7 @@ def sends_oversize_frame(peer):
 
 def reports_then_sends_garbage(peer):
     done = {"case": CASE, "status": "passed", "error_share": 0.25}
-    frame = {"type": "progress", "nonce": peer.nonce, "stage": "validating", "case": done}
+    frame = {"type": "progress", "nonce": peer.nonce, "stage": "validating", "case_result": done}
     body = json.dumps(frame).encode()
     peer.socket.sendall(struct.pack(">I", len(body)) + body + b"\x00\x00\x00\x01{")
     signal.pause()
@@ -226,7 +234,7 @@ def prints_in_steps(peer):
 
 
 def _daemonise():
-    """A process that left parent, session and group; the grandchild's side returns True."""
+    """Fork a process that leaves parent, session and group; return True in the grandchild."""
     if os.fork():
         return False
     os.setsid()
@@ -236,7 +244,7 @@ def _daemonise():
 
 
 def leaves_daemons(peer):
-    """A double-forked daemon in its own session and a child that ignores SIGTERM; both hold fds."""
+    """Leave a daemon in its own session and a child that ignores SIGTERM; both hold descriptors."""
     if _daemonise():
         os.setsid()
         signal.pause()
@@ -247,14 +255,14 @@ def leaves_daemons(peer):
 
 
 def leaves_a_child_and_dies(peer):
-    """The child keeps the data socket open, so that no end-of-file tells of the death."""
+    """Leave a child that keeps the data socket open, so that its end is no end-of-file."""
     if not os.fork():
         signal.pause()
     os._exit(0)
 
 
 def multiplies(peer):
-    """A bounded fork bomb: 20 hoppers, each of which goes on as a new daemon 200 times."""
+    """Run a bounded fork bomb: 20 processes, each of which forks a new daemon 200 times."""
     for _ in range(20):
         if not os.fork():
             for _ in range(200):
@@ -271,9 +279,9 @@ def kills_its_parent(peer):
     peer.order()
 
 
-def rehearses(peer):
-    """Until a file is there, if one is named, or a job has come."""
-    until = os.environ.get("TRITON_TEST_REHEARSAL")
+def warms_up(peer):
+    """Wait until a named file exists or a job has come."""
+    until = os.environ.get("TRITON_TEST_WARM_UP")
     if until:
         peer.ready("due")
     while until and not os.path.exists(until):
@@ -284,7 +292,7 @@ def rehearses(peer):
 
 def main():
     peer = Peer()
-    rehearses(peer)
+    warms_up(peer)
     while True:
         globals()[peer.order()["op"]["name"]](peer)
 

@@ -13,10 +13,10 @@ import threading
 import time
 import types
 
-from triton_magics.engine.protocol import OpDescription
 from triton_magics.errors import UnknownOp
+from triton_magics.execution.job_requests import OpDescription
+from triton_magics.harness import __main__ as worker
 from triton_magics.model import Case, CaseResult, CaseStatus, Environment, Timing
-from triton_magics.worker import __main__ as worker
 
 
 class UserFault(Exception):
@@ -28,7 +28,7 @@ class Unspeakable(Exception):
         raise RuntimeError("no words")
 
 
-def described(doc=""):
+def op_description(doc=""):
     return OpDescription(
         name="scripted", sizes={}, shapes=(), dtypes=(), signature="()", doc=doc, outputs=()
     )
@@ -36,35 +36,35 @@ def described(doc=""):
 
 def fine(report):
     print("on stdout")
-    return described(" ".join(sys.argv)), False
+    return op_description(" ".join(sys.argv)), False
 
 
 def prints_from_c(report):
     ctypes.CDLL(None).printf(b"from C\n")
-    return described(), False
+    return op_description(), False
 
 
 def reports(report):
     case = Case(shape=(2, 3), dtype="float32", seed=1)
     report.environment(warm_up("better one"))
-    report.planned([CaseResult(case=case, status=CaseStatus.NOT_RUN, reason="planned")])
+    report.plan([CaseResult(case=case, status=CaseStatus.NOT_RUN, reason="planned")])
     for done in range(1000):
         report.stage("validating", done, 1000)
     report.case(CaseResult(case=case, status=CaseStatus.PASSED, error_share=0.5))
     report.stage("timing", patience_s=77.0)
     where = {"provider": "v1", "size": "small", "shape": (2, 3), "clock": "interpreter"}
     report.timing(Timing(samples_us=(1.0,), **where))
-    return described(), False
+    return op_description(), False
 
 
 def reports_after_its_end(report):
     globals()["late"] = report
-    return described(), False
+    return op_description(), False
 
 
 def reports_for_the_last_job(report):
     globals()["late"].stage("too late")
-    return described(), False
+    return op_description(), False
 
 
 def raises(report):
@@ -100,22 +100,22 @@ def returns_nonsense(report):
 
 
 def returns_surrogates(report):
-    return described("caf\udce9"), False
+    return op_description("caf\udce9"), False
 
 
 def returns_too_much(report):
-    return described("x" * 2**25), False
+    return op_description("x" * 2**25), False
 
 
 def is_interrupted(report):
     os.kill(os.getpid(), signal.SIGINT)
-    return described(), False
+    return op_description(), False
 
 
 def closes_every_descriptor(report):
     os.closerange(3, 4096)
     report.stage("closed")
-    return described(), False
+    return op_description(), False
 
 
 def closes_every_descriptor_and_waits(report):
@@ -125,13 +125,13 @@ def closes_every_descriptor_and_waits(report):
 
 def closes_the_usual_descriptors(report):
     os.closerange(3, 64)
-    return described("still here"), False
+    return op_description("still here"), False
 
 
 def closes_stdout(report):
     sys.stdout.close()
     sys.stderr = None
-    return described(), False
+    return op_description(), False
 
 
 def exits(report):
@@ -149,16 +149,18 @@ def holds_the_interpreter(report):
 
 
 def has_no_nonce_in_reach(report):
-    seen = [vars(module) for module in list(sys.modules.values())]
-    values = [value for names in [*seen, vars(report)] for value in names.values()]
+    namespaces = [vars(module) for module in list(sys.modules.values())]
+    values = [value for names in [*namespaces, vars(report)] for value in names.values()]
     texts = [value for value in values if isinstance(value, str)]
-    return described(str([text for text in texts if re.fullmatch("[0-9a-f]{32}", text)])), False
+    return op_description(
+        str([text for text in texts if re.fullmatch("[0-9a-f]{32}", text)])
+    ), False
 
 
 def ends_with_stragglers(report):
     threading.Thread(target=threading.Event().wait).start()
     gc.disable()
-    return described(), False
+    return op_description(), False
 
 
 def run(job, report):
@@ -173,25 +175,27 @@ def warm_up(mode):
 
 
 def module(name, **names):
-    made = types.ModuleType(name)
-    vars(made).update(names)
-    sys.modules[name] = made
+    new_module = types.ModuleType(name)
+    vars(new_module).update(names)
+    sys.modules[name] = new_module
 
 
-def begin(mode):
+def create_context(mode):
     return warm_up(mode)
 
 
-def rehearse(mode, wanted):
-    """Two steps, each with its moment."""
+def run_warm_up(mode, is_wanted):
+    """Report two steps, each with its time."""
     for _ in range(2):
-        if wanted():
+        if is_wanted():
             return False
         print(time.monotonic(), flush=True)
     return True
 
 
-module("triton_magics.worker.resources", begin=begin, rehearse=rehearse, warm_up=warm_up)
-module("triton_magics.worker.describe", run=run)
-module("triton_magics.worker.load", UserFault=UserFault)
+module("triton_magics.harness.process.device", create_context=create_context)
+module("triton_magics.harness.warm_up", run=run_warm_up)
+module("triton_magics.harness.correctness.describe_job", run=run)
+module("triton_magics.harness.load", UserFault=UserFault)
+module("triton_magics.harness.correctness.remote_calls", name_record=lambda: None)
 worker.main()

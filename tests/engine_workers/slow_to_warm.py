@@ -1,4 +1,4 @@
-"""Takes half a second of its own time to be ready, then does what it is told."""
+"""Spend half a second of CPU time before it is ready, then run jobs as `obeys.py` does."""
 
 import time
 

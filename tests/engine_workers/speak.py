@@ -23,12 +23,12 @@ class Peer:
         self.socket = socket.socket(fileno=int(sys.argv[sys.argv.index("--fd") + 1]))
         self.nonce = ""
 
-    def ready(self, rehearsal="done"):
-        said = {"pid": os.getpid(), "warm_s": 0.01, "rehearsal": rehearsal}
-        self.send(type="ready", environment=ENVIRONMENT, **said)
+    def ready(self, warm_up="done"):
+        fields = {"pid": os.getpid(), "warm_s": 0.01, "warm_up": warm_up}
+        self.send(type="ready", environment=ENVIRONMENT, **fields)
 
     def order(self):
-        """The next job; ends the process when the engine has hung up."""
+        """Return the next job; end the process if the executor has closed the connection."""
         header = self._read(4)
         order = json.loads(self._read(*struct.unpack(">I", header)))
         self.nonce = order["nonce"]

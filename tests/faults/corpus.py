@@ -1,10 +1,10 @@
-"""Runs the corpus of right, wrong and cheating kernels through the real validation.
+"""Run the corpus of right, wrong and cheating kernels through the real validation.
 
     make corpus                                  (on the GPU where there is one)
     python tests/faults/corpus.py --part 3/20    (a twentieth of it, in the interpreter)
 
-Prints the share of wrong kernels and cheats caught and of right ones refused, beside what two
-simpler rules say of the same files, and which kernels get through when one guard is switched off.
+Prints the share of wrong kernels and cheats that fail and of right ones that fail, beside the
+verdicts of two simpler rules, and the kernels that pass when one guard is switched off.
 
 Every kernel is examined in a process of its own: a wrong one may write anywhere.
 """
@@ -32,19 +32,28 @@ if "--gpu" not in sys.argv:
 import torch  # noqa: E402
 import triton  # noqa: E402
 
-from tests.faults.corpus_files import KINDS, files, in_turn, part_of  # noqa: E402
+from tests.faults.class_kernels import is_class_kernel  # noqa: E402
+from tests.faults.corpus_files import KINDS, by_yield, files, needs, part_of  # noqa: E402
 from tests.faults.corpus_guards import BY_PLAN, BY_STATUS  # noqa: E402
-from tests.faults.corpus_processes import Shared, examine, in_child  # noqa: E402
-from tests.worker.harness import KERNELS  # noqa: E402
+from tests.faults.corpus_processes import (  # noqa: E402
+    SharedProcess,
+    examine,
+    in_child,
+    skip_kernel,
+)
+from tests.faults.corpus_tables import class_figures, class_text, missed_of_classes  # noqa: E402
+from tests.harness.kit import KERNELS  # noqa: E402
+from triton_magics import languages  # noqa: E402
+from triton_magics.harness import compile_ahead  # noqa: E402
+from triton_magics.harness.correctness import validate_job  # noqa: E402
+from triton_magics.harness.process.device import this_device  # noqa: E402
 from triton_magics.model import Case  # noqa: E402
-from triton_magics.worker import precompile, validate  # noqa: E402
-from triton_magics.worker.resources import this_device  # noqa: E402
 
 SEED = 7
 
 
 def guards_table(results: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Per guard the kernels that get through without it."""
+    """Return by guard the kernels that pass without it."""
     return {
         name: [r["file"] for r in results if name in r.get("through", ())]
         for name in (*BY_PLAN, *BY_STATUS)
@@ -52,33 +61,32 @@ def guards_table(results: list[dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def shares(results: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Counts per kind: how many there are, and how many each rule refuses."""
-    counted = {}
+    """Return by kind how many kernels there are, and how many each rule rejects."""
+    counts = {}
     for kind in KINDS:
-        own = [r for r in results if r["kind"] == kind]
-        counted[kind] = {
+        own = [r for r in results if r["kind"] == kind and "seeds_rule" in r]
+        counts[kind] = {
             "kernels": len(own),
             "validation": sum(not r["passed"] for r in own),
             "seeds_rule": sum(not r["seeds_rule"] for r in own),
             "kernelbench": sum(not r["kernelbench"] for r in own),
         }
-    return counted
+    return counts
 
 
-def show(results: list[dict[str, Any]], table: dict[str, list[str]]) -> None:
-    """The figures as text."""
+def print_figures(results: list[dict[str, Any]], table: dict[str, list[str]]) -> None:
+    """Print the figures."""
     print(f"\n{'':22}{'kernels':>9}{'validation':>12}{'seeds rule':>12}{'KernelBench':>13}")
     for kind, n in shares(results).items():
-        what = {"right": "right, refused", "guards": "one per guard, caught"}.get(
+        label = {"right": "right, refused", "guards": "one per guard, caught"}.get(
             kind, f"{kind}, caught"
         )
         print(
-            f"{what:22}{n['kernels']:9}{n['validation']:12}{n['seeds_rule']:12}{n['kernelbench']:13}"
+            f"{label:22}{n['kernels']:9}{n['validation']:12}{n['seeds_rule']:12}{n['kernelbench']:13}"
         )
-    for r in results:
-        if r["passed"] != (r["kind"] == "right"):
-            note = f" (needs: {r['needs']})" if r["needs"] else ""
-            print(f"! {r['file']}: {r['status']}{note} {r['message'] or ''}")
+    for r in missed_kernels(results):
+        note = f" (needs: {r['needs']})" if r["needs"] else ""
+        print(f"! {r['file']}: {r['status']}{note} {r['message'] or ''}")
     if table:
         print("\nwith one guard switched off, these get through:")
     for name, names in table.items():
@@ -88,42 +96,46 @@ def show(results: list[dict[str, Any]], table: dict[str, list[str]]) -> None:
 def run_all(
     paths: list[Path], *, seed: int, budget_s: float, jobs: int, guards: bool, shared: bool
 ) -> Iterator[dict[str, Any]]:
-    """Every kernel's figures as they come; a line each."""
-    todo: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
-    made: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    """Yield every kernel's figures as they come, and print a line for each."""
+    tasks: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
+    figures: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     for path in (*paths, *[None] * jobs):
-        todo.put(path)
+        tasks.put(path)
+
+    def judge(path: Path, process: SharedProcess) -> dict[str, Any]:
+        if is_class_kernel(path) and languages.is_interpreting() and needs(path) == "gpu":
+            return skip_kernel(path)
+        return process.examine(path) if shared else examine(path, seed, budget_s, guards)
 
     def work() -> None:
-        process = Shared(seed, budget_s, guards)
-        while path := todo.get():
-            one = process.examine if shared else lambda p: examine(p, seed, budget_s, guards)
-            made.put(one(path))
+        process = SharedProcess(seed, budget_s, guards)
+        while path := tasks.get():
+            figures.put(judge(path, process))
         process.end()
 
-    # No daemons: a process forked in one would take its kernels' threads for daemons too.
+    # Not daemons: a process forked in a daemon thread would make its kernels' threads daemons too.
     threads = [threading.Thread(target=work) for _ in range(jobs)]
     for thread in threads:
         thread.start()
     for _ in paths:
-        result = made.get()
+        result = figures.get()
         print(f"{result['status']:14} {result['file']}", flush=True)
         yield result
 
 
-def stop_at_the_first_failure() -> None:
-    """The verdict is known by then; the table of guards needs every case."""
-    original = validate.why_not
+def stop_at_first_failure() -> None:
+    """Run no more cases of a kernel after one has failed; the table of guards needs every case."""
+    original = validate_job.why_not
 
     def why_not(subject: Any, case: Case, results: list[Any], meter: Any) -> str | None:
         failed = any(r.status.failed for r in results)
         return "one has failed" if failed else original(subject, case, results, meter)
 
-    validate.why_not = why_not
+    validate_job.why_not = why_not
 
 
 def main() -> int:
-    """Runs what was asked for; 1 if a kernel got the wrong verdict."""
+    """Run the chosen kernels; return 1 if one got the wrong verdict."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", action="store_true", help="on the GPU, not in the interpreter")
     parser.add_argument("--part", default="0/1", help="3/20 is the third of twenty parts")
@@ -139,34 +151,46 @@ def main() -> int:
     parser.add_argument(
         "--brief", action="store_true", help="no more cases of a kernel after one has failed"
     )
+    parser.add_argument(
+        "--strict", action="store_true", help="return 1 for a missed kernel of a class too"
+    )
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
-    if given.brief:
-        stop_at_the_first_failure()
-    precompile.MAX_THREADS = 2  # the kernels run side by side
-    torch.set_num_threads(1)  # what was started before a fork is not there after it
+    options = parser.parse_args()
+    if options.brief:
+        stop_at_first_failure()
+    compile_ahead.MAX_THREADS = 2  # the kernels run side by side
+    torch.set_num_threads(1)  # threads that start before a fork do not exist after it
     paths = [
-        p for p in part_of(files(), given.part)
-        if re.search(given.only, str(p.relative_to(KERNELS)))
+        p for p in part_of(files(), options.part)
+        if re.search(options.only, str(p.relative_to(KERNELS)))
     ]  # fmt: skip
-    paths = in_turn(paths) if given.guards else paths
-    begun = time.monotonic()
-    on = about_machine(given.seed)
+    paths = by_yield(paths) if options.guards else paths
+    start_s = time.monotonic()
+    machine = about_machine(options.seed)
     results: list[dict[str, Any]] = []
-    made = run_all(
-        paths, seed=given.seed, budget_s=given.budget, jobs=given.jobs, guards=given.guards,
-        shared=given.gpu,
+    figures = run_all(
+        paths, seed=options.seed, budget_s=options.budget, jobs=options.jobs, guards=options.guards,
+        shared=options.gpu,
     )  # fmt: skip
-    for result in made:
+    for result in figures:
         results.append(result)
-        if given.json:  # what is known is kept, whatever comes of the rest
-            write(given.json, on, sorted(results, key=_file), time.monotonic() - begun)
-    show(results, guards_table(results) if given.guards else {})
-    print(f"\n{len(results)} kernels in {time.monotonic() - begun:.0f} s")
-    missed = [r for r in results if r["passed"] != (r["kind"] == "right")]
+        if options.json:  # after each, so that an interrupted run leaves its results
+            write(options.json, machine, sorted(results, key=_file), time.monotonic() - start_s)
+    if any("class" not in r for r in results):
+        print_figures(results, guards_table(results) if options.guards else {})
+    print(class_text(results))
+    print(f"\n{len(results)} kernels in {time.monotonic() - start_s:.0f} s")
+    missed = missed_kernels(results)
+    missed += missed_of_classes(results) if options.strict else []
     excused = [r for r in missed if "\nnot_caught: " in (KERNELS / r["file"]).read_text()]
-    here = "gpu" if given.gpu else "interpreter"
+    here = "gpu" if options.gpu else "interpreter"
     return int(any(r["needs"] in (None, here) for r in missed if r not in excused))
+
+
+def missed_kernels(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the kernels with the wrong verdict, less those of the classes: a measurement."""
+    own = [r for r in results if "class" not in r]
+    return [r for r in own if r["passed"] != (r["kind"] == "right")]
 
 
 def _file(result: dict[str, Any]) -> str:
@@ -174,7 +198,7 @@ def _file(result: dict[str, Any]) -> str:
 
 
 def about_machine(seed: int) -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return the machine and the versions of the measurement."""
     return {
         "date": date.today().isoformat(),
         "device": in_child(_device_name),
@@ -185,10 +209,18 @@ def about_machine(seed: int) -> dict[str, Any]:
     }
 
 
-def write(path: Path, on: dict[str, Any], results: list[dict[str, Any]], seconds: float) -> None:
-    """The figures so far as JSON."""
-    whole = {**on, "seconds": round(seconds, 1), "shares": shares(results),
-             "guards": guards_table(results), "kernels": results}  # fmt: skip
+def write(
+    path: Path, machine: dict[str, Any], results: list[dict[str, Any]], seconds: float
+) -> None:
+    """Write the figures so far as JSON."""
+    whole = {
+        **machine,
+        "seconds": round(seconds, 1),
+        "shares": shares(results),
+        **class_figures(results),
+        "guards": guards_table(results),
+        "kernels": results,
+    }
     path.write_text(json.dumps(whole, indent=1) + "\n")
 
 

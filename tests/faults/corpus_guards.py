@@ -1,4 +1,4 @@
-"""The checks of a validation, each to be switched off; and which verdicts could be its own."""
+"""The checks of a validation, how to switch each off, and the verdicts that it can give."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from triton_magics.harness.correctness import (
+    computed_by,
+    guard_bands,
+    guarded_call,
+    output_checks,
+    repeat_calls,
+    validate_job,
+)
+from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.model import CaseStatus
-from triton_magics.worker import again, checks, guard, validate
-from triton_magics.worker.cases import Inputs
 
 
 def _never(*_: Any, **__: Any) -> None:
@@ -17,14 +24,20 @@ def _never(*_: Any, **__: Any) -> None:
 
 @contextlib.contextmanager
 def without(name: str) -> Any:
-    """While this lasts, the check of that name is not made."""
+    """Switch off the check of that name while the context lasts."""
     saved = {
         (owner, attribute): getattr(owner, attribute)
         for owner, attribute in (
-            (checks, "broken"), (again, "_noop"), (again, "_stale"), (validate, "wrong_form"),
-            (validate, "left_behind"), (validate, "read_outside"), (guard, "POISON"),
-            (Inputs, "changed"), (again, "wrong_form"), (checks, "unfinished"),
-            (again, "unfinished"), (again, "returned_before"),
+            (output_checks, "find_damage"), (guarded_call, "find_damage"),
+            (output_checks, "check_unfinished_work"),
+            (repeat_calls, "check_launches"), (repeat_calls, "check_other_code"),
+            (validate_job, "check_torch_work"), (repeat_calls, "_check_stale_cache"),
+            (computed_by, "check_unfinished_work"),
+            (repeat_calls, "check_form"), (repeat_calls, "check_unfinished_work"),
+            (repeat_calls, "check_reused_memory"), (validate_job, "check_form"),
+            (validate_job, "check_side_effects"), (validate_job, "check_reads"),
+            (guard_bands, "POISON"), (guard_bands, "_POISON_WORD"),
+            (CaseInputs, "find_changed_input"),
         )
     }  # fmt: skip
     _switch_off(name)
@@ -37,36 +50,38 @@ def without(name: str) -> Any:
 
 def _switch_off(name: str) -> None:
     if name == "guard bands (writes)":
-        checks.broken = lambda guards: []
+        output_checks.find_damage = guarded_call.find_damage = lambda guards: []
     elif name == "bounds of loads (interpreter)":
-        validate.read_outside = _never
+        validate_job.check_reads = _never
     elif name == "poisoned memory":
-        guard.POISON = 0
+        guard_bands.POISON = guard_bands._POISON_WORD = 0
     elif name == "inputs unchanged":
-        Inputs.changed = _never  # type: ignore[method-assign]
+        CaseInputs.find_changed_input = _never  # type: ignore[method-assign]
     elif name == "work left behind":
-        checks.unfinished = again.unfinished = _never
+        output_checks.check_unfinished_work = repeat_calls.check_unfinished_work = _never
+        computed_by.check_unfinished_work = _never
     elif name == "memory of earlier outputs":
-        again.returned_before = _never
+        repeat_calls.check_reused_memory = _never
     elif name == "stale":
-        again._stale = _never
-    elif name == "no-op launch":
-        again._noop = _never
+        repeat_calls._check_stale_cache = _never
+    elif name == "who computes":
+        repeat_calls.check_launches = repeat_calls.check_other_code = _never
+        validate_job.check_torch_work = lambda *_: (None, ())
     elif name in FORMS:
-        _drop("wrong_form", FORMS[name])
+        _drop("check_form", FORMS[name])
 
 
 def _drop(function: str, status: CaseStatus) -> None:
-    """That function's verdicts of one status are not heard, wherever it is called."""
-    original = getattr(checks, function)
+    """Drop a check's verdicts of one status, wherever it is called."""
+    original = getattr(output_checks, function)
 
-    def heard(*args: Any, **kwargs: Any) -> Any:
+    def run_filtered(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
         return None if result is not None and result.status is status else result
 
-    for module in (validate, again):
+    for module in (validate_job, repeat_calls):
         if hasattr(module, function):
-            setattr(module, function, heard)
+            setattr(module, function, run_filtered)
 
 
 FORMS = {
@@ -88,7 +103,7 @@ BY_STATUS = {
     "work left behind": {"unfinished_work"},
     "memory of earlier outputs": {"aliased"},
     "stale": {"stale"},
-    "no-op launch": {"not_triton"},
+    "who computes": {"not_triton"},
     CALIBRATED: {"wrong_values", "stale"},
     **{name: {status.value} for name, status in FORMS.items()},
 }

@@ -1,4 +1,4 @@
-"""What is said of one kernel: by the validation, without one guard, by two simpler rules."""
+"""Judge one kernel: by the validation, without one guard, by two simpler rules."""
 
 from __future__ import annotations
 
@@ -7,31 +7,37 @@ from typing import Any
 
 import torch
 
+from tests.faults.class_kernels import is_class_kernel
 from tests.faults.corpus_files import kind_of
 from tests.faults.corpus_guards import BY_PLAN, BY_STATUS, CALIBRATED, without
-from tests.worker.harness import Recorder, job_for
-from triton_magics import ops
+from tests.faults.corpus_principles import cause_code_of, principles_of
+from tests.harness.kit import Recorder, field_of, job_for, version_of
+from triton_magics import operators
+from triton_magics.execution.job_requests import BenchJob, OpRef
+from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness.case_inputs import DTYPES
+from triton_magics.harness.load import load_version
+from triton_magics.harness.process.device import this_device
+from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.harness.timing import bench_job
 from triton_magics.model import SIZES, Case
-from triton_magics.worker import validate
-from triton_magics.worker.cases import DTYPES
-from triton_magics.worker.load import load_version
-from triton_magics.worker.pretend import pretending
-from triton_magics.worker.resources import this_device
 
 
 def judge_by_validation(path: Path, seed: int, budget_s: float) -> dict[str, Any]:
-    """The full plan."""
+    """Validate a kernel with the full plan."""
     budget = None if this_device().type == "cuda" else budget_s
-    answer, _ = validate.run(job_for(path, seed=seed, budget_s=budget), Recorder())
+    answer, _ = validate_job.run(job_for(path, seed=seed, budget_s=budget), Recorder())
     cases = [_case(r) for r in getattr(answer, "cases", ())]
-    why = next(
-        (r.reason or (r.mismatch and r.mismatch.where) or "" for r in answer.failed_cases), None
-    )
+    op = operators.load(field_of(path, "op"))
+    failed = getattr(answer, "failed_cases", ())
+    why = next((r.reason or (r.mismatch and r.mismatch.where) or "" for r in failed), None)
     return {
         "status": answer.status.value,
         "passed": answer.passed,
         "message": answer.message or (answer.error.message[:200] if answer.error else None) or why,
         "failed": [c for c in cases if c["failed"]],
+        "principles": principles_of(failed, op),
+        "cause_code": next((cause_code_of(r) for r in failed), None),
         "ran": sum(c["status"] != "not_run" for c in cases),
         "planned": len(cases),
         "deterministic": all(r.deterministic is not False for r in answer.cases),
@@ -47,7 +53,7 @@ def _case(result: Any) -> dict[str, Any]:
         **case.model_dump(),
         "status": result.status.value,
         "failed": result.status.failed,
-        "plain": case.regime == "normal" and case.layout == "contiguous",
+        "plain": case.has_plain_values and case.is_contiguous,
         "nan": got != got,
     }
 
@@ -55,16 +61,16 @@ def _case(result: Any) -> dict[str, Any]:
 def judge_without(
     path: Path, guard_name: str, seed: int, failed: list[dict[str, Any]]
 ) -> str | None:
-    """What still fails of the cases that it failed, with one guard switched off; None: nothing."""
+    """Run the failed cases again without one guard; return the first that still fails, if any."""
     loose = {"rtol": 1e-2, "atol": 1e-2} if guard_name == CALIBRATED else {}
     job = job_for(path, seed=seed, **loose)
-    subject = validate.Subject(
-        ops.load(job.op.name), load_version(job.version), job, this_device(), path.read_text()
+    subject = validate_job.Subject(
+        operators.load(job.op.name), load_version(job.version), job, this_device(), path.read_text()
     )
     fields = Case.model_fields
     cases = [Case(**{k: v for k, v in c.items() if k in fields}) for c in failed]
     with without(guard_name):
-        results = (validate.run_case(subject, case)[0] for case in cases)
+        results = (validate_job.run_case(subject, case)[0] for case in cases)
         still = next((r for r in results if r.status.failed), None)
     if still is None:
         return None
@@ -73,41 +79,64 @@ def judge_without(
 
 
 def judge_by_all(path: Path, seed: int, budget_s: float, guards: bool) -> dict[str, Any]:
-    """The full plan, the simple rules on code loaded anew, and what each guard is worth.
+    """Judge by the full plan, by the simple rules on freshly loaded code, and without each guard.
 
-    `through` names the guards without which it would get through, `still` those without which it
-    might have, and what failed all the same.
+    `through` lists the guards without which the kernel passes; `still` those that could matter
+    but do not, each with a case that fails without it.
     """
     verdict = judge_by_validation(path, seed, budget_s)
-    found = {**verdict, **judge_by_simple_rules(path)}
+    if is_class_kernel(path):
+        return {**verdict, **judge_by_benchmark(path, seed, passed=verdict["passed"])}
+    figures = {**verdict, **judge_by_simple_rules(path)}
     if guards and verdict["failed"] and kind_of(path) != "right":
-        found["through"], found["still"] = gets_through(path, seed, verdict["failed"])
-    return found
+        figures["through"], figures["still"] = try_without_guards(path, seed, verdict["failed"])
+    return figures
 
 
-def gets_through(
+def benchmark_job(path: Path, op: str, seed: int) -> BenchJob:
+    """Return a short benchmark of one version."""
+    return BenchJob(
+        op=OpRef(name=op), versions=(version_of(path, op),), sizes=("small",), runs=5,
+        dtype="float32", seed=seed, budget_s=0.0,
+    )  # fmt: skip
+
+
+def judge_by_benchmark(path: Path, seed: int, *, passed: bool) -> dict[str, Any]:
+    """Time a version that passed its validation; say which of the two did not pass."""
+    if not passed:
+        return {"caught_by": "validation"}
+    if this_device().type != "cuda":
+        return {"caught_by": None}
+    op = field_of(path, "op")
+    answer, _ = bench_job.run(benchmark_job(path, op, seed), Recorder())
+    badges = sorted({b.code.value for b in getattr(answer, "badges", ())})
+    caught = None if answer.passed else "benchmark"
+    return {"caught_by": caught, "benchmark": answer.status.value, "benchmark_badges": badges}
+
+
+def try_without_guards(
     path: Path, seed: int, failed: list[dict[str, Any]]
 ) -> tuple[list[str], dict[str, str]]:
-    """The guards without which none of the cases that it failed would fail; what others leave."""
+    """Return the guards without which all its failed cases pass, and by guard a case that fails."""
     still: dict[str, str] = {}
-    found = [name for name, of in BY_PLAN.items() if all(of(c) for c in failed)]
+    needed = [name for name, applies in BY_PLAN.items() if all(applies(c) for c in failed)]
     for name, statuses in BY_STATUS.items():
         possible = all(c["status"] in statuses for c in failed)
         if name == "poisoned memory":
             possible = possible and any(c["nan"] for c in failed)
         if not possible:
             continue
-        if left := judge_without(path, name, seed, failed):
-            still[name] = left
+        if failure := judge_without(path, name, seed, failed):
+            still[name] = failure
         else:
-            found.append(name)
-    return found, still
+            needed.append(name)
+    return needed, still
 
 
 def judge_by_simple_rules(path: Path) -> dict[str, bool]:
-    """Whether the seeds' rule and KernelBench's published protocol accept it."""
+    """Judge by plain allclose (rtol 1e-5) and by KernelBench's published protocol."""
     job = job_for(path)
-    op, version, device = ops.load(job.op.name), load_version(job.version), this_device()
+    op, version, device = operators.load(job.op.name), load_version(job.version), this_device()
     sizes = SIZES if device.type == "cuda" else ("small",)
     return {
         "seeds_rule": all(_agrees(op, version, op.sizes[s], 0, device, 1e-5) for s in sizes),
@@ -126,16 +155,24 @@ def judge_by_simple_rules(path: Path) -> dict[str, bool]:
 
 
 def _agrees(
-    op: ops.Op, version: Any, shape: tuple[int, ...], seed: int, device: torch.device, tol: float
+    op: operators.Op,
+    version: Any,
+    shape: tuple[int, ...],
+    seed: int,
+    device: torch.device,
+    tol: float,
 ) -> bool:
     generator = torch.Generator(device=device).manual_seed(seed)
-    given = op.make_inputs(shape, DTYPES["float32"], device, generator)
+    inputs = op.make_inputs(shape, DTYPES["float32"], device, generator)
     try:
-        with torch.no_grad(), pretending(device):
-            want = op.reference(*given)
-            got = version.call(*given)
+        with torch.no_grad(), fake_gpu(device):
+            expected = op.reference(*inputs)
+            output = version.call(*inputs)
             if device.type == "cuda":
                 torch.cuda.synchronize()
-            return bool(got.shape == want.shape and torch.allclose(got, want, atol=tol, rtol=tol))
-    except Exception:  # noqa: BLE001 (whatever it raises, the rule has refused it)
+            return bool(
+                output.shape == expected.shape
+                and torch.allclose(output, expected, atol=tol, rtol=tol)
+            )
+    except Exception:  # noqa: BLE001 (a kernel that raises fails the rule)
         return False

@@ -1,12 +1,12 @@
-"""Coverage-guided fuzzing of everything that reads what comes from outside.
+"""Fuzz everything that reads input from outside, guided by coverage.
 
     make fuzz                                        (each target for SECONDS=60)
     python tests/faults/fuzz.py --seconds 60 --into docs/measured/fuzz.json
     python tests/faults/fuzz.py --seconds 400 --only store frame --into docs/measured/fuzz.json
     python tests/faults/fuzz.py line SEEDS -runs=1000     one target, with libFuzzer's options
 
-Needs atheris: `pip install 'triton-magics[fuzz]'`. A target may refuse its input in words; anything
-else that it raises is a crash, and the input is kept in the folder that is named then.
+Needs atheris: `pip install 'triton-magics[fuzz]'`. A target may reject its input with a message;
+anything else that it raises is a crash. The output names the folder with that input.
 """
 
 from __future__ import annotations
@@ -26,81 +26,81 @@ import atheris
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 with atheris.instrument_imports(include=["triton_magics"]):
-    from tests.fake_engine import FakeEngine
-    from triton_magics.engine.protocol import FrameReader, ProtocolError
+    from tests.fake_executor import FakeExecutor
+    from triton_magics import languages, verbs
     from triton_magics.errors import TritonMagicsError, UserError
+    from triton_magics.execution.protocol import FrameReader, ProtocolError
     from triton_magics.lab import Lab
     from triton_magics.model.base import check_op_name, parse_version
     from triton_magics.notebook.comment_form import transformer
-    from triton_magics.report.prose import parse as parse_prose
-    from triton_magics.verbs import VERBS
-    from triton_magics.verbs.arguments import Parser
-    from triton_magics.workspace import inspect_source
-    from triton_magics.workspace.journal import _contents, _event
+    from triton_magics.rendering.markdown_parser import parse as parse_prose
+    from triton_magics.store.event_log import _checked_event, _parse_log
+    from triton_magics.verbs._arguments import Parser
 
 SEEDS = Path(__file__).with_name("fuzz_seeds")
-TRANSFORM = transformer(verb.name for verb in VERBS.values() if verb.sign.startswith("%%"))
+TRANSFORM = transformer(f"triton_{name}" for name in verbs.cell_names())
 
 
-def said(error: Exception) -> None:
-    """An error is no use without words."""
+def check_message(error: Exception) -> None:
+    """Check that an error has a message."""
     assert str(error)
 
 
 def line(data: bytes) -> None:
-    """The words after a magic; the first byte says which."""
-    verb = list(VERBS.values())[(data or b"\0")[0] % len(VERBS)]
+    """Fuzz the line of a magic; the first byte chooses the magic."""
+    every = verbs.every()
+    verb = every[(data or b"\0")[0] % len(every)]
     try:
         Parser(verb.sign, verb.arguments).parse_line(text(data[1:]))
     except UserError as refused:
-        said(refused)
+        check_message(refused)
 
 
 def name(data: bytes) -> None:
-    """Names of ops and versions: what is taken can be a file's name, and stays in its folder."""
+    """Fuzz names of ops and versions; an accepted name is a file name within its folder."""
     for check in (check_op_name, parse_version):
         try:
             check(text(data))
         except UserError as refused:
-            said(refused)
+            check_message(refused)
         else:
             assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text(data))
 
 
 def frame(data: bytes) -> None:
-    """What a worker sends, in whatever pieces."""
+    """Fuzz the frames of a worker, cut into pieces."""
     reader = FrameReader()
     cut = (data or b"\1")[0] % 64 + 1
     try:
         for at in range(1, len(data), cut):
             list(reader.feed(data[at : at + cut]))
     except ProtocolError as broken:
-        said(broken)
+        check_message(broken)
 
 
 def event(data: bytes) -> None:
-    """A log of events, line by line."""
-    _contents(data)
+    """Fuzz a log of events, line by line."""
+    _parse_log(data)
     for row in text(data).split("\n"):
-        found = _event(row, "relu")
-        assert found is None or found.op == "relu"
+        parsed = _checked_event(row, "relu")
+        assert parsed is None or parsed.op == "relu"
 
 
 def cell(data: bytes) -> None:
-    """The code of a version, with or without the comment that makes it one."""
+    """Fuzz the code of a version, with or without the comment form's first line."""
     TRANSFORM(text(data).splitlines(keepends=True))
     try:
-        inspect_source("relu", (), text(data))
+        languages.get().parse(text(data), op="relu")
     except UserError as refused:
-        said(refused)
+        check_message(refused)
 
 
 def prose(data: bytes) -> None:
-    """Markdown of the knowledge base and of the user's notes."""
+    """Fuzz the Markdown of the knowledge base and of the user's notes."""
     parse_prose(text(data))
 
 
-MEMORY = Path("/dev/shm")  # a file system that waits for no disk
+MEMORY = Path("/dev/shm")  # a file system in memory
 FOLDER = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
 OUTSIDE = Path(FOLDER.name)
 HOME, WHOLE = OUTSIDE / "inside", OUTSIDE / "whole"
@@ -108,10 +108,10 @@ PATHS = (".triton_magics/lab.db", "logs/relu_log.jsonl", "kernels/relu/v1_baseli
 
 
 def store(data: bytes) -> None:
-    """A file of a workspace, damaged: mended or said, and nothing outside is touched."""
-    if not WHOLE.is_dir():  # laid out once, for it takes longer than a run
+    """Fuzz a file of a workspace: it is repaired or reported, and nothing outside changes."""
+    if not WHOLE.is_dir():  # made once, for it takes longer than a run
         (OUTSIDE / "canary").write_text("sings")
-        with Lab(WHOLE, engine=FakeEngine()) as lab:
+        with Lab(WHOLE, engine=FakeExecutor()) as lab:
             lab.write("relu", "v1", "def triton_relu(x):\n    return x\n")
     shutil.rmtree(HOME, ignore_errors=True)
     shutil.copytree(WHOLE, HOME)
@@ -120,12 +120,12 @@ def store(data: bytes) -> None:
     at = int.from_bytes(data[1:3], "big") % (len(whole) + 1)
     path.write_bytes(whole[:at] + data[3:] + whole[at + len(data) :])
     try:
-        with Lab(HOME, engine=FakeEngine()) as lab:
+        with Lab(HOME, engine=FakeExecutor()) as lab:
             lab.status("relu")
     except TritonMagicsError as refused:
-        said(refused)
+        check_message(refused)
     assert (OUTSIDE / "canary").read_text() == "sings"
-    assert {found.name for found in OUTSIDE.iterdir()} == {"canary", "inside", "whole"}
+    assert {entry.name for entry in OUTSIDE.iterdir()} == {"canary", "inside", "whole"}
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
@@ -134,44 +134,47 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 
 def text(data: bytes) -> str:
-    """Every text there is, lone surrogates too."""
+    """Decode any bytes, with lone surrogates where they are no UTF-8."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def run(targets: Iterable[str], seconds: int, into: Path | None) -> int:
-    """Each target in a process of its own; a table of what came of it, beside that of others."""
-    found = []
+    """Run each target in a process of its own, and print its figures; return 1 on a crash."""
+    rows = []
     for target in targets:
         with tempfile.TemporaryDirectory() as corpus:
-            kept = Path(tempfile.mkdtemp(prefix=f"fuzz-{target}-"))
+            artifacts = Path(tempfile.mkdtemp(prefix=f"fuzz-{target}-"))
             options = [f"-max_total_time={seconds}", "-print_final_stats=1", "-max_len=4096"]
             argv = [sys.executable, __file__, target, corpus, str(SEEDS / target), *options]
             ended = subprocess.run(
-                [*argv, f"-artifact_prefix={kept}/"], capture_output=True, text=True, check=False
+                [*argv, f"-artifact_prefix={artifacts}/"],
+                capture_output=True,
+                text=True,
+                check=False,
             )
-        crashes = [str(path) for path in kept.iterdir()]
+        crashes = [str(path) for path in artifacts.iterdir()]
         row = {"target": target, "seconds": seconds, "crashes": len(crashes)}
         row |= figures(ended.stderr)
         print(json.dumps(row), *crashes, flush=True)
         if crashes or ended.returncode:
             print(ended.stderr[-3000:], ended.stdout[-3000:])
-        found.append(row)
+        rows.append(row)
         if into:
-            note(row, into)
-    return int(any(row["crashes"] for row in found))
+            store_figures(row, into)
+    return int(any(row["crashes"] for row in rows))
 
 
-def note(row: dict[str, object], into: Path) -> None:
-    """Puts the figures of a target in the place of its earlier ones."""
+def store_figures(row: dict[str, object], into: Path) -> None:
+    """Replace the stored figures of a target."""
     earlier = json.loads(into.read_text()) if into.exists() else []
     rows = {old["target"]: old for old in [*earlier, row]}
     into.write_text(json.dumps([rows[name] for name in TARGETS if name in rows], indent=1) + "\n")
 
 
-def figures(said: str) -> dict[str, int]:
-    """Executions, edges covered and inputs kept, from libFuzzer's words."""
-    runs = re.findall(r"number_of_executed_units: (\d+)", said)
-    last = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", said)
+def figures(output: str) -> dict[str, int]:
+    """Return executions, covered edges and corpus inputs from libFuzzer's output."""
+    runs = re.findall(r"number_of_executed_units: (\d+)", output)
+    last = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", output)
     return {
         "executions": int(runs[-1]) if runs else 0,
         "edges": int(last[-1][0]) if last else 0,
@@ -186,9 +189,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--only", nargs="+", choices=TARGETS, default=TARGETS, metavar="TARGET")
-    parser.add_argument("--into", type=Path, help="a JSON file of what was found")
-    given = parser.parse_args()
-    return run(given.only, given.seconds, given.into)
+    parser.add_argument("--into", type=Path, help="a JSON file of the figures")
+    options = parser.parse_args()
+    return run(options.only, options.seconds, options.into)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Breaks a GPU's context in every way that a kernel can, and shows what a notebook would see.
+"""Break a GPU's context in every way that a kernel can, and show what a notebook would see.
 
     python tests/faults/gpu_faults.py --into docs/measured/h200/faults.md
 
-Each fault is a version of relu, run by a real engine; after each the five checks: the next job
-works, no process is left, no descriptor, the GPU's lock is free, the store is intact. Then it is
-run again at once, without waiting for anything. How long the next job took to answer each time is
-in the report. Then real Jupyter kernels are killed, restarted and shut down in the midst of a job:
-how soon is the GPU's memory free?
+Each fault is a version of relu, run by a real executor. Five checks follow each: the next job
+works, no process is left, no descriptor, the GPU lock is free, the store is intact. Then it runs
+again at once, without a wait. The report has the time of each next job. Then real Jupyter kernels
+are killed, restarted and shut down during a job, to measure how soon the GPU's memory is free.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pynvml
 
-from tests.engine_harness import MARK, marked, wait_until
+from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FaultLab, shown, verdict
 from tests.faults.next_job import all_ready
 from tests.faults.soak import Use
@@ -55,7 +54,7 @@ def triton_relu(x):
 
 @dataclass(frozen=True)
 class GpuFault:
-    """A fault, what its verdict must be and what its message must say."""
+    """A fault, its expected verdict and a part of its message."""
 
     name: str
     status: str
@@ -124,38 +123,38 @@ def triton_relu(x):
 
 
 def used_mib() -> float:
-    """What all processes on the GPU take."""
+    """Return the GPU memory of all processes."""
     return pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used / 2**20
 
 
-def suffer(faults: FaultLab, fault: GpuFault) -> dict[str, str]:
-    """One fault, and the checks after it."""
+def run_fault(faults: FaultLab, fault: GpuFault) -> dict[str, str]:
+    """Run a fault and the checks after it."""
     lab, events = faults.lab, faults.n_events()
     lab.write("relu", "v2", fault.source, compile=False)
-    value, seconds = ask(faults, fault)
-    works, next_s = next_job(faults)
+    value, seconds = request_verdict(faults, fault)
+    next_passed, next_s = next_job(faults)
     again = "-"
     if fault.again:
-        ask(faults, fault)
-        works_again, again_s = next_job(faults)
-        works, again = works and works_again, f"{again_s:.2f}"
-    said = shown(value)
+        request_verdict(faults, fault)
+        again_passed, again_s = next_job(faults)
+        next_passed, again = next_passed and again_passed, f"{again_s:.2f}"
+    message = shown(value)
     wait_until(lambda: not faults.strangers() and all_ready(faults), within_s=20)
     checks = {
-        "verdict": verdict(value) == fault.status and fault.sees in said,
-        "next job": works,
+        "verdict": verdict(value) == fault.status and fault.sees in message,
+        "next job": next_passed,
         "no process": not faults.strangers(),
         "descriptors": faults.open_descriptors() == faults.descriptors,
         "lock": faults.locks_are_free(LOCKS),
         "store": faults.store_is_intact(events + 2),
     }
-    failed = [name for name, held in checks.items() if not held]
+    failed = [name for name, passed in checks.items() if not passed]
     if failed:
-        print(fault.name, "FAILED", failed, said[:1500], sep="\n", flush=True)
+        print(fault.name, "FAILED", failed, message[:1500], sep="\n", flush=True)
     return {
         "fault": fault.name,
         "verdict": verdict(value),
-        "the user sees": said.splitlines()[0].replace("|", "\\|")[:150],
+        "the user sees": message.splitlines()[0].replace("|", "\\|")[:150],
         "seconds": f"{seconds:.2f}",
         "next job, s": f"{next_s:.2f}",
         "again, s": again,
@@ -164,22 +163,22 @@ def suffer(faults: FaultLab, fault: GpuFault) -> dict[str, str]:
     }
 
 
-def ask(faults: FaultLab, fault: GpuFault) -> tuple[Value, float]:
-    """The verdict on the fault, and the seconds that it took."""
-    begun = time.monotonic()
+def request_verdict(faults: FaultLab, fault: GpuFault) -> tuple[Value, float]:
+    """Return the verdict on the fault, and the seconds until it."""
+    start_s = time.monotonic()
     if fault.by == "run":
         value: Value = faults.lab.run("relu", "v2", timeout=fault.timeout_s)
     else:
         value = faults.lab.validate(
             "relu", "v2", shapes=[(64, 64)], dtypes=["float32"], timeout=fault.timeout_s
         )
-    return value, time.monotonic() - begun
+    return value, time.monotonic() - start_s
 
 
 def next_job(faults: FaultLab) -> tuple[bool, float]:
-    """Whether a job with other code works, and the seconds until its answer."""
-    asked = time.monotonic()
-    return faults.lab.run("relu", "v1").status == "passed", time.monotonic() - asked
+    """Return whether a job with other code passes, and the seconds until its result."""
+    start_s = time.monotonic()
+    return faults.lab.run("relu", "v1").status == "passed", time.monotonic() - start_s
 
 
 # ------------------------------------------------------------------ a notebook that ends
@@ -197,7 +196,7 @@ lab.write("relu", "v1", RIGHT, compile=False)
 lab.write("relu", "v2", ENDLESS, compile=False)
 """
 ENDLESS = next(f for f in FAULTS if f.name == "endless kernel").source
-# What the kernel is doing, what it has said by then, and how it ends.
+# The notebook's activity, the cell that causes it, the stage to wait for, and how the kernel ends.
 ENDINGS = (
     ("a worker is warming up", 'lab.run("relu", "v1")', "starting a worker", "kill -9"),
     ("an endless kernel runs", 'lab.run("relu", "v2")', "calling", "kill -9"),
@@ -208,17 +207,17 @@ ENDINGS = (
 )  # fmt: skip
 
 
-def end_notebook(stage: str, cell: str, says: str, how: str, mark: str) -> dict[str, str]:
-    """How soon nothing is left of a kernel that ends so, on the GPU and of its processes."""
+def end_notebook(stage: str, cell: str, says: str, how: str, process_tag: str) -> dict[str, str]:
+    """End a notebook; measure when its GPU memory is free and its processes have ended."""
     before = used_mib()
     with tempfile.TemporaryDirectory() as folder:
         notebook = Notebook()
         notebook.start(CELL.format(root=str(Path(__file__).parents[2]), folder=folder))
         notebook.start(cell)
         notebook.wait_for(f"at {says}")
-        time.sleep(0.3)  # so that the kernel is on the GPU, and not only about to be
-        workers, in_use = set(marked(mark)) - {os.getpid()}, used_mib()
-        begun = time.monotonic()
+        time.sleep(0.3)  # until the kernel runs on the GPU
+        workers, in_use = set(tagged_processes(process_tag)) - {os.getpid()}, used_mib()
+        start_s = time.monotonic()
         if how == "kill -9":
             notebook.kill()
         elif how == "restart":
@@ -226,9 +225,9 @@ def end_notebook(stage: str, cell: str, says: str, how: str, mark: str) -> dict[
         else:
             notebook.manager.shutdown_kernel(now=True)
         wait_until(lambda: used_mib() <= before + 16, within_s=20)
-        free_s = time.monotonic() - begun
-        wait_until(lambda: not workers & set(marked(mark)), within_s=20)
-        gone_s = time.monotonic() - begun
+        free_s = time.monotonic() - start_s
+        wait_until(lambda: not workers & set(tagged_processes(process_tag)), within_s=20)
+        gone_s = time.monotonic() - start_s
         notebook.close()
     return {
         "while": stage, "the kernel gets": how, "in use then, MiB": f"{in_use - before:.0f}",
@@ -237,28 +236,28 @@ def end_notebook(stage: str, cell: str, says: str, how: str, mark: str) -> dict[
 
 
 def soak(faults: FaultLab, jobs: int) -> str:
-    """Many jobs, a tenth of them faulty, at random (seeded); what was in use before and after."""
+    """Run many jobs, a tenth of them faulty (seeded); return the resources before and after."""
     dice, wrong, faulty, slowest = random.Random(1), [], 0, 0.0
     quick = [fault for fault in FAULTS if fault.timeout_s > 3]
     wait_until(lambda: all_ready(faults), within_s=60)
-    before, begun = Use.now(faults), time.monotonic()
+    before, start_s = Use.now(faults), time.monotonic()
     while jobs > 0:
         jobs -= 1
         if dice.random() < 0.1:
             faulty += 1
             fault = dice.choice(quick)
             faults.lab.write("relu", "v2", fault.source, compile=False)
-            if verdict(ask(faults, fault)[0]) != fault.status:
+            if verdict(request_verdict(faults, fault)[0]) != fault.status:
                 wrong.append(fault.name)
-        works, seconds = next_job(faults)
-        wrong += [] if works else ["a right kernel"]
+        passed, seconds = next_job(faults)
+        wrong += [] if passed else ["a right kernel"]
         slowest = max(slowest, seconds)
     after = Use.now(faults)
     return (
-        f"In {time.monotonic() - begun:.0f} s, {faulty} of them faulty, judged wrongly: "
+        f"In {time.monotonic() - start_s:.0f} s, {faulty} of them faulty, judged wrongly: "
         f"{', '.join(wrong) or 'none'}. The slowest right job answered in {slowest:.2f} s. In use "
         f"before and after: GPU {before.gpu_mib} and {after.gpu_mib} MiB, this process "
-        f"{before.notebook_mib:.0f} and {after.notebook_mib:.0f} MiB, the engine's "
+        f"{before.notebook_mib:.0f} and {after.notebook_mib:.0f} MiB, the executor's "
         f"{before.engine_mib:.0f} and {after.engine_mib:.0f} MiB, descriptors "
         f"{before.descriptors} and {after.descriptors}, processes {before.processes} and "
         f"{after.processes}."
@@ -281,8 +280,8 @@ def report(
         f"""
 ## A notebook that ends
 
-A real Jupyter kernel that ends in the midst of a job: how soon the GPU has its memory back, and no
-process is left.
+A real Jupyter kernel ends during a job: the seconds until its GPU memory is free and no process is
+left.
 
 {table(ends)}
 """
@@ -294,58 +293,58 @@ process is left.
 {device}, Python {platform.python_version()}, {datetime.date.today().isoformat()}.
 `python tests/faults/gpu_faults.py --into docs/measured/h200/faults.md`
 
-Each is a version of relu, given to a real engine. `seconds`: from the call to its verdict.
-`next job`: from that verdict to the answer of a job with other code; `again`: the same once more,
-with fault and job right after the first, nothing waited for. Before the first fault
-{before_mib:.0f} MiB of the GPU were in use, by a worker and two standbys; memory is looked at
-after each fault when two stand by again. Checks: the verdict and its words, the next job, no
-process left, no descriptor left, the GPU's lock free, the store intact.
+Each is a version of relu on a real executor. `seconds`: from the call to its verdict.
+`next job`: from that verdict to the result of a job with other code. `again`: the same once more,
+with fault and job right after the first. Before the first fault {before_mib:.0f} MiB of the GPU
+were in use, by a worker and two standbys. Memory is measured after each fault, when two standbys
+are ready again. Checks: the verdict and its message, the next job, no process left, no descriptor
+left, the GPU lock free, the store intact.
 
 {table(rows)}
 
 ## {JOBS} jobs in a row
 
-A tenth faulty, at random, seeded. {soaked}
+A tenth of them faulty, at random, seeded. {soaked}
 {ended}"""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--into", type=Path, default=Path(os.devnull))
-    parser.add_argument("--only", default="", help="faults with this in their name, and no more")
+    parser.add_argument("--only", default="", help="only faults with this in their name")
     parser.add_argument("--endings", action=argparse.BooleanOptionalAction, default=True)
-    given = parser.parse_args()
-    into = given.into.absolute()
+    options = parser.parse_args()
+    into = options.into.absolute()
     pynvml.nvmlInit()
-    mark = uuid.uuid4().hex
-    os.environ[MARK] = mark
+    process_tag = uuid.uuid4().hex
+    os.environ[PROCESS_TAG] = process_tag
     folder = Path(tempfile.mkdtemp())
     os.environ["TRITON_MAGICS_CACHE"] = str(folder / "cache")
     (folder / "workspace").mkdir()
-    used_mib()  # opens what NVML keeps open
-    faults = FaultLab(folder / "workspace", mark, device="gpu")
+    used_mib()  # NVML opens descriptors that stay open
+    faults = FaultLab(folder / "workspace", process_tag, device="gpu")
     wait_until(lambda: all_ready(faults), within_s=60)
     before = used_mib()
     rows = []
     for fault in FAULTS:
-        if given.only in fault.name:
-            rows.append(suffer(faults, fault))
+        if options.only in fault.name:
+            rows.append(run_fault(faults, fault))
             print(rows[-1], flush=True)
-    if given.only:
+    if options.only:
         faults.lab.close()
         return int(any(row["checks"] != "all hold" for row in rows))
     e = faults.lab.run("relu", "v1").environment
     assert e is not None
     device = f"{e.device}, driver {e.driver}, torch {e.torch}, triton {e.triton}"
-    soaked = soak(faults, JOBS)
-    print(soaked, flush=True)
+    soak_text = soak(faults, JOBS)
+    print(soak_text, flush=True)
     faults.lab.close()
     wait_until(lambda: used_mib() < before / 4)
     ends = []
-    for ending in ENDINGS if given.endings else ():
-        ends.append(end_notebook(*ending, mark))
+    for ending in ENDINGS if options.endings else ():
+        ends.append(end_notebook(*ending, process_tag))
         print(ends[-1], flush=True)
-    into.write_text(report(rows, ends, soaked, before, device))
+    into.write_text(report(rows, ends, soak_text, before, device))
     return int(any(row["checks"] != "all hold" for row in rows))
 
 

@@ -1,9 +1,9 @@
-"""After a fault: how soon is the next job's answer there, one fault right after another?
+"""Measure how long the next job after a fault takes, one fault right after another.
 
     python tests/faults/next_job.py --into docs/measured/next_job.json
 
-Ten times: a version that crashes is called, and at once another that is right; nothing is waited
-for in between. For one, two and three warm workers; with the memory that all of them take.
+Ten times: call a version that crashes, and at once another that is right, without a wait in
+between. For one, two and three warm workers, with the memory of all processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.engine_harness import MARK, alive, marked, wait_until
+from tests.execution_kit import PROCESS_TAG, is_running, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FaultLab
 
 TIMES = 10
@@ -30,38 +30,38 @@ CRASHES = "import os\n\n\ndef triton_relu(x):\n    os.kill(os.getpid(), 11)\n"
 
 
 def next_jobs(faults: FaultLab) -> tuple[list[float], list[float]]:
-    """Seconds to each verdict, and from it to the answer of the job that followed it at once."""
+    """Return the seconds to each verdict, and from it to the result of the next job."""
     lab, seconds, faulty = faults.lab, [], []
     lab.write("relu", "v2", CRASHES, compile=False)
     for _ in range(TIMES):
-        began = time.monotonic()
+        start_s = time.monotonic()
         assert lab.run("relu", "v2", shape=(4, 4)).status == "crashed"
-        asked = time.monotonic()
+        verdict_s = time.monotonic()
         assert lab.run("relu", "v1", shape=(4, 4)).status == "passed"
-        seconds.append(time.monotonic() - asked)
-        faulty.append(asked - began)
+        seconds.append(time.monotonic() - verdict_s)
+        faulty.append(verdict_s - start_s)
     return faulty, seconds
 
 
 def warm_seconds(faults: FaultLab) -> float:
-    """From a first fault to as many warm workers as before."""
+    """Return the seconds from a fault until all warm workers are ready again."""
     wait_until(lambda: all_ready(faults), within_s=120)
     faults.lab.run("relu", "v2", shape=(4, 4))
-    asked = time.monotonic()
+    verdict_s = time.monotonic()
     wait_until(lambda: all_ready(faults), within_s=120)
-    return time.monotonic() - asked
+    return time.monotonic() - verdict_s
 
 
 def all_ready(faults: FaultLab) -> bool:
     kind = faults.lab.engine_state().device_kind
-    return faults.crew.n_ready(kind) == faults.lab.settings.standbys
+    return faults.pool.n_ready(kind) == faults.lab.settings.standbys
 
 
 def memory_mib(pids: tuple[int, ...], kind: str = "Pss") -> float:
-    """What these processes take; what several share is counted once.
+    """Return the memory of these processes; shared pages count once.
 
-    Of the libraries, their share, which depends on who else on the machine has them loaded; with
-    the kind `Pss_Anon` only what they have written.
+    Of the libraries it counts their share, which depends on the other processes that have them
+    loaded. The kind `Pss_Anon` counts only the memory that they have written.
     """
     return sum(_kib(pid, kind) for pid in pids) / 1024
 
@@ -72,7 +72,7 @@ def _kib(pid: int, kind: str) -> int:
 
 
 def gpu_mib() -> int | None:
-    """What all processes on the GPU take."""
+    """Return the GPU memory of all processes; None without a GPU."""
     argv = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     try:
         return int(
@@ -82,30 +82,30 @@ def gpu_mib() -> int | None:
         return None
 
 
-def memory_of_all(faults: FaultLab, mark: str) -> dict[str, float]:
-    """MiB of all that the engine has started, as it waits; without those that stand by to compile.
+def memory_of_all(faults: FaultLab, process_tag: str) -> dict[str, float]:
+    """Return the MiB of all the executor's processes, idle, with and without the compilers.
 
-    They are killed for that, so this comes last.
+    It kills the compilers, so it comes last.
     """
     wait_until(lambda: all_ready(faults), within_s=120)
-    everybody, crew = set(marked(mark)), set(faults.crew.pids)
-    compilers = everybody - crew
-    found = {"all_mib": memory_mib(tuple(everybody)), "compilers": len(compilers)}
+    pids, own = set(tagged_processes(process_tag)), set(faults.pool.pids)
+    compilers = pids - own
+    figures = {"all_mib": memory_mib(tuple(pids)), "compilers": len(compilers)}
     for pid in compilers:
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not any(map(alive, compilers)))
-    return {**found, "without_compilers_mib": memory_mib(tuple(crew))}
+    wait_until(lambda: not any(map(is_running, compilers)))
+    return {**figures, "without_compilers_mib": memory_mib(tuple(own))}
 
 
-def measure(standbys: int, device: str, mark: str) -> dict[str, object]:
+def measure(standbys: int, device: str, process_tag: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
-        faults = FaultLab(Path(folder), mark, device=device, standbys=standbys)
+        faults = FaultLab(Path(folder), process_tag, device=device, standbys=standbys)
         first_s = time.monotonic() - started
         wait_until(lambda: all_ready(faults), within_s=120)
         on_gpu = gpu_mib()
         faulty, seconds = next_jobs(faults)
-        found = {
+        figures = {
             "standbys": standbys,
             "first_job_s": round(first_s, 2),
             "faulty_job_s": [round(s, 3) for s in faulty],
@@ -115,9 +115,11 @@ def measure(standbys: int, device: str, mark: str) -> dict[str, object]:
             "warm_again_s": round(warm_seconds(faults), 2),
             "gpu_mib": on_gpu,
         }
-        found |= {name: round(value) for name, value in memory_of_all(faults, mark).items()}
+        figures |= {
+            name: round(value) for name, value in memory_of_all(faults, process_tag).items()
+        }
         faults.lab.close()
-    return found
+    return figures
 
 
 def main() -> None:
@@ -125,14 +127,14 @@ def main() -> None:
     parser.add_argument("--device", default="interpreter", choices=("interpreter", "gpu"))
     parser.add_argument("--standbys", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--into", type=Path, required=True)
-    given = parser.parse_args()
-    os.environ[MARK] = mark = uuid.uuid4().hex
-    into = given.into.absolute()
+    options = parser.parse_args()
+    os.environ[PROCESS_TAG] = process_tag = uuid.uuid4().hex
+    into = options.into.absolute()
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_MAGICS_CACHE"] = cache
-        for standbys in given.standbys:
-            rows.append(measure(standbys, given.device, mark))
+        for standbys in options.standbys:
+            rows.append(measure(standbys, options.device, process_tag))
             print(json.dumps(rows[-1]), flush=True)
     into.write_text(json.dumps(rows, indent=1) + "\n")
 

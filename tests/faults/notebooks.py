@@ -1,10 +1,10 @@
-"""Three notebooks at once, on one GPU and one workspace: nothing is lost, no two are timed at once.
+"""Run three notebooks on one GPU and one workspace; check for lost data and overlapping timings.
 
     python tests/faults/notebooks.py --seconds 120 --device gpu --into docs/measured/notebooks.json
 
-Each is a real Jupyter kernel that goes on writing, validating and timing versions of the same op in
-the same folder. Each version notes when it is called, so that it can be seen afterwards whether
-anybody's kernel ran while another's was being timed. Ends with 1 where something was not right.
+Each is a real Jupyter kernel that keeps writing, validating and timing versions of the same op in
+the same folder. Each version notes the times of its calls, which shows if one ran during the timing
+of another notebook. Ends with 1 if something was wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.engine_harness import MARK, marked, wait_until
+from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.jupyter_kernel import Notebook
 from triton_magics.lab import Lab
 
@@ -35,8 +35,8 @@ NOTEBOOKS = 3
 LONG_S = 4.0
 WAITING = re.compile(r"waiting (\d+) s")
 ROOT = Path(__file__).parents[2]
-# What a version does beside its work: it notes when it is called. A call on tensors without memory
-# is none: that is how a validation compiles before it asks for the GPU.
+# A version notes the times of its calls, but for those on tensors without memory: so a validation
+# compiles before it requests the GPU.
 SOURCE = """
 import os
 import time
@@ -57,11 +57,11 @@ def kernel(x_ptr, out_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
 
 
 def triton_relu(x):  # round {number} of notebook {name}
-    begun = time.monotonic_ns()
+    start_ns = time.monotonic_ns()
     out = torch.empty_like(x)
     kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK_SIZE=1024)
     if not x.is_meta:
-        os.write(NOTES, b"{name} %d %d\\n" % (begun, time.monotonic_ns()))
+        os.write(NOTES, b"{name} %d %d\\n" % (start_ns, time.monotonic_ns()))
     return out
 """
 CELL = """
@@ -73,8 +73,8 @@ from tests.faults.notebooks import SOURCE
 name, notes, folder, begun_at = {name!r}, {notes!r}, {folder!r}, time.monotonic()
 until = begun_at + {seconds}
 lab = Lab(folder, settings=Settings(device={device!r}, validate_budget_s=1.0))
-said, benches, attempts, wrong, number = [], [], [], [], 0
-lab.on_progress = lambda step: said.append([round(time.monotonic() - begun_at, 1), step.stage])
+stages, benches, attempts, wrong, number = [], [], [], [], 0
+lab.on_progress = lambda step: stages.append([round(time.monotonic() - begun_at, 1), step.stage])
 while time.monotonic() < until or number < 2:
     number += 1
     own = "v%d" % (int(name[1:]) + 1)
@@ -86,31 +86,32 @@ while time.monotonic() < until or number < 2:
     if str(validation.status) != "passed":
         wrong.append(f"{{own}}: {{validation.status}} {{validation.error}}")
         continue
-    begun = time.monotonic_ns()
-    made = lab.bench("relu", own, runs=3, sizes=["small"])
-    timing = made.timing(own, "small")
-    benches.append([begun, time.monotonic_ns(), str(made.status), timing and timing.median_us])
-    if str(made.status) != "passed":
-        wrong.append(f"{{own}}: timing {{made.status}} {{made.message}}")
-print("FOUND " + json.dumps(
-    dict(name=name, rounds=number, attempts=attempts, benches=benches, stages=said, wrong=wrong)))
+    start_ns = time.monotonic_ns()
+    benchmark = lab.bench("relu", own, runs=3, sizes=["small"])
+    timing = benchmark.timing(own, "small")
+    times = [start_ns, time.monotonic_ns()]
+    benches.append([*times, str(benchmark.status), timing and timing.median_us])
+    if str(benchmark.status) != "passed":
+        wrong.append(f"{{own}}: timing {{benchmark.status}} {{benchmark.message}}")
+print("RESULT " + json.dumps(
+    dict(name=name, rounds=number, attempts=attempts, benches=benches, stages=stages, wrong=wrong)))
 """
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What came of it.
+class SharedRun:
+    """The result of the run.
 
     Attributes:
         rounds: of writing, validating and timing, by notebook.
-        benches: how many timings each got.
-        timed_us: the times of that kernel by all of these benchmarks: lowest, median, highest.
+        benches: the number of benchmarks by notebook.
+        timed_us: the times of the kernel in all benchmarks: lowest, median, highest.
         spread_percent: their standard deviation, of the mean.
-        waits: how often somebody was told for whom it waited; `such_as`: one of them.
-        longest_wait_s: that anybody was told of.
-        long_waits: those of at least LONG_S, longest first: who, when it was told last, and what.
-        overlaps: calls of one notebook's kernel while another's was being timed.
-        wrong: what was not as it should be, in words.
+        waits: the number of messages that name the holder of the GPU; `such_as`: one of them.
+        longest_wait_s: the longest wait in a message.
+        long_waits: the last message of each wait of at least LONG_S, longest first.
+        overlaps: calls of one notebook's kernel during a timing of another's.
+        wrong: the deviations, in words.
     """
 
     device: str
@@ -129,8 +130,8 @@ class Shared:
     wrong: tuple[str, ...]
 
 
-def share(seconds: float, device: str, folder: Path, mark: str) -> Shared:
-    """Lets them work for that long, and looks at what they have made of it."""
+def run_notebooks(seconds: float, device: str, folder: Path, process_tag: str) -> SharedRun:
+    """Let the notebooks work for that long, and check the results."""
     notes = folder / "notes"
     workspace = folder / "workspace"
     workspace.mkdir()
@@ -142,135 +143,139 @@ def share(seconds: float, device: str, folder: Path, mark: str) -> Shared:
 seconds=seconds, device=device,
             )
         )  # fmt: skip
-    found = {name: answer(notebook, seconds + 240) for name, notebook in notebooks.items()}
+    results = {
+        name: wait_for_result(notebook, seconds + 240) for name, notebook in notebooks.items()
+    }
     for notebook in notebooks.values():
         notebook.close()
-    wait_until(lambda: set(marked(mark)) <= {os.getpid()})
-    return judged(found, device, seconds, workspace, notes)
+    wait_until(lambda: set(tagged_processes(process_tag)) <= {os.getpid()})
+    return judge(results, device, seconds, workspace, notes)
 
 
-def answer(notebook: Notebook, within_s: float) -> dict:
-    """What a notebook has found, once it is done."""
+def wait_for_result(notebook: Notebook, within_s: float) -> dict:
+    """Return the result of a notebook, once it is done."""
     text, deadline = "", time.monotonic() + within_s
-    while "FOUND " not in text or not text.endswith("\n"):
+    while "RESULT " not in text or not text.endswith("\n"):
         message = notebook.client.get_iopub_msg(timeout=deadline - time.monotonic())
         if message["msg_type"] == "error":
             raise RuntimeError("\n".join(message["content"]["traceback"]))
         if message["msg_type"] == "stream":
             text += message["content"]["text"]
-    return json.loads(text.split("FOUND ", 1)[1])
+    return json.loads(text.split("RESULT ", 1)[1])
 
 
-def judged(found: dict, device: str, seconds: float, workspace: Path, notes: Path) -> Shared:
-    wrong = [f"{name}: {said}" for name, notebook in found.items() for said in notebook["wrong"]]
+def judge(results: dict, device: str, seconds: float, workspace: Path, notes: Path) -> SharedRun:
+    """Check the results of the notebooks and the workspace."""
+    wrong = [f"{name}: {text}" for name, notebook in results.items() for text in notebook["wrong"]]
     with Lab(workspace, settings=None) as lab:
         events = lab.status("relu").n_events
-        given = [tuple(a) for notebook in found.values() for a in notebook["attempts"]]
-        wrong += lost(lab, given)
+        written = [tuple(a) for notebook in results.values() for a in notebook["attempts"]]
+        wrong += find_lost_attempts(lab, written)
     with sqlite3.connect(workspace / ".triton_magics" / "lab.db") as store:
         (verdict,) = store.execute("PRAGMA integrity_check").fetchone()
     wrong += [] if verdict == "ok" else [f"the store: {verdict}"]
-    overlaps = overlapping(found, notes) if device == "gpu" else 0
+    overlaps = count_overlaps(results, notes) if device == "gpu" else 0
     wrong += [f"{overlaps} calls while another was timed"] if overlaps else []
-    benches = {name: len(notebook["benches"]) for name, notebook in found.items()}
+    benches = {name: len(notebook["benches"]) for name, notebook in results.items()}
     if device == "gpu" and min(benches.values()) * 2 < max(benches.values()):
-        wrong.append(f"not fair: {benches}")
-    told = [wait for notebook in found.values() for wait in waits_of(notebook["stages"])]
-    waits = [said for wait in told for _, said in wait]
-    named = [said for said in waits if re.search(r"held by process \d+, \w+ relu.*for \d+ s", said)]
+        wrong.append(f"unequal shares of the GPU: {benches}")
+    waits = [wait for notebook in results.values() for wait in waits_of(notebook["stages"])]
+    messages = [text for wait in waits for _, text in wait]
+    holder = re.compile(r"held by process \d+, \w+ relu.*for \d+ s")
+    named = [text for text in messages if holder.search(text)]
     if device == "gpu" and not named:
-        wrong.append(f"nobody was told for whom it waited: {waits[:3]}")
-    rounds = {name: notebook["rounds"] for name, notebook in found.items()}
-    longest_s = max(map(seconds_of, long_waits(found, at_least_s=0.0)), default=0.0)
-    return Shared(
-        device, seconds, rounds, benches, *spread(found), len(given), events, len(waits),
-        named[0] if named else "", longest_s, long_waits(found, LONG_S), overlaps, tuple(wrong),
+        wrong.append(f"no message names the holder of the GPU: {messages[:3]}")
+    rounds = {name: notebook["rounds"] for name, notebook in results.items()}
+    longest_s = max(map(seconds_of, long_waits(results, at_least_s=0.0)), default=0.0)
+    return SharedRun(
+        device, seconds, rounds, benches, *spread(results), len(written), events, len(messages),
+        named[0] if named else "", longest_s, long_waits(results, LONG_S), overlaps, tuple(wrong),
     )  # fmt: skip
 
 
-def spread(found: dict) -> tuple[tuple[float, float, float], float]:
-    """Lowest, median and highest of all times, us, and their standard deviation, percent."""
-    times = [us for notebook in found.values() for *_, us in notebook["benches"] if us]
+def spread(results: dict) -> tuple[tuple[float, float, float], float]:
+    """Return lowest, median and highest of all times, us, and their standard deviation, percent."""
+    times = [us for notebook in results.values() for *_, us in notebook["benches"] if us]
     middle, deviation = statistics.median(times), statistics.stdev(times)
     return (min(times), middle, max(times)), 100 * deviation / statistics.mean(times)
 
 
 def waits_of(stages: list[list]) -> list[list[list]]:
-    """What a notebook was told, wait by wait: each is what stands together of `waiting 1 s ...`."""
+    """Return the messages of each wait: those in a row like `waiting 1 s ...`."""
     waiting = itertools.groupby(stages, key=lambda stage: bool(WAITING.match(stage[1])))
-    return [[*told] for is_wait, told in waiting if is_wait]
+    return [[*messages] for is_wait, messages in waiting if is_wait]
 
 
-def long_waits(found: dict, at_least_s: float) -> tuple[str, ...]:
-    """The last words of each wait that was so long, the longest first."""
+def long_waits(results: dict, at_least_s: float) -> tuple[str, ...]:
+    """Return the last message of each wait that was so long, the longest first."""
     last = [
         f"{name} at {wait[-1][0]} s: {wait[-1][1]}"
-        for name, notebook in found.items()
+        for name, notebook in results.items()
         for wait in waits_of(notebook["stages"])
     ]
-    long = [said for said in last if seconds_of(said) >= at_least_s]
+    long = [text for text in last if seconds_of(text) >= at_least_s]
     return tuple(sorted(long, key=seconds_of, reverse=True))
 
 
-def seconds_of(said: str) -> float:
-    """How long somebody had waited by its own words."""
-    return float(WAITING.search(said)[1])
+def seconds_of(message: str) -> float:
+    """Return the seconds in a message of a wait."""
+    return float(WAITING.search(message)[1])
 
 
-def lost(lab: Lab, given: list[tuple[str, int, str]]) -> list[str]:
-    """Attempts that are not there, or are not what was written."""
+def find_lost_attempts(lab: Lab, attempts: list[tuple[str, int, str]]) -> list[str]:
+    """Describe the attempts that are missing or differ from what was written."""
     wrong = []
-    if len({(version, attempt) for version, attempt, _ in given}) < len(given):
+    if len({(version, attempt) for version, attempt, _ in attempts}) < len(attempts):
         wrong.append("an attempt was given to two notebooks")
-    for version, attempt, sha256 in given:
-        kept = lab.source("relu", version, attempt)
-        if kept.sha256 != sha256:
+    for version, attempt, sha256 in attempts:
+        stored = lab.source("relu", version, attempt)
+        if stored.sha256 != sha256:
             wrong.append(f"{version}:{attempt} is not what was written")
     return wrong
 
 
-def overlapping(found: dict, notes: Path) -> int:
-    """How many calls of others lie between the first and the last call of a benchmark."""
-    calls: dict[str, list[tuple[int, int]]] = {name: [] for name in found}
+def count_overlaps(results: dict, notes: Path) -> int:
+    """Count the calls of others between the first and the last call of a benchmark."""
+    calls: dict[str, list[tuple[int, int]]] = {name: [] for name in results}
     for line in notes.read_text().splitlines():
-        name, begun, ended = line.split()
-        calls[name].append((int(begun), int(ended)))
+        name, start, ended = line.split()
+        calls[name].append((int(start), int(ended)))
     return sum(
         between(calls[other], *span)
-        for name, notebook in found.items()
+        for name, notebook in results.items()
         for span in spans(calls[name], notebook["benches"])
-        for other in found
+        for other in results
         if other != name
     )
 
 
 def spans(calls: list[tuple[int, int]], benches: list) -> list[tuple[int, int]]:
-    """From the first call to the last within each benchmark of a notebook."""
-    inside = [[c for c in calls if begun <= c[0] <= ended] for begun, ended, *_ in benches]
-    return [(some[0][0], some[-1][1]) for some in inside if some]
+    """Return the time from the first call to the last within each benchmark of a notebook."""
+    inside = [[c for c in calls if start <= c[0] <= end] for start, end, *_ in benches]
+    return [(group[0][0], group[-1][1]) for group in inside if group]
 
 
-def between(calls: list[tuple[int, int]], begun: int, ended: int) -> int:
-    """How many of the calls lie within that time."""
+def between(calls: list[tuple[int, int]], start: int, end: int) -> int:
+    """Count the calls that start or end within a span of time."""
     moments = sorted(moment for moment, _ in calls)
-    return bisect.bisect_right(moments, ended) - bisect.bisect_left(moments, begun)
+    return bisect.bisect_right(moments, end) - bisect.bisect_left(moments, start)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--device", default="interpreter", choices=("interpreter", "gpu"))
-    parser.add_argument("--into", type=Path, help="a JSON file of what was found")
-    given = parser.parse_args()
-    os.environ[MARK] = mark = uuid.uuid4().hex
+    parser.add_argument("--into", type=Path, help="a JSON file of the result")
+    options = parser.parse_args()
+    os.environ[PROCESS_TAG] = process_tag = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
-        found = share(given.seconds, given.device, Path(folder), mark)
-    text = json.dumps(dataclasses.asdict(found), indent=1) + "\n"
+        result = run_notebooks(options.seconds, options.device, Path(folder), process_tag)
+    text = json.dumps(dataclasses.asdict(result), indent=1) + "\n"
     print(text)
-    if given.into:
-        given.into.write_text(text)
-    return int(bool(found.wrong))
+    if options.into:
+        options.into.write_text(text)
+    return int(bool(result.wrong))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Finds for every wrong kernel an input on which it errs by more than ten tolerances.
+"""Find for every wrong kernel an input on which it errs by more than ten tolerances.
 
     python tests/faults/witness.py [--only NAME] [--jobs 2]
 
 Shapes, dtypes, layouts and regimes are drawn at random, without looking at the plan of a
-validation. What is found goes to witnesses.json; where nothing is, it may be no fault at all.
+validation. The witnesses go to witnesses.json; a kernel without one may have no fault at all.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ if "--gpu" not in sys.argv:
 
 import torch
 
-from tests.faults.corpus_files import needs
+from tests.faults.corpus_files import needs, wrong_kernels
 from tests.faults.corpus_processes import in_child
-from tests.worker.harness import KERNELS, job_for, told
-from triton_magics import ops
+from tests.harness.kit import field_of, job_for
+from triton_magics import operators
+from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.case_inputs import make_inputs
+from triton_magics.harness.correctness.guard_bands import find_damage, guard_allocations
+from triton_magics.harness.correctness.judgement import judge
+from triton_magics.harness.load import load_version
+from triton_magics.harness.process.device import this_device
+from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.model import Case
-from triton_magics.worker import oracle
-from triton_magics.worker.cases import make_inputs
-from triton_magics.worker.guard import broken, guarding
-from triton_magics.worker.load import load_version
-from triton_magics.worker.pretend import pretending
-from triton_magics.worker.resources import this_device
 
 WITNESSES = Path(__file__).parent / "witnesses.json"
 REGIMES = ("normal", "normal", "x10", "shifted", "mean_heavy", "large")
 SEARCH_S = 12.0
 
 
-def drawn(op: ops.Op, draw: random.Random) -> Case:
-    """Some input; small ones more often."""
+def draw_case(op: operators.Op, draw: random.Random) -> Case:
+    """Draw an input; small ones more often."""
 
     def length(most: int) -> int:
         return max(1, round(math.exp(draw.uniform(0.0, math.log(most)))))
@@ -54,74 +55,78 @@ def drawn(op: ops.Op, draw: random.Random) -> Case:
         shape = (1, draw.randint(1, 2), length(200), draw.choice((16, 32, 48, 64)))
     else:
         shape = (length(60), length(3000))
-    regimes = [r for r in REGIMES if r not in op.skip_regimes]
-    regimes += ["nonfinite"] * op.defined_for_nonfinite
+    regimes = [r for r in REGIMES if r not in op.skip_values]
+    special = "nonfinite" if op.defined_for_nonfinite and draw.random() < 0.1 else "plain"
+    layout = draw.choice(("contiguous", "contiguous", "transposed", "strided"))
     return Case(
         shape=shape,
         dtype=draw.choice(("float32", "float32", "float16")),
         seed=draw.getrandbits(31),
         regime=draw.choice(regimes),
-        layout=draw.choice(("contiguous", "contiguous", "transposed", "strided")),
+        special=special,
+        layouts=() if layout == "contiguous" else (("*", layout),),
     )
 
 
 def error_of(path: Path, case: Case) -> float | str:
-    """The worst error in tolerances; or in a word what else happened."""
+    """Return the worst error in tolerances, or the other failure in words."""
     job, device = job_for(path), this_device()
-    op, version = ops.load(job.op.name), load_version(job.version)
+    op, version = operators.load(job.op.name), load_version(job.version)
     inputs = make_inputs(op, case, device)
     try:
-        with torch.no_grad(), guarding() as memory, pretending(device):
-            got = version.call(*inputs.given)
-        if broken([*inputs.guards, *memory.guarded]):
+        with torch.no_grad(), guard_allocations() as memory, fake_gpu(device):
+            got = version.call(*inputs.arguments)
+        if find_damage([*inputs.guards, *memory.guarded]):
             return "writes outside its tensors"
         if op.check is not None:
-            with torch.no_grad(), pretending(device):
+            with torch.no_grad(), fake_gpu(device):
                 return "its check fails" if op.check(inputs.pristine, got, version.call) else 0.0
-        expected = oracle.expect(op, inputs.pristine, case, None, None)
-        return float(oracle.judge(got, expected.values[0], expected.allowed[0]).error_share)
-    except Exception as error:  # noqa: BLE001 (what it raises is what is looked for)
+        expected = oracle.compute_expected(op, inputs.pristine, case, None, None)
+        return float(judge(got, expected.values[0], expected.allowed[0]).error_share)
+    except Exception as error:  # noqa: BLE001 (an error is a witness)
         return f"raises {type(error).__name__}"
 
 
 def search(path: Path) -> dict[str, Any] | None:
-    """The first input that shows it."""
-    draw, op = random.Random(path.stem), ops.load(told(path, "op"))
+    """Return the first input that shows the fault; None if there is none in time."""
+    draw, op = random.Random(path.stem), operators.load(field_of(path, "op"))
     deadline = time.monotonic() + SEARCH_S
     for tries in range(1, 400):
         if time.monotonic() > deadline:
             return None
-        case = drawn(op, draw)
+        case = draw_case(op, draw)
         error = error_of(path, case)
         if isinstance(error, str) or error > 10:
-            shown = error if isinstance(error, str) or math.isfinite(error) else "NaN or infinite"
-            shown = round(shown, 1) if isinstance(shown, float) else shown
-            return {**case.model_dump(exclude={"size"}), "error": shown, "tries": tries}
+            rounded = error if isinstance(error, str) or math.isfinite(error) else "NaN or infinite"
+            rounded = round(rounded, 1) if isinstance(rounded, float) else rounded
+            return {**case.model_dump(exclude={"size"}), "error": rounded, "tries": tries}
     return None
 
 
 def main() -> int:
-    """Searches for those that have no witness yet."""
+    """Search for the kernels that have no witness yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--into", type=Path, default=WITNESSES)
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    known = json.loads(given.into.read_text()) if given.into.exists() else {}
+    witnesses = json.loads(options.into.read_text()) if options.into.exists() else {}
     paths = [
         p
-        for p in sorted((KERNELS / "wrong").glob("*.py"))
-        if given.only in p.stem and p.stem not in known and (needs(p) != "gpu" or given.gpu)
+        for p in wrong_kernels()
+        if options.only in p.stem and p.stem not in witnesses and (needs(p) != "gpu" or options.gpu)
     ]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for path, found in zip(paths, pool.map(lambda p: in_child(search, p), paths), strict=True):
-            print(f"{path.stem}: {found or 'nothing found'}", flush=True)
-            if found:
-                known[path.stem] = found
-    given.into.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
-    return int(any(p.stem not in known for p in paths))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for path, witness in zip(
+            paths, pool.map(lambda p: in_child(search, p), paths), strict=True
+        ):
+            print(f"{path.stem}: {witness or 'no witness'}", flush=True)
+            if witness:
+                witnesses[path.stem] = witness
+    options.into.write_text(json.dumps(dict(sorted(witnesses.items())), indent=1) + "\n")
+    return int(any(p.stem not in witnesses for p in paths))
 
 
 if __name__ == "__main__":

@@ -1,38 +1,29 @@
-"""Errors of the best attention, mha and cross_entropy where they must be careful, as JSON.
+"""Print as JSON the errors of the last attention, mha and cross_entropy on difficult inputs.
 
 Run without Triton's interpreter: python tests/gpu/careful.py
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-KERNELS = Path(__file__).parents[2] / "notebooks" / "kernels"
+from scripts.op_texts import kernels, wrapper
 
 
-def best(op: str) -> Callable[..., torch.Tensor]:
-    """The wrapper of an op's last version."""
-    path = max((KERNELS / op).glob("v*.py"))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    call: Callable[..., torch.Tensor] = getattr(module, f"triton_{op}")
-    return call
+def last(op: str) -> Callable[..., torch.Tensor]:
+    """Return the wrapper of an op's last version."""
+    return wrapper(op, max(kernels(op)).partition("_")[0])
 
 
 def attention() -> Iterator[tuple[str, Any, tuple[torch.Tensor, ...], dict[str, bool]]]:
-    """Long rows of bfloat16, whose first tile of keys says little of the others."""
+    """Yield inputs with long rows of bfloat16, whose first tile of keys is unlike the others."""
     usual = [torch.randn(1, 4, 2048, 64, device="cuda") for _ in "qkv"]
-    for what, scale_q, scale_k in (
+    for name, scale_q, scale_k in (
         ("usual", 1, 1),
         ("queries x40", 40, 1),
         ("later keys x60", 1, 60),
@@ -40,27 +31,27 @@ def attention() -> Iterator[tuple[str, Any, tuple[torch.Tensor, ...], dict[str, 
         q, k, v = (x.clone() for x in usual)
         q *= scale_q
         k[:, :, 128:] *= scale_k
-        given = tuple(x.bfloat16() for x in (q, k, v))
-        yield what, F.scaled_dot_product_attention, given, {"is_causal": False}
-        yield f"{what}, causal", F.scaled_dot_product_attention, given, {"is_causal": True}
+        inputs = tuple(x.bfloat16() for x in (q, k, v))
+        yield name, F.scaled_dot_product_attention, inputs, {"is_causal": False}
+        yield f"{name}, causal", F.scaled_dot_product_attention, inputs, {"is_causal": True}
 
 
 def errors() -> Iterator[tuple[str, float]]:
-    """The largest error of each case, as a share of the largest output."""
-    attend, attend_masked, loss = best("attention"), best("mha"), best("cross_entropy")
-    for what, reference, given, options in attention():
-        truth = reference(*(x.double() for x in given), **options)
+    """Yield the largest error of each case, as a share of the largest output."""
+    attend, attend_masked, loss = last("attention"), last("mha"), last("cross_entropy")
+    for name, reference, inputs, options in attention():
+        truth = reference(*(x.double() for x in inputs), **options)
         masked = options["is_causal"]
-        got = attend_masked(*given, True) if masked else attend(*given)
-        yield what, float((got - truth).abs().max() / truth.abs().max())
+        output = attend_masked(*inputs, True) if masked else attend(*inputs)
+        yield name, float((output - truth).abs().max() / truth.abs().max())
     target = torch.randint(4096, (4096,), device="cuda")
     for scale in (1, 100):
         for every in (1, 50):
             logits = torch.randn(4096, 4096, device="cuda")
             logits[::every] *= scale
             truth = F.cross_entropy(logits.double(), target)
-            got = loss(logits, target)
-            yield f"logits x{scale}, a row in {every}", float((got - truth).abs() / truth)
+            output = loss(logits, target)
+            yield f"logits x{scale}, a row in {every}", float((output - truth).abs() / truth)
 
 
 if __name__ == "__main__":

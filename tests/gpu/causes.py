@@ -1,4 +1,4 @@
-"""Kernels whose causes only a GPU can tell apart; prints what was said of each as JSON."""
+"""Print as JSON the causes of kernels whose causes only a GPU shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from tests.worker.harness import KERNELS, run_cases
+from tests.harness.kit import KERNELS, run_cases
 from triton_magics.model import Case
 
 RACE = '''"""Every block adds to the row's sum without an atomic.
@@ -38,7 +38,7 @@ def triton_sum(x):
     return out.view(x.shape[:-1]).to(x.dtype)
 '''
 SUBSTITUTIONS = {
-    # name: (right kernel, what is replaced, by what, the case)
+    # name: (right kernel, text to replace, its replacement, case)
     "tf32": (
         "matmul_right", 'input_precision="ieee"', 'input_precision="tf32"',
         Case(shape=(65, 127, 129), dtype="float32", seed=1),
@@ -54,7 +54,7 @@ SUBSTITUTIONS = {
     "wrong stride": (
         "softmax_right", "x.contiguous().view(-1, x.shape[-1])",
         "x.as_strided(x.shape, (x.shape[-1], 1)).view(-1, x.shape[-1])",
-        Case(shape=(127, 129), dtype="float32", layout="transposed", seed=1),
+        Case(shape=(127, 129), dtype="float32", layouts=(("*", "transposed"),), seed=1),
     ),
     "half accumulation": (
         "accumulates_in_half", "tl.float16", "tl.float16",
@@ -69,30 +69,30 @@ SUBSTITUTIONS = {
 
 
 def main() -> None:
-    """Runs each and prints status, cause and advice."""
+    """Run each kernel and print its status, cause and advice."""
     device = torch.device("cuda", 0)
-    told = {}
+    causes = {}
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, (right, old, new, case)) in enumerate(SUBSTITUTIONS.items()):
             source = (KERNELS / f"{right}.py").read_text()
             assert old in source, (name, source)
             path = Path(folder) / f"kernel{i}.py"
             path.write_text(source.replace(old, new))
-            told[name] = _said(path, case, device)
+            causes[name] = explain(path, case, device)
         path = Path(folder) / "race.py"
         path.write_text(RACE)
-        told["race"] = _said(path, Case(shape=(64, 4096), dtype="float32", seed=1), device)
-    json.dump(told, sys.stdout)
+        causes["race"] = explain(path, Case(shape=(64, 4096), dtype="float32", seed=1), device)
+    json.dump(causes, sys.stdout)
 
 
-def _said(path: Path, case: Case, device: torch.device) -> dict[str, str | bool | None]:
+def explain(path: Path, case: Case, device: torch.device) -> dict[str, str | bool | None]:
     result = run_cases(path, case, device=device)[0]
-    found = result.mismatch
+    mismatch = result.mismatch
     return {
         "status": result.status.value,
-        "cause": found.cause if found else result.reason,
-        "advice": found.advice if found else None,
-        "where": found.where if found else None,
+        "cause": mismatch.cause and mismatch.cause.code if mismatch else result.reason,
+        "advice": mismatch.cause and mismatch.cause.advice if mismatch else None,
+        "where": mismatch.where if mismatch else None,
         "deterministic": result.deterministic,
     }
 

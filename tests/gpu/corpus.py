@@ -1,4 +1,4 @@
-"""Runs every kernel of the fault corpus on the GPU; prints its verdicts as JSON.
+"""Run every kernel of the fault corpus on the GPU and print its verdicts as JSON.
 
 A process of its own, because Triton decides once per process between GPU and interpreter, and
 because a kernel here may leave the GPU's context unusable.
@@ -11,20 +11,20 @@ import sys
 
 import torch
 
-from tests.worker.harness import KERNELS, cases_for, run_cases, told
+from tests.harness.kit import KERNELS, cases_for, field_of, run_cases
 from triton_magics.model import Case
 
 
 def verdicts() -> dict[str, list[str]]:
-    """Statuses of every kernel's cases; bfloat16 too, which only a GPU can run."""
+    """Return the statuses of every kernel's cases, with bfloat16, which only a GPU can run."""
     device = torch.device("cuda", 0)
-    found = {}
+    statuses = {}
     for path in sorted(KERNELS.glob("*.py")):
-        op = told(path, "op")
+        op = field_of(path, "op")
         shape = (33, 29, 45) if op == "matmul" else (7, 13)
         cases = (*cases_for(op), Case(shape=shape, dtype="bfloat16", seed=9))
-        found[path.stem] = [r.status.value for r in run_cases(path, *cases, device=device)]
-    return found
+        statuses[path.stem] = [r.status.value for r in run_cases(path, *cases, device=device)]
+    return statuses
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Launches kernels and prints, for each, our figures beside what the driver says of it, as JSON.
+"""Launch kernels and print, for each, our figures beside the driver's, as JSON.
 
 python tests/gpu/figures.py OP:FILE ...
 """
@@ -13,19 +13,19 @@ from typing import Any
 
 import torch
 
-from tests.worker.harness import version_of
-from triton_magics import ops
+from tests.harness.kit import version_of
+from triton_magics import operators
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.load import load_version
+from triton_magics.languages.triton.child.kernel_records import Launch, _record_launches, of_launch
 from triton_magics.model import Case
-from triton_magics.worker.cases import make_pristine
-from triton_magics.worker.figures import launched, of_launch
-from triton_magics.worker.load import load_version
 
 NUM_REGS, LOCAL_SIZE_BYTES = 4, 3  # CUfunction_attribute
 DRIVER = ctypes.CDLL("libcuda.so.1")
 
 
 def attribute(function: int, which: int) -> int:
-    """What the driver says of a loaded kernel."""
+    """Return an attribute of a loaded kernel from the driver."""
     value = ctypes.c_int()
     failed = DRIVER.cuFuncGetAttribute(ctypes.byref(value), which, ctypes.c_void_p(function))
     assert failed == 0, failed
@@ -33,7 +33,7 @@ def attribute(function: int, which: int) -> int:
 
 
 def blocks_per_sm(kernel: Any) -> int:
-    """How many blocks of a kernel the driver would keep on one SM."""
+    """Return the driver's number of resident blocks of a kernel on one SM."""
     value = ctypes.c_int()
     failed = DRIVER.cuOccupancyMaxActiveBlocksPerMultiprocessor(
         ctypes.byref(value), ctypes.c_void_p(kernel.function), 32 * kernel.metadata.num_warps,
@@ -44,12 +44,13 @@ def blocks_per_sm(kernel: Any) -> int:
 
 
 def figures(op_name: str, path: Path) -> list[dict[str, Any]]:
-    """One row a launch."""
-    op, version = ops.load(op_name), load_version(version_of(path, op_name))
+    """Return one row for each launch of a version."""
+    op, version = operators.load(op_name), load_version(version_of(path, op_name))
     rows = []
     for size in ("small", "medium", "large"):
         case = Case(shape=op.sizes[size], dtype="float32", size=size, seed=1)
-        with launched() as launches:
+        launches: list[Launch] = []
+        with _record_launches(launches.append):
             version.call(*make_pristine(op, case, torch.device("cuda")))
         torch.cuda.synchronize()
         for launch in launches:
@@ -68,5 +69,5 @@ def figures(op_name: str, path: Path) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    asked = [word.split(":", 1) for word in sys.argv[1:]]
-    print(json.dumps({path: figures(op, Path(path)) for op, path in asked}))
+    kernels = [word.split(":", 1) for word in sys.argv[1:]]
+    print(json.dumps({path: figures(op, Path(path)) for op, path in kernels}))

@@ -1,4 +1,4 @@
-"""The notebooks' kernels that leave out a maximum, on a GPU and on inputs that need it."""
+"""Tests on a GPU of the notebooks' kernels without a maximum, on inputs that need it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from triton_magics.engine import gpu
+from triton_magics.execution.local import gpu_detection
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(gpu.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"),
+    pytest.mark.skipif(
+        gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
+    ),
 ]
 
 
-def test_what_is_done_again_with_a_maximum_is_right() -> None:
+def test_kernels_without_a_maximum_fall_back_to_one() -> None:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "gpu" / "careful.py")],
         capture_output=True, text=True, check=True, timeout=120, env=environment,
     )  # fmt: skip
-    errors = json.loads(told.stdout)
+    errors = json.loads(process.stdout)
     assert len(errors) == 10
     wrong = {
-        what: error
-        for what, error in errors.items()
-        if not error < (2e-6 if what.startswith("logits") else 2e-2)  # NaN is wrong, too
+        name: error
+        for name, error in errors.items()
+        if not error < (2e-6 if name.startswith("logits") else 2e-2)  # NaN is wrong, too
     }
     assert wrong == {}

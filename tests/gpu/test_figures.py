@@ -1,4 +1,4 @@
-"""Static figures on a real GPU: as the driver has them, as the cross-compiler foretells them."""
+"""Tests on a real GPU: static figures equal the driver's and the cross-compiler's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from triton_magics.engine import gpu
+from triton_magics.execution.local import gpu_detection
 from triton_magics.lab import Lab
 from triton_magics.model import CaseStatus, Status
 
@@ -32,14 +32,16 @@ METRICS = (
 )
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(gpu.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"),
+    pytest.mark.skipif(
+        gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
+    ),
 ]
 
 
 def command() -> list[str]:
-    """The script that launches every kernel at every size."""
-    asked = [f"{op}:{path}" for op, path in KERNELS.items()]
-    return [sys.executable, str(ROOT / "tests" / "gpu" / "figures.py"), *asked]
+    """Return the command that launches every kernel at every size."""
+    kernels = [f"{op}:{path}" for op, path in KERNELS.items()]
+    return [sys.executable, str(ROOT / "tests" / "gpu" / "figures.py"), *kernels]
 
 
 def environment() -> dict[str, str]:
@@ -49,24 +51,24 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, list[dict[str, Any]]]:
-    told = subprocess.run(
+    process = subprocess.run(
         command(), capture_output=True, text=True, check=True, timeout=120, env=environment()
     )
-    found = json.loads(told.stdout)
-    return {op: found[str(path)] for op, path in KERNELS.items()}
+    figures = json.loads(process.stdout)
+    return {op: figures[str(path)] for op, path in KERNELS.items()}
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab(tmp_path_factory.mktemp("workspace")) as made:
+    with Lab(tmp_path_factory.mktemp("workspace")) as lab:
         for op, path in KERNELS.items():
-            made.op(op)
-            made.write(op, "v1", path.read_text(), compile=False)
-        yield made
+            lab.op(op)
+            lab.write(op, "v1", path.read_text(), compile=False)
+        yield lab
 
 
 @pytest.mark.parametrize("op", KERNELS)
-def test_our_figures_are_the_drivers(rows: dict[str, Any], op: str) -> None:
+def test_static_figures_equal_the_drivers(rows: dict[str, Any], op: str) -> None:
     assert len(rows[op]) >= 3
     for row in rows[op]:
         ours = row["ours"]
@@ -76,9 +78,7 @@ def test_our_figures_are_the_drivers(rows: dict[str, Any], op: str) -> None:
 
 
 @pytest.mark.parametrize("op", KERNELS)
-def test_an_inspection_here_tells_what_the_cross_compiler_foretold(
-    lab: Lab, rows: dict[str, Any], op: str
-) -> None:
+def test_inspection_equals_the_cross_compiler(lab: Lab, rows: dict[str, Any], op: str) -> None:
     here = lab.inspect(op, "v1")
     assert (here.status, here.here) == (Status.PASSED, True)
     assert here.environment is not None
@@ -87,27 +87,27 @@ def test_an_inspection_here_tells_what_the_cross_compiler_foretold(
     ahead = lab.inspect(op, "v1", target=here.target)
     assert ahead.here is False
     assert len(ahead.kernels) == len(here.kernels)
-    for foretold, real in zip(ahead.kernels, here.kernels, strict=True):
+    for predicted, real in zip(ahead.kernels, here.kernels, strict=True):
         same = ("name", "size", "num_warps", "registers", "spill_bytes", "shared_bytes",
                 "occupancy_pct", "limiter", "loads", "stores", "tensor_cores")  # fmt: skip
-        assert {k: getattr(foretold, k) for k in same} == {k: getattr(real, k) for k in same}
-        assert foretold.grid is not None
+        assert {k: getattr(predicted, k) for k in same} == {k: getattr(real, k) for k in same}
+        assert predicted.grid is not None
         assert real.grid is not None
-        assert foretold.grid[: len(real.grid)] == real.grid
+        assert predicted.grid[: len(real.grid)] == real.grid
 
 
-def test_ncu_says_the_same(rows: dict[str, Any]) -> None:
+def test_static_figures_equal_ncu(rows: dict[str, Any]) -> None:
     ncu = shutil.which("ncu")
     if ncu is None:
         pytest.skip("ncu is not installed")
-    told = subprocess.run(
+    process = subprocess.run(
         [ncu, "--csv", "--page", "raw", "--metrics", ",".join(METRICS), *command()],
         capture_output=True, text=True, check=False, timeout=200, env=environment(),
     )  # fmt: skip
-    if "ERR_NVGPUCTRPERM" in told.stdout:
+    if "ERR_NVGPUCTRPERM" in process.stdout:
         pytest.skip("this user may not read the GPU's performance counters")
-    table = told.stdout[told.stdout.index('"ID"') :]
-    seen = {
+    table = process.stdout[process.stdout.index('"ID"') :]
+    launches = {
         (line["Kernel Name"].split("(")[0], *(float(line[m].replace(",", "")) for m in METRICS))
         for line in csv.DictReader(io.StringIO(table))
         if line["ID"]
@@ -115,12 +115,12 @@ def test_ncu_says_the_same(rows: dict[str, Any]) -> None:
     for row in (row for op in KERNELS for row in rows[op]):
         ours = row["ours"]
         same = (ours["name"], ours["registers"], ours["occupancy_pct"])
-        shared = [s for name, registers, s, full in seen if (name, registers, full) == same]
-        # ncu tells bytes or kilobytes, as the unit fits.
+        shared = [s for name, registers, s, full in launches if (name, registers, full) == same]
+        # ncu prints bytes or kilobytes, depending on the size.
         assert any(s in (ours["shared_bytes"], ours["shared_bytes"] / 1e3) for s in shared), ours
 
 
-def test_a_sweep_times_who_is_right_and_no_one_else(lab: Lab) -> None:
+def test_sweep_times_only_correct_configurations(lab: Lab) -> None:
     source = (ROOT / "tests" / "benchmarks" / "kernels" / "softmax_two_passes.py").read_text()
     lab.write(
         "softmax", "v2", source.replace("tl.exp(x - m) / s", "tl.exp(x - m) / s * SCALE")
@@ -129,30 +129,40 @@ def test_a_sweep_times_who_is_right_and_no_one_else(lab: Lab) -> None:
         .replace("NUM_STAGES = 2", "NUM_STAGES = 2\nSCALE = 1.0"),
         compile=False,
     )  # fmt: skip
-    made = lab.sweep(
+    sweep = lab.sweep(
         "softmax", "v2", {"BLOCK_SIZE": (512, 700, 2048), "SCALE": (1.0, 1.01)}, write=True
     )
-    assert made.status is Status.PASSED
-    told = {(c.settings["BLOCK_SIZE"], c.settings["SCALE"]): c for c in made.configurations}
-    assert told[512, 1.0].status is told[2048, 1.0].status is CaseStatus.PASSED
-    assert told[512, 1.01].status is told[2048, 1.01].status is CaseStatus.WRONG_VALUES
-    assert told[700, 1.0].status is told[700, 1.01].status is CaseStatus.COMPILE_ERROR
-    assert {c.settings["SCALE"] for c in made.timed} == {1.0}
-    kernel = told[512, 1.0].kernel
+    assert sweep.status is Status.PASSED
+    configurations = {
+        (c.settings["BLOCK_SIZE"], c.settings["SCALE"]): c for c in sweep.configurations
+    }
+    assert configurations[512, 1.0].status is configurations[2048, 1.0].status is CaseStatus.PASSED
+    assert (
+        configurations[512, 1.01].status
+        is configurations[2048, 1.01].status
+        is CaseStatus.WRONG_VALUES
+    )
+    assert (
+        configurations[700, 1.0].status
+        is configurations[700, 1.01].status
+        is CaseStatus.COMPILE_ERROR
+    )
+    assert {c.settings["SCALE"] for c in sweep.timed} == {1.0}
+    kernel = configurations[512, 1.0].kernel
     assert kernel is not None
     assert kernel.registers
-    assert made.torch is not None
-    if made.best is not made.as_it_stands:
-        assert made.written == "v3_swept"
+    assert sweep.torch is not None
+    if sweep.best is not sweep.written_configuration:
+        assert sweep.written == "v3_swept"
         assert lab.validate("softmax", "v3", plan="quick").passed
 
 
-def test_torch_compile_and_a_function_are_timed_beside_a_version(lab: Lab) -> None:
+def test_bench_against_torch_compile_and_a_torch_function(lab: Lab) -> None:
     lab.validate("softmax", "v1", plan="quick", dtypes=("float32",))
-    made = lab.bench("softmax", "v1", against=("torch.compile", "torch:softmax"), budget=0)
-    assert made.status is Status.PASSED
-    pair = made.comparison("v1", "large", "torch.compile")
+    benchmark = lab.bench("softmax", "v1", against=("torch.compile", "torch:softmax"), budget=0)
+    assert benchmark.status is Status.PASSED
+    pair = benchmark.comparison("v1", "large", "torch.compile")
     assert pair is not None
     assert pair.ratio > 0.2
-    reasons = {gap.reason for gap in made.not_timed if gap.provider == "torch:softmax"}
-    assert any("dim" in reason for reason in reasons)  # torch.softmax(x) asks for one
+    reasons = {gap.reason for gap in benchmark.not_timed if gap.provider == "torch:softmax"}
+    assert any("dim" in reason for reason in reasons)  # torch.softmax(x) requires one

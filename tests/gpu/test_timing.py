@@ -1,24 +1,31 @@
-"""The timers, the census and the self-test, on a GPU."""
+"""Tests of the timers, the census and the self-test on a GPU."""
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
+import triton
+import triton.language as tl
 
-from triton_magics import ops
-from triton_magics.engine import gpu
+from triton_magics import operators
+from triton_magics.execution.local import gpu_detection
+from triton_magics.harness.timers.gated_timer import GatedTimer, TimedCall, UnstableTiming
+from triton_magics.harness.timers.persisting_l2 import PersistingL2
+from triton_magics.harness.timing.input_pool import POISONED_BLOCKS, InputPool, timing_case
 from triton_magics.lab import Lab
 from triton_magics.model import Status
-from triton_magics.worker.slots import PLACES, Slots, case_of
-from triton_magics.worker.timers import GatedTimer
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(gpu.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"),
+    pytest.mark.skipif(
+        gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
+    ),
 ]
 SOFTMAX = (Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py").read_text()
 SYNCHRONIZES = SOFTMAX.replace(
@@ -28,15 +35,15 @@ SYNCHRONIZES = SOFTMAX.replace(
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab(tmp_path_factory.mktemp("timing")) as made:
-        made.write("softmax", "v1", SOFTMAX)
-        made.validate("softmax", "v1", plan="quick", dtypes=["float32"])
-        made.write("softmax", "v2", SYNCHRONIZES)
-        made.validate("softmax", "v2", plan="quick", dtypes=["float32"])
-        yield made
+    with Lab(tmp_path_factory.mktemp("timing")) as lab:
+        lab.write("softmax", "v1", SOFTMAX)
+        lab.validate("softmax", "v1", plan="quick", dtypes=["float32"])
+        lab.write("softmax", "v2", SYNCHRONIZES)
+        lab.validate("softmax", "v2", plan="quick", dtypes=["float32"])
+        yield lab
 
 
-def test_a_graph_leaves_out_what_lies_between_calls(lab: Lab) -> None:
+def test_graph_timer_excludes_launch_overhead(lab: Lab) -> None:
     gated = lab.bench("softmax", "v1", budget=0.0)
     graph = lab.bench("softmax", "v1", timer="graph", budget=0.0)
     launch = lab.bench("softmax", "v1", timer="launch", budget=0.0)
@@ -48,73 +55,81 @@ def test_a_graph_leaves_out_what_lies_between_calls(lab: Lab) -> None:
         assert by_host.mean_us > by_gate.mean_us + 5
 
 
-def test_where_one_can_not_be_captured_all_are_timed_behind_the_gate(lab: Lab) -> None:
-    made = lab.bench("softmax", "v1", "v2", timer="graph", sizes=("small",), budget=0.0)
-    assert made.status is Status.PASSED
-    assert {t.clock for t in made.timings} == {"gpu"}
-    assert any("v2_tiling can't be captured in a CUDA graph" in said for said in made.conditions)
-    assert made.timing("v1", "small") is not None
-    (gap,) = made.not_timed  # behind a gate it waits for the gate
-    assert gap.provider == "v2_tiling"
-    assert "slower than the gate" in gap.reason
+def test_failed_capture_falls_back_to_the_gated_timer(lab: Lab) -> None:
+    benchmark = lab.bench("softmax", "v1", "v2", timer="graph", sizes=("small",), budget=0.0)
+    assert benchmark.status is Status.PASSED
+    assert {t.clock for t in benchmark.timings} == {"gpu"}
+    assert any(
+        "v2_tiling can't be captured in a CUDA graph" in note for note in benchmark.conditions
+    )
+    assert benchmark.timing("v1", "small") is not None
+    (missing,) = benchmark.not_timed  # its synchronization waits for the gate
+    assert missing.provider == "v2_tiling"
+    assert "slower than the gate" in missing.reason
 
 
-def test_a_census_names_the_kernels_and_leaves_the_next_benchmark_without_a_profiler(
+def test_census_profiler_does_not_affect_the_next_benchmark(
     lab: Lab,
 ) -> None:
-    made = lab.bench("softmax", "v1", census=True, budget=0.0)
-    torchs, own = made.census
+    benchmark = lab.bench("softmax", "v1", census=True, budget=0.0)
+    torchs, own = benchmark.census
     assert [k.name for k in own.kernels] == ["softmax_kernel"]
     assert (own.triton_share, len(own.streams)) == (1.0, 1)
     assert torchs.triton_share == 0.0
     assert lab.bench("softmax", "v1", budget=0.0).census == ()
 
 
-def test_the_timing_tells_right_from_wrong_here(lab: Lab) -> None:
-    made = lab.selftest()
-    assert {c.what: c.said for c in made.checks if not c.passed} == {}
-    assert len(made.checks) == 6
-    assert made.passed
+def test_self_test_passes(lab: Lab) -> None:
+    result = lab.selftest()
+    assert {c.name: c.outcome for c in result.checks if not c.passed} == {}
+    assert len(result.checks) == 6
+    assert result.passed
 
 
-def test_small_outputs_go_through_many_places() -> None:
-    op = ops.load("softmax")
-    case = case_of(op, "small", "float32", 1)
-    slots = Slots(op, case, torch.device("cuda", 0), n=2, small=8)
-    seen = set()
-    for call in slots.calls(op.reference, 3 * PLACES):
-        call.before()
-        call.fresh()
-        seen.add(call.act().data_ptr())
-    assert len(seen) >= PLACES
+def test_small_outputs_use_many_addresses() -> None:
+    op = operators.load("softmax")
+    case = timing_case(op, "small", "float32", 1)
+    input_pool = InputPool(op, case, torch.device("cuda", 0), n=2, small=8)
+    addresses = set()
+    for call in input_pool.make_calls(op.reference, 3 * POISONED_BLOCKS):
+        call.before_gate()
+        call.fill_inputs()
+        addresses.add(call.function().data_ptr())
+    assert len(addresses) >= POISONED_BLOCKS
 
 
 @pytest.mark.parametrize("waits_us", [0, 20, 50, 100, 200, 500])
 @pytest.mark.parametrize("cold", [True, False])
-def test_what_is_launched_beside_the_stream_runs_before_the_contents_are_there(
-    cold: bool, waits_us: int
-) -> None:
-    op, l2_bytes = ops.load("softmax"), torch.cuda.get_device_properties(0).L2_cache_size
-    slots = Slots(op, case_of(op, "small", "float32", 1), torch.device("cuda", 0), n=2, small=8)
+def test_work_on_another_stream_is_detected(cold: bool, waits_us: int) -> None:
+    op, l2_bytes = operators.load("softmax"), torch.cuda.get_device_properties(0).L2_cache_size
+    input_pool = InputPool(
+        op, timing_case(op, "small", "float32", 1), torch.device("cuda", 0), n=2, small=8
+    )
     timer, stream = GatedTimer(l2_bytes, cold=cold), torch.cuda.Stream()
 
     def aside(x: torch.Tensor) -> torch.Tensor:
-        begun = time.perf_counter()
-        while 1e6 * (time.perf_counter() - begun) < waits_us:
+        start_s = time.perf_counter()
+        while 1e6 * (time.perf_counter() - start_s) < waits_us:
             pass
         with torch.cuda.stream(stream):
             return op.reference(x)
 
-    made = [one for _ in range(3) for one in timer.tries(slots.calls(aside, 12), range(12))]
-    valid = [one.value for one in made if one.reason is None]
+    attempts = [
+        one
+        for _ in range(3)
+        for one in timer.time_once(input_pool.make_calls(aside, 12), range(12))
+    ]
+    valid = [one.value for one in attempts if one.reason is None]
     assert len(valid) > 12
-    found = sum(slots.wrong([value]) is None for value in valid)
-    assert found <= len(valid) // 12  # one that is launched as the gate opens may be in time
+    n_right = sum(input_pool.check_outputs([value]) is None for value in valid)
+    assert n_right <= len(valid) // 12  # a launch while the gate opens may see the contents
 
 
-def test_what_is_done_on_a_stream_that_the_call_leaves_behind_is_missing_from_its_output() -> None:
-    op, l2_bytes = ops.load("softmax"), torch.cuda.get_device_properties(0).L2_cache_size
-    slots = Slots(op, case_of(op, "small", "float32", 1), torch.device("cuda", 0), n=2, small=8)
+def test_work_on_a_stream_left_current_is_detected() -> None:
+    op, l2_bytes = operators.load("softmax"), torch.cuda.get_device_properties(0).L2_cache_size
+    input_pool = InputPool(
+        op, timing_case(op, "small", "float32", 1), torch.device("cuda", 0), n=2, small=8
+    )
     own = torch.cuda.current_stream()
     timer, stream = GatedTimer(l2_bytes, cold=True), torch.cuda.Stream()
 
@@ -126,7 +141,45 @@ def test_what_is_done_on_a_stream_that_the_call_leaves_behind_is_missing_from_it
         return out.copy_(op.reference(x))
 
     for seed in range(3):
-        slots.refill(seed)
-        made = timer.tries(slots.calls(leaves_another, 12), range(12))
+        input_pool.refill(seed)
+        attempts = timer.time_once(input_pool.make_calls(leaves_another, 12), range(12))
         assert torch.cuda.current_stream() == own
-        assert sum(slots.wrong([one.value]) is None for one in made) == 0
+        assert sum(input_pool.check_outputs([one.value]) is None for one in attempts) == 0
+
+
+@triton.jit
+def read(x_ptr, out_ptr, BLOCK: tl.constexpr, POLICY: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, eviction_policy=POLICY)
+    tl.store(out_ptr + tl.program_id(0), tl.sum(x, axis=0))
+
+
+def test_lines_that_a_kernel_keeps_in_the_l2_are_flushed() -> None:
+    x = torch.randn(2 * 2**20, device="cuda")  # 8 MiB: the default set-aside of an H100
+    out = torch.empty(x.numel() // 4096, device="cuda")
+    timer = GatedTimer(torch.cuda.get_device_properties(0).L2_cache_size, cold=True)
+
+    def median_us(policy: str) -> float:
+        call = TimedCall(lambda: read[(out.numel(),)](x, out, BLOCK=4096, POLICY=policy))
+        call.function()  # compiles it
+        torch.cuda.synchronize()
+        times = []
+        for _ in range(40):
+            with suppress(UnstableTiming):  # its gate is calibrated by then
+                times.append(timer.run([call])[0].raw_us)
+        return statistics.median(times[4:])
+
+    normal = median_us("")
+    assert median_us("evict_last") == pytest.approx(normal, rel=0.06)
+    assert median_us("evict_first") == pytest.approx(normal, rel=0.06)
+    assert PersistingL2().limit_bytes == 0
+
+
+def test_limit_that_a_version_sets_is_reset() -> None:
+    persisting = PersistingL2()
+    persisting.reset()
+    assert persisting.limit_bytes == 0
+    persisting._set_limit(6, 2**20)
+    assert persisting.limit_bytes > 0
+    persisting.reset()
+    assert persisting.limit_bytes == 0

@@ -40,7 +40,7 @@ IDLE = "window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.
 
 
 def write_notebook(path: Path, cells: list[str]) -> None:
-    """A notebook that was not run yet."""
+    """Write a notebook that was not executed."""
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNELSPEC})
     notebook.cells = [nbformat.v4.new_code_cell(c, id=f"c{i}") for i, c in enumerate(cells)]
     nbformat.write(notebook, path)
@@ -48,7 +48,7 @@ def write_notebook(path: Path, cells: list[str]) -> None:
 
 @contextmanager
 def jupyterlab(folder: Path) -> Iterator[str]:
-    """The address of a JupyterLab of our own, without a token, on the loopback."""
+    """Start a JupyterLab without a token on the loopback; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -83,7 +83,7 @@ def jupyterlab(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def chromium(sync_api: Any) -> Iterator[Any]:
-    """A browser without a window."""
+    """Start a browser without a window."""
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM,
@@ -101,18 +101,18 @@ class Notebook:
     url: str
 
     def open(self, path: str) -> None:
-        """Opens a notebook anew, and waits for its kernel."""
+        """Open a notebook in a new kernel and wait until it is ready."""
         self.page.goto(f"{self.url}/lab/tree/{path}?reset")
         self.page.wait_for_function("window.jupyterapp !== undefined", timeout=PATIENCE_MS)
         self.page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=PATIENCE_MS)
         self.page.wait_for_function(IDLE, timeout=PATIENCE_MS)
 
     def command(self, name: str, **arguments: object) -> None:
-        """One of JupyterLab's commands."""
+        """Run a command of JupyterLab."""
         self.page.evaluate(COMMAND, [name, arguments])
 
     def run(self, code: str) -> Any:
-        """Types a cell at the end and runs it; its output area, once it has ended."""
+        """Add a cell at the end and run it; return its output area once it has ended."""
         number = self.start(code)
         self.page.wait_for_function(
             "n => { const p = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')][n]"
@@ -123,7 +123,7 @@ class Notebook:
         return self.cells.nth(number).locator(".jp-Cell-outputArea")
 
     def start(self, code: str) -> int:
-        """Types a cell at the end and has it run; its number."""
+        """Add a cell at the end and start it; return its number."""
         number = self.cells.count() - 1
         self.cells.nth(number).locator(".cm-content").click()
         self.cells.nth(number).locator(".cm-focused").wait_for()
@@ -143,16 +143,16 @@ class Notebook:
         return list(self.page.evaluate(SOURCES))
 
     def button(self, name: str) -> Any:
-        """The first button of that name that is to be seen."""
-        found = self.page.get_by_role("button", name=name, exact=True)
-        return found.filter(visible=True).first
+        """Return the first visible button of that name."""
+        buttons = self.page.get_by_role("button", name=name, exact=True)
+        return buttons.filter(visible=True).first
 
     def tab(self, name: str) -> None:
-        """Opens a tab of the panel."""
+        """Open a tab of the panel."""
         self.page.get_by_role("tab", name=name, exact=True).click()
 
     def wait_for(self, words: str, within: str = ".jp-Notebook") -> None:
-        """Waits until a text is to be read."""
+        """Wait until a text is visible."""
         self.page.wait_for_function(
             "([where, words]) => [...document.querySelectorAll(where)]"
             ".some(e => e.innerText.includes(words))",
@@ -164,19 +164,19 @@ class Notebook:
         return "\n".join(self.page.locator(within).all_inner_texts())
 
     def shot(self, name: str, part: Any = None) -> None:
-        """A picture for docs/images, where that was asked for."""
+        """Save a picture for docs/images, if TRITON_MAGICS_SCREENSHOTS is set."""
         if SCREENSHOTS:
             (part or self.page).screenshot(path=str(Path(SCREENSHOTS) / f"{name}.png"))
 
 
 def serious_faults(page: Any, where: str) -> list[str]:
-    """What axe-core finds wrong in a part of a page that some people could not use at all."""
+    """Return axe-core's serious and critical findings in a part of a page."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, context=where).response["violations"]
+    violations = Axe().run(page, context=where).response["violations"]
     return [
         f"{fault['id']} ({fault['impact']}): {' '.join(node['html'].split())[:200]}"
-        for fault in found
+        for fault in violations
         if fault["impact"] in ("serious", "critical")
         for node in fault["nodes"]
     ]

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import triton_magics
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import KERNEL, Shell
 from triton_magics.lab import Lab
 from triton_magics.notebook.extension import TritonMagics
@@ -34,12 +34,12 @@ def bare_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shel
 
 
 @pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
+def engine() -> FakeExecutor:
+    return FakeExecutor()
 
 
 @pytest.fixture
-def shell(bare_shell: Shell, tmp_path: Path, engine: FakeEngine) -> Shell:
+def shell(bare_shell: Shell, tmp_path: Path, engine: FakeExecutor) -> Shell:
     """A shell with the magics, whose engine answers at once."""
     bare_shell("%load_ext triton_magics")
     settings = next(c for c in bare_shell.shell.configurables if isinstance(c, TritonMagics))
@@ -58,6 +58,6 @@ def panel(lab: Lab) -> Iterator[Panel]:
     """A panel of softmax with one version."""
     lab.write("softmax", "v1", KERNEL.format("v1"))
     lab.notes()
-    made = Panel(lab, "softmax")
-    yield made
-    made.close()
+    panel = Panel(lab, "softmax")
+    yield panel
+    panel.close()

@@ -19,13 +19,13 @@ Watcher = Callable[[dict[str, Any]], None]
 
 @dataclass
 class Reply:
-    """What a cell gave: its status, and its outputs in order."""
+    """Status of a cell, and its outputs in order."""
 
     status: str
     outputs: list[dict[str, Any]] = field(default_factory=list)
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The contents of the outputs of one kind."""
+        """Return the contents of the outputs of one kind."""
         return [o["content"] for o in self.outputs if o["msg_type"] == kind]
 
     @property
@@ -40,7 +40,7 @@ class Reply:
 
     @property
     def stdout(self) -> str:
-        """What was printed."""
+        """Return the printed text."""
         return "".join(o["text"] for o in self.of("stream"))
 
 
@@ -68,27 +68,27 @@ class Kernel:
         return reply
 
     def interrupt(self) -> None:
-        """As the manager does it, which can't be asked while it waits for a cell."""
+        """Interrupt as the manager does, which can't be used while it waits for a cell."""
         os.killpg(os.getpgid(self.manager.provisioner.pid), signal.SIGINT)
 
     def subshell(self) -> str:
-        """The name of a new subshell, as JupyterLab asks for one."""
+        """Return the name of a new subshell, requested as JupyterLab does."""
         message = self.client.session.msg("create_subshell_request", {})
         self.client.control_channel.send(message)
         reply = self.client.control_channel.get_msg(timeout=30)
         return str(reply["content"]["subshell_id"])
 
     def send_to_comm(self, comm: str, data: dict[str, Any], subshell: str) -> None:
-        """What a frontend sends when someone clicks."""
+        """Send the message of a click in a frontend."""
         message = self.client.session.msg("comm_msg", {"comm_id": comm, "data": data})
         message["header"]["subshell_id"] = subshell
         self.client.shell_channel.send(message)
 
-    def hear(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The first update of an output that is wanted, with no cell running."""
+    def next_display_update(self, is_match: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for the first matching update of an output, with no cell running."""
         while True:
             message = self.client.get_iopub_msg(timeout=30)
-            if message["msg_type"] == "update_display_data" and wanted(message):
+            if message["msg_type"] == "update_display_data" and is_match(message):
                 return message
 
     def complete(self, code: str) -> dict[str, Any]:
@@ -97,12 +97,12 @@ class Kernel:
 
 @contextmanager
 def started(folder: Path) -> Iterator[Kernel]:
-    """A kernel in a folder, which finds this package."""
+    """Start a kernel in a folder; it imports this package."""
     manager, client = start_new_kernel(cwd=str(folder), extra_arguments=["--log-level=ERROR"])
     try:
-        made = Kernel(manager, client, folder)
-        made(f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})")
-        yield made
+        kernel = Kernel(manager, client, folder)
+        kernel(f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})")
+        yield kernel
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

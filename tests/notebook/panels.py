@@ -1,4 +1,4 @@
-"""What can be seen of a panel, and clicked."""
+"""Widgets of a panel that a test reads and clicks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TABS = ("Versions", "Plots", "References", "Log", "Engine")
 
 
 def within(widget: Any) -> Iterator[Any]:
-    """The widgets that can be seen, in the tabs that are not open too."""
+    """Yield the visible widgets, with those of closed tabs."""
     if widget.layout.display == "none":
         return
     yield widget
@@ -22,25 +22,25 @@ def within(widget: Any) -> Iterator[Any]:
 
 
 def buttons(panel: Panel) -> dict[str, Any]:
-    """The first button of each name."""
-    assert panel.settle()
-    found = [w for w in within(panel.widget) if isinstance(w, widgets.Button)]
-    return {button.description: button for button in reversed(found)}
+    """Return the first button of each name."""
+    assert panel.wait_until_shown()
+    matches = [w for w in within(panel.widget) if isinstance(w, widgets.Button)]
+    return {button.description: button for button in reversed(matches)}
 
 
 def click(panel: Panel, name: str) -> None:
-    """Clicks, and waits until it is done."""
+    """Click and wait until the action is done."""
     buttons(panel)[name].click()
-    assert panel.settle()
+    assert panel.wait_until_shown()
 
 
 def text(panel: Panel) -> str:
-    assert panel.settle()
+    assert panel.wait_until_shown()
     return "\n".join(w.value for w in within(panel.widget) if isinstance(w, widgets.HTML))
 
 
 def results(panel: Panel) -> list[dict[str, str]]:
-    assert panel.settle()
+    assert panel.wait_until_shown()
     output = next(w for w in within(panel.widget) if isinstance(w, widgets.Output))
     return [o["data"] for o in output.outputs if o["output_type"] == "display_data"]
 
@@ -51,6 +51,6 @@ def open_tab(panel: Panel, name: str) -> None:
 
 
 def choices(panel: Panel, label: str) -> Any:
-    """The row of buttons with that label."""
-    found = [w for w in within(panel.widget) if isinstance(w, widgets.ToggleButtons)]
-    return next(w for w in found if w.description == label)
+    """Return the row of buttons with that label."""
+    matches = [w for w in within(panel.widget) if isinstance(w, widgets.ToggleButtons)]
+    return next(w for w in matches if w.description == label)

@@ -14,7 +14,7 @@ KERNEL = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
 
 @dataclass
 class Cell:
-    """What running a cell gave; `outputs` are MIME bundles, its result among them, in order."""
+    """Result of running a cell; `outputs` are its MIME bundles in order, with the result."""
 
     value: Any
     error: BaseException | None
@@ -24,11 +24,11 @@ class Cell:
 
     @property
     def lines(self) -> list[str]:
-        """What IPython shows of the error."""
+        """Return the traceback that IPython shows."""
         return self.error._render_traceback_()  # type: ignore[union-attr]
 
     def shown(self, mime: str = "text/plain") -> str:
-        """Everything that was displayed."""
+        """Return the text of all outputs."""
         return "\n".join(bundle[mime] for bundle in self.outputs if mime in bundle)
 
 
@@ -53,5 +53,5 @@ class Shell:
         return Cell(result.result, error, captured.stdout, captured.stderr, outputs)
 
     def write(self, version: str, text: str = "") -> Cell:
-        """Writes a version of softmax whose code differs by the text."""
+        """Write a version of softmax whose code contains the text."""
         return self(f"%%triton_kernel softmax {version}\n{KERNEL.format(version + text)}")

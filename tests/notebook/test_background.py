@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.kernels import REPOSITORY, Kernel, started
 from tests.notebook.shells import Shell
-from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import Progress, ValidateJob
 from triton_magics.errors import KernelFailure, UnknownVersion
+from triton_magics.execution import Outcome
+from triton_magics.execution.job_requests import ValidateJob
+from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
 from triton_magics.model import Benchmark, Status, Validation
 from triton_magics.notebook.background import Job
@@ -32,9 +33,9 @@ WAIT_S = 30.0
 
 
 class Gate:
-    """Makes an engine's next job wait until it is opened or cancelled."""
+    """Block the executor's next job until the gate is opened or the job is cancelled."""
 
-    def __init__(self, engine: FakeEngine) -> None:
+    def __init__(self, engine: FakeExecutor) -> None:
         self._engine = engine
         self.reached, self.open = threading.Event(), threading.Event()
         self.cancelled = False
@@ -54,11 +55,11 @@ class Gate:
 
 
 @pytest.fixture
-def gate(shell: Shell, engine: FakeEngine) -> Iterator[Gate]:
+def gate(shell: Shell, engine: FakeExecutor) -> Iterator[Gate]:
     shell.write("v1")
-    made = Gate(engine)
-    yield made
-    made.open.set()
+    gate = Gate(engine)
+    yield gate
+    gate.open.set()
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def in_notebook(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def shown(shell: Shell) -> list[tuple[str, str, bool]]:
-    """Every output since the last cell began: its slot, its text, whether it took one's place."""
+    """Return each output since the last cell began: kind, text, whether it replaced another."""
     return [
         (str(o["transient"].get("display_id", "")), o["data"]["text/plain"], o["update"])
         for o in shell._publisher.outputs
@@ -102,7 +103,7 @@ def test_other_cells_run_meanwhile(shell: Shell, gate: Gate) -> None:
     assert shell("%triton_status softmax").value.versions[0].validation is Status.PASSED
 
 
-def test_the_output_changes_in_place(in_notebook: Shell, gate: Gate, engine: FakeEngine) -> None:
+def test_the_output_changes_in_place(in_notebook: Shell, gate: Gate, engine: FakeExecutor) -> None:
     engine.steps = (Progress(nonce="", stage="257x1023 float16", done=12, total=46),)
     in_notebook("%triton_validate softmax v1 -o job --bg")
     job = in_notebook.shell.user_ns["job"]
@@ -110,12 +111,12 @@ def test_the_output_changes_in_place(in_notebook: Shell, gate: Gate, engine: Fak
     job.result(WAIT_S)
     first, *others = shown(in_notebook)
     assert first[1:] == ("validate softmax v1 · queued", False)
-    assert {slot for slot, _, _ in others} == {first[0]}
+    assert {output for output, _, _ in others} == {first[0]}
     assert all(update for _, _, update in others)
     assert others[-1][1].startswith("✓ RIGHT  softmax v1")
 
 
-def test_a_picture_stands_below(in_notebook: Shell, engine: FakeEngine) -> None:
+def test_a_picture_stands_below(in_notebook: Shell, engine: FakeExecutor) -> None:
     in_notebook.write("v1")
     in_notebook("%triton_validate softmax v1 -q")
     job = in_notebook("%triton_bench softmax --bg").value
@@ -132,11 +133,11 @@ def test_a_handle_can_be_shown_again_elsewhere(in_notebook: Shell, gate: Gate) -
     assert "validate softmax v1" in cell.shown()
     gate.open.set()
     cell.value.result(WAIT_S)
-    slots = {slot for slot, text, update in shown(in_notebook) if update and "RIGHT" in text}
-    assert len(slots) == 2
+    output = {output for output, text, update in shown(in_notebook) if update and "RIGHT" in text}
+    assert len(output) == 2
 
 
-def test_a_terminal_is_told_the_beginning_and_the_end(
+def test_a_terminal_shows_the_start_and_the_end(
     shell: Shell, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cell = shell("%triton_validate softmax v1 --bg")
@@ -156,20 +157,20 @@ def test_quiet_shows_nothing(in_notebook: Shell, gate: Gate) -> None:
 # ------------------------------------------------------------------------------------ several
 
 
-def test_jobs_run_one_after_the_other(in_notebook: Shell, gate: Gate, engine: FakeEngine) -> None:
+def test_jobs_run_one_after_the_other(in_notebook: Shell, gate: Gate, engine: FakeExecutor) -> None:
     jobs = [in_notebook(f"%triton_validate softmax v1 --seed {n} --bg").value for n in (1, 2, 3)]
     assert gate.reached.wait(WAIT_S)
     assert [job.status for job in jobs] == ["running", "queued", "queued"]
-    told = [text for _, text, _ in shown(in_notebook)]
-    assert "validate softmax v1 · queued, waits for 2 jobs before it" in told
+    texts = [text for _, text, _ in shown(in_notebook)]
+    assert "validate softmax v1 · queued, waits for 2 jobs" in texts
     gate.open.set()
     assert [job.result(WAIT_S).seed for job in jobs] == [1, 2, 3]
-    asked = [job.seed for job in engine.jobs if isinstance(job, ValidateJob)]
-    assert list(dict.fromkeys(asked)) == [1, 2, 3]
+    seeds = [job.seed for job in engine.jobs if isinstance(job, ValidateJob)]
+    assert list(dict.fromkeys(seeds)) == [1, 2, 3]
 
 
 def test_a_queued_job_is_cancelled_without_a_word_to_the_engine(
-    shell: Shell, gate: Gate, engine: FakeEngine
+    shell: Shell, gate: Gate, engine: FakeExecutor
 ) -> None:
     first, second = (shell(f"%triton_validate softmax v1 --seed {n} --bg").value for n in (1, 2))
     assert gate.reached.wait(WAIT_S)
@@ -184,7 +185,7 @@ def test_a_queued_job_is_cancelled_without_a_word_to_the_engine(
 
 
 def test_a_running_job_is_cancelled_and_the_next_one_runs(
-    in_notebook: Shell, gate: Gate, engine: FakeEngine
+    in_notebook: Shell, gate: Gate, engine: FakeExecutor
 ) -> None:
     first, second = (
         in_notebook(f"%triton_validate softmax v1 --seed {n} --bg").value for n in (1, 2)
@@ -202,7 +203,7 @@ def test_a_running_job_is_cancelled_and_the_next_one_runs(
 
 
 def test_a_failed_verdict_is_shown_and_raised_by_the_handle(
-    in_notebook: Shell, engine: FakeEngine, lab: Lab
+    in_notebook: Shell, engine: FakeExecutor, lab: Lab
 ) -> None:
     in_notebook.write("v1")
     engine.verdicts[lab.source("softmax", "v1").sha256] = Status.FAILED
@@ -224,7 +225,7 @@ def test_an_error_is_shown_and_raised_by_the_handle(in_notebook: Shell) -> None:
     assert shown(in_notebook)[-1][1].startswith("✗ UnknownVersion: ")
 
 
-def test_a_fault_of_our_own_is_not_swallowed(in_notebook: Shell, engine: FakeEngine) -> None:
+def test_a_fault_of_our_own_is_not_swallowed(in_notebook: Shell, engine: FakeExecutor) -> None:
     def breaks(_job: Any) -> Outcome:
         raise ZeroDivisionError("a bug")
 
@@ -270,15 +271,15 @@ import os; _below(os.getpid())
 
 
 def until(kernel: Kernel, text: str) -> dict[str, Any]:
-    """The first message between two cells that says so."""
+    """Return the first message between two cells that contains the text."""
     while True:
         message = kernel.client.get_iopub_msg(timeout=WAIT_S)
         if text in str(message["content"]):
             return message
 
 
-def opened(pids: list[int]) -> list[int]:
-    """Descriptors that tell of their ends; without those that have ended since they were listed."""
+def open_pidfds(pids: list[int]) -> list[int]:
+    """Return a pidfd for each process that still runs."""
     ends = []
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -286,7 +287,7 @@ def opened(pids: list[int]) -> list[int]:
     return ends
 
 
-def test_a_kernel_goes_on_while_a_job_runs_and_a_restart_leaves_nothing(tmp_path: Path) -> None:
+def test_a_restart_during_a_job_leaves_no_process(tmp_path: Path) -> None:
     with started(tmp_path) as kernel:
         kernel("%load_ext triton_magics\n%config TritonMagics.device = 'interpreter'")
         kernel("%triton_op gelu -q")
@@ -300,8 +301,8 @@ def test_a_kernel_goes_on_while_a_job_runs_and_a_restart_leaves_nothing(tmp_path
         assert kernel("job.result(20)").of("error")[0]["ename"] == "CancelledError"
         kernel("job = %triton_validate gelu v1 --bg --timeout 200")
         until(kernel, "here I am")
-        ends = opened(ast.literal_eval(kernel(DESCENDANTS).text))
-        assert len(ends) >= 2  # the nanny and the worker
+        ends = open_pidfds(ast.literal_eval(kernel(DESCENDANTS).text))
+        assert len(ends) >= 2  # the supervisor and the worker
         kernel.manager.restart_kernel(now=True)
         kernel.client.wait_for_ready(timeout=WAIT_S)
         for end in ends:
@@ -316,19 +317,28 @@ def test_a_kernel_goes_on_while_a_job_runs_and_a_restart_leaves_nothing(tmp_path
 
 AT_THE_END = """
 import threading
-from triton_magics.notebook.background import Job, Printed, Queue
+from tests.execution_kit import scripted_job
+from tests.fake_executor import FakeExecutor
+from triton_magics.notebook.background import Job, TerminalOutput
+from triton_magics.session.job_manager import JobManager
 
 begun, stopped = threading.Event(), threading.Event()
 
-def work(*, hear, say):
+def answer(job):
     begun.set()
     stopped.wait(30)
     raise KeyboardInterrupt
 
-job = Job("validate softmax v1", work, stop=lambda _: stopped.set(), passes=bool)
-job.show(Printed())
-queue = Queue()
-queue.add(job)
+def work(hear):
+    manager.run(scripted_job("answers"))
+    raise KeyboardInterrupt
+
+engine = FakeExecutor()
+engine.answer, engine.on_cancel = answer, stopped.set
+manager = JobManager(engine)
+job = Job("validate softmax v1", passes=bool)
+job.show(TerminalOutput())
+job.start(manager, work)
 assert begun.wait(30)
 """
 

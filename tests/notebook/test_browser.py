@@ -46,9 +46,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an empty notebook in it."""
-    made = tmp_path_factory.mktemp("browser")
-    write_notebook(made / "work.ipynb", [""])
-    return made
+    folder = tmp_path_factory.mktemp("browser")
+    write_notebook(folder / "work.ipynb", [""])
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def panel(worked: Notebook) -> Notebook:
 
 
 def shown(panel: Notebook) -> Any:
-    """The panel with the state above it and the result below."""
+    """Return the output area of the panel: the state, the panel and the result."""
     areas = panel.page.locator(".jp-Cell-outputArea")
     return areas.filter(has=panel.page.locator(PANEL)).first
 
@@ -155,10 +155,10 @@ def test_the_engine_tab_names_the_device_and_its_workers(panel: Notebook) -> Non
     panel.tab("Engine")
     panel.wait_for("CPU (Triton's interpreter)", PANEL)
     assert re.search(r"standby for the interpreter\s+(ready|warming up)", panel.text(PANEL))
-    assert "nothing runs" in panel.text(PANEL)
+    assert "no job is running" in panel.text(PANEL)
 
 
-def test_an_attempt_is_compared_and_restored_and_versions_are_judged(panel: Notebook) -> None:
+def test_an_attempt_is_compared_and_restored(panel: Notebook) -> None:
     panel.tab("Versions")
     panel.button("1").click()
     panel.button("diff with attempt 1").click()
@@ -208,7 +208,7 @@ def test_cancel_ends_the_job_of_a_cell(panel: Notebook) -> None:
     number = panel.start("%triton_run gelu v1 --timeout 100")
     output = panel.cells.nth(number).locator(".jp-Cell-outputArea")
     output.get_by_text("here I am").wait_for()
-    panel.wait_for("working: run gelu v1_baseline", ".jupyter-widgets")
+    panel.wait_for("running: run gelu v1_baseline", ".jupyter-widgets")
     panel.tab("Engine")
     panel.shot("engine", shown(panel))
     panel.button("Cancel").click()

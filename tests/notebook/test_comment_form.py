@@ -8,15 +8,15 @@ import pytest
 
 from tests.notebook.shells import KERNEL, Shell
 from triton_magics.lab import Lab
-from triton_magics.notebook.comment_form import transformer
+from triton_magics.notebook.comment_form import make_transformer
 
 CELL = f"# %%triton_kernel softmax v1\n{KERNEL}"
 
 
 def test_the_comment_form_writes_the_version_and_is_python(shell: Shell, lab: Lab) -> None:
     ast.parse(CELL)
-    made = shell(CELL)
-    assert made.error is None
+    cell = shell(CELL)
+    assert cell.error is None
     written = lab.source("softmax", "v1")
     assert written.source == KERNEL
     assert written.cell_offset == 1
@@ -33,7 +33,7 @@ def test_blank_lines_above_and_no_space_are_fine(shell: Shell, lab: Lab, head: s
     "line", ["# %%triton_kernels softmax v1", "# see %%triton_kernel", "# %%time", "x = 1"]
 )
 def test_other_comments_stay_comments(line: str) -> None:
-    change = transformer(["triton_kernel", "triton_reference"])
+    change = make_transformer(["triton_kernel", "triton_reference"])
     lines = [line + "\n", "y = 2\n"]
     assert change(lines) == lines
     assert change([]) == []

@@ -1,4 +1,4 @@
-"""What may be typed next on a line of ours, and nowhere else."""
+"""Completion on the lines of the magics, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from IPython.core import completer
 from IPython.core.completer import provisionalcompleter
 
 import triton_magics
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import Shell
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
-from triton_magics.notebook.completion import typed
+from triton_magics.notebook.completion import parse_line_start
 
 BENCH = [
     "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--timer", "--census",
-    "--selftest", "--budget", "--seed", "--timeout", "--no-raise", "--bg", "--out", "--quiet",
+    "--budget", "--seed", "--timeout", "--selftest", "--no-raise", "--bg", "--out", "--quiet",
     "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
@@ -76,13 +76,18 @@ def test_what_a_version_lets_be_swept_is_offered(written: Shell) -> None:
     assert "BLOCK=" not in completions(written, "%triton_sweep softmax v9 ")
 
 
+def test_a_comment_is_not_completed(written: Shell) -> None:
+    assert parse_line_start("%triton_run softmax v1  # --") is None
+    assert parse_line_start("%triton_run softmax '# v1' --") is not None
+
+
 def test_an_option_that_may_be_repeated_is_offered_again(written: Shell) -> None:
     assert "--against" in completions(written, "%triton_bench softmax --against v1 --")
 
 
 def test_the_users_own_ops_are_offered(shell: Shell, lab: Lab, tmp_path: Path) -> None:
     assert "softmax" in completions(shell, "%triton_status ")
-    assert set(completions(shell, "%triton_status ")) == set(lab.ops())
+    assert set(completions(shell, "%triton_status ")) == set(lab.op_names())
 
 
 def test_a_misspelt_op_has_no_versions(written: Shell) -> None:
@@ -96,7 +101,7 @@ def test_python_is_completed_as_ever(written: Shell, text: str) -> None:
 
 @pytest.mark.parametrize("line", ["triton_bench softmax ", "%triton_bench", "% triton_bench x", ""])
 def test_a_line_that_is_no_magic_of_ours_is_left_alone(line: str) -> None:
-    assert typed(line) is None
+    assert parse_line_start(line) is None
 
 
 def test_to_complete_makes_no_workspace(bare_shell: Shell, tmp_path: Path) -> None:
@@ -120,7 +125,7 @@ def test_an_older_ipython_offers_the_same_among_its_own(
     monkeypatch.delattr(completer, "context_matcher", raising=False)
     before = list(bare_shell.shell.Completer.custom_matchers)
     bare_shell("%load_ext triton_magics")
-    triton_magics.use(Lab(tmp_path, engine=FakeEngine(), settings=Settings()))
+    triton_magics.use(Lab(tmp_path, engine=FakeExecutor(), settings=Settings()))
     bare_shell.write("v1")
     bare_shell.write("v2")
     for text, expected in LINES:

@@ -13,9 +13,9 @@ from tests import report_values
 from tests.notebook.shells import Shell
 from triton_magics.lab import Lab
 from triton_magics.model import KernelSource, Plot, Value
-from triton_magics.notebook.display import picture, said
-from triton_magics.notebook.jobs import Step
-from triton_magics.notebook.progress import InTerminal, ProgressLine
+from triton_magics.notebook.display import message_bundle, picture
+from triton_magics.notebook.job_progress import Step
+from triton_magics.notebook.progress import ProgressLine, TerminalProgress
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -37,7 +37,7 @@ def test_a_value_of_plain_python_is_shown_as_a_magics_is(shell: Shell) -> None:
     assert set(by_magic[0]) == {"text/plain", "text/markdown", "text/html"}
 
 
-def test_a_value_that_no_verb_returns_keeps_its_own_representation(shell: Shell) -> None:
+def test_a_value_of_no_verb_has_its_own_representation(shell: Shell) -> None:
     shell.write("v1")
     shell("import triton_magics as tm")
     outputs = shell("tm.source('softmax', 'v1')").outputs
@@ -46,35 +46,38 @@ def test_a_value_that_no_verb_returns_keeps_its_own_representation(shell: Shell)
 
 
 def test_a_statement_has_three_faces_with_its_sign() -> None:
-    faces = said("softmax is at its start")
-    assert faces["text/plain"].startswith("! softmax is at its start")
-    assert "softmax is at its start" in faces["text/markdown"]
-    assert "<p>! softmax" in faces["text/html"]
+    mime_bundle = message_bundle("softmax is at its start")
+    assert mime_bundle["text/plain"].startswith("! softmax is at its start")
+    assert "softmax is at its start" in mime_bundle["text/markdown"]
+    assert "<p>! softmax" in mime_bundle["text/html"]
 
 
 # ------------------------------------------------------------------------------- pictures
 
 
 def test_a_picture_has_its_words_in_every_face() -> None:
-    faces = picture(report_values.benchmark())
-    assert faces is not None
-    assert base64.b64decode(faces["image/png"]).startswith(PNG)
-    assert faces["text/plain"].startswith("softmax v1: ")
-    assert f'<img alt="{faces["text/plain"]}" src="data:image/png;base64,' in faces["text/html"]
+    mime_bundle = picture(report_values.benchmark())
+    assert mime_bundle is not None
+    assert base64.b64decode(mime_bundle["image/png"]).startswith(PNG)
+    assert mime_bundle["text/plain"].startswith("softmax v1: ")
+    assert (
+        f'<img alt="{mime_bundle["text/plain"]}" src="data:image/png;base64,'
+        in mime_bundle["text/html"]
+    )
 
 
 def test_a_wrong_output_is_pictured_with_how_much_is_wrong() -> None:
     value = report_values.wrong_validation()
-    faces = picture(value)
-    assert faces is not None
-    assert f"{value.failed_cases[0].mismatch.n_wrong} of" in faces["text/plain"]
+    mime_bundle = picture(value)
+    assert mime_bundle is not None
+    assert f"{value.failed_cases[0].mismatch.n_wrong} of" in mime_bundle["text/plain"]
 
 
 @pytest.mark.parametrize(
     "value",
     [
         report_values.validation(),
-        report_values.benchmark(timings=(), comparisons=(), controls=()),
+        report_values.benchmark(status="interrupted", timings=(), comparisons=(), controls=()),
         report_values.EXPORT,
         "no value of ours",
     ],
@@ -96,7 +99,7 @@ def test_a_picture_is_shown_once(in_notebook: Shell) -> None:
     assert in_notebook("1 + 1").outputs == [{"text/plain": "2"}]
 
 
-def test_what_a_debugger_looks_at_has_no_picture_in_the_next_cell(in_notebook: Shell) -> None:
+def test_a_debuggers_value_draws_nothing_in_the_next_cell(in_notebook: Shell) -> None:
     in_notebook.shell.display_formatter.format(report_values.benchmark())
     assert in_notebook("1 + 1").outputs == [{"text/plain": "2"}]
 
@@ -115,54 +118,54 @@ def test_a_terminal_shows_no_picture(shell: Shell) -> None:
 
 
 class Place:
-    """Keeps the lines; `seen` is set with the first, so that nobody has to guess how long."""
+    """Keep the lines; `has_line` is set with the first, so that no test sleeps."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, bool]] = []
-        self.seen = threading.Event()
+        self.has_line = threading.Event()
 
-    def __call__(self, text: str, *, last: bool) -> None:
-        self.lines.append((text, last))
-        self.seen.set()
+    def __call__(self, text: str, *, is_final: bool) -> None:
+        self.lines.append((text, is_final))
+        self.has_line.set()
 
 
 def test_a_quick_job_shows_no_progress() -> None:
     place = Place()
-    with ProgressLine("run softmax v1", place, patience_s=60.0) as line:
-        line.tell(Step("run softmax v1_baseline", "compiling"))
+    with ProgressLine("run softmax v1", place, delay_s=60.0) as line:
+        line.update(Step("run softmax v1_baseline", "compiling"))
     assert place.lines == []
 
 
 def test_a_slow_job_shows_its_step_and_keeps_the_last() -> None:
     place = Place()
-    with ProgressLine("validate softmax v1", place, patience_s=0.0) as line:
-        line.tell(Step("validate softmax v1_baseline", "257x1023 float16", 12, 46))
-        assert place.seen.wait(10.0)
-        line.tell(Step("validate softmax v1_baseline", "7x13 float16", 46, 46))
-    text, last = place.lines[-1]
-    assert last
-    assert [was_last for _, was_last in place.lines[:-1]].count(True) == 0
+    with ProgressLine("validate softmax v1", place, delay_s=0.0) as line:
+        line.update(Step("validate softmax v1_baseline", "257x1023 float16", 12, 46))
+        assert place.has_line.wait(10.0)
+        line.update(Step("validate softmax v1_baseline", "7x13 float16", 46, 46))
+    text, is_final = place.lines[-1]
+    assert is_final
+    assert [was_final for _, was_final in place.lines[:-1]].count(True) == 0
     assert text.startswith("validate softmax v1 · 7x13 float16 · 46 of 46 · ended after ")
 
 
-def told(steps: list[tuple[float, Step]], title: str = "validate softmax v1") -> str:
-    """What a line shows after these steps, each at its second; then the newest time it was."""
+def progress_text(steps: list[tuple[float, Step]], title: str = "validate softmax v1") -> str:
+    """Return the line after these steps, each at its second."""
     now = [0.0]
     place = Place()
     line = ProgressLine(title, place, clock=lambda: now[0])
     for at, step in steps:
         now[0] = at
-        line.tell(step)
-    line._show(last=False)
+        line.update(step)
+    line._show(is_final=False)
     return place.lines[-1][0]
 
 
-def case(done: int, total: int = 46, doing: str = "validate softmax v1_baseline") -> Step:
-    return Step(doing, "257x1023 float16", done, total)
+def case(done: int, total: int = 46, job: str = "validate softmax v1_baseline") -> Step:
+    return Step(job, "257x1023 float16", done, total)
 
 
 def test_a_slow_job_says_when_the_rest_will_be_done() -> None:
-    assert told([(2, case(0)), (4, case(4)), (7, case(10))]) == (
+    assert progress_text([(2, case(0)), (4, case(4)), (7, case(10))]) == (
         "validate softmax v1 · 257x1023 float16 · 10 of 46 · 7.0 s · the rest of 46 in about 18 s"
     )
 
@@ -170,31 +173,31 @@ def test_a_slow_job_says_when_the_rest_will_be_done() -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        [(2, case(0)), (4, case(1))],  # one step says too little
-        [(2, case(0)), (4, case(20)), (9, case(0, 10))],  # another count begins anew
-        [(2, case(0)), (4, case(20)), (9, case(1, doing="validate softmax v2_tiling"))],
+        [(2, case(0)), (4, case(1))],  # one step is too few
+        [(2, case(0)), (4, case(20)), (9, case(0, 10))],  # another count starts from 0
+        [(2, case(0)), (4, case(20)), (9, case(1, job="validate softmax v2_tiling"))],
         [(2, case(0)), (4, case(46))],  # nothing is left
-        [(2, case(0)), (2.1, case(45))],  # not worth a word
+        [(2, case(0)), (2.1, case(45))],  # under 1 s
         [(2, Step("run softmax v1_baseline", "compiling"))],
     ],
 )
 def test_a_guess_without_grounds_is_not_made(steps: list[tuple[float, Step]]) -> None:
-    assert "the rest" not in told(steps)
+    assert "the rest" not in progress_text(steps)
 
 
 def test_a_call_of_many_jobs_says_which_one_is_on() -> None:
-    text = told([(3, case(1, doing="validate gelu v2_tiling"))], title="take")
+    text = progress_text([(3, case(1, job="validate gelu v2_tiling"))], title="take")
     assert text.startswith("take · validate gelu v2_tiling · 257x1023 float16 · 1 of 46")
-    assert "v1_baseline" not in told([(3, case(1))])
+    assert "v1_baseline" not in progress_text([(3, case(1))])
 
 
 def test_a_slow_job_that_fails_keeps_its_last_step() -> None:
     place = Place()
 
     def fail() -> None:
-        with ProgressLine("bench softmax", place, patience_s=0.0) as line:
-            line.tell(Step("bench softmax", "large: torch"))
-            assert place.seen.wait(10.0)
+        with ProgressLine("bench softmax", place, delay_s=0.0) as line:
+            line.update(Step("bench softmax", "large: torch"))
+            assert place.has_line.wait(10.0)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -209,9 +212,9 @@ def test_a_terminals_line_is_written_over_and_a_files_is_not() -> None:
 
     terminal, file = Terminal(), io.StringIO()
     for stream in (terminal, file):
-        place = InTerminal(stream)
-        place("one", last=False)
-        place("two", last=True)
+        place = TerminalProgress(stream)
+        place("one", is_final=False)
+        place("two", is_final=True)
     assert terminal.getvalue() == "\r\x1b[2Kone\r\x1b[2Ktwo\n"
     assert file.getvalue() == ""
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import triton_magics
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import Shell
+from triton_magics.errors import UnknownName
 from triton_magics.lab import Lab
 from triton_magics.model import OpState
 
@@ -20,7 +21,7 @@ HEAVY = ("torch", "triton", "matplotlib", "ipywidgets", "nbformat", "pydantic")
 
 
 def traces(shell: Any) -> dict[str, Any]:
-    """Whatever an extension can leave in a shell."""
+    """Return all that an extension can leave in a shell."""
     magics = shell.magics_manager.magics
     formatter = shell.display_formatter.mimebundle_formatter
     return {
@@ -29,7 +30,7 @@ def traces(shell: Any) -> dict[str, Any]:
         "matchers": len(shell.Completer.custom_matchers),
         "configurables": sorted(type(c).__name__ for c in shell.configurables),
         "transformers": len(shell.input_transformers_cleanup),
-        "callbacks": {name: len(found) for name, found in shell.events.callbacks.items()},
+        "callbacks": {name: len(handlers) for name, handlers in shell.events.callbacks.items()},
         "formatters": (len(formatter.type_printers), len(formatter.deferred_printers)),
     }
 
@@ -41,8 +42,8 @@ def test_loading_is_silent_and_imports_nothing_heavy(tmp_path: Path) -> None:
         "shell = InteractiveShell.instance()\n"
         "before = set(sys.modules)\n"
         "shell.run_cell('%load_ext triton_magics')\n"
-        f"found = [m for m in {HEAVY!r} if m in set(sys.modules) - before]\n"
-        "assert not found, found\n"
+        f"loaded = [m for m in {HEAVY!r} if m in set(sys.modules) - before]\n"
+        "assert not loaded, loaded\n"
         "assert 'triton_bench' in shell.magics_manager.magics['line']\n"
     )
     root = Path(triton_magics.__file__).parent.parent
@@ -68,7 +69,7 @@ def test_unloading_leaves_nothing_behind(bare_shell: Shell) -> None:
     assert traces(bare_shell.shell) == before
 
 
-def test_unloading_closes_the_lab(shell: Shell, engine: FakeEngine) -> None:
+def test_unloading_closes_the_lab(shell: Shell, engine: FakeExecutor) -> None:
     shell("%unload_ext triton_magics")
     assert engine.closed == 1
     assert triton_magics.open_lab() is None
@@ -135,32 +136,40 @@ def test_config_of_a_kernel_profile_is_read(bare_shell: Shell) -> None:
     assert bare_shell("%config TritonMagics.min_writes").value == 7
 
 
-def test_config_of_an_unknown_name_is_refused_with_a_suggestion(
+def test_config_of_an_unknown_name_suggests_a_name(
     shell: Shell, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shell("%config TritonMagics.workspce = 'x'")
-    assert "no setting 'workspce'. Did you mean 'workspace'?" in caplog.text
+    cell = shell("%config TritonMagics.workspce = 'x'\nafter = 1")
+    assert type(cell.error) is UnknownName
+    assert "no setting 'workspce'. Did you mean 'workspace'?" in str(cell.error)
+    assert cell.lines == [f"UnknownName: {cell.error}"]
+    assert "after" not in shell.shell.user_ns
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "message"),
     [
-        ("min_writes = 0", "min_writes is a whole number from 1, not 0"),
-        ("strict = 'x'", "strict is true or false, not 'x'"),
-        ("device = 'cuda'", "device is one of 'auto', 'gpu', 'interpreter', not 'cuda'"),
+        ("min_writes = 0", "min_writes must be a whole number from 1, not 0"),
+        ("strict = 'x'", "strict must be true or false, not 'x'"),
+        ("device = 'cuda'", "device must be one of 'auto', 'gpu', 'interpreter', not 'cuda'"),
     ],
 )
-def test_config_of_a_wrong_value_is_refused_and_changes_nothing(
-    shell: Shell, caplog: pytest.LogCaptureFixture, line: str, wanted: str
-) -> None:
+def test_config_of_a_wrong_value_changes_nothing(shell: Shell, line: str, message: str) -> None:
     name = line.split(" ", maxsplit=1)[0]
     before = shell(f"%config TritonMagics.{name}").value
-    shell(f"%config TritonMagics.{line}")
-    assert f"%config TritonMagics: {wanted}" in caplog.text
+    assert f"%config TritonMagics: {message}" in str(shell(f"%config TritonMagics.{line}").error)
     assert shell(f"%config TritonMagics.{name}").value == before
 
 
-def test_config_goes_before_the_environment_and_that_before_pyproject_and_a_profile(
+def test_unloading_restores_the_config_magic(bare_shell: Shell) -> None:
+    original = bare_shell.shell.find_line_magic("config")
+    bare_shell("%load_ext triton_magics")
+    bare_shell("%unload_ext triton_magics")
+    assert bare_shell.shell.find_line_magic("config") == original
+
+
+def test_config_precedes_environment_pyproject_and_profile(
     bare_shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(
@@ -198,7 +207,9 @@ def test_a_setting_that_cant_be_stops_loading_in_one_line(
     assert bare_shell("%load_ext triton_magics").error is None
 
 
-def test_another_workspace_is_another_lab(shell: Shell, engine: FakeEngine, tmp_path: Path) -> None:
+def test_another_workspace_is_another_lab(
+    shell: Shell, engine: FakeExecutor, tmp_path: Path
+) -> None:
     first = triton_magics.default_lab()
     shell("%config TritonMagics.workspace = 'elsewhere'")
     assert engine.closed == 1

@@ -40,8 +40,8 @@ NEVER_ENDS = "import time\n\n\ndef triton_gelu(x):\n    print('here I am')\n    
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    with started(tmp_path_factory.mktemp("notebook")) as made:
-        yield made
+    with started(tmp_path_factory.mktemp("notebook")) as kernel:
+        yield kernel
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_it_is_timed_and_the_picture_follows_the_table(loaded: Kernel, validated
     assert f'<img alt="{figure["text/plain"]}"' in figure["text/html"]
 
 
-def test_its_state_is_told(loaded: Kernel, validated: Reply) -> None:
+def test_status_reports_its_state(loaded: Kernel, validated: Reply) -> None:
     text = loaded("%triton_status relu").text
     assert "1 of 3 versions written" in text
     assert "✓ right (interpreter)" in text
@@ -118,12 +118,14 @@ def test_no_torch_has_come_into_the_notebooks_process(loaded: Kernel, validated:
 # ------------------------------------------------------------------------------- failing cells
 
 
-def test_a_kernel_that_does_not_compile_fails_its_cell_at_its_line(loaded: Kernel) -> None:
+def test_a_compile_error_fails_the_cell_at_its_line(loaded: Kernel) -> None:
     broken = KERNEL.replace("tl.where(x < 0, 0.0, x)", "tl.nosuch(x)")
     reply = loaded(f"%%triton_kernel relu v2{broken}")
     assert reply.status == "error"
     (error,) = reply.of("error")
-    shown = "\n".join(error["traceback"])
+    assert len(error["traceback"]) == 1
+    displayed = [o["data"]["text/plain"] for o in reply.of("display_data")]
+    shown = "\n".join([*displayed, *error["traceback"]])
     line = 1 + broken.splitlines().index("    tl.store(out_ptr + offsets, tl.nosuch(x), mask=mask)")
     assert error["ename"] == "KernelFailure"
     assert f"cell line {line} · kernels/relu/v2_tiling.py:" in shown
@@ -209,10 +211,10 @@ def test_a_panel_is_a_static_state_and_a_widget(loaded: Kernel, validated: Reply
     assert "application/vnd.jupyter.widget-view+json" in widget["data"]
 
 
-def test_a_panel_is_heard_while_a_cell_runs(loaded: Kernel) -> None:
+def test_a_panel_reacts_while_a_cell_runs(loaded: Kernel) -> None:
     loaded("%triton_op gelu")
     loaded(f"%%triton_kernel gelu v3 --no-compile\n{NEVER_ENDS}")
-    (said,) = loaded("panel = %triton_panel gelu\nprint(panel._working.cancel.model_id)").of(
+    (line,) = loaded("panel = %triton_panel gelu\nprint(panel._job_bar.cancel.model_id)").of(
         "stream"
     )
     click = {"method": "custom", "content": {"event": "click"}}
@@ -222,34 +224,36 @@ def test_a_panel_is_heard_while_a_cell_runs(loaded: Kernel) -> None:
     def cancel_once_it_runs(message: dict[str, Any]) -> None:
         if "here I am" in message["content"].get("text", "") and not clicked:
             clicked.append(time.monotonic())
-            loaded.send_to_comm(said["text"].strip(), click, subshell)
+            loaded.send_to_comm(line["text"].strip(), click, subshell)
 
     reply = loaded("%triton_run gelu v3 --timeout 60", watch=cancel_once_it_runs)
     assert time.monotonic() - clicked[0] < 5.0
     assert reply.of("error")[0]["evalue"].startswith("! INTERRUPTED")
 
 
-def test_a_panel_follows_another_process_and_no_cell_is_run_for_it(loaded: Kernel) -> None:
+def test_a_panel_follows_another_process_without_a_cell(loaded: Kernel) -> None:
     loaded("panel = %triton_panel gelu\npanel")
     (loaded.folder / "cell.py").write_text("def triton_gelu(x):\n    return x\n")
     program = Path(sys.executable).with_name("triton-magics")
     command = [program, "write", "gelu", "v4", "cell.py", "--no-compile"]
     subprocess.run(command, cwd=loaded.folder, check=True, capture_output=True)
-    told = loaded.hear(lambda m: "v4_optimized" in m["content"]["data"].get("text/plain", ""))
-    assert "<details>" in told["content"]["data"]["text/html"]
+    update = loaded.next_display_update(
+        lambda m: "v4_optimized" in m["content"]["data"].get("text/plain", "")
+    )
+    assert "<details>" in update["content"]["data"]["text/html"]
 
 
 def test_a_click_after_the_engine_died_starts_it_anew(loaded: Kernel, validated: Reply) -> None:
     loaded(
         "import os, signal\nimport triton_magics as tm\npanel = %triton_panel relu\n"
-        "engine = tm.default_lab()._jobs.engine\n"
-        "os.kill(engine._crew.pids[0], signal.SIGKILL)\n"
+        "engine = tm.default_lab().session.jobs.executor\n"
+        "os.kill(engine.queue().pool.pids[0], signal.SIGKILL)\n"
         "while engine.state().workers: pass\n"
         "panel.refresh()\ndead = panel._tabs[4]._about.value\n"
         "panel._tabs[0]._version.value = 'v1_baseline'\n"
-        "panel._tabs[0]._validate.click()\nok = panel.settle()"
+        "panel._tabs[0]._validate.click()\nok = panel.wait_until_shown()"
     )
-    assert "none yet: the next job starts one" in loaded("print(dead)").stdout
+    assert "none; the next job starts one" in loaded("print(dead)").stdout
     verdict = loaded("print(ok, panel._result.outputs[0]['data']['text/plain'])").stdout
     assert verdict.startswith("True ✓ RIGHT (interpreter)  relu v")
 

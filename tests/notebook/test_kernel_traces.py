@@ -11,8 +11,8 @@ from tests.notebook.shells import KERNEL
 
 WITH_A_FAKE_ENGINE = """
 import triton_magics
-from tests.fake_engine import FakeEngine
-triton_magics.use(triton_magics.Lab(".", engine=FakeEngine()))
+from tests.fake_executor import FakeExecutor
+triton_magics.use(triton_magics.Lab(".", engine=FakeExecutor()))
 """
 TRACES = """
 def _below(pid):
@@ -32,7 +32,7 @@ def _traces():
         "magics": sorted(n for kind in shell.magics_manager.magics.values() for n in kind),
         "matchers": len(shell.Completer.custom_matchers),
         "transformers": len(shell.input_transformers_cleanup),
-        "hooks": {name: len(found) for name, found in shell.events.callbacks.items()},
+        "hooks": {name: len(handlers) for name, handlers in shell.events.callbacks.items()},
         "configurables": sorted(type(c).__name__ for c in shell.configurables),
         "formatters": sorted(
             f"{kind}: {key}"
@@ -53,15 +53,15 @@ def _traces():
 
 
 def traces(kernel: Kernel) -> dict[str, Any]:
-    found: dict[str, Any] = ast.literal_eval(kernel("_traces()").text)
-    return found
+    counts: dict[str, Any] = ast.literal_eval(kernel("_traces()").text)
+    return counts
 
 
 def write(kernel: Kernel, version: str) -> str:
     return kernel(f"%%triton_kernel softmax {version}\n{KERNEL.format(version)}").status
 
 
-def test_without_ipywidgets_all_but_panels_works_and_a_panel_says_so(tmp_path: Path) -> None:
+def test_without_ipywidgets_all_but_panels_works(tmp_path: Path) -> None:
     with started(tmp_path) as kernel:
         kernel("sys.modules['ipywidgets'] = None  # as if it were not installed")
         kernel("%load_ext triton_magics")
@@ -77,8 +77,8 @@ def test_without_ipywidgets_all_but_panels_works_and_a_panel_says_so(tmp_path: P
             assert kernel(line).status == "ok", line
         panel = kernel("%triton_panel softmax")
         assert panel.status == "ok"
-        said = "".join(d["data"]["text/plain"] for d in panel.of("display_data"))
-        assert "a panel needs ipywidgets: pip install 'triton-magics[lab]'" in said
+        text = "".join(d["data"]["text/plain"] for d in panel.of("display_data"))
+        assert "a panel needs ipywidgets: pip install 'triton-magics[lab]'" in text
         assert "2 of 3 versions written" in panel.text
 
 
@@ -99,8 +99,8 @@ def test_unloading_and_loading_again_leave_nothing_behind(tmp_path: Path) -> Non
         kernel("panel = %triton_panel softmax\npanel")
         kernel("job = %triton_validate softmax v1 --quick --bg")
         busy = traces(kernel)
-        for what in ("magics", "matchers", "hooks", "processes", "threads", "widgets"):
-            assert busy[what] != before[what], what
+        for kind in ("magics", "matchers", "hooks", "processes", "threads", "widgets"):
+            assert busy[kind] != before[kind], kind
         assert kernel("%unload_ext triton_magics").status == "ok"
         assert traces(kernel) == before
         assert kernel("%load_ext triton_magics\n%reload_ext triton_magics").status == "ok"

@@ -14,13 +14,13 @@ from papermill import execute_notebook, inspect_notebook
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import KERNEL, Shell
 from triton_magics.config import Settings
 from triton_magics.errors import IllegalStep
 from triton_magics.lab import Lab
+from triton_magics.languages.python_source import sha256_of
 from triton_magics.model import OpState, Status
-from triton_magics.workspace.source import sha256_of
 
 ROOT = Path(__file__).parents[2]
 SUM = """import torch
@@ -51,7 +51,7 @@ DOUBLE = "def make_inputs(*_): ...\n\n\ndef reference(x):\n    return 2 * x\n"
 
 
 def story(lab: Lab, op: str) -> list[tuple[Any, ...]]:
-    """Every version with its attempts and the verdict on each."""
+    """Return each version with its attempts and the verdict on each."""
     state = lab.status(op)
     assert isinstance(state, OpState)
     return [
@@ -59,7 +59,7 @@ def story(lab: Lab, op: str) -> list[tuple[Any, ...]]:
             v.version,
             [a.sha256 for a in lab.attempts(op, v.version)],
             v.validation,
-            v.validation_plan,
+            v.coverage,
             v.attempts_failed,
         )
         for v in state.versions
@@ -67,7 +67,7 @@ def story(lab: Lab, op: str) -> list[tuple[Any, ...]]:
 
 
 def notebook_of(lab: Lab, op: str) -> nbformat.NotebookNode:
-    """The log's notebook, exported now."""
+    """Export the log and return its notebook."""
     return nbformat.read(lab.path / lab.export(op).notebook, as_version=4)
 
 
@@ -75,7 +75,7 @@ def notebook_of(lab: Lab, op: str) -> nbformat.NotebookNode:
 
 
 @pytest.fixture
-def made(tmp_path_factory: pytest.TempPathFactory, engine: FakeEngine) -> Lab:
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, engine: FakeExecutor) -> Lab:
     """A session elsewhere: v1 at the second attempt, v2 wrong, v3 with another entry point."""
     lab = Lab(tmp_path_factory.mktemp("elsewhere"), engine=engine, settings=Settings())
     broken, wrong = KERNEL.format("broken"), KERNEL.format("wrong")
@@ -91,30 +91,30 @@ def made(tmp_path_factory: pytest.TempPathFactory, engine: FakeEngine) -> Lab:
     return lab
 
 
-def test_a_log_run_elsewhere_gives_the_same_log(shell: Shell, lab: Lab, made: Lab) -> None:
-    exported = notebook_of(made, "softmax")
+def test_a_log_run_elsewhere_gives_the_same_log(shell: Shell, lab: Lab, elsewhere: Lab) -> None:
+    exported = notebook_of(elsewhere, "softmax")
     for cell in exported.cells:
         if cell.cell_type == "code":
             assert shell(cell.source).error is None, cell.source
-    assert story(lab, "softmax") == story(made, "softmax")
+    assert story(lab, "softmax") == story(elsewhere, "softmax")
     again = notebook_of(lab, "softmax")
     assert [c.id for c in again.cells] == [c.id for c in exported.cells]
-    for mine, theirs in zip(again.cells, exported.cells, strict=True):
-        assert mine == theirs
+    for cell, exported_cell in zip(again.cells, exported.cells, strict=True):
+        assert cell == exported_cell
 
 
 def test_a_log_runs_in_strict_mode_and_says_nothing_of_an_order(
-    shell: Shell, lab: Lab, made: Lab
+    shell: Shell, lab: Lab, elsewhere: Lab
 ) -> None:
     """It writes every version before it times any; to go on by hand the gate is there again."""
     shell("%config TritonMagics.strict = True")
-    for cell in notebook_of(made, "softmax").cells:
+    for cell in notebook_of(elsewhere, "softmax").cells:
         if cell.cell_type == "code":
             ran = shell(cell.source)
             assert ran.error is None, cell.source
             assert "waits for its verdict" not in ran.shown()
-    assert story(lab, "softmax") == story(made, "softmax")
-    (written, *_) = (e for e in lab._desk.workspace.events("softmax") if e.verb == "written")
+    assert story(lab, "softmax") == story(elsewhere, "softmax")
+    (written, *_) = (e for e in lab.session.workspace.events("softmax") if e.verb == "written")
     assert written.args["replayed"] is True
     shell("%%triton_kernel softmax v4 --no-compile\n" + KERNEL.format("v4"))
     refused = shell("%%triton_kernel softmax v5 --no-compile\n" + KERNEL.format("v5")).error
@@ -122,30 +122,32 @@ def test_a_log_runs_in_strict_mode_and_says_nothing_of_an_order(
 
 
 def test_a_log_of_an_own_op_runs_elsewhere(shell: Shell, lab: Lab, tmp_path: Path) -> None:
-    with Lab(tmp_path / "elsewhere", engine=FakeEngine(), settings=Settings()) as made:
-        made.reference("double", DOUBLE)
-        made.write("double", "v1", KERNEL.format("v1").replace("softmax", "double"), cell_offset=1)
-        made.validate("double", "v1", seed=3)
-        for cell in notebook_of(made, "double").cells:
+    with Lab(tmp_path / "elsewhere", engine=FakeExecutor(), settings=Settings()) as elsewhere:
+        elsewhere.reference("double", DOUBLE)
+        elsewhere.write(
+            "double", "v1", KERNEL.format("v1").replace("softmax", "double"), cell_offset=1
+        )
+        elsewhere.validate("double", "v1", seed=3)
+        for cell in notebook_of(elsewhere, "double").cells:
             if cell.cell_type == "code":
                 assert shell(cell.source).error is None, cell.source
-        assert story(lab, "double") == story(made, "double")
+        assert story(lab, "double") == story(elsewhere, "double")
 
 
-def test_exporting_what_has_not_changed_changes_nothing(made: Lab) -> None:
-    first = made.export("softmax")
+def test_exporting_what_has_not_changed_changes_nothing(elsewhere: Lab) -> None:
+    first = elsewhere.export("softmax")
     before = [Path(p).read_bytes() for p in first.paths]
-    made.export("softmax")
+    elsewhere.export("softmax")
     assert [Path(p).read_bytes() for p in first.paths] == before
 
 
 def test_papermill_puts_its_parameters_into_every_cell(
-    shell: Shell, lab: Lab, engine: FakeEngine, made: Lab
+    shell: Shell, lab: Lab, engine: FakeExecutor, elsewhere: Lab
 ) -> None:
-    asked = {"plan": "full", "sizes": "small", "runs": 2, "budget_s": 3.5}
+    parameters = {"plan": "full", "sizes": "small", "runs": 2, "budget_s": 3.5}
     engine.jobs.clear()
-    notebook = load_notebook_node(str(made.path / made.export("softmax").notebook))
-    for cell in parameterize_notebook(notebook, asked).cells:
+    notebook = load_notebook_node(str(elsewhere.path / elsewhere.export("softmax").notebook))
+    for cell in parameterize_notebook(notebook, parameters).cells:
         if cell.cell_type == "code":
             shell(cell.source)
     plans = [job.plan for job in engine.jobs if type(job).__name__ == "ValidateJob"]
@@ -154,13 +156,13 @@ def test_papermill_puts_its_parameters_into_every_cell(
     assert lab.settings.validate_budget_s == 3.5
 
 
-def test_papermill_finds_what_a_log_takes(made: Lab) -> None:
-    """What `papermill --help-notebook` prints."""
-    found = inspect_notebook(str(made.path / made.export("softmax").notebook))
-    assert {name: p["default"] for name, p in found.items()} == {
+def test_papermill_finds_what_a_log_takes(elsewhere: Lab) -> None:
+    """Check the parameters that `papermill --help-notebook` prints."""
+    parameters = inspect_notebook(str(elsewhere.path / elsewhere.export("softmax").notebook))
+    assert {name: p["default"] for name, p in parameters.items()} == {
         "plan": '"quick"', "sizes": '"small,medium"', "runs": "3", "budget_s": "20",
     }  # fmt: skip
-    assert all(p["help"] for p in found.values())
+    assert all(p["help"] for p in parameters.values())
 
 
 # ------------------------------------------------------------------------- the real thing
@@ -183,8 +185,8 @@ def test_a_log_is_run_in_an_empty_folder(
             lab.write("sum", version, code, cell_offset=1)
             lab.validate("sum", version, plan="quick")
         lab.bench("sum", sizes=("small",), runs=2)
-        notebook, told = notebook_of(lab, "sum"), story(lab, "sum")
-    assert [verdict for _, _, verdict, _, _ in told] == [Status.PASSED, Status.FAILED]
+        notebook, expected_story = notebook_of(lab, "sum"), story(lab, "sum")
+    assert [verdict for _, _, verdict, _, _ in expected_story] == [Status.PASSED, Status.FAILED]
     runs = 2
     if runner == "nbclient":
         resources = {"metadata": {"path": str(there)}}
@@ -196,7 +198,7 @@ def test_a_log_is_run_in_an_empty_folder(
         )
         assert nbformat.read(tmp_path / "ran.ipynb", as_version=4).cells[-1].cell_type == "markdown"
     with Lab(there) as lab:
-        assert story(lab, "sum") == told
+        assert story(lab, "sum") == expected_story
         (benchmark,) = [lab.benchmark("sum")]
         assert benchmark is not None
         assert (benchmark.sizes, benchmark.runs) == (("small",), runs)

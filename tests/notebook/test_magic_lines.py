@@ -1,4 +1,4 @@
-"""What a magic's line takes, its help, and what does not fit."""
+"""Options of a magic's line, its help, and the messages for wrong lines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import traceback
 
 import pytest
 from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import KERNEL, Shell
-from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import RunJob
+from triton_magics import verbs
 from triton_magics.errors import (
     BadKernelSource,
     IllegalStep,
@@ -20,9 +18,10 @@ from triton_magics.errors import (
     UnknownVersion,
     WorkerError,
 )
+from triton_magics.execution import Outcome
+from triton_magics.execution.job_requests import RunJob
 from triton_magics.lab import Lab
 from triton_magics.model import Benchmark, KernelError, Status, Validations
-from triton_magics.verbs import VERBS
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ from triton_magics.verbs import VERBS
     ],
 )
 def test_options_of_validate_reach_the_job(
-    shell: Shell, engine: FakeEngine, words: str, field: str, expected: object
+    shell: Shell, engine: FakeExecutor, words: str, field: str, expected: object
 ) -> None:
     shell.write("v1")
     shell(f"%triton_validate softmax v1 {words}")
@@ -62,7 +61,7 @@ def test_options_of_validate_reach_the_job(
     ],
 )
 def test_options_of_bench_reach_the_job(
-    shell: Shell, engine: FakeEngine, words: str, field: str, expected: object
+    shell: Shell, engine: FakeExecutor, words: str, field: str, expected: object
 ) -> None:
     shell.write("v1")
     shell("%triton_validate softmax v1")
@@ -81,14 +80,16 @@ def test_options_of_bench_reach_the_job(
     ],
 )
 def test_options_of_run_reach_the_job(
-    shell: Shell, engine: FakeEngine, words: str, field: str, expected: object
+    shell: Shell, engine: FakeExecutor, words: str, field: str, expected: object
 ) -> None:
     shell.write("v1")
     shell(f"%triton_run softmax v1 {words}")
     assert getattr(engine.jobs[-1], field) == expected
 
 
-def test_options_of_the_kernel_magic_are_kept(shell: Shell, lab: Lab, engine: FakeEngine) -> None:
+def test_options_of_the_kernel_magic_are_recorded(
+    shell: Shell, lab: Lab, engine: FakeExecutor
+) -> None:
     source = "def a(x):\n    return x\n\n\ndef b(x):\n    return x\n"
     line = '%%triton_kernel softmax v1 --entry b --technique "two rows at once" --no-compile'
     value = shell(f"{line}\n{source}").value
@@ -98,7 +99,7 @@ def test_options_of_the_kernel_magic_are_kept(shell: Shell, lab: Lab, engine: Fa
     assert value.compilation is None
 
 
-def test_several_versions_are_timed_together(shell: Shell, engine: FakeEngine) -> None:
+def test_several_versions_are_timed_together(shell: Shell, engine: FakeExecutor) -> None:
     for version in ("v1", "v2"):
         shell.write(version)
     assert isinstance(shell("%triton_validate softmax all").value, Validations)
@@ -127,7 +128,7 @@ def test_a_diff_says_what_changed_between_attempts(shell: Shell) -> None:
     assert "-    return x  # v1\n+    return x  # v1 mended" in text
 
 
-def test_a_diff_has_verdicts_and_times_beside_the_code(shell: Shell, engine: FakeEngine) -> None:
+def test_a_diff_has_verdicts_and_times_beside_the_code(shell: Shell, engine: FakeExecutor) -> None:
     engine.times_us = {"v1": (2.0, 4.0, 48.0), "v2": (2.0, 2.0, 23.0)}
     for version in ("v1", "v2"):
         shell.write(version)
@@ -146,7 +147,7 @@ def test_a_diff_has_verdicts_and_times_beside_the_code(shell: Shell, engine: Fak
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "message"),
     [
         ("v1 v9", "softmax has no v9"),
         ("v1 v1:7", "v1_baseline has no attempt 7; known: 1"),
@@ -154,9 +155,9 @@ def test_a_diff_has_verdicts_and_times_beside_the_code(shell: Shell, engine: Fak
         ("v1:0 v1", "'v1:0' is no version"),
     ],
 )
-def test_a_diff_of_what_is_not_there_says_what_is(shell: Shell, line: str, wanted: str) -> None:
+def test_a_diff_of_what_is_not_there_says_what_is(shell: Shell, line: str, message: str) -> None:
     shell.write("v1")
-    assert wanted in str(shell(f"%triton_diff softmax {line}").error)
+    assert message in str(shell(f"%triton_diff softmax {line}").error)
 
 
 def test_restore_without_a_number_says_which_there_are(shell: Shell) -> None:
@@ -177,7 +178,7 @@ def test_restore_brings_an_attempt_back(shell: Shell, lab: Lab) -> None:
 
 
 def test_help_is_displayed_with_an_example_and_asks_nothing(
-    shell: Shell, engine: FakeEngine
+    shell: Shell, engine: FakeExecutor
 ) -> None:
     cell = shell("%triton_bench --help")
     assert (cell.value, cell.error) == (None, None)
@@ -196,7 +197,7 @@ def test_every_magic_has_help_that_names_all_its_arguments(shell: Shell) -> None
     manager = shell.shell.magics_manager
     ours = {**manager.magics["line"], **manager.magics["cell"]}
     ours = {name: f for name, f in ours.items() if name.startswith("triton_")}
-    assert set(ours) == {*VERBS, "triton_panel"}
+    assert set(ours) == {f"triton_{name}" for name in (*verbs.names(), "panel")}
     for name, function in ours.items():
         assert f"%{name}" in function.__doc__
         assert "--out NAME" in function.__doc__
@@ -239,7 +240,8 @@ def test_what_a_user_can_mend_is_one_line_of_our_own(
     shell.write("v1")
     cell = shell(line)
     assert type(cell.error) is error
-    assert cell.lines == [f"{error.__name__}: {cell.error}"]
+    assert len(cell.lines) == 1
+    assert cell.lines[0].startswith(f"{error.__name__}: {cell.error}")
     assert hint in cell.lines[0]
 
 
@@ -248,11 +250,11 @@ def test_traceback_shows_every_frame_of_an_error_of_ours(shell: Shell) -> None:
     assert isinstance(cell.error, UnknownVersion)
     assert not hasattr(cell.error, "_render_traceback_")
     frames = [f.name for f in traceback.extract_tb(cell.error.__traceback__)]
-    assert {"_value", "run", "_known"} <= set(frames)
+    assert {"__call__", "perform", "run", "_resolve_version"} <= set(frames)
 
 
 def test_traceback_shows_what_the_kernels_own_process_raised(
-    shell: Shell, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, engine: FakeExecutor
 ) -> None:
     inner = "Traceback (most recent call last):\n" + "".join(f"  frame {n}\n" for n in range(30))
     error = KernelError(
@@ -262,22 +264,20 @@ def test_traceback_shows_what_the_kernels_own_process_raised(
     shell.write("v1")
 
     def raises(job: RunJob) -> Outcome:
-        made = engine._run(job).model_copy(update={"status": Status.RUNTIME_ERROR, "error": error})
-        return Outcome(status="finished", answer=made)
+        result = engine._run(job).evolve(status=Status.RUNTIME_ERROR, error=error)
+        return Outcome(status="finished", answer=result)
 
     engine.answer = raises
-    # A terminal has all but the frames above already.
     alone = shell("%triton_run softmax v1 --traceback").lines
-    assert (alone[0], alone[-1].strip()) == ("whole traceback:", "frame 29")
-    monkeypatch.setattr(InteractiveShell, "kernel", object(), raising=False)
+    assert (alone[1], alone[-1].strip()) == ("whole traceback:", "frame 29")
     engine.answer = raises
-    short = shell("%triton_run softmax v1").lines
+    short = shell("%triton_run softmax v1 --quiet").lines
     assert "cell line 6 · kernels/softmax/v1_baseline.py:8" in short
     at = next(i for i, line in enumerate(short) if "return x  # v1" in line)
     assert short[at + 1].index("^") == short[at].index("x  # v1")
     assert not [line for line in short if "frame 29" in line]
     engine.answer = raises
-    long = shell("%triton_run softmax v1 --traceback").lines
+    long = shell("%triton_run softmax v1 --quiet --traceback").lines
     assert long[: len(short) - 1] == short[:-1]
     assert [line for line in long if "frame 29" in line]
 
@@ -298,7 +298,7 @@ def test_lines_are_counted_as_the_cells_editor_does(
     assert lab.source("softmax", "v1").cell_offset == offset
 
 
-def test_a_fault_of_our_own_is_told_without_our_frames(shell: Shell, engine: FakeEngine) -> None:
+def test_an_internal_error_hides_the_packages_frames(shell: Shell, engine: FakeExecutor) -> None:
     def dies(_job: object) -> Outcome:
         raise WorkerError("no worker can be started")
 

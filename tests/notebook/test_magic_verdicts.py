@@ -1,4 +1,4 @@
-"""What a cell shows of a failed verdict, an interrupt, or a step out of order."""
+"""Display of a failed verdict, an interrupt, and a step out of order."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import Shell
-from triton_magics.engine import Outcome
 from triton_magics.errors import IllegalStep, KernelFailure
+from triton_magics.execution import Outcome
 from triton_magics.lab import Lab
 from triton_magics.model import Status, Validation
 
 
-def fails(engine: FakeEngine, lab: Lab, version: str = "v1") -> None:
-    """From now on the version's validation says that it is wrong."""
+def fails(engine: FakeExecutor, lab: Lab, version: str = "v1") -> None:
+    """Make the version's validation fail from now on."""
     engine.verdicts[lab.source("softmax", version).sha256] = Status.FAILED
 
 
@@ -25,7 +25,7 @@ def interrupts(job: Any) -> Outcome:
 
 
 def test_a_failed_verdict_is_shown_bound_and_raised(
-    shell: Shell, lab: Lab, engine: FakeEngine
+    shell: Shell, lab: Lab, engine: FakeExecutor
 ) -> None:
     shell.write("v1")
     fails(engine, lab)
@@ -37,20 +37,22 @@ def test_a_failed_verdict_is_shown_bound_and_raised(
     assert not any(".py" in line and "triton_magics" in line for line in cell.lines)
 
 
-def test_a_terminal_says_a_failed_verdict_once(
-    shell: Shell, lab: Lab, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("in_notebook", [False, True])
+def test_a_failure_is_explained_once_and_its_error_is_one_line(
+    shell: Shell, lab: Lab, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch, in_notebook: bool
 ) -> None:
     shell.write("v1")
     fails(engine, lab)
+    if in_notebook:
+        monkeypatch.setattr(InteractiveShell, "kernel", object(), raising=False)
     cell = shell("%triton_validate softmax v1")
     assert cell.shown().count("✗ WRONG") == 1
-    assert cell.lines == ["KernelFailure: told above"]
-    monkeypatch.setattr(InteractiveShell, "kernel", object(), raising=False)
-    # A notebook may fold its output away, and papermill shows the error alone.
-    assert shell("%triton_validate softmax v1").lines[0].startswith("✗ WRONG")
+    (line,) = cell.lines
+    assert line.startswith("KernelFailure: ✗ WRONG softmax v1")
+    assert line.endswith(", see above")
 
 
-def test_a_quiet_failure_still_fails_the_cell(shell: Shell, lab: Lab, engine: FakeEngine) -> None:
+def test_a_quiet_failure_still_fails_the_cell(shell: Shell, lab: Lab, engine: FakeExecutor) -> None:
     shell.write("v1")
     fails(engine, lab)
     cell = shell("%triton_validate softmax v1 -q")
@@ -60,7 +62,7 @@ def test_a_quiet_failure_still_fails_the_cell(shell: Shell, lab: Lab, engine: Fa
 
 
 def test_no_raise_lets_the_cell_pass_with_its_value(
-    shell: Shell, lab: Lab, engine: FakeEngine
+    shell: Shell, lab: Lab, engine: FakeExecutor
 ) -> None:
     shell.write("v1")
     fails(engine, lab)
@@ -70,7 +72,7 @@ def test_no_raise_lets_the_cell_pass_with_its_value(
 
 
 def test_one_wrong_version_of_all_fails_the_cell(
-    shell: Shell, lab: Lab, engine: FakeEngine
+    shell: Shell, lab: Lab, engine: FakeExecutor
 ) -> None:
     for version in ("v1", "v2"):
         shell.write(version)
@@ -82,7 +84,7 @@ def test_one_wrong_version_of_all_fails_the_cell(
 
 @pytest.mark.parametrize("options", ["", "--no-raise"])
 def test_an_interrupt_shows_what_is_known_and_fails_the_cell(
-    shell: Shell, engine: FakeEngine, options: str
+    shell: Shell, engine: FakeExecutor, options: str
 ) -> None:
     shell.write("v1")
     engine.answer = interrupts
@@ -93,27 +95,27 @@ def test_an_interrupt_shows_what_is_known_and_fails_the_cell(
 
 
 def test_an_interrupt_before_anything_is_known_is_one_line(
-    shell: Shell, engine: FakeEngine
+    shell: Shell, engine: FakeExecutor
 ) -> None:
-    def interrupted(_job: object) -> Outcome:
+    def raise_interrupt(_job: object) -> Outcome:
         raise KeyboardInterrupt
 
     shell.write("v1")
-    engine.answer = interrupted
+    engine.answer = raise_interrupt
     cell = shell("%triton_validate softmax v1")
     assert type(cell.error) is KeyboardInterrupt
-    assert cell.lines == ["KeyboardInterrupt: stopped; what was done by then is kept"]
+    assert cell.lines == ["KeyboardInterrupt: stopped; completed work is saved"]
 
 
 def test_an_interrupt_between_two_versions_is_no_verdict(
-    shell: Shell, lab: Lab, engine: FakeEngine
+    shell: Shell, lab: Lab, engine: FakeExecutor
 ) -> None:
-    def interrupted(_job: object) -> Outcome:
+    def raise_interrupt(_job: object) -> Outcome:
         raise KeyboardInterrupt
 
     shell.write("v1")
     shell.write("v2")
-    lab.on_change.append(lambda _: setattr(engine, "answer", interrupted))
+    lab.on_change.append(lambda _: setattr(engine, "answer", raise_interrupt))
     cell = shell("%triton_validate softmax all")
     assert isinstance(lab.last, Validation)
     assert lab.last.passed
@@ -122,8 +124,8 @@ def test_an_interrupt_between_two_versions_is_no_verdict(
 
 def test_a_step_out_of_order_is_noted_once(shell: Shell) -> None:
     notes = [cell.shown() for cell in (shell.write("v1"), shell("%triton_validate softmax v1"))]
-    assert "softmax is at its start" in notes[0]
-    assert "softmax is at its start" not in notes[1]
+    assert "references not shown yet" in notes[0]
+    assert "references not shown yet" not in notes[1]
 
 
 def test_strict_makes_a_step_out_of_order_an_error(shell: Shell) -> None:

@@ -1,13 +1,13 @@
-"""What a panel's buttons do, to the version that is chosen."""
+"""Actions of a panel's buttons on the chosen version."""
 
 from __future__ import annotations
 
 import ipywidgets as widgets
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.panels import buttons, choices, click, open_tab, results, text, within
 from tests.notebook.shells import KERNEL
-from triton_magics.engine import Outcome
+from triton_magics.execution import Outcome
 from triton_magics.lab import Lab
 from triton_magics.model import Benchmark, Status, Validation
 from triton_magics.notebook.panel import Panel
@@ -15,18 +15,18 @@ from triton_magics.notebook.panel import Panel
 
 def test_the_newest_version_is_chosen_until_a_person_chooses(panel: Panel, lab: Lab) -> None:
     lab.write("softmax", "v2", KERNEL.format("v2"))
-    assert panel.settle()
+    assert panel.wait_until_shown()
     assert choices(panel, "version").value == "v2_tiling"
     choices(panel, "version").value = "v1_baseline"
     lab.write("softmax", "v3", KERNEL.format("v3"))
-    assert panel.settle()
+    assert panel.wait_until_shown()
     assert choices(panel, "version").value == "v1_baseline"
-    assert [name for name, _ in choices(panel, "version").options] == ["v1", "v2", "v3"]
+    assert [name for name, _ in choices(panel, "version").options] == ["v3", "v2", "v1"]
 
 
-def test_buttons_act_on_the_chosen_version(panel: Panel, lab: Lab, engine: FakeEngine) -> None:
+def test_buttons_act_on_the_chosen_version(panel: Panel, lab: Lab, engine: FakeExecutor) -> None:
     lab.write("softmax", "v2", KERNEL.format("v2"))
-    assert panel.settle()
+    assert panel.wait_until_shown()
     choices(panel, "version").value = "v1_baseline"
     click(panel, "validate")
     assert engine.jobs[-1].version.version == "v1_baseline"
@@ -35,7 +35,7 @@ def test_buttons_act_on_the_chosen_version(panel: Panel, lab: Lab, engine: FakeE
 def test_an_earlier_attempt_is_shown_compared_and_restored(panel: Panel, lab: Lab) -> None:
     assert "restore attempt 1" not in buttons(panel)
     lab.write("softmax", "v1", KERNEL.format("again"))
-    assert panel.settle()
+    assert panel.wait_until_shown()
     assert [name for name, _ in choices(panel, "attempt").options] == ["1", "2 (newest)"]
     choices(panel, "attempt").value = "1"
     click(panel, "diff with attempt 1")
@@ -70,14 +70,14 @@ def test_one_is_chosen_by_hand(panel: Panel, lab: Lab) -> None:
     lab.validate("softmax", "v1")
     lab.write("softmax", "v2", KERNEL.format("v2"))
     lab.validate("softmax", "v2")
-    assert panel.settle()
+    assert panel.wait_until_shown()
     choices(panel, "version").value = "v1_baseline"
     click(panel, "mark best")
     assert "chosen by hand" in results(panel)[0]["text/plain"]
     assert [v.version for v in lab.status("softmax").versions if v.best] == ["v1_baseline"]
 
 
-def test_a_click_validates_and_shows_the_static_output_of_the_magic(panel: Panel, lab: Lab) -> None:
+def test_a_click_shows_the_static_output_of_the_magic(panel: Panel, lab: Lab) -> None:
     click(panel, "validate")
     assert isinstance(lab.last, Validation)
     assert set(results(panel)[0]) == {"text/plain", "text/markdown", "text/html"}
@@ -99,16 +99,16 @@ def test_the_result_of_a_click_replaces_the_one_before(panel: Panel) -> None:
     assert "def triton_softmax(x):" in results(panel)[0]["text/plain"]
 
 
-def test_what_a_click_must_not_do_is_said_in_words(panel: Panel) -> None:
+def test_a_refused_click_shows_its_message(panel: Panel) -> None:
     click(panel, "bench")
-    (said,) = results(panel)
-    assert "IllegalStep" in said["text/plain"]
-    assert "%triton_validate softmax v1" in said["text/plain"]
+    (bundle,) = results(panel)
+    assert "IllegalStep" in bundle["text/plain"]
+    assert "%triton_validate softmax v1" in bundle["text/plain"]
     assert not buttons(panel)["bench"].disabled
 
 
 def test_a_failed_verdict_is_shown_and_nothing_is_raised(
-    panel: Panel, lab: Lab, engine: FakeEngine
+    panel: Panel, lab: Lab, engine: FakeExecutor
 ) -> None:
     engine.verdicts[lab.source("softmax", "v1").sha256] = Status.FAILED
     click(panel, "validate")
@@ -116,7 +116,7 @@ def test_a_failed_verdict_is_shown_and_nothing_is_raised(
     assert "✗ wrong" in text(panel)
 
 
-def test_an_interrupted_click_shows_what_is_known(panel: Panel, engine: FakeEngine) -> None:
+def test_an_interrupted_click_shows_what_is_known(panel: Panel, engine: FakeExecutor) -> None:
     engine.answer = lambda _: Outcome(status="interrupted", detail="interrupted while small")
     click(panel, "validate")
     assert "INTERRUPTED" in results(panel)[0]["text/plain"]
@@ -160,7 +160,7 @@ def test_a_template_is_for_the_version_that_comes_next(panel: Panel, lab: Lab) -
     assert "%%triton_kernel softmax v3_coalesced" in text(panel)
 
 
-def test_what_a_kernel_prints_is_shown(panel: Panel, engine: FakeEngine) -> None:
+def test_what_a_kernel_prints_is_shown(panel: Panel, engine: FakeExecutor) -> None:
     engine.prints = "here I am\n"
     click(panel, "validate")
     output = next(w for w in within(panel.widget) if isinstance(w, widgets.Output))

@@ -8,78 +8,79 @@ from collections.abc import Callable
 import ipywidgets as widgets
 import pytest
 
-from tests.fake_engine import FakeEngine
+from tests.execution_kit import wait_until
+from tests.fake_executor import FakeExecutor
 from tests.notebook.panels import buttons, click, results, text, within
-from triton_magics.engine import Outcome
-from triton_magics.engine.protocol import Progress
+from triton_magics.execution import Outcome
+from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
 from triton_magics.notebook.panel import Panel
 
 
-def blocked(panel: Panel, engine: FakeEngine, action: Callable[[], None]) -> None:
-    """Does something while a click on `validate` is at work."""
-    begun, go_on = threading.Event(), threading.Event()
+def act_during_validation(panel: Panel, engine: FakeExecutor, action: Callable[[], None]) -> None:
+    """Act while a click on `validate` runs."""
+    has_started, go_on = threading.Event(), threading.Event()
 
     def answer(_job: object) -> Outcome:
-        begun.set()
+        has_started.set()
         assert go_on.wait(10)
         return Outcome(status="interrupted", detail="interrupted")
 
     engine.answer = answer
     buttons(panel)["validate"].click()
-    assert begun.wait(10)
+    assert has_started.wait(10)
     try:
         action()
     finally:
         go_on.set()
-        assert panel.settle()
+        assert panel.wait_until_shown()
 
 
-def test_what_needs_the_engine_rests_in_all_panels_while_a_job_is_on(
-    panel: Panel, lab: Lab, engine: FakeEngine
+def test_job_buttons_of_all_panels_are_disabled_during_a_job(
+    panel: Panel, lab: Lab, engine: FakeExecutor
 ) -> None:
     other = Panel(lab, "softmax")
 
     def look() -> None:
         for each in (panel, other):
             each.refresh()
-            found = [w for w in within(each.widget) if isinstance(w, widgets.Button)]
-            resting = {b.description for b in found if b.disabled}
+            all_buttons = [w for w in within(each.widget) if isinstance(w, widgets.Button)]
+            resting = {b.description for b in all_buttons if b.disabled}
             assert resting == {"validate", "bench", "validate all", "bench all"}
             words = [w.value for w in within(each.widget) if isinstance(w, widgets.HTML)]
-            assert any("validate softmax v1_baseline" in said for said in words)
+            assert any("validate softmax v1_baseline" in text for text in words)
 
-    blocked(panel, engine, look)
+    act_during_validation(panel, engine, look)
     for each in (panel, other):
         assert not any(button.disabled for button in buttons(each).values())
         assert "working" not in text(each)
     other.close()
 
 
-def test_a_click_while_busy_is_refused_in_words(panel: Panel, engine: FakeEngine) -> None:
+def test_a_click_while_busy_is_refused_in_words(panel: Panel, engine: FakeExecutor) -> None:
     n_jobs = len(engine.jobs) + 1
 
     def again() -> None:
         panel._tabs[0]._validate.click()
         output = next(w for w in within(panel.widget) if isinstance(w, widgets.Output))
-        (said,) = output.outputs
-        assert "busy: validate softmax v1_baseline" in said["data"]["text/plain"]
+        (bundle,) = output.outputs
+        assert "busy: validate softmax v1_baseline" in bundle["data"]["text/plain"]
 
-    blocked(panel, engine, again)
+    act_during_validation(panel, engine, again)
     assert len(engine.jobs) == n_jobs
 
 
-def test_what_needs_no_engine_goes_on_while_a_job_is_on(panel: Panel, engine: FakeEngine) -> None:
+def test_what_needs_no_engine_goes_on_while_a_job_is_on(panel: Panel, engine: FakeExecutor) -> None:
     def look() -> None:
         panel._tabs[0]._code.click()
         output = next(w for w in within(panel.widget) if isinstance(w, widgets.Output))
         assert "def triton_softmax(x):" in output.outputs[0]["data"]["text/plain"]
 
-    blocked(panel, engine, look)
+    act_during_validation(panel, engine, look)
 
 
 def test_cancel_ends_the_job_of_whoever_began_it(
-    panel: Panel, lab: Lab, engine: FakeEngine
+    panel: Panel, lab: Lab, engine: FakeExecutor
 ) -> None:
     go_on = threading.Event()
     engine.on_cancel = go_on.set
@@ -101,25 +102,26 @@ def test_cancel_ends_the_job_of_whoever_began_it(
 
 
 def test_a_late_cancel_says_that_nothing_runs(panel: Panel) -> None:
-    panel._working.cancel.click()
-    assert "nothing runs any more" in results(panel)[0]["text/plain"]
+    panel._job_bar.cancel.click()
+    assert "no job is running" in results(panel)[0]["text/plain"]
 
 
-def test_the_progress_of_a_job_is_told(panel: Panel, lab: Lab, engine: FakeEngine) -> None:
-    told: list[tuple[str, int, int]] = []
+def test_the_progress_of_a_job_is_shown(panel: Panel, lab: Lab, engine: FakeExecutor) -> None:
+    steps: list[tuple[str, int, int]] = []
 
     def answer(_job: object) -> Outcome:
+        wait_until(lambda: lab.running_jobs[0].stage)  # the step has been delivered
         panel.refresh()
         bar = next(w for w in within(panel.widget) if isinstance(w, widgets.IntProgress))
         words = "".join(w.value for w in within(panel.widget) if isinstance(w, widgets.HTML))
-        told.append((words, bar.value, bar.max))
+        steps.append((words, bar.value, bar.max))
         return Outcome(status="interrupted", detail="interrupted")
 
     engine.answer = answer
     engine.steps = (Progress(nonce="", stage="257x1023 float16", done=12, total=46),)
     with pytest.raises(KeyboardInterrupt):
         lab.validate("softmax", "v1")
-    ((words, value, whole),) = told
+    ((words, value, whole),) = steps
     assert "validate softmax v1_baseline · 257x1023 float16 · 12 of 46" in words
     assert (value, whole) == (12, 46)
 
@@ -136,7 +138,7 @@ def test_a_closed_panel_follows_nothing(panel: Panel, lab: Lab) -> None:
     before = threading.active_count()
     panel.close()
     assert threading.active_count() == before - 1
-    assert (lab.on_change, lab.on_work) == ([], [])
+    assert (lab.on_change, lab.on_jobs_change) == ([], [])
     lab.validate("softmax", "v1")
     assert not any("✓ right" in getattr(w, "value", "") for w in within(panel.widget))
     panel.close()

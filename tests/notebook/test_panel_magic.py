@@ -38,18 +38,18 @@ def test_the_static_state_follows_too(in_notebook: Shell, lab: Lab) -> None:
     assert cell.outputs == []
     panel = in_notebook("panel").value
     lab.write("softmax", "v1", KERNEL.format("v1"))
-    assert panel.settle()
-    told = in_notebook._publisher.outputs[-1]
-    assert told["update"]
-    assert "v1_baseline" in told["data"]["text/plain"]
-    assert "1 of 3 versions written" in told["data"]["text/html"]
+    assert panel.wait_until_shown()
+    update = in_notebook._publisher.outputs[-1]
+    assert update["update"]
+    assert "v1_baseline" in update["data"]["text/plain"]
+    assert "1 of 3 versions written" in update["data"]["text/html"]
 
 
 def test_unloading_closes_it(in_notebook: Shell, lab: Lab) -> None:
     panel = in_notebook("%triton_panel softmax").value
     assert len(lab.on_change) == 1
     in_notebook("%unload_ext triton_magics")
-    assert (lab.on_change, lab.on_work) == ([], [])
+    assert (lab.on_change, lab.on_jobs_change) == ([], [])
     assert panel.widget.comm is None
 
 
@@ -59,7 +59,7 @@ def test_the_magic_refuses_an_op_that_is_none(in_notebook: Shell) -> None:
     assert "Did you mean 'softmax'?" in str(error)
 
 
-def test_a_terminal_gets_the_state_and_is_told_why(shell: Shell) -> None:
+def test_a_terminal_gets_the_state_and_the_reason(shell: Shell) -> None:
     cell = shell("%triton_panel softmax")
     assert cell.error is None
     assert "a panel needs a notebook" in cell.shown()
@@ -96,13 +96,13 @@ def test_docked_the_widget_goes_to_the_side_and_the_state_stays(in_notebook: She
     cell = in_notebook("%triton_panel softmax --dock")
     (state,) = cell.outputs
     assert "0 of 3 versions written" in state["text/plain"]
-    side = cell.value._side
-    assert (side.title, side.anchor) == ("softmax", "right")
+    side = cell.value._sidecar
+    assert (side.title, side.anchor) == ("softmax", "split-right")
     view = side.outputs[0]["data"]["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == cell.value.widget.model_id
 
 
-def test_without_sidecar_a_docked_panel_is_in_the_cell_and_says_what_to_install(
+def test_without_sidecar_a_docked_panel_is_in_the_cell(
     in_notebook: Shell, missing: Callable[[str], None]
 ) -> None:
     missing("sidecar")

@@ -10,7 +10,7 @@ from pathlib import Path
 import ipywidgets as widgets
 import pytest
 
-from tests.fake_engine import FakeEngine
+from tests.fake_executor import FakeExecutor
 from tests.notebook.panels import buttons, click, open_tab, results, text, within
 from tests.notebook.shells import KERNEL
 from triton_magics.config import Settings
@@ -36,25 +36,25 @@ def test_it_follows_what_happens_in_this_lab(panel: Panel, lab: Lab) -> None:
 
 
 def test_it_follows_what_another_process_does(
-    panel: Panel, tmp_path: Path, engine: FakeEngine, seen: Callable[[str], bool]
+    panel: Panel, tmp_path: Path, engine: FakeExecutor, wait_until_text: Callable[[str], bool]
 ) -> None:
     with Lab(tmp_path, settings=Settings(), engine=engine) as other:
         other.write("softmax", "v2", KERNEL.format("v2"))
-    assert seen("v2_tiling")
+    assert wait_until_text("v2_tiling")
 
 
 @pytest.fixture
-def seen(panel: Panel) -> Callable[[str], bool]:
-    """Waits until a text is to be seen; woken by what the panel shows, not by the clock."""
+def wait_until_text(panel: Panel) -> Callable[[str], bool]:
+    """Wait until the panel shows a text; a change of a widget wakes it, no clock."""
     turn = threading.Condition()
 
-    def told(_change: object) -> None:
+    def on_widget_change(_change: object) -> None:
         with turn:
             turn.notify_all()
 
     for widget in within(panel.widget):
         if isinstance(widget, widgets.HTML):
-            widget.observe(told, "value")
+            widget.observe(on_widget_change, "value")
 
     def wait(words: str) -> bool:
         def there() -> bool:
@@ -77,7 +77,7 @@ def test_it_does_not_follow_another_op(panel: Panel, lab: Lab) -> None:
 def test_what_changes_keeps_its_widgets(panel: Panel, lab: Lab) -> None:
     before = list(within(panel.widget))
     lab.validate("softmax", "v1")
-    assert panel.settle()
+    assert panel.wait_until_shown()
     assert [w.model_id for w in within(panel.widget)] == [w.model_id for w in before]
 
 
@@ -114,9 +114,9 @@ def test_a_plot_is_drawn_when_its_tab_is_opened(panel: Panel, lab: Lab) -> None:
     assert '<img alt="softmax v1: ' in text(panel)
 
 
-def test_a_plot_that_is_seen_follows(panel: Panel, lab: Lab, engine: FakeEngine) -> None:
+def test_a_plot_that_is_seen_follows(panel: Panel, lab: Lab, engine: FakeExecutor) -> None:
     open_tab(panel, "Plots")
-    assert "nothing was timed yet" in text(panel)
+    assert "no benchmark and no failed version" in text(panel)
     lab.validate("softmax", "v1")
     lab.bench("softmax")
     before = text(panel)
@@ -135,31 +135,31 @@ def test_the_log_tab_lists_the_newest_events_first(panel: Panel, lab: Lab) -> No
     assert "v1_baseline, attempt 1" in shown
 
 
-def test_the_engine_tab_says_what_there_is(panel: Panel, engine: FakeEngine) -> None:
-    assert "none yet: the next job starts one" in text(panel)
+def test_the_engine_tab_says_what_there_is(panel: Panel, engine: FakeExecutor) -> None:
+    assert "none; the next job starts one" in text(panel)
     engine.missing = "torch is not installed: pip install it"
     panel.refresh()
     assert "no kernel can run" in text(panel)
 
 
-def test_a_workspace_that_is_deleted_is_told_in_words_and_followed_when_it_is_back(
-    panel: Panel, lab: Lab, seen: Callable[[str], bool]
+def test_a_deleted_workspace_is_reported_until_restored(
+    panel: Panel, lab: Lab, wait_until_text: Callable[[str], bool]
 ) -> None:
     away = lab.path.with_name("away")
     lab.path.rename(away)
-    assert seen("is gone. Put it back")
+    assert wait_until_text("is missing. Restore it")
     click(panel, "code")
-    assert "is gone. Put it back" in results(panel)[0]["text/plain"]
+    assert "is missing. Restore it" in results(panel)[0]["text/plain"]
     away.rename(lab.path)
-    assert seen("allowed now: ")
+    assert wait_until_text("allowed now: ")
     click(panel, "code")
     assert "def triton_softmax(x):" in results(panel)[0]["text/plain"]
 
 
 def test_a_store_that_is_deleted_loses_nothing(
-    panel: Panel, lab: Lab, seen: Callable[[str], bool]
+    panel: Panel, lab: Lab, wait_until_text: Callable[[str], bool]
 ) -> None:
     shutil.rmtree(lab.path / ".triton_magics")
     click(panel, "validate")
     assert "RIGHT" in results(panel)[0]["text/plain"]
-    assert seen("✓ right")
+    assert wait_until_text("✓ right")

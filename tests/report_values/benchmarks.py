@@ -1,13 +1,25 @@
-"""Benchmarks: times, what is compared with what, and their controls."""
+"""Benchmarks with times, comparisons and controls."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from triton_magics import stats
-from triton_magics.model import Benchmark, Comparison, Discard, NotTimed, Status, Timing
+from triton_magics.model import (
+    Badge,
+    BadgeCode,
+    Benchmark,
+    Comparison,
+    Discard,
+    NotTimed,
+    Status,
+    Timing,
+)
 
 from .kernels import CPU, GPU, SHAPES, SOURCE, TIMES_US, sha256
+
+QUICK = Badge.of(BadgeCode.QUICK_PLAN)
+LOOSENED = Badge.of(BadgeCode.LOOSENED_TOLERANCE)
 
 
 def timing(provider: str, size: str, mean_us: float, clock: Any = "gpu", runs: int = 10) -> Timing:
@@ -26,17 +38,15 @@ def timing(provider: str, size: str, mean_us: float, clock: Any = "gpu", runs: i
 
 
 def with_own_shape(value: Benchmark, size: str = "8192x151936") -> Benchmark:
-    """The same benchmark with a shape of the user's own beside its sizes; torch takes 1.8 ms."""
+    """Add a shape of the user, at which torch takes 1.8 ms."""
     shape = tuple(int(n) for n in size.split("x"))
     first = {p: timing(p, "large", 1800.0 / (i + 1)) for i, p in enumerate(value.providers)}
-    own = {p: t.model_copy(update={"size": size, "shape": shape}) for p, t in first.items()}
+    own = {p: t.evolve(size=size, shape=shape) for p, t in first.items()}
     pairs = [comparison(own[v], own["torch"]) for v in value.versions]
-    return value.model_copy(
-        update={
-            "sizes": (*value.sizes, size),
-            "timings": (*value.timings, *own.values()),
-            "comparisons": (*value.comparisons, *pairs),
-        }
+    return value.evolve(
+        sizes=(*value.sizes, size),
+        timings=(*value.timings, *own.values()),
+        comparisons=(*value.comparisons, *pairs),
     )
 
 
@@ -108,7 +118,7 @@ def control(size: str, ratio: float = 1.0, verdict: Any = "same") -> Comparison:
 
 
 def many_versions(n: int, **changes: Any) -> Benchmark:
-    """Versions whose times at every size are torch's over 0.98, 1.02, 0.96, 1.04, ... in order."""
+    """Return n versions; their times at every size are torch's over 0.98, 1.02, 0.96, 1.04, ..."""
     versions = tuple(f"v{i}_tried" for i in range(1, n + 1))
     factors = {f"v{i}_tried": 1 - 0.01 * (2 * (i % 2) - 1) * (i + 1) for i in range(1, n + 1)}
     torch = {
@@ -150,13 +160,11 @@ def interpreter_benchmark(n_versions: int = 2, **changes: Any) -> Benchmark:
         "empty_kernel_us": None,
         "copy_gbps": None,
         "environment": CPU,
-        "badges": ("interpreter",),
+        "badges": (Badge.of(BadgeCode.INTERPRETER),),
     }
     return benchmark(n_versions, **values | changes)
 
 
-def discarded(value: Benchmark) -> Benchmark:
-    first = value.timings[0].model_copy(
-        update={"discards": (Discard(reason="the gate opened early", count=3),)}
-    )
-    return value.model_copy(update={"timings": (first, *value.timings[1:])})
+def with_discards(value: Benchmark) -> Benchmark:
+    first = value.timings[0].evolve(discards=(Discard(reason="the gate opened early", count=3),))
+    return value.evolve(timings=(first, *value.timings[1:]))

@@ -9,6 +9,7 @@ from triton_magics.model import Diagnosis, Finding, Plot, SelfCheck, SelfTest, S
 from .benchmarks import benchmark, interpreter_benchmark
 from .kernels import GPU, compilation, compile_error, written
 from .logs import difference
+from .profiles import profile, refused_profile
 from .states import (
     EXPORT,
     PLAN,
@@ -27,7 +28,7 @@ from .validations import interpreter_validation, timeout_validation, validation,
 
 
 def every_value() -> dict[str, Any]:
-    """One of each value that has a view, and the ones that ended badly, by a name for the test."""
+    """Return one of each value with a view, and failed ones, by a name for the test."""
     return {
         "written": written(),
         "written_refused": written(
@@ -52,6 +53,8 @@ def every_value() -> dict[str, Any]:
         "sweep_compiled": compiled_sweep(),
         "plot": Plot(op="softmax", name="times", benchmark=benchmark(2), path="softmax.png"),
         "run": run_result(),
+        "profile": profile(),
+        "profile_refused": refused_profile(),
         "op_state": op_state(),
         "plan": PLAN,
         "report": report(),
@@ -61,14 +64,14 @@ def every_value() -> dict[str, Any]:
             status=Status.FAILED,
             checks=(
                 SelfCheck(
-                    what="a kernel against itself is the same",
+                    name="a kernel against itself is the same",
                     passed=True,
-                    said="same: 1.000 (0.997 to 1.003), 10 rounds",
+                    outcome="same: 1.000 (0.997 to 1.003), 10 rounds",
                 ),
                 SelfCheck(
-                    what="a host that is late is not in a time",
+                    name="late host time is not in a sample",
                     passed=False,
-                    said="it was timed like any other",
+                    outcome="it was timed like any other",
                 ),
             ),
             environment=GPU,
@@ -80,8 +83,13 @@ def every_value() -> dict[str, Any]:
         ),
         "diagnosis": Diagnosis(
             findings=(
-                Finding(what="GPU", state="good", says="NVIDIA H200"),
-                Finding(what="driver", state="bad", says="too old", mend="install a newer one"),
+                Finding(subject="GPU", state="good", detail="NVIDIA H200"),
+                Finding(
+                    subject="driver",
+                    state="bad",
+                    detail="too old",
+                    remedy="install a newer one",
+                ),
             )
         ),
         "lab_state": lab_state(),

@@ -1,4 +1,4 @@
-"""The op, the machine, and a version: its source, what its compiler said."""
+"""The op, the machine, and a version: source and compilation."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from triton_magics.model import Benchmark, Difference, Side
-from triton_magics.report.log import LogInput, VersionLog
+from triton_magics.rendering.log_document import LogInput, VersionLog
+from triton_magics.verbs._phrase import as_magic
 
 from .benchmarks import benchmark
 from .kernels import FACTS, GPU, SOURCE, TECHNIQUES, compilation, sha256, source
@@ -23,19 +24,19 @@ SOURCES = {
 
 
 def difference(**changes: Any) -> Difference:
-    """v1 as it was mended, and v2, both right, timed together."""
+    """Return the corrected v1 and v2, both right, timed together."""
     sides = {
         name: Side(source=source(name, code=code), validation=validation(name, sha256=sha256(code)))
         for name, code in list(SOURCES.items())[:2]
     }
     values = {"op": "softmax", "before": sides["v1_baseline"], "after": sides["v2_tiling"]}
-    return Difference(**values | {"benchmark": _measured(2)} | changes)
+    return Difference(**values | {"benchmark": _benchmark_of(2)} | changes)
 
 
 def log_input(n_versions: int = 2, **changes: Any) -> LogInput:
-    """A log: v1 needed two attempts, all versions are right, v2 is the one to ship."""
+    """Return a log: v1 needed two attempts, all versions are right, v2 is the one to ship."""
     names = list(SOURCES)[:n_versions]
-    measured = _measured(n_versions)
+    measured = _benchmark_of(n_versions)
     versions = tuple(_version_log(name, measured) for name in names)
     values: dict[str, Any] = {
         "facts": FACTS,
@@ -44,12 +45,12 @@ def log_input(n_versions: int = 2, **changes: Any) -> LogInput:
         "versions": versions,
         "best": best(source=source("v2_tiling", code=SOURCES["v2_tiling"])),
         "environment": GPU,
-        "export_command": "%triton_log softmax",
+        "phrase": as_magic,
     }
     return LogInput(**values | changes)
 
 
-def _measured(n_versions: int) -> Benchmark:
+def _benchmark_of(n_versions: int) -> Benchmark:
     shas = tuple(sha256(code) for code in list(SOURCES.values())[:n_versions])
     return benchmark(n_versions, sha256s=shas)
 

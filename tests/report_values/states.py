@@ -1,4 +1,4 @@
-"""Where an op and a lab stand, and what the smaller verbs give."""
+"""States of an op and a lab, and results of the smaller verbs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from triton_magics.model import (
     Case,
     CaseResult,
     CaseStatus,
+    Coverage,
     Export,
+    Gap,
+    GapCode,
     LabState,
     OpPage,
     OpResult,
     OpState,
+    Pause,
     Plan,
     Reference,
     Report,
@@ -26,6 +30,7 @@ from triton_magics.model import (
     VersionState,
     version_name,
 )
+from triton_magics.next_step import NextStep
 
 from .kernels import ENGINE, FACTS, GPU, SHAPES, SOURCE, TECHNIQUES, TIMES_US, sha256, source
 
@@ -66,7 +71,7 @@ def version_state(n: int, **changes: Any) -> VersionState:
         "sha256": sha256(SOURCE),
         "validation": Status.PASSED,
         "validation_device": "gpu",
-        "validation_plan": "full",
+        "coverage": Coverage(dtypes=("float32",)),
         "cases": "12 of 12",
         "final_us": final,
         "means_us": means,
@@ -85,8 +90,11 @@ def op_state(n_versions: int = 3, **changes: Any) -> OpState:
         "op": "softmax",
         "state": "end" if n_versions >= 3 else "write",
         "allowed": ("write", "best", "log"),
-        "next_step": "%triton_best softmax",
+        "next_step": NextStep("best", {"op": "softmax"}),
         "min_writes": 3,
+        "missing": ()
+        if n_versions >= 3
+        else (Gap(code=GapCode.FEW_VERSIONS, written=n_versions, required=3),),
         "versions": versions,
         "n_events": 12,
     }
@@ -106,7 +114,7 @@ def op_page(**changes: Any) -> OpPage:
     values: dict[str, Any] = {
         "facts": FACTS,
         "techniques": TECHNIQUES,
-        "state": op_state(0, next_step="%%triton_kernel softmax v1"),
+        "state": op_state(0, next_step=NextStep("kernel", {"op": "softmax", "version": "v1"})),
         "engine": ENGINE,
     }
     return OpPage(**values | changes)
@@ -158,7 +166,7 @@ PLAN = Plan(
 )
 
 
-SUMMARY = Summary(path="docs/summarization.md", markdown="# Where this work stands", max_chars=600)
+SUMMARY = Summary(path="docs/summarization.md", markdown="# State of this workspace", max_chars=600)
 
 
 def best(**changes: Any) -> Best:
@@ -173,15 +181,13 @@ def best(**changes: Any) -> Best:
 
 
 def report(**changes: Any) -> Report:
-    """softmax is through, gelu waits for its second version, whose first failed."""
+    """Return a report: softmax is done, gelu waits for v2, whose first attempt failed."""
     setback = Setback(
         op="gelu", version="v1_baseline", status=Status.FAILED, attempts_failed=3, exhausted=True,
         why="7 of 43 cases",
     )  # fmt: skip
-    done = OpResult(
-        state=op_state(), done=True, best="v2_tiling", final_us=12.97, torch_us=21.1, speedup=1.63
-    )
+    done = OpResult(state=op_state(), best="v2_tiling", final_us=12.97, torch_us=21.1, speedup=1.63)
     waiting = OpResult(
-        state=op_state(1, op="gelu"), paused="v2: not written yet", setbacks=(setback,)
+        state=op_state(1, op="gelu"), paused=Pause(version="v2"), setbacks=(setback,)
     )
-    return Report(**{"ops": (done, waiting), "paused_at": "gelu v2"} | changes)
+    return Report(**{"ops": (done, waiting), "paused_at": "gelu"} | changes)

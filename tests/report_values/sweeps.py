@@ -12,38 +12,39 @@ from .kernels import CPU, GPU, SHAPES, SOURCE, compilation, compile_error, sha25
 
 
 def sweep(**changes: Any) -> Sweep:
-    """Blocks by warps: a valley, one wrong, two that do not compile, one point not told apart."""
+    """Return blocks by warps: one minimum, one wrong, two that do not compile, one undecided."""
     knobs = {"BLOCK_SIZE": (256, 500, 1024, 2048), "num_warps": (2, 4, 8)}
-    made = []
+    configurations = []
     for block, warps in itertools.product(*knobs.values()):
-        given: dict[str, Any] = {"settings": {"BLOCK_SIZE": block, "num_warps": warps}}
+        fields: dict[str, Any] = {"settings": {"BLOCK_SIZE": block, "num_warps": warps}}
         if block == 500:
             error = compile_error(message="arange's range must be a power of 2")
             why = "CompilationError: arange's range must be a power of 2"
-            given |= {"status": CaseStatus.COMPILE_ERROR, "reason": why, "error": error}
+            fields |= {"status": CaseStatus.COMPILE_ERROR, "reason": why, "error": error}
         elif (block, warps) == (2048, 2):
             why = "257x1023 float32: 257 of 262,911 elements wrong"
-            given |= {"status": CaseStatus.WRONG_VALUES, "reason": why}
+            fields |= {"status": CaseStatus.WRONG_VALUES, "reason": why}
         else:
             us = 30.0 * (1 + abs(block - 1024) / 3000) * (1 + abs(warps - 4) / 10)
             kernel = compilation().kernels[0]
-            given |= {
+            fields |= {
                 "status": CaseStatus.PASSED, "timing": timing("it", "large", us), "kernel": kernel
             }  # fmt: skip
-        made.append(Configuration(**given))
-    timed = [c for c in made if c.timing]
+        configurations.append(Configuration(**fields))
+    timed = [c for c in configurations if c.timing]
     best = min(timed, key=lambda c: c.timing.mean_us if c.timing else 0)
-    made = [
-        c.model_copy(update={"comparison": comparison(c.timing, best.timing)})
+    configurations = [
+        c.evolve(comparison=comparison(c.timing, best.timing))
         if c.timing and best.timing and c is not best
         else c
-        for c in made
+        for c in configurations
     ]
     values: dict[str, Any] = {
         "op": "softmax", "version": "v2_tiling", "attempt": 1, "sha256": sha256(SOURCE),
         "status": Status.PASSED, "knobs": knobs, "standing": {"BLOCK_SIZE": 256, "num_warps": 8},
         "size": "large", "shape": SHAPES["large"], "dtype": "float32", "clock": "gpu",
-        "configurations": tuple(made), "torch": timing("torch", "large", 55.1), "floor_us": 2.8,
+        "configurations": tuple(configurations), "floor_us": 2.8,
+        "torch": timing("torch", "large", 55.1),
         "seed": 7, "environment": GPU, "steps_s": {"compile": 1.2, "check": 0.8, "time": 0.9},
         "duration_s": 2.9,
     }  # fmt: skip
@@ -51,17 +52,15 @@ def sweep(**changes: Any) -> Sweep:
 
 
 def compiled_sweep() -> Sweep:
-    """The same where there is no GPU."""
-    whole = sweep()
-    made = tuple(
+    """Return the same sweep without a GPU."""
+    timed_sweep = sweep()
+    configurations = tuple(
         c if c.error else Configuration(
             settings=c.settings, status=CaseStatus.NOT_RUN, kernel=compilation().kernels[0]
         )
-        for c in whole.configurations
+        for c in timed_sweep.configurations
     )  # fmt: skip
-    return whole.model_copy(
-        update={
-            "configurations": made, "clock": None, "target": "sm_90", "torch": None,
-            "environment": CPU, "steps_s": {"compile": 2.0}, "duration_s": 2.0,
-        }
+    return timed_sweep.evolve(
+        configurations=configurations, clock=None, target="sm_90", torch=None, environment=CPU,
+        steps_s={"compile": 2.0}, duration_s=2.0,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Validations: right, wrong, in the interpreter, and what ended before its verdict."""
+"""Validations: right, wrong, in the interpreter, ended before a verdict."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from triton_magics.model import (
     Case,
     CaseResult,
     CaseStatus,
+    Cause,
+    CauseCode,
+    ComputedBy,
     KernelError,
     Mismatch,
     Status,
     Tolerance,
     Validation,
+    ValidationRequest,
 )
 
 from .kernels import CPU, DTYPES, GPU, SHAPES, SOURCE, compilation, sha256
@@ -42,13 +46,13 @@ def passed_case(error_share: float = 0.4, **where: Any) -> CaseResult:
 
 
 def passed_cases(dtypes: tuple[str, ...] = DTYPES) -> tuple[CaseResult, ...]:
-    found = []
+    cases = []
     for dtype in dtypes:
-        found += [
+        cases += [
             passed_case(0.1, shape=shape, dtype=dtype, size=size) for size, shape in SHAPES.items()
         ]
-        found.append(passed_case(0.4, shape=(257, 1023), dtype=dtype))
-    return tuple(found)
+        cases.append(passed_case(0.4, shape=(257, 1023), dtype=dtype))
+    return tuple(cases)
 
 
 def mismatch(**changes: Any) -> Mismatch:
@@ -61,8 +65,12 @@ def mismatch(**changes: Any) -> Mismatch:
         "n_wrong": 257,
         "n_elements": 262911,
         "where": "all in the last column",
-        "cause": "a load reads past the row: `other=` is missing on line 9",
-        "advice": "x = tl.load(x_ptr + row * stride + cols, mask=mask, other=-float('inf'))",
+        "cause": Cause(
+            code=CauseCode.WRONG_FILL,
+            file_line=11,
+            cell_line=9,
+            advice="x = tl.load(x_ptr + row * stride + cols, mask=mask, other=-float('inf'))",
+        ),
         "picture": last_column,
     }
     return Mismatch(**values | changes)
@@ -94,19 +102,20 @@ def wrong_case(**changes: Any) -> CaseResult:
 
 
 def validation(version: str = "v2_tiling", **changes: Any) -> Validation:
+    """Return a validation that passed; `changes` are of its fields or of its request."""
+    own = {k: changes.pop(k) for k in ("plan", "seed", "rtol", "atol", "shapes") if k in changes}
     values: dict[str, Any] = {
         "op": "softmax",
         "version": version,
         "attempt": 1,
         "sha256": sha256(SOURCE),
         "status": Status.PASSED,
-        "plan": "full",
-        "seed": 83114,
+        "request": ValidationRequest(**{"seed": 83114, **own}),
         "dtypes": DTYPES,
         "cases": passed_cases(),
         "environment": GPU,
         "triton_kernels": ("softmax_kernel",),
-        "triton_share": 1.0,
+        "computed_by": ComputedBy(kernel_share=1.0),
         "duration_s": 1.2,
     }
     return Validation(**values | changes)
@@ -133,9 +142,8 @@ def interpreter_validation(**changes: Any) -> Validation:
         "cases": (*passed_cases(("float32", "float16")), missing),
         "dtypes": ("float32", "float16"),
         "environment": CPU,
-        "triton_share": None,
+        "computed_by": None,
         "compilation": compilation("v2_tiling"),
-        "badges": ("interpreter",),
     }
     return validation(**values | changes)
 

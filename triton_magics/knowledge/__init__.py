@@ -1,7 +1,8 @@
-"""What there is to read before and while a kernel is written: checked, searched, offline."""
+"""Reference material for writing kernels: checked, searchable, offline."""
 
 from triton_magics.knowledge.finder import search, topics
-from triton_magics.knowledge.folder import Hint, Knowledge, load, shipped, sound_kernels
+from triton_magics.knowledge.folder import Knowledge, load, shipped, sound_kernels
+from triton_magics.knowledge.op_files import Hint
 from triton_magics.knowledge.tables import (
     aliases,
     canonical,

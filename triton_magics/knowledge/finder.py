@@ -1,4 +1,4 @@
-"""A search over everything that there is to read: ranked, quick, offline."""
+"""Search the reference material: ranked, fast, offline."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MEASURED_ON = "H200, torch 2.11, Triton 3.6, 2026-11-21"
 
 @dataclass(frozen=True)
 class Piece:
-    """Something that a search can find.
+    """A search result: a page or a section of one.
 
     Attributes:
-        keys: names that show it at once.
+        keys: names that select it directly.
         defined: words that it explains, each in a line of its own.
-        weight: prose explains more than a list of facts, and that more than code.
+        weight: prose counts more than a list of facts, which counts more than code.
     """
 
     title: str
@@ -36,7 +36,7 @@ class Piece:
 
 
 def topics() -> tuple[str, ...]:
-    """What may be asked for by its name: the guides, ops, techniques, templates."""
+    """Return every name that a search accepts: guides, ops, techniques, templates."""
     names = (
         "overview",
         "syntax",
@@ -50,28 +50,28 @@ def topics() -> tuple[str, ...]:
 
 
 def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference:
-    """The piece that answers best, whole, and the names of the next best.
+    """Return the best match in full, and the titles of the next best.
 
-    A topic's name or a section's title shows that piece; other words are looked for in titles
-    first, then in what the pieces explain, then in what they mention.
+    A topic's name or a section's title selects that piece. Other words are searched in titles
+    first, then in the words that a piece explains, then in its text.
 
     Args:
         query: words, or a name such as `softmax`, `tl.dot`, `online reduction`.
-        limit: how many pieces to name at most, the shown one included.
+        limit: largest number of pieces to name, the shown one included.
         own: facts of the user's own ops.
     """
     pieces = (*(_op_piece(facts) for facts in own), *_shipped_pieces())
-    found = _ranked(query, pieces)[:limit]
-    if not found:
-        return _nothing(query, pieces, limit)
-    best, *rest = found
+    matches = _rank(query, pieces)[:limit]
+    if not matches:
+        return _no_match(query, pieces, limit)
+    best, *rest = matches
     return Reference(
         query=query, title=best.title, markdown=best.markdown, more=tuple(p.title for p in rest)
     )
 
 
-def _ranked(query: str, pieces: Iterable[Piece]) -> list[Piece]:
-    """Pieces of that name in their own order, then the others by score."""
+def _rank(query: str, pieces: Iterable[Piece]) -> list[Piece]:
+    """Return the pieces of that name in their own order, then the others by score."""
     words, key = set(_words(query)), _key(query)
     exact = [piece for piece in pieces if key in piece.keys]
     scored = [(_score(words, piece), piece) for piece in pieces if key not in piece.keys]
@@ -80,7 +80,7 @@ def _ranked(query: str, pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _score(words: set[str], piece: Piece) -> float:
-    """Points for each word, times the square of the share of words that were found."""
+    """Return points for each word, times the square of the share of words that match."""
     hits = [
         25 * (w in piece.title_words) + 8 * (w in piece.defined) + min(piece.words[w], 3)
         for w in words
@@ -89,37 +89,37 @@ def _score(words: set[str], piece: Piece) -> float:
     return sum(hits) * share**2 * piece.weight
 
 
-def _nothing(query: str, pieces: Iterable[Piece], limit: int) -> Reference:
+def _no_match(query: str, pieces: Iterable[Piece], limit: int) -> Reference:
     names = {name for piece in pieces for name in _names(piece)}
-    known = {_key(name): name for name in (*sorted(names), *topics())}
-    near = difflib.get_close_matches(_key(query), known, n=limit, cutoff=0.6)
-    nearest = tuple(known[key] for key in near)
-    missing = f"Nothing about {query!r}." if query.strip() else "What is it about?"
-    said = f" Near it: {', '.join(nearest)}." if nearest else ""
-    markdown = f"{missing}{said}\n\nTopics: {', '.join(topics())}\n"
+    by_key = {_key(name): name for name in (*sorted(names), *topics())}
+    close = difflib.get_close_matches(_key(query), by_key, n=limit, cutoff=0.6)
+    nearest = tuple(by_key[key] for key in close)
+    problem = f"No result for {query!r}." if query.strip() else "The query is empty."
+    hint = f" Did you mean: {', '.join(nearest)}?" if nearest else ""
+    markdown = f"{problem}{hint}\n\nTopics: {', '.join(topics())}\n"
     return Reference(query=query, title="Topics", markdown=markdown, more=nearest)
 
 
 def _names(piece: Piece) -> tuple[str, ...]:
-    """What a misspelt query may have meant."""
+    """Return the names that a misspelt query can be corrected to."""
     return (piece.title, *(word for word in piece.defined if "." in word))
 
 
 @functools.cache
 def _shipped_pieces() -> tuple[Piece, ...]:
-    """Every piece; of two with one name the first wins, the op before its template."""
-    known = shipped()
+    """Return every piece; of two with one name the first wins, the op before its template."""
+    source = shipped()
     return (
-        _whole("Overview", known.overview, "overview"),
-        _whole("Triton syntax", known.syntax, "syntax"),
-        _whole("The commonest mistakes", known.mistakes, "mistakes"),
-        _piece("Triton's versions", known.changes, "versions", weight=0.5),
-        *(_op_piece(facts) for facts in known.ops.values()),
-        *(_technique_piece(technique) for technique in known.techniques.values()),
-        *(_template_piece(pattern, source) for pattern, source in known.templates.items()),
-        *_sections("Overview", known.overview),
-        *_sections("Syntax", known.syntax, explains_code=True),
-        *_sections("Mistake", known.mistakes),
+        _whole("Overview", source.overview, "overview"),
+        _whole("Triton syntax", source.syntax, "syntax"),
+        _whole("The commonest mistakes", source.mistakes, "mistakes"),
+        _piece("Triton's versions", source.changes, "versions", weight=0.5),
+        *(_op_piece(facts) for facts in source.ops.values()),
+        *(_technique_piece(technique) for technique in source.techniques.values()),
+        *(_template_piece(pattern, source) for pattern, source in source.templates.items()),
+        *_sections("Overview", source.overview),
+        *_sections("Syntax", source.syntax, explains_code=True),
+        *_sections("Mistake", source.mistakes),
     )
 
 
@@ -149,8 +149,8 @@ def _op_piece(facts: OpFacts) -> Piece:
 def _technique_piece(technique: Technique) -> Piece:
     ops = f"\n\nOps: {', '.join(technique.ops)}" if technique.ops else ""
     figures = f"\n\nMeasured ({MEASURED_ON}): {technique.measured}" if technique.measured else ""
-    said = f"{technique.description}\n\nHelps: {technique.helps_when}{figures}{ops}"
-    return _piece(technique.title, f"# {technique.title}\n\n{said}\n", technique.name)
+    text = f"{technique.description}\n\nHelps: {technique.helps_when}{figures}{ops}"
+    return _piece(technique.title, f"# {technique.title}\n\n{text}\n", technique.name)
 
 
 def _template_piece(pattern: str, source: str) -> Piece:
@@ -167,7 +167,7 @@ def _sections(document: str, markdown: str, *, explains_code: bool = False) -> I
 
 
 def _whole(title: str, markdown: str, name: str) -> Piece:
-    """A document, found by its name only: its sections are found by their words."""
+    """Return a document as a piece that only its name selects: its sections have their words."""
     keys = frozenset((_key(title), _key(name)))
     return Piece(title, markdown, keys, frozenset(), Counter(), frozenset())
 
@@ -191,11 +191,11 @@ def _key(text: str) -> str:
 
 
 def _words(text: str, *, parts: bool = False) -> list[str]:
-    """Lower-case words without their endings; names with a dot or _ as they are.
+    """Return lower-case words without their endings; names with a dot or _ stay whole.
 
     Args:
         text: prose or code.
-        parts: names count by their parts as well: `tl.atomic_add` as tl, atomic and add too.
+        parts: add the parts of names: for `tl.atomic_add` also tl, atomic and add.
     """
     names = re.findall(r"[a-z0-9_]+(?:\.[a-z0-9_]+)*", text.lower())
     inner = [p for name in names if parts for p in re.split(r"[._]", name) if p not in ("", name)]

@@ -1,8 +1,8 @@
-"""The folder that the knowledge lies in: read whole and consistent, or not at all.
+"""The knowledge folder and the facts of the ops: loaded whole and consistent, or not at all.
 
-It holds overview.md, triton_syntax.md, mistakes.md, triton_versions.md, torch_ops.json,
-techniques.json, versions.json and templates/. It travels in the wheel; in an editable install it is
-the repository's own.
+The folder holds overview.md, triton_syntax.md, mistakes.md, triton_versions.md, techniques.json,
+version_hints.json and templates/. The wheel contains it; an editable install uses the repository's.
+The facts of an op, and its version hints, are constants of its module in triton_magics/operators.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 
 from triton_magics.errors import KnowledgeError
-from triton_magics.model import Mistake, OpFacts, Technique, Value
+from triton_magics.knowledge.op_files import OPS_FOLDER, Hint, OpFile, read_op_files
+from triton_magics.model import Mistake, OpFacts, Technique
 
 PATTERNS = ("elementwise", "reduction", "matmul", "fused")
 PLACEHOLDER = "triton_template"
+_DEFAULT_HINTS = {"v1", "v2", "v3", "v4", "more"}
 _PACKAGE = Path(__file__).parents[1]
 _FOLDERS = (_PACKAGE / "_knowledge", _PACKAGE.parent / "knowledge")
 _MISTAKE = re.compile(
@@ -31,20 +33,19 @@ _MISTAKE = re.compile(
 _T = TypeVar("_T")
 
 
-class Hint(Value):
-    """What to try in a version, and which BLOCK_SIZE to begin with."""
-
-    technique: str
-    block_hint: str
-
-
 @dataclass(frozen=True)
 class Knowledge:
-    """Everything in the folder; built whole and consistent, or not at all."""
+    """The contents of the knowledge folder and the facts of the ops.
+
+    Attributes:
+        hints: op -> version -> hint; ops without an entry use `default_hints`.
+        default_hints: v1 to v4, and `more` for later versions.
+    """
 
     ops: Mapping[str, OpFacts]
     techniques: Mapping[str, Technique]
     hints: Mapping[str, Mapping[str, Hint]]
+    default_hints: Mapping[str, Hint]
     templates: Mapping[str, str]
     overview: str
     syntax: str
@@ -52,18 +53,21 @@ class Knowledge:
     changes: str
 
 
-def load(folder: Path) -> Knowledge:
-    """The knowledge in a folder.
+def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
+    """Load the knowledge in a folder, and the facts of the ops in another.
 
     Raises:
-        KnowledgeError: a file is missing, is not of its form, or names what does not exist.
+        KnowledgeError: a file is missing or malformed, or refers to a name that doesn't exist.
     """
-    ops = _parse(folder / "torch_ops.json", tuple[OpFacts, ...])
+    op_files = read_op_files(ops_folder)
     techniques = _parse(folder / "techniques.json", tuple[Technique, ...])
+    if any(technique.ops for technique in techniques):
+        raise KnowledgeError(f"{folder / 'techniques.json'}: ops are derived from the ops' FACTS")
     knowledge = Knowledge(
-        ops={facts.name: facts for facts in ops},
-        techniques={technique.name: technique for technique in techniques},
-        hints=_parse(folder / "versions.json", dict[str, dict[str, Hint]]),
+        ops={name: op.facts for name, op in op_files.items()},
+        techniques={t.name: _with_ops(t, op_files) for t in techniques},
+        hints={name: op.hints for name, op in op_files.items() if op.hints},
+        default_hints=_parse(folder / "version_hints.json", dict[str, Hint]),
         templates={p: _read(folder / "templates" / f"{p}.py") for p in PATTERNS},
         overview=_read(folder / "overview.md"),
         syntax=_read(folder / "triton_syntax.md"),
@@ -75,12 +79,18 @@ def load(folder: Path) -> Knowledge:
     return knowledge
 
 
+def _with_ops(technique: Technique, op_files: Mapping[str, OpFile]) -> Technique:
+    """Add the ops whose facts name the technique."""
+    ops = tuple(name for name, op in op_files.items() if technique.name in op.facts.techniques)
+    return Technique.model_validate({**technique.model_dump(), "ops": ops})
+
+
 @functools.cache
 def shipped() -> Knowledge:
-    """The knowledge that came with the package, loaded once.
+    """Return the knowledge of this installation; loaded once.
 
     Raises:
-        KnowledgeError: it is missing or broken.
+        KnowledgeError: it is missing or malformed.
     """
     folder = next((f for f in _FOLDERS if f.is_dir()), None)
     if folder is None:
@@ -104,49 +114,48 @@ def _parse(path: Path, form: type[_T]) -> _T:
 
 
 def _inconsistencies(knowledge: Knowledge) -> Iterator[str]:
-    names = set(knowledge.ops)
+    used_by = dict.fromkeys(knowledge.ops, "an op")
     for op, facts in knowledge.ops.items():
         for name in set(facts.techniques) - set(knowledge.techniques):
             yield f"{op} names the technique {name!r}, which is not described"
         if facts.pattern not in PATTERNS:
             yield f"{op} names the pattern {facts.pattern!r}; there are {', '.join(PATTERNS)}"
-    for technique in knowledge.techniques.values():
-        for op in set(technique.ops) - names:
-            yield f"the technique {technique.name} names the op {op!r}, which is not described"
-    for op in set(knowledge.hints) - names - {"default"}:
-        yield f"versions.json names the op {op!r}, which is not described"
-    if set(knowledge.hints.get("default", ())) != {"v1", "v2", "v3", "v4", "more"}:
-        yield "versions.json needs a default with v1, v2, v3, v4 and more"
+        for alias in facts.aliases:
+            if alias in used_by:
+                yield f"{op} has the alias {alias!r}, which is {used_by[alias]} already"
+            used_by[alias] = f"an alias of {op}"
+    if set(knowledge.default_hints) != _DEFAULT_HINTS:
+        yield f"version_hints.json must have {', '.join(sorted(_DEFAULT_HINTS))}"
     for pattern, source in knowledge.templates.items():
         if f"def {PLACEHOLDER}(" not in source:
             yield f"the template {pattern} defines no {PLACEHOLDER}"
-    yield from _misplaced(knowledge.mistakes)
+    yield from _unmatched_mistakes(knowledge.mistakes)
 
 
-def _misplaced(document: str) -> Iterator[str]:
+def _unmatched_mistakes(document: str) -> Iterator[str]:
     kernels = sound_kernels(document)
     for mistake in mistakes_in(document):
         if kernels.get(mistake.kernel, "").count(mistake.right) != 1:
-            yield f"mistakes.md: {mistake.title!r} has lines that {mistake.kernel} has not once"
+            yield f"mistakes.md: the lines of {mistake.title!r} must stand once in {mistake.kernel}"
 
 
 def sound_kernels(document: str) -> dict[str, str]:
-    """The kernels that the mistakes are made in, by name."""
+    """Return the correct kernels that the mistakes are shown in, by name."""
     return dict(re.findall(r"^```python (\w+)\n(.*?)^```", document, re.MULTILINE | re.DOTALL))
 
 
 def mistakes_in(document: str) -> Iterator[Mistake]:
-    """The mistakes that a document in the form of mistakes.md describes."""
+    """Parse the mistakes in a document that has the form of mistakes.md."""
     for section in re.split(r"^(?=## )", document, flags=re.MULTILINE):
-        if found := _MISTAKE.match(section):
+        if match := _MISTAKE.match(section):
             yield Mistake(
-                title=found["title"],
-                messages=tuple(re.split("` or `", found["messages"].strip("`"))),
-                advice=" ".join(found["advice"].split()),
-                kernel=found["kernel"],
-                wrong=_side(found["lines"], "-"),
-                right=_side(found["lines"], "+"),
-                at_launch=found["when"] == "At the launch",
+                title=match["title"],
+                messages=tuple(re.split("` or `", match["messages"].strip("`"))),
+                advice=" ".join(match["advice"].split()),
+                kernel=match["kernel"],
+                wrong=_side(match["lines"], "-"),
+                right=_side(match["lines"], "+"),
+                at_launch=match["when"] == "At the launch",
             )
 
 

@@ -1,4 +1,4 @@
-"""What is known of ops, techniques, versions and mistakes, by their names."""
+"""Look up ops, techniques, version hints, templates and mistakes by name."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _T = TypeVar("_T")
 
 
 def op_names() -> tuple[str, ...]:
-    """The ops that ship, canonical names, in the order they are told."""
+    """Return the canonical names of the ops that ship, in alphabetical order."""
     return tuple(shipped().ops)
 
 
 def aliases() -> dict[str, str]:
-    """Alias -> canonical name."""
+    """Map each alias to its canonical name."""
     return {alias: facts.name for facts in shipped().ops.values() for alias in facts.aliases}
 
 
 def canonical(name: str, own: Iterable[str] = ()) -> str:
-    """The canonical name of an op or alias.
+    """Return the canonical name of an op or alias.
 
     Args:
         name: as the user wrote it.
@@ -35,19 +35,19 @@ def canonical(name: str, own: Iterable[str] = ()) -> str:
     Raises:
         UnknownOp: neither ships nor is one of the user's own.
     """
-    mine = sorted(own)
-    known = aliases().get(name, name)
-    if known in shipped().ops or name in mine:
-        return known
-    names = sorted([*op_names(), *mine])
+    own_names = sorted(own)
+    resolved = aliases().get(name, name)
+    if resolved in shipped().ops or name in own_names:
+        return resolved
+    names = sorted([*op_names(), *own_names])
     hint = did_you_mean(name, [*names, *aliases()])
     raise UnknownOp(
-        f"unknown op {name!r}.{hint} Known: {', '.join(names)}. Your own: %%triton_reference NAME"
+        f"unknown op {name!r}.{hint} Known: {', '.join(names)}. The verb `reference` adds your own."
     )
 
 
 def facts(name: str) -> OpFacts:
-    """What there is to know about an op that ships, by its name or alias.
+    """Return the facts of an op that ships, by its name or alias.
 
     Raises:
         UnknownOp: it does not ship.
@@ -56,7 +56,7 @@ def facts(name: str) -> OpFacts:
 
 
 def technique(name: str) -> Technique:
-    """A technique by its name.
+    """Return a technique by its name.
 
     Raises:
         UnknownName: no such technique.
@@ -65,30 +65,30 @@ def technique(name: str) -> Technique:
 
 
 def techniques_for(facts: OpFacts) -> tuple[Technique, ...]:
-    """The techniques that fit an op, the most promising first; two general ones for an own op."""
+    """Return the techniques that fit an op, the most promising first; for an own op two general."""
     return tuple(technique(name) for name in facts.techniques or _GENERAL_TECHNIQUES)
 
 
 def version_hint(op: str, number: int) -> tuple[str, str]:
-    """What to try in a version, and a BLOCK_SIZE to begin with.
+    """Return a technique to try in a version, and a BLOCK_SIZE to start with.
 
     Args:
         op: canonical name; the user's own ops get general advice.
-        number: of the version, 1 and on.
+        number: of the version, from 1.
     """
-    general = shipped().hints["default"]
+    general = shipped().default_hints
     key = f"v{number}" if f"v{number}" in general else "more"
     hint = shipped().hints.get(op, general).get(key, general[key])
     return hint.technique, hint.block_hint
 
 
 def patterns() -> tuple[str, ...]:
-    """The names of the templates."""
+    """Return the names of the templates."""
     return PATTERNS
 
 
 def template(pattern: str, op: str) -> str:
-    """A starting point whose wrapper is called `triton_<op>`.
+    """Return a template whose wrapper is named `triton_<op>`.
 
     Args:
         pattern: one of `patterns()`.
@@ -111,10 +111,10 @@ def _named(kind: str, name: str, table: Mapping[str, _T]) -> _T:
 
 @functools.cache
 def mistakes() -> tuple[Mistake, ...]:
-    """The commonest mistakes, each with the words of its message and what to write instead."""
+    """Return the commonest mistakes, each with its error message and the correction."""
     return tuple(mistakes_in(shipped().mistakes))
 
 
 def mistake_for(message: str) -> Mistake | None:
-    """The mistake that gives an error message, or None."""
+    """Return the mistake that causes an error message, or None."""
     return next((m for m in mistakes() if any(re.search(w, message) for w in m.messages)), None)

@@ -1,40 +1,33 @@
-"""One method per verb. A front end parses, calls one of these, and shows the value."""
+"""The laboratory: a session with one method per verb, and queries for front ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from triton_magics import knowledge, languages
 from triton_magics.config import Settings
-from triton_magics.engine import Engine
-from triton_magics.engine.protocol import Progress
-from triton_magics.lab import several
-from triton_magics.lab.desk import Desk
-from triton_magics.lab.jobs import Jobs
-from triton_magics.lab.ops import Ops
-from triton_magics.lab.record import Record
-from triton_magics.lab.standing import Standing
-from triton_magics.lab.sweeps import Sweeps
-from triton_magics.lab.verdicts import Verdicts
-from triton_magics.lab.works import Work
-from triton_magics.model import Report, Value
+from triton_magics.execution import Executor
+from triton_magics.execution.protocol import Progress
+from triton_magics.lab.verb_methods import VerbMethods
+from triton_magics.model import Benchmark, EngineState, Event, OpState, Setting, Validation
+from triton_magics.session import Session
+from triton_magics.session.job_manager import JobManager, RunningJob
+from triton_magics.session.notes import NoteReader
+from triton_magics.verbs._base import Request, Verb
+from triton_magics.verbs._phrase import as_python, with_step
 
 
-class Lab(Ops, Sweeps, Verdicts, Standing, Record):
-    """A workspace, an engine and the rules between them.
+class Lab(VerbMethods):
+    """A workspace, an executor and the rules between them.
 
     Args:
         path: folder of kernels/ and logs/; by default the one of the settings, else this one.
         strict: a step that the workflow does not allow is an error; else a note.
-        settings: what the user set; by default what pyproject.toml and the environment say.
-        engine: what runs kernels; by default one of its own, started when first needed.
-
-    Attributes:
-        last: the value of the last verb, also where it was interrupted or raised.
-        on_progress: told every step of a job; each thread has its own.
-        on_output: told what a kernel prints, as it prints it; each thread has its own.
-        on_change: each is called with an op's name after something was recorded of it.
+        settings: of the user; by default those of pyproject.toml and the environment.
+        executor: runs kernels; by default that of the settings, started when first needed.
+        engine: old name of `executor`.
     """
 
     def __init__(
@@ -43,63 +36,73 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
         *,
         strict: bool | None = None,
         settings: Settings | None = None,
-        engine: Engine | None = None,
+        executor: Executor | None = None,
+        engine: Executor | None = None,
     ) -> None:
-        self.settings = settings or Settings.found(path)
-        if strict is not None:
-            self.settings.strict = strict
-        self.last: Value | None = None
+        self.settings = settings or Settings.load(path)
         folder = Path(path or self.settings.workspace or ".").expanduser().resolve()
-        self._desk = Desk(folder, self.settings)
-        self._jobs = Jobs(self._desk, engine or Engine(self.settings))
+        self.session = Session(folder, self.settings, executor=executor or engine, strict=strict)
+
+    def perform(self, verb: Verb, request: Request) -> Any:
+        """Run a verb with a request that is checked already: the call of every front end."""
+        return verb.run(self.session, request)
 
     @property
     def path(self) -> Path:
-        """The workspace's folder, absolute."""
-        return self._desk.path
+        """Folder of the workspace, absolute."""
+        return self.session.path
+
+    @property
+    def last(self) -> Any:
+        """Result of the last verb, also where it was interrupted or raised."""
+        return self.session.last
 
     @property
     def on_progress(self) -> Callable[[Progress], None] | None:
-        """Told every step of a job of this thread."""
-        return self._jobs.listeners.on_progress
+        """Called with every step of a job of this thread."""
+        return self.session.jobs.manager.listeners.on_progress
 
     @on_progress.setter
     def on_progress(self, listener: Callable[[Progress], None] | None) -> None:
-        self._jobs.listeners.on_progress = listener
+        self.session.jobs.manager.listeners.on_progress = listener
 
     @property
-    def doing(self) -> str:
-        """The newest job of this thread: `validate softmax v2_tiling`."""
-        return self._jobs.listeners.doing
+    def newest_job(self) -> str:
+        """Newest job of this thread: `validate softmax v2_tiling`."""
+        return self.session.jobs.manager.listeners.newest
 
     @property
     def on_output(self) -> Callable[[str], None] | None:
-        """Told what a kernel prints, as it prints it, in a job of this thread."""
-        return self._jobs.listeners.on_output
+        """Called with what a kernel prints, as it prints it, in a job of this thread."""
+        return self.session.jobs.manager.listeners.on_output
 
     @on_output.setter
     def on_output(self, listener: Callable[[str], None] | None) -> None:
-        self._jobs.listeners.on_output = listener
+        self.session.jobs.manager.listeners.on_output = listener
 
     @property
     def on_change(self) -> list[Callable[[str], None]]:
         """Each is called with an op's name after something was recorded of it."""
-        return self._desk.on_change
+        return self.session.on_change
 
     @property
-    def on_work(self) -> list[Callable[[tuple[Work, ...]], None]]:
-        """Each is told the jobs under way, in whatever thread, whenever they change."""
-        return self._jobs.works.watchers
+    def jobs(self) -> JobManager:
+        """The jobs under way and the calls that run beside their callers."""
+        return self.session.jobs.manager
 
     @property
-    def works(self) -> tuple[Work, ...]:
-        """The jobs under way: the first runs, the others wait for it."""
-        return self._jobs.works.all
+    def on_jobs_change(self) -> list[Callable[[tuple[RunningJob, ...]], None]]:
+        """Each is called with the jobs under way, in whatever thread, whenever they change."""
+        return self.session.jobs.manager.watchers
+
+    @property
+    def running_jobs(self) -> tuple[RunningJob, ...]:
+        """Jobs under way: the first runs, the others wait for it."""
+        return self.session.jobs.manager.jobs
 
     def close(self) -> None:
-        """Ends the engine's processes and closes the store; a second time does nothing."""
-        self._jobs.close()
-        self._desk.close()
+        """End the executor's processes and close the store; a second time does nothing."""
+        self.session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -107,16 +110,78 @@ class Lab(Ops, Sweeps, Verdicts, Standing, Record):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def take(self, ops: Sequence[str] = ()) -> Report:
-        """Takes each op through its phases with the versions that are there.
+    # ------------------------------------------------------------------- reading, without a verb
 
-        What has no verdict is validated, what passed is timed. It stops where a version is to be
-        written, or mended (three attempts at most; then the op goes on without it); called again
-        it goes on.
+    def op_names(self) -> tuple[str, ...]:
+        """Return every name that an op answers to: shipped ones, their aliases, your own."""
+        own = self.session.workspace.own_ops()
+        return tuple(sorted({*knowledge.op_names(), *knowledge.aliases(), *own}))
+
+    def validation(self, op: str, version: str) -> Validation | None:
+        """Return the newest validation of a version's newest attempt."""
+        return self.session.workspace.latest_validation(self.session.canonical(op), version)
+
+    def benchmark(self, op: str) -> Benchmark | None:
+        """Return the newest benchmark of an op."""
+        return self.session.workspace.latest_benchmark(self.session.canonical(op))
+
+    def knobs(self, op: str, version: str) -> dict[str, Setting | None]:
+        """Return the tunable parameters of a version with their values; None: no value is set."""
+        source = self.session.workspace.source(self.session.canonical(op), version)
+        tunables = languages.get(source.language).tunables(source.source)
+        return {name: knob.value for name, knob in tunables.knobs.items()} if tunables else {}
+
+    def op_state(self, op: str) -> OpState:
+        """Return the state of an op; `last` stays, nothing is recorded.
+
+        Raises:
+            UnknownOp: no such op.
+            WorkspaceError: the store can't be read, or its folder is gone.
+        """
+        return self.session.state(self.session.canonical(op))
+
+    def change_counter(self) -> int:
+        """Return a number that changes when another process or Lab has recorded something.
+
+        Cheap enough to be asked several times a second.
+
+        Raises:
+            WorkspaceError: the store can't be read, or its folder is gone.
+        """
+        return self.session.workspace.change_counter()
+
+    def history(self, op: str, *, limit: int | None = None) -> tuple[Event, ...]:
+        """Return the events of an op, the oldest first.
 
         Args:
-            ops: names or aliases, in order; by default every op of the workspace.
+            op: its name or alias.
+            limit: only the newest ones, this many.
         """
-        names = self._named(ops)
-        paused_at = several.take(self, names, sync=self._desk.source)
-        return self._remember(self._over_all(names, paused_at))
+        return tuple(self.session.workspace.events(self.session.canonical(op), limit=limit))
+
+    def engine_state(self) -> EngineState:
+        """Return the state of the executor."""
+        return self.session.jobs.executor.state()
+
+    def cancel(self, *, thread: int | None = None) -> str | None:
+        """Interrupt the job that runs, whoever started it here; safe in any thread.
+
+        Args:
+            thread: only if this one started it, by `threading.get_ident()`.
+
+        Returns:
+            The job that is interrupted, `validate softmax v2_tiling`; None where nothing runs.
+        """
+        return self.session.jobs.manager.cancel(thread=thread)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return every note so far, each once: steps out of order, repairs of the store."""
+        return tuple(with_step(*note, as_python) for note in self.session.notes.all)
+
+    def note_reader(self, *, from_start: bool = True) -> NoteReader:
+        """Return a reader of the notes with a place of its own; `new()` gives those since then.
+
+        Args:
+            from_start: begin at the first note, not after the newest.
+        """
+        return self.session.notes.reader(from_start=from_start)

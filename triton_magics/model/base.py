@@ -1,11 +1,11 @@
-"""What every value is, the two enums of how things end, and the names of things."""
+"""Base of every value, the statuses of cases and jobs, and the names of ops and versions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,13 +13,15 @@ from triton_magics.errors import BadName
 
 SIZES = ("small", "medium", "large")
 SLUGS = {1: "baseline", 2: "tiling", 3: "coalesced", 4: "optimized"}
+REPR_CHARS = 200
+REPR_ITEMS = 4
 _SHAPE = re.compile(r"[0-9]+(?:x[0-9]+)*")
 _OP_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VERSION_NAME = re.compile(r"v([1-9][0-9]{0,3})(?:_([a-z0-9][a-z0-9_]{0,63}))?")
 
 DeviceKind = Literal["gpu", "interpreter"]
 Clock = Literal["gpu", "graph", "launch", "interpreter"]
-"""What was timed: a call on the GPU behind a gate, net; in a CUDA graph; with Python and launch."""
+"""Timed: a call on the GPU behind a gate, net; in a CUDA graph; with Python and launch."""
 
 
 class Value(BaseModel):
@@ -27,9 +29,40 @@ class Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
+    def evolve(self, **changes: Any) -> Self:
+        """Return a copy with these fields changed, validated as a whole.
+
+        Raises:
+            ValueError: the copy breaks a rule of its type, or has no such field.
+        """
+        return self.model_validate({**self.__dict__, **changes})
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield the fields that differ from their defaults; long ones abbreviated."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if field.is_required() or value != field.default:
+                yield name, _abbreviate(value)
+
+
+def _abbreviate(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= REPR_CHARS else f"{value[:REPR_CHARS]}..."
+    is_long = isinstance(value, tuple) and len(value) > REPR_ITEMS
+    return _Abbreviation(f"<{len(value)} items>") if is_long else value
+
+
+class _Abbreviation(str):
+    """Text that is its own representation."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
 
 class CaseStatus(StrEnum):
-    """How one case ended."""
+    """Status of one case after its run."""
 
     PASSED = "passed"
     WRONG_VALUES = "wrong_values"
@@ -40,9 +73,12 @@ class CaseStatus(StrEnum):
     MUTATED_INPUT = "mutated_input"
     ALIASED = "aliased"
     OUT_OF_BOUNDS = "out_of_bounds"
+    RACE = "race"
     STALE = "stale"
     NOT_TRITON = "not_triton"
     UNFINISHED_WORK = "unfinished_work"
+    SIDE_EFFECT = "side_effect"
+    TAMPERED = "tampered"
     REJECTED = "rejected"
     COMPILE_ERROR = "compile_error"
     RUNTIME_ERROR = "runtime_error"
@@ -54,14 +90,14 @@ class CaseStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether this case speaks against the version."""
+        """True if this case speaks against the version."""
         return self not in (
             CaseStatus.PASSED, CaseStatus.REJECTED, CaseStatus.NOT_RUN, CaseStatus.INTERRUPTED
         )  # fmt: skip
 
 
 class Status(StrEnum):
-    """How a whole validation, benchmark or run ended."""
+    """Status of a whole validation, benchmark or run."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -72,20 +108,19 @@ class Status(StrEnum):
     CRASHED = "crashed"
     OUT_OF_MEMORY = "out_of_memory"
     NO_GPU = "no_gpu"
-    NO_TRITON = "no_triton"
-    GPU_LOST = "gpu_lost"
+    UNAVAILABLE = "unavailable"
     INTERRUPTED = "interrupted"
 
     @property
     def failed(self) -> bool:
-        """Whether this speaks against the version; a job that could not be done does not."""
+        """True if this speaks against the version; a job that could not be done does not."""
         return self not in (
-            Status.PASSED, Status.NO_GPU, Status.NO_TRITON, Status.GPU_LOST, Status.INTERRUPTED
+            Status.PASSED, Status.NO_GPU, Status.UNAVAILABLE, Status.INTERRUPTED
         )  # fmt: skip
 
 
 def check_op_name(name: str) -> str:
-    """The op's name, if it can be a folder and a module.
+    """Return the op's name, if it can be a folder and a module.
 
     Raises:
         BadName: anything but `[a-z][a-z0-9_]*`, at most 64 characters.
@@ -99,7 +134,7 @@ def check_op_name(name: str) -> str:
 
 
 def parse_version(name: str) -> tuple[int, str | None]:
-    """Number and slug of a version name: `v2` -> (2, None), `v2_online` -> (2, 'online').
+    """Return number and slug of a version name: `v2` -> (2, None), `v2_online` -> (2, 'online').
 
     Raises:
         BadName: not of that form.
@@ -111,29 +146,29 @@ def parse_version(name: str) -> tuple[int, str | None]:
 
 
 def is_version(name: str) -> bool:
-    """Whether a name has the form of a version's: `v2`, `v2_online`."""
+    """Return True if a name has the form of a version's: `v2`, `v2_online`."""
     return _VERSION_NAME.fullmatch(name) is not None
 
 
 def version_name(number: int, slug: str | None = None) -> str:
-    """The whole name of a version: `v2_tiling`, `v5`."""
+    """Return the whole name of a version: `v2_tiling`, `v5`."""
     slug = slug or SLUGS.get(number)
     return f"v{number}_{slug}" if slug else f"v{number}"
 
 
 def short(version: str) -> str:
-    """`v2_tiling` -> `v2`; other providers as they are."""
+    """Return the short name of a version, `v2` for `v2_tiling`; other providers unchanged."""
     match = _VERSION_NAME.fullmatch(version)
     return f"v{match[1]}" if match else version
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """`257x1023`; a scalar's shape is `()`."""
+    """Return a shape as text, `257x1023`; a scalar's is `()`."""
     return "x".join(str(n) for n in shape) or "()"
 
 
 def shape_of(text: str) -> tuple[int, ...] | None:
-    """(257, 1023) of `257x1023`; None where it is no shape."""
+    """Return the shape (257, 1023) of `257x1023`; None where the text is no shape."""
     if not _SHAPE.fullmatch(text) or 0 in (shape := tuple(int(n) for n in text.split("x"))):
         return None
     return shape

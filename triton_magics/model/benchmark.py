@@ -1,20 +1,22 @@
-"""How fast: timings, comparisons, and one call at a glance."""
+"""Results of a benchmark: timings, comparisons, and one call at a glance."""
 
 from __future__ import annotations
 
 import statistics
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from triton_magics import roofline, stats
 from triton_magics.errors import UnknownVersion
-from triton_magics.model.base import SIZES, Clock, Status, Value, short
-from triton_magics.model.environment import Environment
-from triton_magics.model.source import KernelError
+from triton_magics.model import older_records
+from triton_magics.model.badge import Badge
+from triton_magics.model.base import SIZES, Clock, Value, short
+from triton_magics.model.result import Result, VersionResult
 
 CONFIDENCE = 0.99
-"""Of a comparison's interval. It is looked at several times, while rounds are added."""
+"""Confidence of a comparison's interval, which is computed again as rounds are added."""
 
 
 class Discard(Value):
@@ -28,7 +30,7 @@ class Timing(Value):
     """One provider at one size.
 
     `samples_us` are the official runs, microseconds, shape (runs,): on a GPU net of the timer's own
-    cost. `raw_us` are the same runs as the events said. `extra_us` are further rounds, which
+    cost. `raw_us` are the same runs as the events timed them. `extra_us` are further rounds, which
     feed only verdicts. A run is the mean of the middle half of `calls` calls.
     """
 
@@ -46,7 +48,7 @@ class Timing(Value):
 
     @property
     def mean_us(self) -> float:
-        """The spec's figure for a size."""
+        """Mean of the official runs: the figure for a size."""
         return statistics.fmean(self.samples_us)
 
     @property
@@ -70,7 +72,7 @@ class Timing(Value):
         return max(self.samples_us)
 
     def percentile_us(self, percent: float) -> float:
-        """The given percentile of the official runs, linear between neighbours."""
+        """Return the given percentile of the official runs, linear between neighbours."""
         return stats.percentile(self.samples_us, percent)
 
     @property
@@ -85,7 +87,7 @@ class Timing(Value):
 
 
 class Comparison(Value):
-    """How much faster `candidate` is than `baseline`, from paired rounds; > 1 is faster."""
+    """Speedup of `candidate` over `baseline`, from paired rounds; > 1 is faster."""
 
     candidate: str
     baseline: str
@@ -98,12 +100,21 @@ class Comparison(Value):
     verdict: Literal["faster", "slower", "same", "undecided"]
 
 
+class NotTimedCode(StrEnum):
+    """A reason for a missing time that code acts on."""
+
+    WRONG_OUTPUT = "wrong_output"
+    HOST_TOO_SLOW = "host_too_slow"
+    IMPOSSIBLE = "impossible"
+
+
 class NotTimed(Value):
     """A provider and size without a time, and why. `provider` None: all of them."""
 
     size: str
     provider: str | None = None
     reason: str
+    code: NotTimedCode | None = None
     estimate_s: float | None = None
 
 
@@ -118,7 +129,7 @@ class CensusKernel(Value):
 
 
 class Census(Value):
-    """The kernels of one provider's call at a size, or why they are not known.
+    """The kernels of one provider's call at a size, or the reason why there are none.
 
     The clock is `kernels`: CUPTI, caches warm, in a pass of its own after the timing.
     """
@@ -140,8 +151,8 @@ class Census(Value):
         return sum(k.us for k in self.kernels if k.triton) / whole if whole else None
 
 
-class Benchmark(Value):
-    """How fast: every provider at every size, in one session, in random order.
+class Benchmark(Result):
+    """Times of every provider at every size, in one session, in random order.
 
     `timer_us` is what the timer adds to a call, and is taken off every net time. `against` are the
     providers, torch apart, that every version is compared with. `sizes` are names of the op's
@@ -150,7 +161,6 @@ class Benchmark(Value):
 
     kind: Literal["benchmark"] = "benchmark"
     op: str
-    status: Status
     versions: tuple[str, ...]
     sha256s: tuple[str, ...]
     providers: tuple[str, ...]
@@ -173,76 +183,74 @@ class Benchmark(Value):
     ceilings_measured: str | None = None
     conditions: tuple[str, ...] = ()
     census: tuple[Census, ...] = ()
-    environment: Environment | None = None
     seed: int
-    badges: tuple[str, ...] = ()
-    error: KernelError | None = None
-    message: str | None = None
-    output: str = ""
-    duration_s: float | None = None
+    badges: tuple[Badge, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_timings(self) -> Self:
+        if self.passed and not self.timings:
+            raise ValueError(f"{self.op}: a benchmark that passed has timings")
+        if len(self.versions) != len(self.sha256s):
+            raise ValueError(f"{self.op}: each version has one sha256")
+        return self
 
     def provider(self, name: str) -> str:
-        """The whole provider name of `v2`, `v2_tiling` or `torch`.
+        """Return the whole provider name of `v2`, `v2_tiling` or `torch`.
 
         Raises:
             UnknownVersion: no such provider was timed here.
         """
-        for known in self.providers:
-            if name in (known, short(known)):
-                return known
+        for provider in self.providers:
+            if name in (provider, short(provider)):
+                return provider
         raise UnknownVersion(f"{name!r} is not in this benchmark: {', '.join(self.providers)}")
 
     def timing(self, provider: str, size: str) -> Timing | None:
-        """The timing, or None where there is none."""
+        """Return the timing, or None where there is none."""
         name = self.provider(provider)
         hits = (t for t in self.timings if t.provider == name and t.size == size)
         return next(hits, None)
 
     def final_us(self, provider: str) -> float | None:
-        """The spec's final: the mean of the three means.
+        """Return the final: the mean of the means of the three sizes.
 
         None unless all three sizes were timed, by the same clock.
         """
-        made = [t for size in SIZES if (t := self.timing(provider, size))]
-        if len(made) < len(SIZES) or len({t.clock for t in made}) > 1:
+        timings = [t for size in SIZES if (t := self.timing(provider, size))]
+        if len(timings) < len(SIZES) or len({t.clock for t in timings}) > 1:
             return None
-        return statistics.fmean(t.mean_us for t in made)
+        return statistics.fmean(t.mean_us for t in timings)
 
     def speedup(self, version: str, baseline: str = "torch") -> float | None:
-        """Ratio of finals, > 1 is faster; None without both, or in the interpreter."""
+        """Return the ratio of finals, > 1 is faster; None without both, or in the interpreter."""
         if not self.on_gpu or baseline not in self.providers:
             return None
         reference, own = self.final_us(baseline), self.final_us(version)
         return reference / own if reference and own else None
 
     def size_speedup(self, version: str, size: str, baseline: str = "torch") -> float | None:
-        """Ratio of one size's means, > 1 is faster; None without both, or in the interpreter."""
+        """Return the ratio of one size's means, > 1 is faster; None as for `speedup`."""
         if not self.on_gpu or baseline not in self.providers:
             return None
         reference, own = self.timing(baseline, size), self.timing(version, size)
         return reference.mean_us / own.mean_us if reference and own else None
 
     def geomean_speedup(self, version: str, baseline: str = "torch") -> float | None:
-        """Geometric mean of the three sizes' speedups; None unless all three were timed."""
+        """Return the geometric mean of the three sizes' speedups; None unless all were timed."""
         ratios = [self.size_speedup(version, size, baseline) for size in SIZES]
-        known = [r for r in ratios if r is not None]
-        return statistics.geometric_mean(known) if len(known) == len(SIZES) else None
+        measured = [r for r in ratios if r is not None]
+        return statistics.geometric_mean(measured) if len(measured) == len(SIZES) else None
 
     def comparison(self, candidate: str, size: str, baseline: str = "torch") -> Comparison | None:
-        """The verdict between two providers at a size."""
+        """Return the verdict between two providers at a size."""
         pair = (self.provider(candidate), self.provider(baseline), size)
         hits = (c for c in self.comparisons if (c.candidate, c.baseline, c.size) == pair)
         return next(hits, None)
 
     @property
     def on_gpu(self) -> bool:
-        """Whether its times are a GPU's, so that they can be compared with torch's."""
+        """True if its times are a GPU's, so that they can be compared with torch's."""
         return self.clock not in (None, "interpreter")
-
-    @property
-    def passed(self) -> bool:
-        """Whether the benchmark stands."""
-        return self.status is Status.PASSED
 
     @property
     def fastest(self) -> str | None:
@@ -254,28 +262,29 @@ class Benchmark(Value):
 
 
 class SelfCheck(Value):
-    """One thing that the timing must tell, and what it told."""
+    """One check of the timing, and the text of its outcome."""
 
-    what: str
+    name: str
     passed: bool
-    said: str
+    outcome: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_older(cls, value: Any) -> Any:
+        return older_records.rename_fields(value, {"what": "name", "said": "outcome"})
 
 
-class SelfTest(Value):
-    """Whether the timing tells right from wrong on this GPU."""
+class SelfTest(Result):
+    """Verdict on the timing itself, on this GPU."""
 
     kind: Literal["selftest"] = "selftest"
-    status: Status
     checks: tuple[SelfCheck, ...] = ()
-    environment: Environment | None = None
-    message: str | None = None
-    output: str = ""
-    duration_s: float | None = None
 
-    @property
-    def passed(self) -> bool:
-        """Whether every check did."""
-        return self.status is Status.PASSED
+    @model_validator(mode="after")
+    def _check_checks(self) -> Self:
+        if self.passed and not (self.checks and all(check.passed for check in self.checks)):
+            raise ValueError("a self-test passes only if it has checks and all of them pass")
+        return self
 
 
 class TensorSummary(Value):
@@ -290,20 +299,17 @@ class TensorSummary(Value):
     n_nan: int = 0
 
 
-class RunResult(Value):
-    """Two calls of a version: what they gave, how long the host waited, what was printed."""
+class RunResult(VersionResult):
+    """Two calls of a version: their outputs, how long the host waited, the printed text."""
 
     kind: Literal["run"] = "run"
-    op: str
-    version: str
-    attempt: int
-    sha256: str
-    status: Status
     inputs: str
     outputs: tuple[TensorSummary, ...] = ()
     first_call_ms: float | None = None
     second_call_ms: float | None = None
-    environment: Environment | None = None
-    error: KernelError | None = None
-    message: str | None = None
-    output: str = ""
+
+    @model_validator(mode="after")
+    def _check_calls(self) -> Self:
+        if self.passed and (self.first_call_ms is None or self.second_call_ms is None):
+            raise ValueError(f"{self.op} {self.version}: a run that passed has its two durations")
+        return self

@@ -1,4 +1,4 @@
-"""Two sources side by side, and what is known of each."""
+"""Two sources side by side, and the verdict and times of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Side(Value):
 
 
 class Difference(Value):
-    """What changed from one source of an op to another, and what that did.
+    """Two sources of an op, the change between them, and its effect.
 
     `benchmark` is the newest one that timed exactly these two; times of two benchmarks are never
     compared.

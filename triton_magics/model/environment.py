@@ -1,4 +1,4 @@
-"""Where a result was made."""
+"""The machine and the software that a result comes from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from triton_magics.model.base import DeviceKind, Value
 
 
 class Environment(Value):
-    """Where a result was made; without it a number means nothing."""
+    """Machine and software that a result comes from; without it a number means nothing."""
 
     device_kind: DeviceKind
     device: str
@@ -17,7 +17,6 @@ class Environment(Value):
     sm_count: int | None = None
     l2_bytes: int | None = None
     memory_bytes: int | None = None
-    sm_clock_mhz: int | None = None
     python: str
     torch: str
     triton: str

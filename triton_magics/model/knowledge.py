@@ -1,4 +1,4 @@
-"""What is known of ops and techniques, as it is shown."""
+"""Facts about ops, techniques and common mistakes, as they are shown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Mistake(Value):
 
 
 class OpFacts(Value):
-    """What there is to know about an op before writing a kernel for it."""
+    """Facts about an op that help to write a kernel for it."""
 
     name: str
     aliases: tuple[str, ...] = ()

@@ -1,21 +1,27 @@
-"""A version's source, how it compiled, what went wrong in it."""
+"""A version's source, its resources and its compilation."""
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import Field
 
 from triton_magics.model.base import Status, Value, parse_version
-from triton_magics.model.environment import Environment
+from triton_magics.model.result import VersionResult
 
 
 class KernelSource(Value):
-    """One attempt at a version: the cell's code, byte for byte."""
+    """One attempt at a version: the cell's code, byte for byte.
+
+    `language` is the name of the kernel language; a record of an older release has none and is
+    Triton.
+    """
 
     op: str
     version: str
     attempt: int = Field(ge=1)
+    language: str = "triton"
     source: str
     sha256: str
     entry: str
@@ -29,32 +35,18 @@ class KernelSource(Value):
         """2 of `v2_tiling`."""
         return parse_version(self.version)[0]
 
+    @property
+    def suffix(self) -> str:
+        """The suffix of its file: `.py`."""
+        return PurePosixPath(self.path).suffix
+
     def cell_line(self, line: int) -> int:
-        """The line in the notebook's cell (its magic is line 1) of a line of the source."""
+        """Return the line in the notebook's cell (its magic is line 1) of a line of the source."""
         return line + self.cell_offset
 
     def file_line(self, line: int) -> int:
-        """The line in the version's file of a line of the source."""
+        """Return the line in the version's file of a line of the source."""
         return line + self.header_lines
-
-
-class KernelError(Value):
-    """What went wrong in a version's own code, and where.
-
-    `line` and `column` are 1-based in the version's source; `cell_line` and `file_line` say the
-    same place as an editor shows it.
-    """
-
-    kind: str
-    message: str
-    line: int | None = None
-    column: int | None = None
-    cell_line: int | None = None
-    file: str | None = None
-    file_line: int | None = None
-    code: str | None = None
-    hint: str | None = None
-    traceback: str = ""
 
 
 class KernelResources(Value):
@@ -92,32 +84,24 @@ class Listing(Value):
     text: str
 
 
-class Compilation(Value):
+class Compilation(VersionResult):
     """A version compiled for a GPU, which need not be there.
 
     `here`: the figures are the driver's, of kernels that this GPU has run. `refused`: the GPU will
-    not launch it, and why. `listings` are not kept with the record.
+    not launch it, and why. `listings` are not saved with the record.
     """
 
     kind: Literal["compilation"] = "compilation"
-    op: str
-    version: str
-    attempt: int
-    sha256: str
-    status: Status
     target: str
-    duration_s: float | None = None
     kernels: tuple[KernelResources, ...] = ()
-    error: KernelError | None = None
     refused: str | None = None
     note: str | None = None
     here: bool = False
-    environment: Environment | None = None
     listings: tuple[Listing, ...] = ()
 
 
 class Written(Value):
-    """What `write` did: the saved attempt, how it compiled, what comes next."""
+    """Result of the verb `kernel`: the saved attempt, how it compiled, what comes next."""
 
     kind: Literal["written"] = "written"
     source: KernelSource

@@ -1,4 +1,4 @@
-"""Where ops stand, what was chosen and exported, and the events it all follows from."""
+"""States of ops, versions and workers, exports, and the events that states follow from."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from triton_magics.model.badge import Badge
 from triton_magics.model.base import Clock, DeviceKind, Status, Value, short
 from triton_magics.model.benchmark import Benchmark, RunResult
+from triton_magics.model.coverage import Coverage
 from triton_magics.model.environment import Environment
+from triton_magics.model.gap import Gap, GapCode, validation_gap
 from triton_magics.model.knowledge import OpFacts, Technique
 from triton_magics.model.source import Compilation, KernelSource
 from triton_magics.model.sweep import Sweep
 from triton_magics.model.validation import Validation
+from triton_magics.next_step import NextStep
 
 
 class VersionState(Value):
     """A version as it stands: its newest attempt, verdict and time.
 
     `current`: of the op's versions the one written last. `counted`: written since the last reset,
-    so that it counts towards the versions that must be written. `by_hand`: why a person chose it as
-    the best, whatever the benchmark says.
+    so that it counts towards the versions that must be written. `coverage`: of the validation that
+    stands. `by_hand`: why a person chose it as the best, whatever the benchmark says.
     """
 
     version: str
@@ -29,42 +33,77 @@ class VersionState(Value):
     attempts_failed: int = 0
     exhausted: bool = False
     entry: str
+    language: str = "triton"
     path: str
     sha256: str
     technique: str | None = None
     validation: Status | None = None
     validation_device: DeviceKind | None = None
-    validation_plan: str | None = None
+    coverage: Coverage | None = None
     cases: str | None = None
     final_us: float | None = None
     means_us: dict[str, float] = Field(default_factory=dict)
     clock: Clock | None = None
     speedup: float | None = None
-    badges: tuple[str, ...] = ()
+    badges: tuple[Badge, ...] = ()
     best: bool = False
     by_hand: str | None = None
     compilation: Status | None = None
     current: bool = False
     counted: bool = True
 
+    @property
+    def validation_gap(self) -> Gap | None:
+        """First reason why the version is not validated in full; None where it is."""
+        return validation_gap(
+            self.version,
+            self.validation,
+            self.coverage,
+            self.badges,
+            compilation=self.compilation,
+        )
+
+    @property
+    def is_timed(self) -> bool:
+        """True with all three sizes on a GPU; the interpreter can't afford the large one."""
+        interpreted = self.clock == "interpreter" and bool(self.means_us)
+        return self.final_us is not None or interpreted
+
+    @property
+    def gap(self) -> Gap | None:
+        """First thing that the version lacks; None where it is validated in full and timed."""
+        untimed = None if self.is_timed else Gap(code=GapCode.NOT_TIMED, version=self.version)
+        return self.validation_gap or untimed
+
 
 State = Literal["start", "write", "evaluation", "end"]
 
 
 class OpState(Value):
-    """Where an op stands: its state, what is allowed now, its versions."""
+    """An op's state, the verbs that are allowed now, and its versions.
+
+    `missing`: all that the op lacks before its end; empty at its end, and only there.
+    `version_to_write`: the one that is missing or has to be repaired; None where none has.
+    """
 
     kind: Literal["op_state"] = "op_state"
     op: str
     state: State
     allowed: tuple[str, ...]
-    next_step: str
+    next_step: NextStep
+    missing: tuple[Gap, ...] = ()
+    version_to_write: str | None = None
     min_writes: int
     versions: tuple[VersionState, ...] = ()
     n_events: int = 0
 
+    @property
+    def is_done(self) -> bool:
+        """True at the end of the workflow."""
+        return self.state == "end"
+
     def version(self, name: str) -> VersionState | None:
-        """The version called `v2` or `v2_tiling`."""
+        """Return the version called `v2` or `v2_tiling`."""
         hits = (v for v in self.versions if name in (v.version, short(v.version)))
         return next(hits, None)
 
@@ -78,14 +117,14 @@ class WorkerState(Value):
     pid: int | None = None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """`ready, process 1234`."""
         state = "ready" if self.ready else "warming up"
         return f"{state}, process {self.pid}" if self.pid else state
 
 
 class EngineState(Value):
-    """What is there to run kernels with, and what it is doing.
+    """Device and workers that run kernels, and the job that they run now.
 
     `environment`: of the last worker that got ready; None before the first.
     """
@@ -109,7 +148,7 @@ class LabState(Value):
 
 
 class OpPage(Value):
-    """What `%triton_op` shows: facts, techniques, state, engine."""
+    """Page of an op: facts, techniques, state, engine."""
 
     kind: Literal["op_page"] = "op_page"
     facts: OpFacts
@@ -120,7 +159,7 @@ class OpPage(Value):
 
 
 class Reference(Value):
-    """A piece of the knowledge base, or what a search found in it."""
+    """A piece of the knowledge base, or the hits of a search in it."""
 
     kind: Literal["reference"] = "reference"
     query: str
@@ -130,10 +169,7 @@ class Reference(Value):
 
 
 class Template(Value):
-    """A starting point for a cell; `cell` is what to put into the notebook.
-
-    `path` is the file that it was written into, if any.
-    """
+    """A starting point for a version; `path` is the file that it was written into, if any."""
 
     kind: Literal["template"] = "template"
     pattern: str
@@ -141,11 +177,6 @@ class Template(Value):
     version: str
     source: str
     path: str | None = None
-
-    @property
-    def cell(self) -> str:
-        """The whole cell, magic included."""
-        return f"%%triton_kernel {self.op} {self.version}\n{self.source}"
 
 
 class Best(Value):
@@ -162,7 +193,7 @@ class Best(Value):
 
 
 class Export(Value):
-    """Where a log was written; paths relative to the workspace."""
+    """Files that a log was written to; paths relative to the workspace."""
 
     kind: Literal["export"] = "export"
     op: str
@@ -183,7 +214,7 @@ class Export(Value):
         return tuple(f"{self.workspace}/{p}" for p in files if p)
 
 
-Result = Annotated[
+RecordedResult = Annotated[
     Validation | Benchmark | Sweep | RunResult | Compilation | Best, Field(discriminator="kind")
 ]
 Verb = Literal[
@@ -207,4 +238,4 @@ class Event(Value):
     source: KernelSource | None = None
     reference: str | None = None
     facts: OpFacts | None = None
-    result: Result | None = None
+    result: RecordedResult | None = None

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from triton_magics.model.base import CaseStatus, Clock, Status, Value
+from triton_magics.model import older_records
+from triton_magics.model.badge import Badge
+from triton_magics.model.base import CaseStatus, Clock, Value
 from triton_magics.model.benchmark import Benchmark, Comparison, Timing
-from triton_magics.model.environment import Environment
-from triton_magics.model.source import KernelError, KernelResources
+from triton_magics.model.result import KernelError, VersionResult
+from triton_magics.model.source import KernelResources
 
 Setting = bool | int | float | str
-"""What a constant of a module, an option of a launch or a part of a configuration may be."""
+"""Value of a module's constant, a launch option or a part of a configuration."""
 
 
 def settings_text(settings: Mapping[str, Setting]) -> str:
-    """`BLOCK_SIZE=512 num_warps=8`, as one types it."""
+    """Return the settings as text, `BLOCK_SIZE=512 num_warps=8`."""
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
 class Configuration(Value):
-    """One point of the grid: what it was set to, whether it is right, how fast.
+    """One point of the grid: its settings, whether it is right, how fast.
 
-    `comparison` is with the best of the sweep, from paired rounds; the best itself has none.
+    Attributes:
+        comparison: with the best of the sweep, from paired rounds; the best itself has none.
+        is_reached: False where the process was lost before this point.
+        can_launch: False where it needs more of the GPU than the target has.
     """
 
     settings: dict[str, Setting]
@@ -34,6 +39,13 @@ class Configuration(Value):
     timing: Timing | None = None
     comparison: Comparison | None = None
     kernel: KernelResources | None = None
+    is_reached: bool = True
+    can_launch: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_older(cls, value: Any) -> Any:
+        return older_records.convert_configuration(value) if isinstance(value, dict) else value
 
     @property
     def label(self) -> str:
@@ -41,19 +53,15 @@ class Configuration(Value):
         return settings_text(self.settings)
 
 
-class Sweep(Value):
+class Sweep(VersionResult):
     """A version at every point of a grid, timed in one session at one size.
 
     `clock` None: compiled for `target` only, nothing was checked or timed. `standing` are the
-    settings as the version has them now, as far as they are written there.
+    settings as the version has them now, as far as they are written there. `culprit`: the settings
+    that ended the process or left its GPU unusable.
     """
 
     kind: Literal["sweep"] = "sweep"
-    op: str
-    version: str
-    attempt: int
-    sha256: str
-    status: Status
     knobs: dict[str, tuple[Setting, ...]]
     standing: dict[str, Setting] = Field(default_factory=dict)
     size: str
@@ -63,21 +71,26 @@ class Sweep(Value):
     clock: Clock | None = None
     target: str | None = None
     configurations: tuple[Configuration, ...] = ()
+    culprit: dict[str, Setting] | None = None
     torch: Timing | None = None
     floor_us: float | None = None
     seed: int
-    environment: Environment | None = None
     conditions: tuple[str, ...] = ()
-    badges: tuple[str, ...] = ()
+    badges: tuple[Badge, ...] = ()
     steps_s: dict[str, float] = Field(default_factory=dict)
     written: str | None = None
-    message: str | None = None
-    output: str = ""
-    duration_s: float | None = None
+
+    @model_validator(mode="after")
+    def _check_configurations(self) -> Self:
+        if self.passed and self.clock and not self.timed:
+            raise ValueError(f"{self.op} {self.version}: a sweep that passed has a timing")
+        if self.passed and not any(c.kernel or c.timing for c in self.configurations):
+            raise ValueError(f"{self.op} {self.version}: a sweep that passed has a kernel")
+        return self
 
     @property
     def timed(self) -> tuple[Configuration, ...]:
-        """Those that are right and have a time, fastest first."""
+        """Configurations that are right and have a time, fastest first."""
         right = [c for c in self.configurations if c.timing and c.status is CaseStatus.PASSED]
         return tuple(sorted(right, key=lambda c: c.timing.mean_us if c.timing else 0.0))
 
@@ -87,13 +100,13 @@ class Sweep(Value):
         return next(iter(self.timed), None)
 
     @property
-    def as_it_stands(self) -> Configuration | None:
-        """The point that the version's own code is, where the grid has it."""
+    def written_configuration(self) -> Configuration | None:
+        """The configuration that the version's source has, if the grid includes it."""
         hits = (c for c in self.configurations if c.settings == self.standing)
         return next(hits, None)
 
     def speedup(self, configuration: Configuration) -> float | None:
-        """How many times as fast as torch, by the means; None without both."""
+        """Return the speedup over torch, by the means; None without both."""
         if not self.torch or not configuration.timing:
             return None
         return self.torch.mean_us / configuration.timing.mean_us
@@ -113,6 +126,6 @@ class Plot(Value):
     path: str | None = None
 
     @property
-    def of(self) -> Benchmark | Sweep | None:
-        """What is drawn."""
+    def result(self) -> Benchmark | Sweep | None:
+        """Result that is drawn."""
         return self.sweep if self.name == "sweep" else self.benchmark

@@ -1,38 +1,28 @@
-"""Whether a version is right: cases, tolerances, mismatches, the verdict."""
+"""Results of a validation: cases, tolerances, mismatches, the verdict."""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import computed_field, model_validator
 
-from triton_magics.model.base import CaseStatus, DeviceKind, Status, Value, shape_text
-from triton_magics.model.environment import Environment
-from triton_magics.model.source import Compilation, KernelError
+from triton_magics.model import older_records
+from triton_magics.model.badge import Badge, BadgeCode
+from triton_magics.model.base import CaseStatus, DeviceKind, Status, Value
+from triton_magics.model.case import Case
+from triton_magics.model.cause import Cause
+from triton_magics.model.coverage import Coverage, LeftOut, PlanName, PlanScope
+from triton_magics.model.gap import Gap, validation_gap
+from triton_magics.model.result import KernelError, VersionResult
+from triton_magics.model.source import Compilation
 
-
-class Case(Value):
-    """One concrete input: what `make_inputs` is given, and what is done to what it gives."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    size: str | None = None
-    regime: str = "normal"
-    layout: str = "contiguous"
-    seed: int
-
-    @property
-    def label(self) -> str:
-        """`small 256x256 float32`, `257x1023 float16, x10, transposed`."""
-        head = f"{self.size} " if self.size else ""
-        tail = [t for t in (self.regime, self.layout) if t not in ("normal", "contiguous")]
-        return ", ".join([f"{head}{shape_text(self.shape)} {self.dtype}", *tail])
+MAX_TORCH_SHARE = 0.01  # of an op's work, for joining partial results
 
 
 class Tolerance(Value):
     """An element is right if |got - expected| <= atol + rtol * |expected|.
 
-    `atol` is what it came to on this case, in the output's own unit; `origin` says from what.
+    `atol` is its value on this case, in the output's own unit; `origin` names its source.
     """
 
     rtol: float
@@ -42,7 +32,7 @@ class Tolerance(Value):
 
 
 class Mismatch(Value):
-    """Where an output is wrong and what that looks like.
+    """Place and pattern of the wrong elements of an output.
 
     `picture` is the share of wrong elements per cell of a coarse grid over the output seen as a
     matrix (rows x columns, at most 16 x 48).
@@ -56,13 +46,51 @@ class Mismatch(Value):
     n_wrong: int
     n_elements: int
     where: str
-    cause: str | None = None
-    advice: str | None = None
+    cause: Cause | None = None
     picture: tuple[tuple[float, ...], ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_older(cls, value: Any) -> Any:
+        return older_records.convert_mismatch(value) if isinstance(value, dict) else value
+
+
+class TorchWork(Value):
+    """Torch operation that the output depends on.
+
+    Attributes:
+        operation: ATen's name, such as `sum`.
+        line: of the cell, that calls it; None where it is not known.
+        share: of the op's work, 0 to 1.
+    """
+
+    operation: str
+    line: int | None = None
+    share: float
+
+
+class ComputedBy(Value):
+    """Shares of the work.
+
+    Attributes:
+        kernel_share: of the version's own kernels, 0 to 1.
+        torch_work: the torch operations that the output depends on.
+        measure: of the share: the op's operations, or GPU time in older records.
+    """
+
+    kernel_share: float
+    torch_work: tuple[TorchWork, ...] = ()
+    measure: Literal["work", "gpu_time"] = "work"
 
 
 class CaseResult(Value):
-    """How one case ended. `error_share` is the worst error as a share of what is allowed."""
+    """Result of one case.
+
+    Attributes:
+        torch_work: torch operations that the output depends on, with their share in this case.
+        error_share: the worst error as a share of the allowed error.
+        invalid_access: the GPU reported an access to memory that is not mapped.
+    """
 
     case: Case
     status: CaseStatus
@@ -75,56 +103,148 @@ class CaseResult(Value):
     reason: str | None = None
     mismatch: Mismatch | None = None
     error: KernelError | None = None
+    invalid_access: bool = False
+    torch_work: tuple[TorchWork, ...] = ()
     duration_s: float | None = None
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _check_status(self) -> Self:
         if self.status is CaseStatus.PASSED and self.error_share is None:
             raise ValueError(f"{self.case.label}: a passed case has a measured error")
         if self.status is CaseStatus.NOT_RUN and not self.reason:
             raise ValueError(f"{self.case.label}: a case that was not run says why")
         return self
 
+    @property
+    def is_conclusive(self) -> bool:
+        """True for a passed case that a lower precision, or any difference, would have failed."""
+        exact = self.tolerance is not None and self.tolerance.rtol == self.tolerance.atol == 0
+        return self.status is CaseStatus.PASSED and (self.calibrated is True or exact)
 
-class Validation(Value):
-    """Whether a version is right: every planned case and how it ended.
 
-    `options`: what was asked beside plan and seed, as one types it: `--dtype float32`.
+class ValidationRequest(Value):
+    """Parameters of a validation: as many as are needed to do the same again.
+
+    Attributes:
+        plan: `full`, `quick` with fewer cases, or `thorough` with more.
+        seed: of the inputs.
+        dtypes: the only ones to check; None for all that the op declares.
+        rtol: in place of the calibrated relative tolerance.
+        atol: in place of the calibrated absolute tolerance.
+        shapes: the only ones to check; empty for those of the plan.
+    """
+
+    plan: PlanName = "full"
+    seed: int
+    dtypes: tuple[str, ...] | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+
+class Validation(VersionResult):
+    """Verdict on a version: every planned case and how it ended.
+
+    Attributes:
+        dtypes: those that were to be checked.
+        computed_by: shares of the work; None where no case was judged.
+        declared_dtypes: those of the op; None where the process was lost before it reported them.
+        scope: combinations of values that the cases had; None for a quick plan and named shapes.
     """
 
     kind: Literal["validation"] = "validation"
-    op: str
-    version: str
-    attempt: int
-    sha256: str
-    status: Status
-    plan: str
-    seed: int
-    options: tuple[str, ...] = ()
+    request: ValidationRequest
     dtypes: tuple[str, ...]
+    declared_dtypes: tuple[str, ...] | None = None
+    scope: PlanScope | None = None
     cases: tuple[CaseResult, ...] = ()
-    environment: Environment | None = None
     triton_kernels: tuple[str, ...] = ()
-    triton_share: float | None = None
+    computed_by: ComputedBy | None = None
     torch_ops: tuple[str, ...] = ()
     sanitized: tuple[Sanitized, ...] = ()
     compilation: Compilation | None = None
-    error: KernelError | None = None
-    message: str | None = None
-    badges: tuple[str, ...] = ()
     attempts_failed: int = 0
-    output: str = ""
-    duration_s: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_older(cls, value: Any) -> Any:
+        return older_records.convert_validation(value) if isinstance(value, dict) else value
+
+    @model_validator(mode="after")
+    def _check_cases(self) -> Self:
+        if self.passed and self.failed_cases:
+            raise ValueError(f"{self.op} {self.version}: it passed and has failed cases")
+        if self.passed and not any(c.status is CaseStatus.PASSED for c in self.cases):
+            raise ValueError(f"{self.op} {self.version}: it passed without a case that passed")
+        return self
 
     @property
-    def passed(self) -> bool:
-        """Whether the version is right."""
-        return self.status is Status.PASSED
+    def plan(self) -> PlanName:
+        """`full`, `quick` or `thorough`."""
+        return self.request.plan
 
     @property
-    def spot_check(self) -> bool:
-        """Whether only shapes that were named were looked at: it can fail a version, not more."""
-        return any(option.startswith("--shape") for option in self.options)
+    def seed(self) -> int:
+        """Seed of the inputs."""
+        return self.request.seed
+
+    @property
+    def coverage(self) -> Coverage:
+        """Part of the op that was checked."""
+        return Coverage(
+            plan=self.request.plan,
+            dtypes=self.dtypes,
+            declared=self.declared_dtypes,
+            shapes=self.request.shapes,
+            conclusive=not self.passed or self.is_conclusive,
+            scope=self.scope,
+            not_run=_by_reason(self.not_run),
+        )
+
+    @property
+    def is_loosened(self) -> bool:
+        """True if the user's tolerance is wider than the calibrated one."""
+        return any(c.tolerance.loosened for c in self.cases if c.tolerance)
+
+    @property
+    def uncalibrated_dtypes(self) -> tuple[str, ...]:
+        """Dtypes in which no case passed that a lower precision would have failed."""
+        passed = {c.case.dtype for c in self.cases if c.status is CaseStatus.PASSED}
+        conclusive = {c.case.dtype for c in self.cases if c.is_conclusive}
+        return tuple(d for d in self.dtypes if d in passed - conclusive)
+
+    @property
+    def is_conclusive(self) -> bool:
+        """True if it passed with the calibrated tolerance, with evidence in each dtype.
+
+        Only such a verdict can end an op or make a version the best one.
+        """
+        return self.passed and not self.is_loosened and not self.uncalibrated_dtypes
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def badges(self) -> tuple[Badge, ...]:
+        """Reservations about the verdict."""
+        request = self.request
+        own = {"rtol": request.rtol, "atol": request.atol}
+        tolerances = {name: value for name, value in own.items() if value is not None}
+        uncalibrated = self.uncalibrated_dtypes if self.passed else ()
+        badges = (
+            tolerances and Badge(code=BadgeCode.OWN_TOLERANCE, params=tolerances),
+            request.plan == "quick" and Badge(code=BadgeCode.QUICK_PLAN),
+            request.shapes and Badge(code=BadgeCode.NAMED_SHAPES),
+            self.coverage.missing_dtypes
+            and Badge(code=BadgeCode.SOME_DTYPES, params={"dtypes": self.dtypes}),
+            self.is_loosened and Badge(code=BadgeCode.LOOSENED_TOLERANCE),
+            uncalibrated and Badge.of(BadgeCode.UNCALIBRATED, dtypes=uncalibrated),
+            self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),
+        )
+        return tuple(badge for badge in badges if badge)
+
+    @property
+    def gap(self) -> Gap | None:
+        """First reason why this is no full pass; None where it is one."""
+        return validation_gap(self.version, self.status, self.coverage, self.badges)
 
     @property
     def run_cases(self) -> tuple[CaseResult, ...]:
@@ -148,7 +268,7 @@ class Validation(Value):
 
     @property
     def worst_error_share(self) -> float | None:
-        """The largest error of a passed case as a share of what is allowed."""
+        """The largest error of a passed case as a share of the allowed error."""
         shares = [c.error_share for c in self.cases if c.error_share is not None]
         return max(shares, default=None)
 
@@ -156,6 +276,23 @@ class Validation(Value):
     def device_kind(self) -> DeviceKind | None:
         """`gpu` or `interpreter`."""
         return self.environment.device_kind if self.environment else None
+
+
+def _by_reason(cases: tuple[CaseResult, ...]) -> tuple[LeftOut, ...]:
+    """Return the cases that were not run as one entry for each reason, with an example."""
+    grouped: dict[str, list[CaseResult]] = {}
+    for result in cases:
+        grouped.setdefault(result.reason or "", []).append(result)
+    return tuple(
+        LeftOut(item=group[0].case.label, reason=reason, n=len(group))
+        for reason, group in grouped.items()
+    )
+
+
+def _torch_badge(computed_by: ComputedBy) -> Badge:
+    work = computed_by.torch_work
+    operations = tuple(dict.fromkeys(w.operation for w in work))
+    return Badge.of(BadgeCode.TORCH_WORK, operations=operations, share=1 - computed_by.kernel_share)
 
 
 class Replay(Value):
@@ -171,7 +308,7 @@ class Replay(Value):
 
 
 class Sanitized(Value):
-    """What one tool of compute-sanitizer said of a case; `note` where it could not be run."""
+    """Findings of one compute-sanitizer tool on a case; `note` where it could not be run."""
 
     tool: str
     case: Case
@@ -181,9 +318,11 @@ class Sanitized(Value):
 
 
 class Plan(Value):
-    """What a validation will run, before any version is loaded.
+    """Cases that a validation will run, before any version is loaded.
 
-    `not_run`: the cases of it that this device does not run; each says why.
+    Attributes:
+        scope: combinations of values that the cases have; None for a quick plan and named shapes.
+        not_run: the cases of it that this device does not run; each says why.
     """
 
     kind: Literal["plan"] = "plan"
@@ -192,6 +331,7 @@ class Plan(Value):
     seed: int
     dtypes: tuple[str, ...]
     cases: tuple[Case, ...]
+    scope: PlanScope | None = None
     not_run: tuple[CaseResult, ...] = ()
     device: str = ""
 
@@ -215,5 +355,5 @@ class Validations(Value):
 
     @property
     def passed(self) -> bool:
-        """Whether all are right."""
+        """True if all passed."""
         return self.status is Status.PASSED

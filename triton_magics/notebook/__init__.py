@@ -1,6 +1,6 @@
 """The IPython front end: magics, completion, static outputs, panels.
 
-What is loaded with `%load_ext` imports neither torch, triton, matplotlib nor ipywidgets.
+`%load_ext` imports neither torch, triton, matplotlib nor ipywidgets.
 """
 
 from triton_magics.notebook.extension import load, unload

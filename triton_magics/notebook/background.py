@@ -1,304 +1,199 @@
-"""`--bg`: calls that run beside the notebook, one after the other, each with a handle."""
+"""Show the background jobs of `--bg`; the job manager runs them."""
 
 from __future__ import annotations
 
-import atexit
-import contextvars
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, Protocol
 
 from triton_magics.errors import TritonMagicsError
 from triton_magics.notebook import tracebacks
-from triton_magics.notebook.display import bundle, picture, said
-from triton_magics.notebook.jobs import Step
+from triton_magics.notebook.display import bundle, message_bundle, picture
+from triton_magics.notebook.job_progress import Step
 from triton_magics.notebook.progress import ProgressLine
 
-CLOSE_S = 10.0
-JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
-Faces = Mapping[str, str]
+if TYPE_CHECKING:
+    from triton_magics.session.job_manager import JobManager
+    from triton_magics.session.managed_call import CallEvent, ManagedCall, State
+
+MimeBundle = Mapping[str, str]
 
 
-class Slot(Protocol):
-    """Where a job is shown: a place whose content changes, and what comes after it.
+class JobOutput(Protocol):
+    """An output that shows a job and changes with it.
 
     Attributes:
-        pictures: whether it can show any.
+        shows_pictures: False for a terminal.
     """
 
-    pictures: bool
+    shows_pictures: bool
 
-    def put(self, faces: Faces) -> None:
-        """What is known now, in place of what was there."""
+    def update(self, mime_bundle: MimeBundle) -> None:
+        """Replace the content by the present state."""
 
-    def end(self, faces: Faces) -> None:
-        """What came of it, in place of what was there."""
+    def finish(self, mime_bundle: MimeBundle) -> None:
+        """Replace the content by the result."""
 
-    def add(self, faces: Faces) -> None:
-        """Something to stand below it."""
-
-
-class Call(Protocol):
-    """What a job does."""
-
-    def __call__(self, *, hear: Callable[[Step], None], say: Callable[[str], None]) -> Any:
-        """The value; `hear` is told each step, `say` what a kernel prints."""
+    def append(self, mime_bundle: MimeBundle) -> None:
+        """Show a picture below the content."""
 
 
 class Job:
-    """A call that runs beside the notebook; its output shows how far it is, then its value.
+    """A call in the background; its output shows its progress, then its value.
 
     Attributes:
         title: `bench softmax`.
     """
 
-    def __init__(
-        self,
-        title: str,
-        call: Call,
-        *,
-        stop: Callable[[int], object],
-        passes: Callable[[Any], bool],
-    ) -> None:
-        """Makes a job that waits for its turn.
+    def __init__(self, title: str, *, passes: Callable[[Any], bool]) -> None:
+        """Make a job that is not queued yet.
 
         Args:
-            title: what it does.
-            call: does it.
-            stop: interrupts the job of a thread.
-            passes: whether a value may be given; else it is a failure.
+            title: text that names it: `bench softmax`.
+            passes: returns False for a value that `result` raises as a failure.
         """
         self.title = title
-        self._call, self._stop, self._passes = call, stop, passes
-        self._slots: list[Slot] = []
-        self._future: Future[Any] = Future()
-        self._thread: int | None = None
-        self._unwanted = False
-        self._faces: Faces = _text(f"{title} · queued")
-        self._context = contextvars.copy_context()  # what it prints goes to the cell that asked
+        self._passes = passes
+        self._outputs: list[JobOutput] = []
+        self._managed: ManagedCall | None = None
+        self._bundle: MimeBundle = _text(f"{title} · queued")
+
+    def start(self, jobs: JobManager, call: Callable[[Callable[[Step], None]], Any]) -> None:
+        """Queue the call; its argument is a listener of its steps."""
+        self._managed = jobs.submit(self.title, lambda: self._run(call), on_event=self._on_event)
 
     def __repr__(self) -> str:
-        """`<bench softmax: running>`."""
+        """Return `<bench softmax: running>`."""
         return f"<{self.title}: {self.status}>"
 
     @property
-    def status(self) -> JobStatus:
-        """`queued`, `running`; `done`, `failed` (an error, or a verdict), `cancelled`."""
-        if not self._future.done():
-            return "running" if self._future.running() else "queued"
-        if self._future.cancelled():
-            return "cancelled"
-        error = self._future.exception()
-        if error is None:
-            return "done"
-        return "cancelled" if isinstance(error, CancelledError) else "failed"
+    def status(self) -> State:
+        """Return `queued`, `running`, `done`, `failed` (error or verdict) or `cancelled`."""
+        return self._managed.state if self._managed else "queued"
 
     def result(self, timeout: float | None = None) -> Any:
-        """The value, as soon as there is one.
+        """Wait for the value and return it.
 
         Args:
-            timeout: seconds to wait; None: as long as it takes.
+            timeout: seconds to wait; None: no limit.
 
         Raises:
-            TimeoutError: there is none yet; the job goes on.
-            CancelledError: it was cancelled, or interrupted from elsewhere.
-            KernelFailure: a verdict that is not `passed`, unless `--no-raise`; it has the value.
-            TritonMagicsError: what the call itself raised.
+            TimeoutError: the job has not ended; it continues.
+            CancelledError: the job was cancelled or interrupted.
+            KernelFailure: the verdict is not `passed`, and no `--no-raise`; has the value.
+            TritonMagicsError: the error of the call.
         """
-        if self._future.cancelled():
-            raise CancelledError(f"{self.title} was cancelled before it began")
-        return self._future.result(timeout)
+        assert self._managed is not None, "not queued yet"
+        return self._managed.result(timeout)
 
     def cancel(self) -> bool:
-        """Stops it, or takes it out of the queue; False: it has ended already."""
-        if self._future.cancel():
-            self._end(_text(f"{self.title} · cancelled before it began"))
-            return True
-        self._unwanted = True
-        if self._thread is not None:
-            self._stop(self._thread)
-        return not self._future.done()
+        """Stop the job, or remove it from the queue; return False if it has ended already."""
+        return self._managed is not None and self._managed.stop()
 
     # ------------------------------------------------------------------------------- showing
 
-    def show(self, slot: Slot) -> None:
-        """Shows it there too, from now on."""
-        self._slots.append(slot)
-        slot.put(self._faces)
+    def show(self, output: JobOutput) -> None:
+        """Show the job in one more output."""
+        self._outputs.append(output)
+        output.update(self._bundle)
 
-    def waits_for(self, others: int) -> None:
-        """Tells how many are before it."""
-        before = "the job before it" if others == 1 else f"{others} jobs before it"
-        self._put(_text(f"{self.title} · queued, waits for {before}"))
+    def _on_event(self, event: CallEvent) -> None:
+        """Show the place in the queue, or a cancellation in the queue."""
+        if event.state == "queued" and event.position:
+            ahead = "1 job" if event.position == 1 else f"{event.position} jobs"
+            self._update_outputs(_text(f"{self.title} · queued, waits for {ahead}"))
+        elif event.state == "cancelled" and not self._has_started:
+            self._finish_outputs(_text(f"{self.title} · cancelled before it started"))
 
-    def _put(self, faces: Faces) -> None:
-        self._faces = faces
-        for slot in self._slots:
-            slot.put(faces)
+    @property
+    def _has_started(self) -> bool:
+        return self._managed is not None and self._managed.started_at is not None
 
-    def _end(self, faces: Faces, value: Any = None) -> None:
-        self._faces = faces
-        for slot in self._slots:
-            slot.end(faces)
-            if slot.pictures and (drawn := picture(value)):
-                slot.add(drawn)
+    def _update_outputs(self, mime_bundle: MimeBundle) -> None:
+        self._bundle = mime_bundle
+        for output in self._outputs:
+            output.update(mime_bundle)
+
+    def _finish_outputs(self, mime_bundle: MimeBundle, value: Any = None) -> None:
+        self._bundle = mime_bundle
+        for output in self._outputs:
+            output.finish(mime_bundle)
+            if output.shows_pictures and (picture_bundle := picture(value)):
+                output.append(picture_bundle)
 
     # ------------------------------------------------------------------------------- running
 
-    def run(self) -> None:
-        """Does it, in the thread that calls; nothing if it was cancelled."""
-        if self._future.set_running_or_notify_cancel():
-            self._context.run(self._run)
-
-    def _run(self) -> None:
-        self._thread = threading.get_ident()
+    def _run(self, call: Callable[[Callable[[Step], None]], Any]) -> Any:
+        """Show and return the value of the call; raise a failed verdict."""
         try:
-            with ProgressLine(self.title, self._progress, patience_s=0) as line:
-                value = self._call(hear=lambda step: self._heard(line, step), say=_print)
+            with ProgressLine(self.title, self._progress, delay_s=0) as line:
+                value = call(line.update)
         except KeyboardInterrupt:
-            self._fail(CancelledError(f"{self.title} was stopped"), f"{self.title} · cancelled")
+            self._finish_outputs(message_bundle(f"{self.title} · cancelled", status="warn"))
+            raise
         except TritonMagicsError as error:
-            told = f"{type(error).__name__}: {error}"
-            self._fail(tracebacks.explained(error), told)
-        except BaseException as error:  # noqa: BLE001 (whatever it is, it is for who asks)
-            self._fail(error, f"{type(error).__name__}: {error}")
-        else:
-            self._deliver(value)
-        finally:
-            self._thread = None
-
-    def _heard(self, line: ProgressLine, step: Step) -> None:
-        line.tell(step)
-        if self._unwanted:  # it was cancelled while it waited for the engine
-            self._stop(threading.get_ident())
-
-    def _progress(self, text: str, *, last: bool) -> None:
-        if not last:
-            self._put(_text(text))
-
-    def _fail(self, error: BaseException, words: str) -> None:
-        stopped = isinstance(error, CancelledError)
-        self._end(said(words, status="warn" if stopped else "bad"))
-        self._future.set_exception(error)
-
-    def _deliver(self, value: Any) -> None:
-        self._end(bundle(value), value)
+            self._finish_outputs(message_bundle(f"{type(error).__name__}: {error}", status="bad"))
+            raise tracebacks.explain_error(error) from None
+        except BaseException as error:
+            self._finish_outputs(message_bundle(f"{type(error).__name__}: {error}", status="bad"))
+            raise
+        self._finish_outputs(bundle(value), value)
         if getattr(value, "status", None) == "interrupted":
-            self._future.set_exception(CancelledError(f"{self.title} was stopped"))
-        elif self._passes(value):
-            self._future.set_result(value)
-        else:
-            self._future.set_exception(tracebacks.failure(value))
+            raise CancelledError
+        if not self._passes(value):
+            raise tracebacks.kernel_failure(value)
+        return value
+
+    def _progress(self, text: str, *, is_final: bool) -> None:
+        if not is_final:
+            self._update_outputs(_text(text))
 
 
-class Queue:
-    """Runs jobs one after the other, in a thread that ends with the process."""
+class CellOutput:
+    """An output of a cell, which is updated after the cell has ended."""
 
-    def __init__(self) -> None:
-        self._turn = threading.Condition()
-        self._waiting: deque[Job] = deque()
-        self._running: Job | None = None
-        self._thread: threading.Thread | None = None
-
-    def add(self, job: Job) -> None:
-        """Takes a job; it runs once all before it have ended."""
-        with self._turn:
-            self._waiting.append(job)
-            if self._thread is None:
-                atexit.register(self.close)  # before the engine ends under the job that runs
-                self._thread = threading.Thread(
-                    target=self._work, name="triton-background", daemon=True
-                )
-                self._thread.start()
-            self._turn.notify()
-            self._tell()
-
-    def close(self) -> None:
-        """Cancels all, and waits until the one that runs has ended; it may be used again."""
-        atexit.unregister(self.close)
-        with self._turn:
-            jobs = [*self._waiting, *([self._running] if self._running else [])]
-            self._waiting.clear()
-            thread, self._thread = self._thread, None
-            self._turn.notify()
-        for job in jobs:
-            job.cancel()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(CLOSE_S)
-
-    def _tell(self) -> None:
-        ahead = int(self._running is not None)
-        for i, job in enumerate(self._waiting):
-            if job.status == "queued" and i + ahead:
-                job.waits_for(i + ahead)
-
-    def _work(self) -> None:
-        for job in self._turns():
-            job.run()
-
-    def _turns(self) -> Iterator[Job]:
-        """Each job when it is its turn, until another thread has taken over or all is closed."""
-        while True:
-            with self._turn:
-                self._running = None
-                self._turn.wait_for(lambda: self._waiting or not self._mine())
-                if not self._mine():
-                    return
-                job = self._running = self._waiting.popleft()
-                self._tell()
-            yield job
-
-    def _mine(self) -> bool:
-        return self._thread is threading.current_thread()
-
-
-class InPlace:
-    """A slot in a cell's output, which changes there, long after the cell has ended."""
-
-    pictures = True
+    shows_pictures = True
 
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def put(self, faces: Faces) -> None:
-        """Shows it in place of what was there."""
+    def update(self, mime_bundle: MimeBundle) -> None:
+        """Replace the content."""
         from IPython.display import display
 
         if self._handle is None:
-            self._handle = display(dict(faces), raw=True, display_id=True)
+            self._handle = display(dict(mime_bundle), raw=True, display_id=True)
         else:
-            self._handle.update(dict(faces), raw=True)
+            self._handle.update(dict(mime_bundle), raw=True)
 
-    end = put
+    finish = update
 
-    def add(self, faces: Faces) -> None:
-        """Shows it below."""
+    def append(self, mime_bundle: MimeBundle) -> None:
+        """Show a picture below the content."""
         from IPython.display import display
 
-        display(dict(faces), raw=True, display_id=True)
+        display(dict(mime_bundle), raw=True, display_id=True)
 
 
-class Printed:
-    """A slot of a terminal, where nothing changes that was printed: what came of it, at the end."""
+class TerminalOutput:
+    """The output of a terminal, which prints the result only."""
 
-    pictures = False
+    shows_pictures = False
 
-    def put(self, faces: Faces) -> None:
-        """Prints nothing yet."""
+    def update(self, mime_bundle: MimeBundle) -> None:
+        """Print nothing: a terminal cannot change printed text."""
 
-    def end(self, faces: Faces) -> None:
-        """Prints what came of it."""
-        _print(f"\n{faces['text/plain']}\n")
+    def finish(self, mime_bundle: MimeBundle) -> None:
+        """Print the result."""
+        _print(f"\n{mime_bundle['text/plain']}\n")
 
-    def add(self, faces: Faces) -> None:
-        """A terminal shows no pictures."""
+    def append(self, mime_bundle: MimeBundle) -> None:
+        """Print nothing: a terminal shows no pictures."""
 
 
-def _text(words: str) -> dict[str, str]:
-    return {"text/plain": words}
+def _text(text: str) -> dict[str, str]:
+    return {"text/plain": text}
 
 
 def _print(text: str) -> None:
-    print(text, end="", flush=True)  # noqa: T201 (sys.stdout as it is when it is printed)
+    print(text, end="", flush=True)  # noqa: T201 (to the sys.stdout of this moment)

@@ -12,32 +12,32 @@ from typing import Any
 Transform = Callable[[list[str]], list[str]]
 
 
-def transformer(names: Iterable[str]) -> Transform:
-    """Turns the comment into the magic, for cells whose first line is one of ours.
+def make_transformer(names: Iterable[str]) -> Transform:
+    """Return a function that turns the comment on the first line into the magic.
 
     Args:
-        names: of the cell magics, without their signs.
+        names: names of the cell magics, without `%%`.
     """
-    ours = re.compile(rf"\s*#\s*(%%(?:{'|'.join(sorted(names))})\b.*)", re.DOTALL)
+    magic = re.compile(rf"\s*#\s*(%%(?:{'|'.join(sorted(names))})\b.*)", re.DOTALL)
 
     def transform(lines: list[str]) -> list[str]:
-        found = ours.fullmatch(lines[0]) if lines else None
-        return [found[1], *lines[1:]] if found else lines
+        match = magic.fullmatch(lines[0]) if lines else None
+        return [match[1], *lines[1:]] if match else lines
 
     return transform
 
 
 class CommentForm:
-    """The transformer in a shell, put in and taken out."""
+    """The input transformer of a shell."""
 
     def __init__(self, shell: Any, names: Iterable[str]) -> None:
         self._shell = shell
-        self._transform = transformer(names)
+        self._transform = make_transformer(names)
 
     def load(self) -> None:
-        """From now on the comment form works."""
+        """Register the transformer."""
         self._shell.input_transformers_cleanup.append(self._transform)
 
     def unload(self) -> None:
-        """It does so no more."""
+        """Remove the transformer."""
         self._shell.input_transformers_cleanup.remove(self._transform)

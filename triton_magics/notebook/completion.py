@@ -1,4 +1,4 @@
-"""Completion of what a magic takes: its options, and the names that its arguments are names of."""
+"""Complete the options of a magic, and the names (ops, versions, sizes) that it takes."""
 
 from __future__ import annotations
 
@@ -7,64 +7,65 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from triton_magics.errors import TritonMagicsError
-from triton_magics.verbs import Argument
+from triton_magics.notebook.magic_line import cut_comment
+from triton_magics.verbs._arguments import Argument
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
-    from triton_magics.notebook.magics import Form
+    from triton_magics.notebook.magics import Magic
 
-# A magic may stand after `x =`; its name is complete, and the cursor is behind it.
+# A magic may follow `x =`. Its name is complete: the cursor is after it.
 _LINE = re.compile(r"^\s*(?:[\w\s,.]+=\s*)?(?P<sign>%%?)(?P<magic>triton_\w+)\s+(?P<rest>.*)$")
 _DTYPES = ("float32", "float16", "bfloat16")
 _PLOTS = ("speedup", "times", "runs", "sweep")
 _TARGETS = ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
 
 
-class Typed(NamedTuple):
-    """The part of a line that is complete, and the word that is not."""
+class LineStart(NamedTuple):
+    """The complete words of a line, and the start of the word at the cursor."""
 
     sign: str
     words: tuple[str, ...]
     fragment: str
 
 
-def typed(line: str) -> Typed | None:
-    """What stands before the cursor on a line of one of our magics; None elsewhere."""
+def parse_line_start(line: str) -> LineStart | None:
+    """Parse the line of one of our magics up to the cursor; return None for another line."""
     match = _LINE.match(line)
-    if match is None:
+    if match is None or cut_comment(match["rest"]) != match["rest"]:
         return None
     # `--sizes=small` is two words, as the parser reads it.
     rest = re.sub(r"(?<!\S)(--[\w-]+)=", r"\1 ", match["rest"])
     *words, last = re.split(r"\s+", rest)
     *_, fragment = last.split(",")
-    return Typed(match["sign"] + match["magic"], tuple(words), fragment)
+    return LineStart(match["sign"] + match["magic"], tuple(words), fragment)
 
 
-class Expected(NamedTuple):
-    """What may come next.
+class NextArgument(NamedTuple):
+    """The argument, or the options, that may come next.
 
     Attributes:
-        argument: the one whose value it may be; None where only options may come.
-        given: what stands already, by the argument's name.
-        options: those that may still be given.
+        argument: the argument whose value is next; None if only an option fits.
+        values: values that the line has, by the name of their argument.
+        options: those that may still be values.
     """
 
     argument: Argument | None
-    given: Mapping[str, str]
+    values: Mapping[str, str]
     options: tuple[str, ...]
 
 
-def expected(arguments: Iterable[Argument], words: Iterable[str]) -> Expected:
-    """Reads the complete words as the parser would, without its errors.
+def find_next_argument(arguments: Iterable[Argument], words: Iterable[str]) -> NextArgument:
+    """Read the complete words as the parser does, without its errors.
 
     Args:
-        arguments: of the magic.
-        words: those before the cursor's.
+        arguments: arguments of the magic.
+        words: words before the cursor.
     """
     arguments = tuple(arguments)
     flags = {flag: a for a in arguments if not a.positional for flag in a.flags}
     places = [a for a in arguments if a.positional]
-    pending, used, given = None, [], {}
+    pending, used, values = None, [], {}
     for word in words:
         if word in flags:
             used.append(flags[word])
@@ -72,40 +73,40 @@ def expected(arguments: Iterable[Argument], words: Iterable[str]) -> Expected:
         elif pending is not None:
             pending = pending if pending.many else None
         elif places:
-            given[places[0].flags[0]] = word
+            values[places[0].flags[0]] = word
             places = places if places[0].many else places[1:]
     pending = pending or (places[0] if places else None)
     free = [a.flags[-1] for a in arguments if not a.positional and (a not in used or a.repeats)]
-    return Expected(pending, given, tuple(free))
+    return NextArgument(pending, values, tuple(free))
 
 
 class Completion:
-    """A matcher of IPython's second kind, for the lines of our magics only.
+    """A matcher (IPython's API of version 2) for the lines of our magics only.
 
-    An IPython before 8.6 (Colab's) has only the first kind: it offers the same, among its own.
+    IPython before 8.6 (Colab's) has version 1 only: the same names, among IPython's own.
     """
 
-    def __init__(self, forms: Mapping[str, Form], lab: Callable[[], Lab | None]) -> None:
-        """Makes a matcher that is registered nowhere yet.
+    def __init__(self, magics: Iterable[Magic], lab: Callable[[], Lab | None]) -> None:
+        """Make a matcher; `load` registers it.
 
         Args:
-            forms: the magics by name.
-            lab: the Lab to ask for ops and versions, where there is one.
+            magics: a verb is imported when its line is completed.
+            lab: returns the Lab that lists ops and versions, or None.
         """
-        self._arguments = {form.verb.sign: form.arguments for form in forms.values()}
+        self._magics = {f"{'%%' if m.kind == 'cell' else '%'}{m.name}": m for m in magics}
         self._lab = lab
         self._matcher: Any = None
 
     def load(self, shell: Any) -> None:
-        """Registers the matcher with a shell."""
+        """Register the matcher with a shell."""
         from IPython.core import completer
 
         if not hasattr(shell.Completer, "custom_matchers"):
-            return  # no completer at all, or a strange one: one types
+            return  # no completer, or one of another kind
         if hasattr(completer, "context_matcher"):
 
             @completer.context_matcher(identifier="triton_magics")
-            def match(context: Any) -> Any:  # marked by IPython, as a method can't be
+            def match(context: Any) -> Any:  # IPython sets attributes, which a method lacks
                 return self.match(context)
         else:
 
@@ -116,56 +117,56 @@ class Completion:
         shell.Completer.custom_matchers.append(match)
 
     def unload(self, shell: Any) -> None:
-        """Takes it away."""
+        """Remove the matcher."""
         if self._matcher is not None:
             shell.Completer.custom_matchers.remove(self._matcher)
             self._matcher = None
 
     def match(self, context: Any) -> dict[str, Any]:
-        """What IPython asks for: completions of the word at the cursor, and silence of others."""
+        """Return the completions of the word at the cursor, and suppress other matchers."""
         from IPython.core.completer import SimpleCompletion
 
-        found = typed(context.text_until_cursor)
-        if found is None or found.sign not in self._arguments:
+        start = parse_line_start(context.text_until_cursor)
+        if start is None or start.sign not in self._magics:
             return {"completions": []}
-        if found.sign.startswith("%%") and context.cursor_line > 0:
+        if start.sign.startswith("%%") and context.cursor_line > 0:
             return {"completions": []}
-        names = self.names(found)
+        names = self.names(start)
         return {
             "completions": [SimpleCompletion(text=n, type=kind) for n, kind in names],
-            "matched_fragment": found.fragment,
+            "matched_fragment": start.fragment,
             "suppress": True,
             "ordered": True,
         }
 
     def match_words(self, line: str, text: str) -> list[str]:
-        """What an older IPython asks for: whole words in place of the text at the cursor."""
-        found = typed(line)
-        if found is None or found.sign not in self._arguments or found.fragment != text:
+        """Return whole words for the text at the cursor (API of version 1)."""
+        start = parse_line_start(line)
+        if start is None or start.sign not in self._magics or start.fragment != text:
             return []
-        return [name for name, _ in self.names(found)]
+        return [name for name, _ in self.names(start)]
 
-    def names(self, found: Typed) -> list[tuple[str, str]]:
-        """What the word may become, and what each is: `option`, `op`, `version`, ..."""
-        may = expected(self._arguments[found.sign], found.words)
-        values = [(name, kind) for kind, name in self._values(may)]
-        if found.fragment.startswith("-") or not values:
-            values = [(option, "option") for option in may.options]
-        return [(name, kind) for name, kind in values if name.startswith(found.fragment)]
+    def names(self, start: LineStart) -> list[tuple[str, str]]:
+        """Return each completion with its kind: `option`, `op`, `version`, ..."""
+        following = find_next_argument(self._magics[start.sign].form.arguments, start.words)
+        values = [(name, kind) for kind, name in self._values(following)]
+        if start.fragment.startswith("-") or not values:
+            values = [(option, "option") for option in following.options]
+        return [(name, kind) for name, kind in values if name.startswith(start.fragment)]
 
-    def _values(self, may: Expected) -> Iterable[tuple[str, str]]:
-        kinds = may.argument.names.split() if may.argument else ()
-        return [(kind, name) for kind in kinds for name in self._of_kind(kind, may.given)]
+    def _values(self, following: NextArgument) -> Iterable[tuple[str, str]]:
+        kinds = following.argument.names.split() if following.argument else ()
+        return [(kind, name) for kind in kinds for name in self._of_kind(kind, following.values)]
 
-    def _of_kind(self, kind: str, given: Mapping[str, str]) -> Iterable[str]:
-        from triton_magics import knowledge
+    def _of_kind(self, kind: str, values: Mapping[str, str]) -> Iterable[str]:
+        from triton_magics import knowledge, languages
         from triton_magics.model import SIZES
 
-        known: dict[str, Callable[[], Iterable[str]]] = {
+        sources: dict[str, Callable[[], Iterable[str]]] = {
             "op": self._ops,
-            "version": lambda: self._versions(given.get("op", "")),
-            "new": lambda: self._next_version(given.get("op", "")),
-            "knob": lambda: self._knobs(given.get("op", ""), given.get("version", "")),
+            "version": lambda: self._versions(values.get("op", "")),
+            "new": lambda: self._next_version(values.get("op", "")),
+            "knob": lambda: self._knobs(values.get("op", ""), values.get("version", "")),
             "against": lambda: ("torch.compile",),
             "all": lambda: ("all",),
             "size": lambda: SIZES,
@@ -174,14 +175,15 @@ class Completion:
             "plot": lambda: _PLOTS,
             "pattern": knowledge.patterns,
             "topic": knowledge.topics,
+            "language": languages.names,
         }
-        return known[kind]()
+        return sources[kind]()
 
     def _ops(self) -> Iterable[str]:
         from triton_magics import knowledge
 
         lab = self._lab()
-        return lab.ops() if lab else sorted({*knowledge.op_names(), *knowledge.aliases()})
+        return lab.op_names() if lab else sorted({*knowledge.op_names(), *knowledge.aliases()})
 
     def _versions(self, op: str) -> Iterable[str]:
         from triton_magics.model import short
@@ -189,15 +191,15 @@ class Completion:
         lab = self._lab()
         try:
             return [short(version) for version in lab.versions(op)] if lab else []
-        except TritonMagicsError:  # the op may be misspelt as yet
+        except TritonMagicsError:  # the op may be misspelt
             return []
 
     def _knobs(self, op: str, version: str) -> Iterable[str]:
-        """What of a version can be swept, ready for its values."""
+        """Return the tunable names of a version: `BLOCK_SIZE=`."""
         lab = self._lab()
         try:
             return [f"{name}=" for name in lab.knobs(op, version)] if lab else []
-        except TritonMagicsError:  # no such version as yet
+        except TritonMagicsError:  # the version may not exist
             return []
 
     def _next_version(self, op: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Values as static outputs: text, Markdown and HTML at once, and a picture after them."""
+"""Show values as static outputs: text, Markdown and HTML in one bundle, then a picture."""
 
 from __future__ import annotations
 
@@ -6,33 +6,52 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from triton_magics.model import Benchmark, CaseResult, PlotName, Report, Sweep, Validation
+    from triton_magics.model import (
+        Benchmark,
+        CaseResult,
+        PlotName,
+        Report,
+        Sweep,
+        Template,
+        Validation,
+    )
 
-# By name, so that registering it imports nothing; what is registered for a class serves its
-# subclasses too.
+# Registered by name, so that loading imports nothing. It covers the subclasses.
 _VALUE = ("triton_magics.model.base", "Value")
-Bundle = Mapping[str, str]
-Picture = Callable[[], "Bundle | None"]
+MimeBundle = Mapping[str, str]
+Picture = Callable[[], "MimeBundle | None"]
 
 
 def bundle(value: object) -> dict[str, str]:
-    """The three faces of a value; empty where it is none that a verb returns."""
-    from triton_magics import report
-    from triton_magics.report.views import VIEWS
+    """Return a value as text, Markdown and HTML; empty for a type that no verb returns."""
+    from triton_magics import rendering
+    from triton_magics.rendering.views import VIEWS
+    from triton_magics.verbs._phrase import as_magic
 
-    return report.bundle(value) if type(value) in VIEWS else {}
+    if type(value) not in VIEWS:
+        return {}
+    return rendering.bundle(value, as_magic, with_drawings=False)
 
 
-def said(text: str, *, status: str = "warn") -> dict[str, str]:
-    """The three faces of one statement: `warn`, `bad` or `info`."""
-    from triton_magics import report
-    from triton_magics.report.blocks import Line
+def template_cell(template: Template) -> str:
+    """Return the whole cell of a template, magic included."""
+    from triton_magics.next_step import NextStep
+    from triton_magics.verbs._phrase import as_magic
+
+    step = NextStep("kernel", {"op": template.op, "version": template.version})
+    return f"{as_magic(step)}\n{template.source}"
+
+
+def message_bundle(text: str, *, status: str = "warn") -> dict[str, str]:
+    """Return one message as text, Markdown and HTML; status: `warn`, `bad` or `info`."""
+    from triton_magics import rendering
+    from triton_magics.rendering.blocks import Line
 
     document = (Line(text, status),)  # type: ignore[arg-type]
     return {
-        "text/plain": report.to_text(document),
-        "text/markdown": report.to_markdown(document),
-        "text/html": report.to_html(document),
+        "text/plain": rendering.to_text(document),
+        "text/markdown": rendering.to_markdown(document),
+        "text/html": rendering.to_html(document),
     }
 
 
@@ -40,49 +59,49 @@ def said(text: str, *, status: str = "warn") -> dict[str, str]:
 
 
 def picture(value: object) -> dict[str, str] | None:
-    """The picture of a value, with what it shows in words; None where there is none."""
+    """Return the picture of a value with its description; None if it has none."""
     from triton_magics.model import Benchmark, Plot, Report, Sweep, Validation
 
     if isinstance(value, Plot):
-        return drawn(value.of, value.name) if value.of else None
+        return plot_bundle(value.result, value.name) if value.result else None
     if isinstance(value, Benchmark | Sweep):
-        return drawn(value)
+        return plot_bundle(value)
     if isinstance(value, Report):
         return _overview(value)
     return _mismatch(value) if isinstance(value, Validation) else None
 
 
-def drawn(value: Benchmark | Sweep, name: PlotName | None = None) -> dict[str, str] | None:
-    """The faces of a picture of a benchmark or a sweep; None where there is nothing to see."""
-    from triton_magics import report
+def plot_bundle(value: Benchmark | Sweep, name: PlotName | None = None) -> dict[str, str] | None:
+    """Return the plot of a benchmark or a sweep; None if there is nothing to plot."""
+    from triton_magics import rendering
 
-    made = report.drawn(value, name)
-    return _figure(*made) if made else None
+    plot = rendering.draw_plot(value, name)
+    return _figure(*plot) if plot else None
 
 
 def _overview(value: Report) -> dict[str, str] | None:
-    from triton_magics import report
+    from triton_magics import rendering
 
-    figure = report.overview_plot(value)
+    figure = rendering.overview_plot(value)
     if figure is None:
         return None
-    alt = report.report_finding(value)
-    return _figure(report.png(figure, alt), alt)
+    alt = rendering.report_finding(value)
+    return _figure(rendering.png(figure, alt), alt)
 
 
 def _mismatch(value: Validation) -> dict[str, str] | None:
-    from triton_magics import report
+    from triton_magics import rendering
 
     case = next(_with_pictures(value.failed_cases), None)
     if case is None or case.mismatch is None:
         return None
     title = f"{value.op} {value.version}, {case.case.label}"
-    figure = report.mismatch_plot(case.mismatch, title)
+    figure = rendering.mismatch_plot(case.mismatch, title)
     if figure is None:
         return None
     wrong = f"{case.mismatch.n_wrong} of {case.mismatch.n_elements} elements wrong"
     alt = f"{title}: {wrong}, {case.mismatch.where}"
-    return _figure(report.png(figure, alt), alt)
+    return _figure(rendering.png(figure, alt), alt)
 
 
 def _with_pictures(cases: Sequence[CaseResult]) -> Iterator[CaseResult]:
@@ -90,15 +109,15 @@ def _with_pictures(cases: Sequence[CaseResult]) -> Iterator[CaseResult]:
 
 
 def _figure(png: bytes, alt: str) -> dict[str, str]:
-    """JupyterLab shows the HTML, whose picture has its text; other readers take the PNG."""
+    """Return a picture: HTML with a description for JupyterLab, PNG for other viewers."""
     import base64
 
-    from triton_magics import report
-    from triton_magics.report.blocks import Figure
+    from triton_magics import rendering
+    from triton_magics.rendering.blocks import Figure
 
     return {
         "text/plain": alt,
-        "text/html": report.to_html((Figure(png, alt),)),
+        "text/html": rendering.to_html((Figure(png, alt),)),
         "image/png": base64.b64encode(png).decode(),
     }
 
@@ -107,70 +126,69 @@ def _figure(png: bytes, alt: str) -> dict[str, str]:
 
 
 class Display:
-    """Shows values in one shell: formatters while it is loaded, pictures after their tables.
+    """Shows values in one shell, and their pictures after the tables.
 
     Attributes:
-        cell: the text of the cell that runs, as it stands in its editor.
-        n_cells: how many have run.
+        cell: source of the running cell, as in its editor.
+        n_cells: number of cells that have run.
     """
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._waiting: list[object] = []
+        self._pending: list[object] = []
         self.cell = ""
         self.n_cells = 0
 
     @property
     def in_notebook(self) -> bool:
-        """Whether there is more than a terminal's text to show with."""
+        """True for a Jupyter kernel, False for a terminal."""
         return hasattr(self._shell, "kernel")
 
     def load(self) -> None:
-        """Registers the formatter, and the pictures that follow what it has shown."""
+        """Register the formatter and the cell hooks."""
         formatter = self._shell.display_formatter.mimebundle_formatter
-        formatter.for_type_by_name(*_VALUE, self._formatted)
+        formatter.for_type_by_name(*_VALUE, self._format)
         self._shell.events.register("pre_run_cell", self._before_cell)
         self._shell.events.register("post_run_cell", self._after_cell)
 
     def unload(self) -> None:
-        """Takes both away."""
+        """Remove the formatter and the cell hooks."""
         formatter = self._shell.display_formatter.mimebundle_formatter
         formatter.pop(".".join(_VALUE), None)
         self._shell.events.unregister("pre_run_cell", self._before_cell)
         self._shell.events.unregister("post_run_cell", self._after_cell)
 
     def show(self, value: object) -> None:
-        """Shows a value, and its picture right after it."""
+        """Show a value and its picture."""
         from IPython.display import display
 
         display(value)
-        self._pictures()
+        self._show_pictures()
 
-    def show_bundle(self, faces: Bundle) -> None:
-        """Shows something that has its faces already."""
+    def show_bundle(self, mime_bundle: MimeBundle) -> None:
+        """Show a bundle."""
         from IPython.display import display
 
-        display(dict(faces), raw=True)
+        display(dict(mime_bundle), raw=True)
 
-    def _formatted(self, value: object) -> dict[str, str] | None:
-        self._waiting.append(value)
+    def _format(self, value: object) -> dict[str, str] | None:
+        self._pending.append(value)
         return bundle(value) or None
 
     def _before_cell(self, info: Any) -> None:
-        """What a debugger looked at between two cells has no place in either."""
-        self._waiting = []
+        """Forget values that a debugger formatted between two cells."""
+        self._pending = []
         self.n_cells += 1
         self.cell = info.raw_cell or ""
 
     def _after_cell(self, _result: object) -> None:
-        self._pictures()
+        self._show_pictures()
 
-    def _pictures(self) -> None:
-        """The pictures of what was shown since the last ones; a terminal has none."""
+    def _show_pictures(self) -> None:
+        """Show the pictures of the values shown since the last call; a terminal has none."""
         from IPython.display import display
 
-        values, self._waiting = self._waiting, []
+        values, self._pending = self._pending, []
         for value in values if self.in_notebook else ():
-            faces = picture(value)
-            if faces:
-                display(faces, raw=True, display_id=True)
+            if mime_bundle := picture(value):
+                display(mime_bundle, raw=True, display_id=True)

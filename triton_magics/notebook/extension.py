@@ -1,99 +1,117 @@
-"""What `%load_ext` puts into a shell, and `%unload_ext` takes out of it."""
+"""Load the magics into a shell, and unload them."""
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import triton_magics
-from triton_magics.config import Settings, checked, found, from_environment
+from triton_magics.config import Settings, check_setting, from_environment, read_settings
 from triton_magics.errors import TritonMagicsError
-from triton_magics.notebook.background import InPlace, Job, Printed, Queue, Slot
+from triton_magics.notebook.background import CellOutput, Job, JobOutput, TerminalOutput
 from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
-from triton_magics.notebook.display import Display, said
-from triton_magics.notebook.jobs import Step
-from triton_magics.notebook.jobs import call as called
-from triton_magics.notebook.magics import forms, magic
-from triton_magics.notebook.progress import InNotebook, InTerminal, ProgressLine
-from triton_magics.notebook.tracebacks import explained
+from triton_magics.notebook.config_magic import ConfigMagic
+from triton_magics.notebook.display import Display, message_bundle
+from triton_magics.notebook.job_progress import Step, call, listen_to_jobs
+from triton_magics.notebook.magics import make_magics
+from triton_magics.notebook.progress import NotebookProgress, ProgressLine, TerminalProgress
+from triton_magics.notebook.tracebacks import explain_error
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
     from triton_magics.notebook.panel import Panel
+    from triton_magics.session.notes import NoteReader
 
-_MADE_WITH = ["workspace", "history"]  # what a Lab reads when it is made, and not again
-_loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
+_LAB_SETTINGS = ["workspace", "history"]  # settings that a Lab reads only once
+_extensions: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
 
 def load(shell: Any) -> None:
-    """Puts the magics into a shell; a second time does nothing.
+    """Load the magics into a shell; do nothing if they are loaded.
 
     Raises:
-        UnknownName, BadValue: a setting can't be; nothing was put in.
+        UnknownName, BadValue: a setting is refused; nothing was loaded.
     """
-    if shell not in _loaded:
+    if shell not in _extensions:
         try:
             extension = Extension(shell)
         except TritonMagicsError as error:
-            raise explained(error) from None
-        _loaded[shell] = extension
+            raise explain_error(error) from None
+        _extensions[shell] = extension
         extension.load()
 
 
 def unload(shell: Any) -> None:
-    """Takes them out, with all that they started; where there are none, nothing."""
-    extension = _loaded.pop(shell, None)
+    """Unload the magics and end their processes; do nothing if they are not loaded."""
+    extension = _extensions.pop(shell, None)
     if extension is not None:
         extension.unload()
 
 
 class TritonMagics(Settings):
-    """What `%config TritonMagics` shows and sets."""
+    """The settings of `%config TritonMagics`."""
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent=parent)
         self.workspace = from_environment(os.environ).get("workspace", self.workspace)
-        self._below = {name: getattr(self, name) for name in self.trait_names(config=True)}
-        self._chosen: set[str] = set()
-        self.gather()
+        self._profile_values = {name: getattr(self, name) for name in self.trait_names(config=True)}
+        self._config_values: set[str] = set()
+        self._errors: list[TritonMagicsError] | None = None
+        self.read_sources()
 
-    def gather(self) -> None:
-        """Takes what the environment and the workspace's pyproject.toml say, where nobody chose.
+    def read_sources(self) -> None:
+        """Read the environment and the workspace's pyproject.toml, except for what `%config` set.
 
         Raises:
-            UnknownName, BadValue: what one of them says can't be.
+            UnknownName, BadValue: one of them is refused.
         """
-        values = {**self._below, **found(self.workspace)}
-        for name in values.keys() - self._chosen - {"workspace"}:
+        values = {**self._profile_values, **read_settings(self.workspace)}
+        for name in values.keys() - self._config_values - {"workspace"}:
             setattr(self, name, values[name])
 
     def update_config(self, config: Any) -> None:
-        """Takes what was chosen by `%config`.
+        """Take the values of `%config`.
 
         Raises:
-            UnknownName, BadValue: no such setting, or not what it may be.
+            UnknownName, BadValue: no such setting, or a value out of its range.
         """
-        chosen = config.get(type(self).__name__, {})
-        for name, value in chosen.items():
-            checked(name, value, "%config TritonMagics")
-        self._chosen.update(chosen)
+        values = config.get(type(self).__name__, {})
+        try:
+            for name, value in values.items():
+                check_setting(name, value, "%config TritonMagics")
+        except TritonMagicsError as error:
+            if self._errors is None:
+                raise
+            self._errors.append(error)
+            return
+        self._config_values.update(values)
         super().update_config(config)
+
+    @contextmanager
+    def collect_errors(self) -> Iterator[list[TritonMagicsError]]:
+        """Collect the errors of `update_config`, for a caller that would only log them."""
+        errors: list[TritonMagicsError] = []
+        self._errors = errors
+        try:
+            yield errors
+        finally:
+            self._errors = None
 
 
 class Extension:
-    """The magics of one shell, and all that goes with them.
+    """The magics of one shell, with settings, display, completion and panels.
 
     Attributes:
-        settings: by `%config TritonMagics`.
-        display: how values are shown.
-        panels: those that are open; they are closed with the Lab that they show.
+        settings: set by `%config TritonMagics`.
+        display: shows values.
+        panels: the open panels; closed with their Lab.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -101,125 +119,144 @@ class Extension:
         self.settings = TritonMagics(parent=shell)
         self.display = Display(shell)
         self.panels: list[Panel] = []
-        self._forms = forms(self._open_panel)
-        self._completion = Completion(self._forms, self._known_lab)
-        cells = [name for name, form in self._forms.items() if form.kind == "cell"]
+        self._magics = make_magics(self)
+        self._completion = Completion(self._magics, self._existing_lab)
+        cells = [magic.name for magic in self._magics if magic.kind == "cell"]
         self._comments = CommentForm(shell, cells)
-        self._beside = Queue()
-        self._begun_in: tuple[Job, int] | None = None
+        self._config = ConfigMagic(shell, self.settings.collect_errors)
+        self._known_labs: WeakSet[Lab] = WeakSet()
+        self._latest_job: tuple[Job, int] | None = None
 
     def load(self) -> None:
-        """Registers everything; imports nothing heavy, starts nothing."""
+        """Register everything; import nothing heavy and start nothing."""
         triton_magics.configure(self.settings)
-        self.settings.observe(self._moved, _MADE_WITH)
+        self.settings.observe(self._reopen_lab, _LAB_SETTINGS)
         self.shell.configurables.append(self.settings)
         self.display.load()
         self.shell.display_formatter.ipython_display_formatter.for_type(Job, self._show_job)
         self._completion.load(self.shell)
         self._comments.load()
-        for name, form in self._forms.items():
-            self.shell.register_magic_function(magic(form, self), form.kind, name)
+        self._config.load()
+        for magic in self._magics:
+            self.shell.register_magic_function(magic, magic.kind, magic.name)
 
     def unload(self) -> None:
-        """Takes everything out again; the Lab and its processes end."""
-        for name, form in self._forms.items():
-            self.shell.magics_manager.magics[form.kind].pop(name, None)
+        """Remove everything; end the Lab and its processes."""
+        for magic in self._magics:
+            self.shell.magics_manager.magics[magic.kind].pop(magic.name, None)
         self._completion.unload(self.shell)
         self._comments.unload()
+        self._config.unload()
         self.display.unload()
         self.shell.configurables.remove(self.settings)
         self.shell.display_formatter.ipython_display_formatter.pop(Job, None)
-        self._beside.close()
         self._close_panels()
         triton_magics.configure(None)
 
-    def perform(self, call: Callable[[Lab], Any], *, title: str, quiet: bool = False) -> Any:
-        """Calls the Lab from a cell: what a kernel prints, and how far it is, are seen meanwhile.
+    @contextmanager
+    def progress(self, title: str, quiet: bool) -> Iterator[Lab]:
+        """Yield the Lab; meanwhile show progress and a kernel's prints, afterwards notes.
 
-        Raises:
-            KeyboardInterrupt: interrupted where nothing is known.
-            TritonMagicsError: as the Lab raises it.
+        Args:
+            title: title of the progress line.
+            quiet: show none of these.
         """
         lab = triton_magics.default_lab()
         if quiet:
-            return called(lab, call)
+            yield lab
+            return
+        reader = self._note_reader(lab)
         try:
-            with ProgressLine(title, self._place()) as line:
-                return called(lab, call, hear=line.tell, say=_print)
+            with (
+                ProgressLine(title, self._progress_display()) as line,
+                listen_to_jobs(lab, on_progress=line.update, on_output=_print),
+            ):
+                yield lab
         finally:
-            for note in lab.notes():
-                self.display.show_bundle(said(note))
+            self._show_notes(reader)
 
-    def begin(
+    def _note_reader(self, lab: Lab) -> NoteReader:
+        """Return a reader for one call: the first one of a Lab shows the notes of its opening."""
+        reader = lab.note_reader(from_start=lab not in self._known_labs)
+        self._known_labs.add(lab)
+        return reader
+
+    def _show_notes(self, reader: NoteReader) -> None:
+        from triton_magics.verbs._phrase import as_magic, with_step
+
+        for note in reader.new():
+            self.display.show_bundle(message_bundle(with_step(*note, as_magic)))
+
+    def start_job(
         self,
-        call: Callable[[Lab], Any],
+        verb: Callable[[Lab], Any],
         *,
         title: str,
         passes: Callable[[Any], bool],
         quiet: bool = False,
     ) -> Job:
-        """The same beside the notebook: the cell ends at once, its output goes on changing."""
+        """Start a job in the background; its output in the cell is updated while it runs."""
         lab = triton_magics.default_lab()
+        reader = self._note_reader(lab)
 
-        def work(*, hear: Callable[[Step], None], say: Callable[[str], None]) -> Any:
+        def work(on_progress: Callable[[Step], None]) -> Any:
             try:
-                return called(lab, call, hear=hear, say=say)
+                return call(lab, verb, on_progress=on_progress, on_output=_print)
             finally:
-                for note in () if quiet else lab.notes():
-                    self.display.show_bundle(said(note))
+                if not quiet:
+                    self._show_notes(reader)
 
-        job = Job(title, work, stop=lambda ident: lab.cancel(thread=ident), passes=passes)
+        job = Job(title, passes=passes)
         if not quiet:
-            job.show(self._slot())
-        self._beside.add(job)
-        self._begun_in = (job, self.display.n_cells)
+            job.show(self._job_output())
+        job.start(lab.jobs, work)
+        self._latest_job = (job, self.display.n_cells)
         return job
 
-    def _slot(self) -> Slot:
-        return InPlace() if self.display.in_notebook else Printed()
+    def _job_output(self) -> JobOutput:
+        return CellOutput() if self.display.in_notebook else TerminalOutput()
 
     def _show_job(self, job: Job) -> None:
-        """A handle that is a cell's value; the cell that began the job shows it already."""
+        """Show a handle that is a cell's value, except in the cell that started the job."""
         if not self.display.in_notebook:
             _print(f"{job!r}\n")
-        elif self._begun_in != (job, self.display.n_cells):
-            job.show(InPlace())
+        elif self._latest_job != (job, self.display.n_cells):
+            job.show(CellOutput())
 
-    def _known_lab(self) -> Lab | None:
-        """The Lab, for who only wants to look: none is made where there is nothing to see."""
-        from triton_magics.workspace.files import STORE
+    def _existing_lab(self) -> Lab | None:
+        """Return the Lab for completion; make one only if the workspace exists."""
+        from triton_magics.store.safe_files import STORE
 
         folder = Path(self.settings.workspace or ".").expanduser()
-        there = (folder / STORE).is_dir()
-        return triton_magics.default_lab() if there else triton_magics.open_lab()
+        has_store = (folder / STORE).is_dir()
+        return triton_magics.default_lab() if has_store else triton_magics.open_lab()
 
-    def _place(self) -> InNotebook | InTerminal:
-        return InNotebook() if self.display.in_notebook else InTerminal(sys.stderr)
+    def _progress_display(self) -> NotebookProgress | TerminalProgress:
+        return NotebookProgress() if self.display.in_notebook else TerminalProgress(sys.stderr)
 
-    def _moved(self, change: Any) -> None:
-        """Another workspace is another Lab, with the settings of its own pyproject.toml."""
-        self._beside.close()
+    def _reopen_lab(self, change: Any) -> None:
+        """Close the Lab; the next call opens one with the new workspace and its pyproject.toml."""
         self._close_panels()
         triton_magics.close()
         if change.name == "workspace":
-            self.settings.gather()
+            self.settings.read_sources()
 
     # -------------------------------------------------------------------------------- panels
 
-    def _open_panel(self, lab: Lab, asked: Namespace) -> Any:
-        """A panel; where there can be none, the state, and why."""
-        if why := self._no_panel():
-            self.display.show_bundle(said(f"{why}; this is the state now"))
-            return lab.status(asked.op)
+    def open_panel(self, lab: Lab, request: Any) -> Any:
+        """Return a panel; without widgets show the reason and return the state."""
+        if reason := self._reason_for_no_panel():
+            self.display.show_bundle(message_bundle(f"{reason}; this is the state now"))
+            return lab.status(request.op)
         from triton_magics.notebook.panel import Panel
 
-        panel = Panel(lab, asked.op)
+        panel = Panel(lab, request.op)
         self.panels.append(panel)
-        if asked.dock and (why := panel.dock()):
-            self.display.show_bundle(said(f"{why}; here it is in the cell"))
+        if request.dock and (reason := panel.dock()):
+            self.display.show_bundle(message_bundle(f"{reason}; it is shown in the cell"))
         return panel
 
-    def _no_panel(self) -> str | None:
+    def _reason_for_no_panel(self) -> str | None:
         if not self.display.in_notebook:
             return "a panel needs a notebook"
         if find_spec("ipywidgets") is None:
@@ -233,8 +270,8 @@ class Extension:
 
 
 def _print(text: str) -> None:
-    """Shows what a kernel prints, without what would command a terminal (clear it, name it)."""
-    from triton_magics.report.blocks import clean  # late: loading the extension is quick
+    """Print the text of a kernel without control sequences for the terminal."""
+    from triton_magics.rendering.blocks import clean  # imported late: loading must be quick
 
     sys.stdout.write("\r".join(map(clean, text.split("\r"))))
     sys.stdout.flush()

@@ -1,60 +1,67 @@
-"""The help of a magic, from its arguments: for `?`, for `--help` and for docs/magics.md."""
+"""Write the help of a magic from its arguments, for `?`, `--help` and docs/magics.md."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from triton_magics.verbs import Argument, Verb
+from triton_magics.verbs._arguments import Argument
+
+if TYPE_CHECKING:
+    from triton_magics.verbs._base import Verb
 
 _WIDTH = 24
 
 
 @dataclass(frozen=True)
 class Help:
-    """What a magic does, how it is written, an example, and what each argument means."""
+    """Help of one magic: purpose, usage, example and arguments."""
 
     verb: Verb
     arguments: tuple[Argument, ...]
 
     @property
-    def faces(self) -> dict[str, str]:
-        """As a display shows it."""
+    def mime_bundle(self) -> dict[str, str]:
+        """Text and Markdown."""
         return {"text/plain": self.text, "text/markdown": self.markdown}
 
     @property
     def usage(self) -> str:
-        """`%triton_best OP [--now] ...`: what must stand first, then what may."""
-        places = [a for a in self.arguments if a.positional]
+        """Return `%triton_best OP [--now] ...`."""
+        positional = [a for a in self.arguments if a.positional]
         options = [a for a in self.arguments if not a.positional]
-        words = [*map(_place, places), *(f"[{_spelt(a, all_flags=False)}]" for a in options)]
+        words = [
+            *map(_placeholder, positional),
+            *(f"[{_flags_text(a, all_flags=False)}]" for a in options),
+        ]
         return " ".join([self.verb.sign, *words])
 
     @property
     def text(self) -> str:
-        """As plain text."""
-        rows = "\n".join(f"  {_spelt(a):<{_WIDTH}} {a.options['help']}" for a in self.arguments)
+        """Plain text."""
+        rows = "\n".join(f"  {_flags_text(a):<{_WIDTH}} {a.help}" for a in self.arguments)
         example = "\n".join(f"  {line}" for line in self.verb.example.splitlines())
         return f"{self.verb.help}\n\n{self.usage}\n\n{rows}\n\nExample:\n{example}\n"
 
     @property
     def markdown(self) -> str:
-        """As Markdown, with a table of the arguments."""
-        rows = "\n".join(f"| `{_spelt(a)}` | {a.options['help']} |" for a in self.arguments)
+        """Markdown with a table of the arguments."""
+        rows = "\n".join(f"| `{_flags_text(a)}` | {a.help} |" for a in self.arguments)
         return (
             f"{self.verb.help}\n\n```python\n{self.verb.example}\n```\n\n"
             f"```text\n{self.usage}\n```\n\n| argument | meaning |\n|---|---|\n{rows}\n"
         )
 
 
-def _place(argument: Argument) -> str:
-    """`OP`, `[OP]` where it may be missing, `[VERSION ...]` where there may be several."""
+def _placeholder(argument: Argument) -> str:
+    """Return `OP`, `[OP]` if optional, `[VERSION ...]` if several are allowed."""
     metavar = str(argument.options["metavar"])
     forms = {"?": f"[{metavar}]", "*": f"[{metavar} ...]"}
     return forms.get(argument.options.get("nargs"), metavar)  # type: ignore[arg-type]
 
 
-def _spelt(argument: Argument, *, all_flags: bool = True) -> str:
-    """`-o NAME, --out NAME`."""
+def _flags_text(argument: Argument, *, all_flags: bool = True) -> str:
+    """Return `-o NAME, --out NAME`."""
     metavar = str(argument.options.get("metavar", ""))
     if argument.positional:
         return metavar

@@ -1,48 +1,79 @@
-"""Each verb as a magic: parse the line, call the Lab once, return the value."""
+"""Offer each verb as a magic: parse the line, call the Lab once, return the value."""
 
 from __future__ import annotations
 
-import re
-import shlex
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from IPython.core.error import UsageError
 from IPython.core.magic import no_var_expand
 
-from triton_magics.errors import TritonMagicsError
+from triton_magics import verbs
+from triton_magics.errors import Interrupted, TritonMagicsError
 from triton_magics.notebook import tracebacks
+from triton_magics.notebook.display import template_cell
 from triton_magics.notebook.help import Help
-from triton_magics.verbs import OP, VERBS, Argument, BadLine, Parser, Verb, argument, failed
+from triton_magics.notebook.magic_line import MagicLine, expand_variables
+from triton_magics.verbs._arguments import Argument, BadLine, Parser, argument
 
 if TYPE_CHECKING:
+    from triton_magics.lab import Lab
     from triton_magics.notebook.background import Job
-    from triton_magics.notebook.extension import Extension
+    from triton_magics.notebook.display import Display
+    from triton_magics.verbs._base import Request, Verb
 
-Magic = Callable[..., object]
+
+class NotebookSession(Protocol):
+    """The part of the extension that a magic uses.
+
+    Attributes:
+        shell: the IPython shell.
+        display: shows values in the running cell.
+    """
+
+    shell: Any
+    display: Display
+
+    def progress(self, title: str, quiet: bool) -> AbstractContextManager[Lab]:
+        """Give the Lab; meanwhile show progress and a kernel's prints."""
+
+    def start_job(
+        self,
+        verb: Callable[[Lab], Any],
+        *,
+        title: str,
+        passes: Callable[[Any], bool],
+        quiet: bool = False,
+    ) -> Job:
+        """Start a job in the background."""
+
+    def open_panel(self, lab: Lab, request: Any) -> Any:
+        """Return a panel, or the state where no panel can be shown."""
+
+
+PANEL = "panel"  # a magic whose verb only a notebook has
 _HELP = ("-h", "--help")
-_VARIABLE = re.compile(r"(?<!\S)(--[\w-]+ +)\{([^\W\d]\w*)\}(?!\S)")  # --cases {plan}
 _COMMON = (
-    argument("-o", "--out", metavar="NAME", help="keep the value in this variable"),
+    argument("-o", "--out", metavar="NAME", help="store the value in this variable"),
     argument("-q", "--quiet", action="store_true", help="show nothing"),
-    argument("--traceback", action="store_true", help="where it fails, every frame of it"),
+    argument("--traceback", action="store_true", help="show every frame of an error"),
     argument(*_HELP, action="store_true", help="show this"),
 )
 _NO_RAISE = argument(
-    "--no-raise", action="store_true", help="show a failed verdict, but let the cell pass"
+    "--no-raise", action="store_true", help="show a failed verdict without failing the cell"
 )
 _BG = argument(
-    "--bg", action="store_true", help="beside the notebook: gives a handle, .result() the value"
+    "--bg", action="store_true", help="run in the background; the value is .result() of the handle"
 )
-_LONG = ("validate", "bench", "take", "sweep")
-_DOCK = argument("--dock", action="store_true", help="at JupyterLab's side; needs the extra `dock`")
 
 
 @dataclass(frozen=True)
 class Form:
-    """A verb as a magic: what it takes, and the parser of that."""
+    """The arguments and the parser of a magic."""
 
     verb: Verb
     arguments: tuple[Argument, ...]
@@ -50,167 +81,196 @@ class Form:
 
     @classmethod
     def of(cls, verb: Verb) -> Form:
-        """With the options that every magic has."""
-        more = (*((_NO_RAISE,) if verb.judges else ()), *((_BG,) if verb.name in _LONG else ()))
+        """Return the form of a verb, with the options that every magic has."""
+        more = (*((_NO_RAISE,) if verb.judges else ()), *((_BG,) if verb.long_running else ()))
         own = (*verb.arguments, *more, *_COMMON)
         return cls(verb, own, Parser(verb.sign, own))
 
     @property
-    def kind(self) -> str:
-        """`line` or `cell`."""
-        return "cell" if self.verb.cell else "line"
-
-    @property
     def help(self) -> Help:
-        """What `?`, `--help` and docs/magics.md show."""
+        """The help for `?`, `--help` and docs/magics.md."""
         return Help(self.verb, self.arguments)
 
 
-class Line(NamedTuple):
-    """What was typed: the arguments, and whether a `;` silences the value."""
+def form_of(name: str) -> Form:
+    """Return the form of a magic, by its name without `triton_`; imports its verb."""
+    if name == PANEL:
+        from triton_magics.notebook.panel_verb import VERB
 
-    text: str
-    silent: bool
-
-    @classmethod
-    def of(cls, typed: str, *, cell: bool) -> Line:
-        """Only a line magic may end in `;`."""
-        text = typed.strip()
-        if cell or not text.endswith(";"):
-            return cls(text, False)
-        return cls(text.rstrip("; "), True)
+        return Form.of(VERB)
+    return Form.of(verbs.load(name))
 
 
-def forms(open_panel: Callable[[Any, Namespace], Any]) -> dict[str, Form]:
-    """Every magic by its name, the panel included.
+@dataclass
+class MagicCall:
+    """A parsed line: verb, request, options of every magic, and later the value."""
 
-    Args:
-        open_panel: makes the panel of an op; only a notebook has it.
-    """
-    panel = Verb(
-        name="panel",
-        magic="triton_panel",
-        arguments=(OP, _DOCK),
-        call=open_panel,
-        cell=False,
-        judges=False,
-        help="An op beside the code, live, with buttons: versions, plots, references, log, engine.",
-        example="%triton_panel softmax --dock",
-    )
-    return {verb.magic: Form.of(verb) for verb in (*VERBS.values(), panel)}
+    verb: Verb
+    request: Request
+    options: Namespace
+    value: Any = field(default=None)
+
+    @property
+    def title(self) -> str:
+        """Title of the progress line: `validate softmax v2`."""
+        names = (getattr(self.request, field, None) for field in ("op", "version"))
+        return " ".join([self.verb.name, *(str(name) for name in names if name)])
+
+    @property
+    def no_raise(self) -> bool:
+        """True if a failed verdict does not fail the cell."""
+        return getattr(self.options, "no_raise", False) or not self.verb.judges
+
+    def passes(self, value: Any) -> bool:
+        """Return True if the cell passes; an interrupted one does not."""
+        if not self.verb.judges:
+            return True
+        if getattr(value, "status", None) == "interrupted":
+            return False
+        return self.no_raise or not verbs.is_failure(value)
 
 
-def magic(form: Form, extension: Extension) -> Magic:
-    """The function that IPython calls for a magic.
+class Magic:
+    """The function that IPython calls for one magic; its verb is imported when it is first used."""
 
-    Args:
-        form: the verb and its parser.
-        extension: where values are shown and kept.
-    """
+    def __init__(self, name: str, *, takes_cell: bool, extension: NotebookSession) -> None:
+        """Make a magic.
 
-    # Not `@output_can_be_silenced`: after the work is done its tokenizer fails at `tl.dot(`.
-    @no_var_expand
-    def run(line: str, cell: str | None = None) -> object:
-        typed = Line.of(line, cell=form.verb.cell)
-        if not set(_HELP).isdisjoint(typed.text.split()):
-            extension.display.show_bundle(form.help.faces)
+        Args:
+            name: name of the verb.
+            takes_cell: True for a cell magic.
+            extension: shows values and keeps the Lab.
+        """
+        self.name = self.__name__ = f"triton_{name}"
+        self.kind = "cell" if takes_cell else "line"
+        self._verb_name = name
+        self._extension = extension
+        # Not `@output_can_be_silenced`: after the work is done its tokenizer fails at `tl.dot(`.
+        no_var_expand(self)  # `expand_variables` heeds quotes
+        self.needs_local_scope = True  # the variables of a function that calls the magic
+
+    @cached_property
+    def form(self) -> Form:
+        """The verb's arguments and their parser."""
+        return form_of(self._verb_name)
+
+    @property
+    def help_text(self) -> str:
+        """Text of `%triton_bench?`."""
+        return self.form.help.text
+
+    def __call__(
+        self, line: str, cell: str | None = None, local_ns: Mapping[str, Any] | None = None
+    ) -> object:
+        """Parse the line, call the Lab, return the value."""
+        call = self._parse(line, cell, local_ns or {})
+        if call is None:
             return None
-        asked = _parsed(form.parser, _filled(typed.text, extension.shell.user_ns))
-        asked.cell, asked.cell_offset = cell, _lines_above(form.verb.sign, extension.display.cell)
-        asked.quiet = asked.quiet or typed.silent
-        return _shown(form.verb, extension, asked)
+        extension, quiet = self._extension, call.options.quiet
+        if getattr(call.options, "bg", False):
+            return self._start_job(call)
+        with (
+            self._translate_errors(call.options, call),
+            extension.progress(call.title, quiet) as lab,
+        ):
+            if self._verb_name == PANEL:
+                call.value = extension.open_panel(lab, call.request)
+            else:
+                call.value = lab.perform(call.verb, call.request)
+        return self._show(call)
 
-    run.__name__ = form.verb.magic
-    run.__doc__ = form.help.text
-    return run
+    def _parse(self, line: str, cell: str | None, local_ns: Mapping[str, Any]) -> MagicCall | None:
+        """Return the parsed line; None if it asks for help, which is displayed."""
+        form, extension = self.form, self._extension
+        magic_line = MagicLine.parse(line, is_cell=self.kind == "cell")
+        if not set(_HELP).isdisjoint(magic_line.text.split()):
+            extension.display.show_bundle(form.help.mime_bundle)
+            return None
+        variables = {**extension.shell.user_ns, **local_ns}
+        options = _parse_options(form.parser, expand_variables(magic_line.text, variables))
+        options.quiet = options.quiet or magic_line.silent
+        options.cell_offset = _count_lines_above(form.verb.sign, extension.display.cell)
+        with self._translate_errors(options):
+            name = form.verb.redirect(options)
+            verb = form.verb if name == form.verb.name else verbs.load(name)
+            request = verb.read(options, cell=cell, cell_offset=options.cell_offset)
+        return MagicCall(verb, request, options)
+
+    @contextmanager
+    def _translate_errors(
+        self, options: Namespace, call: MagicCall | None = None
+    ) -> Iterator[None]:
+        """Explain errors in one line; store the partial value of an interrupted job."""
+        try:
+            yield
+        except TritonMagicsError as error:
+            if options.traceback:
+                raise
+            offset = options.cell_offset if self.kind == "cell" else 0
+            raise tracebacks.explain_error(error, cell_offset=offset) from None
+        except Interrupted as interrupt:
+            if call is None:
+                raise
+            call.value = interrupt.value
+        except KeyboardInterrupt as interrupt:
+            lines = ["KeyboardInterrupt: stopped; completed work is saved"]
+            raise tracebacks.set_lines(interrupt, lines) from None
+
+    def _start_job(self, call: MagicCall) -> Job:
+        """Start the call in the background; return its handle."""
+
+        def perform(lab: Lab) -> Any:
+            return lab.perform(call.verb, call.request)
+
+        job = self._extension.start_job(
+            perform, title=call.title, passes=call.passes, quiet=call.options.quiet
+        )
+        if call.options.out is not None:
+            self._extension.shell.user_ns[call.options.out] = job
+        return job
+
+    def _show(self, call: MagicCall) -> object:
+        """Return the value for IPython to show; show and raise a failed verdict."""
+        extension, options, value = self._extension, call.options, call.value
+        if options.out is not None:
+            extension.shell.user_ns[options.out] = value
+        if call.verb.name == "template":
+            extension.shell.set_next_input(template_cell(value))
+        if call.passes(value):
+            page = call.verb.page(value) if call.verb.page else value
+            return None if options.quiet else page
+        if not options.quiet:
+            extension.display.show(value)
+        raise tracebacks.kernel_failure(
+            value, full_traceback=options.traceback, value_is_shown=not options.quiet
+        )
 
 
-def _lines_above(sign: str, cell: str) -> int:
-    """Lines of the cell before its source: the magic's, and blank ones or `%%time` above it."""
+# IPython reads the help of a magic here. A class body cannot set both this and a docstring.
+Magic.__doc__ = property(lambda magic: magic.help_text)  # type: ignore[assignment]
+
+
+def make_magics(extension: NotebookSession) -> tuple[Magic, ...]:
+    """Return every magic, the panel included; imports no verb."""
+    with_cell = verbs.cell_names()
+    return tuple(
+        Magic(name, takes_cell=name in with_cell, extension=extension)
+        for name in (*verbs.names(), PANEL)
+    )
+
+
+def _count_lines_above(sign: str, cell: str) -> int:
+    """Count the lines before the source: the magic, and blank lines or `%%time` above it."""
     lines = enumerate(cell.splitlines(), 1)
     starts = (n for n, line in lines if line.lstrip("# \t").startswith(sign))
     return next(starts, 1)
 
 
-def _filled(line: str, variables: Mapping[str, Any]) -> str:
-    """The line with the value of each `{variable}` that an option is given; all else stays.
-
-    Raises:
-        UsageError: there is no such variable.
-    """
-
-    def value(found: re.Match[str]) -> str:
-        if found[2] not in variables:
-            raise UsageError(f"{found[0]}: there is no variable {found[2]}")
-        return found[1] + shlex.quote(str(variables[found[2]]))
-
-    return _VARIABLE.sub(value, line)
-
-
-def _parsed(parser: Parser, line: str) -> Namespace:
+def _parse_options(parser: Parser, line: str) -> Namespace:
     try:
-        asked = parser.parse_line(line)
+        options = parser.parse_line(line)
     except BadLine as error:
         raise UsageError(str(error)) from None
-    if asked.out is not None and not asked.out.isidentifier():
-        raise UsageError(f"-o {asked.out}: that is no name of a variable")
-    return asked
-
-
-def _shown(verb: Verb, extension: Extension, asked: Namespace) -> object:
-    """The value, for IPython to show; a failed verdict is shown here, and raised."""
-    beside = getattr(asked, "bg", False)
-    act = _begun if beside else _value
-    value: Any = act(verb, extension, asked)
-    if asked.out is not None:
-        extension.shell.user_ns[asked.out] = value
-    if beside:
-        return value
-    if verb.name == "template":
-        extension.shell.set_next_input(value.cell)
-    if not verb.judges or _passes(value, asked.no_raise):
-        return None if asked.quiet else value
-    if not asked.quiet:
-        extension.display.show(value)
-    above = not asked.quiet and not extension.display.in_notebook
-    raise tracebacks.failure(value, whole=asked.traceback, above=above)
-
-
-def _begun(verb: Verb, extension: Extension, asked: Namespace) -> Job:
-    """The handle of a call that runs beside the notebook."""
-    return extension.begin(
-        lambda lab: verb.call(lab, asked),
-        title=_title(verb, asked),
-        passes=lambda value: not verb.judges or _passes(value, asked.no_raise),
-        quiet=asked.quiet,
-    )
-
-
-def _value(verb: Verb, extension: Extension, asked: Namespace) -> Any:
-    try:
-        return extension.perform(
-            lambda lab: verb.call(lab, asked), title=_title(verb, asked), quiet=asked.quiet
-        )
-    except TritonMagicsError as error:
-        if asked.traceback:
-            raise
-        offset = asked.cell_offset if verb.cell else 0
-        raise tracebacks.explained(error, cell_offset=offset) from None
-    except KeyboardInterrupt as interrupt:
-        lines = ["KeyboardInterrupt: stopped; what was done by then is kept"]
-        raise tracebacks.told(interrupt, lines) from None
-
-
-def _title(verb: Verb, asked: Namespace) -> str:
-    """`validate softmax v2`."""
-    given = (getattr(asked, name, None) for name in ("op", "version"))
-    return " ".join([verb.name, *(str(name) for name in given if name)])
-
-
-def _passes(value: Any, no_raise: bool) -> bool:
-    """Whether the cell may pass; after an interrupt none does."""
-    from triton_magics.model import Status
-
-    if getattr(value, "status", None) is Status.INTERRUPTED:
-        return False
-    return no_raise or not failed(value)
+    if options.out is not None and not options.out.isidentifier():
+        raise UsageError(f"-o {options.out}: not a name of a variable")
+    return options

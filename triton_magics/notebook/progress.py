@@ -1,4 +1,4 @@
-"""One line that says how far a job is, for those that take longer than one likes to wait."""
+"""Show the progress of a long job in one line."""
 
 from __future__ import annotations
 
@@ -9,56 +9,56 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from triton_magics.notebook.jobs import Step, in_words
+from triton_magics.notebook.job_progress import Step, progress_text
 
-PATIENCE_S = 2.0
+DELAY_S = 2.0
 PERIOD_S = 0.5
 
 
-class Place(Protocol):
-    """Where one line of text stands and changes."""
+class ProgressDisplay(Protocol):
+    """Shows one line of text that changes."""
 
-    def __call__(self, text: str, *, last: bool) -> None:
-        """Shows the line in place of the one before; `last`: it stays so."""
+    def __call__(self, text: str, *, is_final: bool) -> None:
+        """Replace the line; a final one stays."""
 
 
 class ProgressLine:
-    """From the third second of a job: its stage, how much is done, how long it takes and will.
+    """Shows the stage, completed steps, elapsed and remaining time of a job after 2 s.
 
-    A thread of its own looks at the clock, because a job may be silent for longer than that.
+    A thread updates the time, because a job may report nothing for longer than that.
     """
 
     def __init__(
         self,
         title: str,
-        place: Place,
+        display: ProgressDisplay,
         *,
-        patience_s: float = PATIENCE_S,
+        delay_s: float = DELAY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Makes a line that shows nothing yet.
+        """Make a line; `with` starts it.
 
         Args:
-            title: what is done: `bench softmax`.
-            place: where it is shown.
-            patience_s: seconds before it is.
-            clock: seconds, of which only differences count.
+            title: name of the job: `bench softmax`.
+            display: shows the line.
+            delay_s: seconds before the line appears.
+            clock: returns seconds; only differences count.
         """
         self._clock = clock
-        self._title, self._place, self._patience_s = title, place, patience_s
+        self._title, self._display, self._delay_s = title, display, delay_s
         self._step = Step("", "")
-        self._counted_from: tuple[Step, float] | None = None
+        self._count_start: tuple[Step, float] | None = None
         self._stop = threading.Event()
         self._started = clock()
-        # What a thread prints goes to the cell whose context it has.
+        # A thread prints to the cell whose context it has.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._watch,), daemon=True)
 
-    def tell(self, step: Step) -> None:
-        """A step of the job."""
-        start = self._counted_from
-        if start is None or (start[0].doing, start[0].total) != (step.doing, step.total):
-            self._counted_from = (step, self._clock()) if step.total else None
+    def update(self, step: Step) -> None:
+        """Set the present step."""
+        start = self._count_start
+        if start is None or (start[0].job, start[0].total) != (step.job, step.total):
+            self._count_start = (step, self._clock()) if step.total else None
         self._step = step
 
     def __enter__(self) -> Self:
@@ -75,24 +75,24 @@ class ProgressLine:
         self._thread.join()
 
     def _watch(self) -> None:
-        if self._stop.wait(self._patience_s):
+        if self._stop.wait(self._delay_s):
             return
-        self._show(last=False)
+        self._show(is_final=False)
         while not self._stop.wait(PERIOD_S):
-            self._show(last=False)
-        self._show(last=True)
+            self._show(is_final=False)
+        self._show(is_final=True)
 
-    def _show(self, *, last: bool) -> None:
+    def _show(self, *, is_final: bool) -> None:
         step = self._step
         elapsed = f"{self._clock() - self._started:.1f} s"
-        doing = "" if step.doing.startswith(self._title) else step.doing
-        ends = (f"ended after {elapsed}",) if last else (elapsed, self._rest())
-        parts = (self._title, doing, in_words(step.stage, step.done, step.total), *ends)
-        self._place(" · ".join(p for p in parts if p), last=last)
+        job = "" if step.job.startswith(self._title) else step.job
+        ends = (f"ended after {elapsed}",) if is_final else (elapsed, self._time_left())
+        parts = (self._title, job, progress_text(step.stage, step.done, step.total), *ends)
+        self._display(" · ".join(p for p in parts if p), is_final=is_final)
 
-    def _rest(self) -> str:
-        """`the rest of 46 in about 8 s`, as soon as two steps have shown how long one takes."""
-        start, step = self._counted_from, self._step
+    def _time_left(self) -> str:
+        """Return `the rest of 46 in about 8 s` once two steps are complete, else nothing."""
+        start, step = self._count_start, self._step
         if start is None or not step.total or not step.done:
             return ""
         done = step.done - (start[0].done or 0)
@@ -102,14 +102,14 @@ class ProgressLine:
         return f"the rest of {step.total} in about {left_s:.0f} s" if left_s >= 1 else ""
 
 
-class InNotebook:
-    """A place in the cell's output, kept in the saved notebook as it stood last."""
+class NotebookProgress:
+    """A line in the cell's output; its final text is saved in the notebook."""
 
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def __call__(self, text: str, *, last: bool) -> None:
-        """Shows the line in place of the one before."""
+    def __call__(self, text: str, *, is_final: bool) -> None:
+        """Replace the line."""
         from IPython.display import display
 
         bundle = {"text/plain": text}
@@ -119,14 +119,14 @@ class InNotebook:
             self._handle.update(bundle, raw=True)
 
 
-class InTerminal:
-    """The last line of a terminal, written over; nothing where the output is a file."""
+class TerminalProgress:
+    """The last line of a terminal; nothing if the output is a file."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    def __call__(self, text: str, *, last: bool) -> None:
-        """Shows the line in place of the one before."""
+    def __call__(self, text: str, *, is_final: bool) -> None:
+        """Replace the line."""
         if self._stream.isatty():
-            self._stream.write(f"\r\x1b[2K{text}" + ("\n" if last else ""))
+            self._stream.write(f"\r\x1b[2K{text}" + ("\n" if is_final else ""))
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""What a failing cell shows: our own lines, and no frame of ours."""
+"""Show the errors of a failed cell as a few lines, without frames of this package."""
 
 from __future__ import annotations
 
@@ -8,39 +8,47 @@ from typing import TypeVar
 from triton_magics.errors import BadKernelSource, KernelFailure, TritonMagicsError
 
 E = TypeVar("E", bound=BaseException)
-_HOOK = "_render_traceback_"  # IPython asks an exception for its own lines by this name
+_HOOK = "_render_traceback_"  # IPython calls this method of an exception
 
 
-def told(error: E, lines: Sequence[str]) -> E:
-    """The same error, which IPython shows as these lines."""
+def set_lines(error: E, lines: Sequence[str]) -> E:
+    """Make IPython show the error as these lines; return it."""
     setattr(error, _HOOK, lambda: list(lines))
     return error
 
 
-def explained(error: TritonMagicsError, *, cell_offset: int = 0) -> TritonMagicsError:
-    """The error in its own words, with the line as the cell's editor counts it.
+def explain_error(error: TritonMagicsError, *, cell_offset: int = 0) -> TritonMagicsError:
+    """Make IPython show the error in one line, with the line number of the cell's editor.
 
     Args:
-        error: what was raised.
-        cell_offset: lines of the cell before its source; 0 where the source is no cell.
+        error: the raised error.
+        cell_offset: lines of the cell before the source; 0 if the source is not a cell.
     """
     text = str(error)
     if cell_offset and isinstance(error, BadKernelSource) and error.line is not None:
-        there = f"line {error.line}:"
-        text = text.replace(there, f"cell line {error.line + cell_offset}:", 1)
-    return told(error, [f"{type(error).__name__}: {text}"])
+        old_line = f"line {error.line}:"
+        text = text.replace(old_line, f"cell line {error.line + cell_offset}:", 1)
+    from triton_magics.verbs._phrase import as_magic, with_step
+
+    text = with_step(text, getattr(error, "next_step", None), as_magic)
+    return set_lines(error, [f"{type(error).__name__}: {text}"])
 
 
-def failure(value: object, *, whole: bool = False, above: bool = False) -> KernelFailure:
-    """The exception of a failed verdict: where, what, why and what to do, and the value itself.
+def kernel_failure(
+    value: object, *, full_traceback: bool = False, value_is_shown: bool = False
+) -> KernelFailure:
+    """Return the exception of a failed verdict: place, error, cause, next step, and the value.
 
     Args:
         value: a `Validation`, `Benchmark`, `RunResult`, `Compilation` or `Written`.
-        whole: with the traceback of the kernel's own process, where there is one.
-        above: the value stands right above, as in a terminal, and is not said again.
+        full_traceback: include the traceback of the worker process.
+        value_is_shown: the value is displayed directly above; one line repeats its verdict.
     """
-    from triton_magics import report
+    from triton_magics import rendering
+    from triton_magics.verbs._phrase import as_magic
 
-    error = KernelFailure(report.headline(value), value)
-    lines = report.failure_lines(value, whole=whole, above=above)
-    return told(error, lines or ["KernelFailure: told above"])
+    error = KernelFailure(rendering.headline(value), value)
+    lines = rendering.failure_lines(value, as_magic, whole=full_traceback, above=value_is_shown)
+    verdict = " ".join(str(error).split())
+    summary = [f"KernelFailure: {verdict}, see above"] if value_is_shown else []
+    return set_lines(error, summary + lines)

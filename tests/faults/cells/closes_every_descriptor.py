@@ -1,7 +1,7 @@
 """Its own connection with them.
 
 status: crashed
-sees: closed the connection
+sees: closed its connection
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Nobody watches over it any more: it kills its parent's parent.
+"""Nobody watches over it any more: it kills the parent of its worker's watchdog.
 
 status: crashed
-sees: watches over it is gone
+sees: its supervisor process ended
 """
 
 import os
@@ -10,6 +10,9 @@ from pathlib import Path
 
 
 def triton_relu(x):
-    stat = Path(f"/proc/{os.getppid()}/stat").read_text()
-    os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+    pid = os.getpid()
+    for _ in range(3):  # the judge, the watchdog, the supervisor
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        pid = int(stat.rpartition(")")[2].split()[1])
+    os.kill(pid, signal.SIGKILL)
     signal.pause()

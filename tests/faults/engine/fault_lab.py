@@ -10,12 +10,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.engine_harness import marked, wait_until
+from tests.execution_kit import tagged_processes, wait_until
 from triton_magics.config import Settings
-from triton_magics.engine.nanny.processes import tree
+from triton_magics.execution.local.supervisor.process_table import tree
 from triton_magics.lab import Lab
 from triton_magics.model import Value
-from triton_magics.report import to_text, view
+from triton_magics.rendering import to_text, view
 
 CELLS = Path(__file__).parents[1] / "cells"
 FILES = sorted(CELLS.glob("*.py"))
@@ -44,7 +44,7 @@ def triton_relu(x):
 
 @dataclass(frozen=True)
 class Fault:
-    """A cell, and what its docstring says of it."""
+    """A cell and the facts of its docstring."""
 
     path: Path
 
@@ -53,8 +53,8 @@ class Fault:
         return self.path.read_text()
 
     def says(self, word: str, default: str) -> str:
-        found = re.search(rf"^{word}: (.+)$", self.source, re.M)
-        return found[1] if found else default
+        match = re.search(rf"^{word}: (.+)$", self.source, re.M)
+        return match[1] if match else default
 
     @property
     def status(self) -> str:
@@ -63,7 +63,7 @@ class Fault:
 
     @property
     def sees(self) -> str:
-        """What the user must read."""
+        """Pattern of the text that the user must read."""
         return self.says("sees", "")
 
     @property
@@ -85,12 +85,12 @@ class FaultLab:
     def __init__(
         self,
         folder: Path,
-        mark: str,
+        process_tag: str,
         device: str = "interpreter",
         standbys: int = 2,
         lab: Lab | None = None,
     ) -> None:
-        self.mark = mark
+        self.process_tag = process_tag
         self.folder = folder
         memory_gib = 2.0 if device == "interpreter" else 0.0
         settings = Settings(device=device, host_memory_gib=memory_gib, standbys=standbys)
@@ -99,21 +99,21 @@ class FaultLab:
         assert self.next_job_works()
         self.descriptors = self.open_descriptors()
 
-    def expected(self, fault: Fault) -> str:
-        """Its verdict on this device; `any` where only what comes after it matters."""
+    def expected_status(self, fault: Fault) -> str:
+        """Return its verdict on this device; `any` where only what comes after it matters."""
         on_gpu = self.lab.engine_state().device_kind == "gpu"
         return fault.says("on a gpu", fault.status) if on_gpu else fault.status
 
     @property
-    def crew(self) -> object:
-        return self.lab._jobs.engine._crew
+    def pool(self) -> object:
+        return self.lab.session.jobs.executor.queue().pool
 
     def ready(self) -> bool:
-        """Whether the next job finds a warm worker."""
+        """Return True if a warm worker waits for the next job."""
         return self.lab.engine_state().standby_ready
 
     def do(self, fault: Fault) -> tuple[Value, float]:
-        """Writes the cell as a new attempt at v2 and asks for a verdict; it, and the seconds."""
+        """Write the cell as an attempt at v2; return its verdict and the seconds that it took."""
         by = fault.says("by", "run")
         if by != "write":
             self.lab.write("relu", "v2", fault.source, compile=False)
@@ -138,36 +138,36 @@ class FaultLab:
         return self.lab.run("relu", "v1", shape=(4, 4)).status == "passed"
 
     def ready_or_cold(self) -> bool:
-        """Whether a standby is warm, or none is on its way."""
-        return self.ready() or not self.crew.up or not any(self.crew._standby.values())
+        """Return True if a standby is warm, or none is warming up."""
+        return self.ready() or not self.pool.is_up or not any(self.pool._standby.values())
 
     def strangers(self) -> set[int]:
-        """Processes of this lab that are neither the nanny nor a worker that it knows.
+        """Return the processes of this lab beside the supervisor and its workers.
 
-        Nor one that stands by to compile for a worker that stands by; once that has done a job,
-        none of them is left.
+        The compilers of a standby worker do not count; once it has done a job, none is left.
         """
-        self.lab.engine_state()  # lets in what the nanny has said
-        waiting = {w.pid for shelf in self.crew._standby.values() for w in shelf if w.pid}
-        return set(marked(self.mark)) - {os.getpid(), *self.crew.pids} - tree(waiting)
+        self.lab.engine_state()  # reads the supervisor's messages
+        waiting = {w.pid for shelf in self.pool._standby.values() for w in shelf if w.pid}
+        processes = set(tagged_processes(self.process_tag))
+        return processes - {os.getpid(), *self.pool.pids} - tree(waiting)
 
     def open_descriptors(self) -> int:
-        """Sockets, pipes and files of this process, without the two of each worker that lives.
+        """Return the number of open descriptors, without the two of each living worker.
 
         SQLite's are not counted, ours and IPython's: it keeps those of a closed connection for the
         next one. Nor are ZeroMQ's in a kernel: one for each thread that prints.
         """
         wait_until(self.ready_or_cold, within_s=60)
         targets = map(_target, os.listdir("/proc/self/fd"))
-        found = sum(not any(other in t for other in NOT_OURS) for t in targets)
-        return found - 2 * len(self.crew._nursery.workers)
+        count = sum(not any(other in t for other in NOT_OURS) for t in targets)
+        return count - 2 * len(self.pool._supervisor.workers)
 
     def locks_are_free(self, folder: Path) -> bool:
-        """Whether nobody holds a lock in the folder."""
+        """Return True if nobody holds a lock in the folder."""
         return all(map(_free, folder.glob("*.*")))
 
     def store_is_intact(self, n_events: int) -> bool:
-        """Whether SQLite finds nothing wrong and every event is there."""
+        """Return True if SQLite finds no damage and every event is there."""
         with sqlite3.connect(self.folder / ".triton_magics" / "lab.db") as store:
             (verdict,) = store.execute("PRAGMA integrity_check").fetchone()
         return verdict == "ok" and self.n_events() >= n_events
@@ -176,7 +176,7 @@ class FaultLab:
         return self.lab.status("relu").n_events
 
     def files(self) -> set[str]:
-        """What stands in the workspace."""
+        """Return the names of the files in the workspace."""
         return {p.name for p in self.folder.iterdir()}
 
 
@@ -197,11 +197,11 @@ def _free(path: Path) -> bool:
 
 
 def shown(value: Value) -> str:
-    """All that a user can read of a value."""
+    """Return the whole text that a user reads of a value."""
     return to_text(view(value), width=10_000)
 
 
 def verdict(value: Value) -> str:
-    """Its status, or that of its compilation."""
-    made = getattr(value, "compilation", None)
-    return str(getattr(value, "status", None) or (made and made.status))
+    """Return its status, or that of its compilation."""
+    compilation = getattr(value, "compilation", None)
+    return str(getattr(value, "status", None) or (compilation and compilation.status))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import datetime
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 
 import pytest
-import torch
 
-from tests.engine_harness import MARK, marked, wait_until
+from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown, verdict
 from triton_magics.config import LOCKS
 
@@ -28,27 +29,27 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
-    mark = uuid.uuid4().hex
+    process_tag = uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(MARK, mark)
+        patch.setenv(PROCESS_TAG, process_tag)
         patch.setenv("TRITON_MAGICS_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("HF_TOKEN", SECRET)
         folder = tmp_path_factory.mktemp("workspace")
         patch.chdir(folder)
-        faults = FaultLab(folder, mark)
+        faults = FaultLab(folder, process_tag)
         yield faults
         faults.lab.close()
-        wait_until(lambda: not marked(mark), within_s=5)
+        wait_until(lambda: not tagged_processes(process_tag), within_s=5)
 
 
 @pytest.mark.parametrize("fault", CASES)
 def test_a_cell_gets_its_verdict_and_hurts_nothing(fault: Fault, faults: FaultLab) -> None:
     events, files = faults.n_events(), faults.files()
     value, seconds = faults.do(fault)
-    said = shown(value)
-    assert fault.status in ("any", verdict(value)), said
-    assert re.search(fault.sees, said), said
-    assert "\x1b" not in said
+    text = shown(value)
+    assert fault.status in ("any", verdict(value)), text
+    assert re.search(fault.sees, text), text
+    assert "\x1b" not in text
     assert SECRET not in value.model_dump_json()
     assert seconds < fault.timeout_s + GRACE_S
     assert_unhurt(faults, events + 2, files)
@@ -76,20 +77,21 @@ def triton_relu(x):
 """
 
 
-def test_a_forked_worker_computes_with_as_many_threads_as_a_new_process(faults: FaultLab) -> None:
-    """Torch's threads do not survive a fork: the zygote must have started none of them."""
+def test_a_forked_worker_has_the_threads_of_a_new_process(faults: FaultLab) -> None:
+    """Torch's threads do not survive a fork: the fork server must have started none of them."""
     faults.lab.write("relu", "v3", PARALLEL, compile=False)
     ran = faults.lab.run("relu", "v3", shape=(4, 4), timeout=60)
     assert ran.status == "passed"
     threads, running = map(int, re.findall(r"threads (\d+) running (\d+)", ran.output)[0])
-    assert threads == torch.get_num_threads()
+    ask = [sys.executable, "-c", "import torch; print(torch.get_num_threads())"]
+    assert threads == int(subprocess.run(ask, capture_output=True, check=True).stdout)
     assert running >= threads  # its own, and the one that watches the engine
 
 
 def test_there_are_enough_faults_and_each_says_what_comes_of_it() -> None:
-    told = [Fault(path) for path in FILES]
-    assert len(told) >= 45
-    assert all(fault.status for fault in told)
-    assert {f.status for f in told} >= {
+    faults = [Fault(path) for path in FILES]
+    assert len(faults) >= 45
+    assert all(fault.status for fault in faults)
+    assert {f.status for f in faults} >= {
         "passed", "crashed", "timeout", "runtime_error", "out_of_memory"
     }  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine_harness import MARK, marked, wait_until
+from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import CELLS, FILES, GRACE_S, Fault
 from tests.faults.engine.test_cells import SECRET, SHARES, TODAY
 from tests.jupyter_kernel import Notebook
@@ -33,11 +33,12 @@ sys.path.insert(0, {str(ROOT)!r})
 %config TritonMagics.device = "interpreter"
 %config TritonMagics.host_memory_gib = 2.0
 import triton_magics
-from tests.engine_harness import wait_until
+from tests.execution_kit import wait_until
 from tests.faults.engine.fault_lab import FaultLab, verdict
 from tests.faults.next_job import all_ready
 from triton_magics.config import LOCKS
-faults = FaultLab(__import__("pathlib").Path.cwd(), {{mark!r}}, lab=triton_magics.default_lab())
+lab = triton_magics.default_lab()
+faults = FaultLab(__import__("pathlib").Path.cwd(), {{process_tag!r}}, lab=lab)
 wait_until(lambda: all_ready(faults), within_s=60)
 """
 # Asked of the kernel itself, after the fault.
@@ -55,22 +56,22 @@ print("CHECKED " + json.dumps({
 
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    mark = uuid.uuid4().hex
+    process_tag = uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(MARK, mark)
+        patch.setenv(PROCESS_TAG, process_tag)
         patch.setenv("TRITON_MAGICS_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
         patch.setenv("HF_TOKEN", SECRET)
         patch.chdir(tmp_path_factory.mktemp("workspace"))
         notebook = Notebook()
-        assert "Traceback" not in text_of(notebook.run(START.format(mark=mark)))
+        assert "Traceback" not in text_of(notebook.run(START.format(process_tag=process_tag)))
         yield notebook
         notebook.close()
-        wait_until(lambda: not marked(mark), within_s=5)
+        wait_until(lambda: not tagged_processes(process_tag), within_s=5)
 
 
 def text_of(messages: list[dict[str, Any]]) -> str:
-    """All that a user can read in the cell's output."""
+    """Return the whole text of a cell's output."""
     parts = []
     for message in messages:
         parts += [message.get("text", ""), *message.get("traceback", [])]
@@ -79,7 +80,7 @@ def text_of(messages: list[dict[str, Any]]) -> str:
 
 
 def as_a_user(notebook: Notebook, fault: Fault) -> str:
-    """Writes the cell and asks for its verdict; what is shown."""
+    """Write the cell and request its verdict; return the displayed text."""
     by = fault.says("by", "run")
     option = "" if by == "write" else " --no-compile"
     shown = notebook.run(f"%%triton_kernel relu v2{option}\n{fault.source}")
@@ -94,21 +95,21 @@ def as_a_user(notebook: Notebook, fault: Fault) -> str:
     return text_of(shown)
 
 
-def checked(notebook: Notebook) -> dict[str, Any]:
-    said = text_of(notebook.run(CHECK))
-    assert "CHECKED " in said, said
-    return json.loads(said.split("CHECKED ", 1)[1].splitlines()[0])
+def run_check(notebook: Notebook) -> dict[str, Any]:
+    text = text_of(notebook.run(CHECK))
+    assert "CHECKED " in text, text
+    return json.loads(text.split("CHECKED ", 1)[1].splitlines()[0])
 
 
 @pytest.mark.parametrize("fault", CASES)
 def test_a_cell_gets_its_verdict_and_the_notebook_goes_on(fault: Fault, notebook: Notebook) -> None:
-    before = checked(notebook)
-    said = as_a_user(notebook, fault)
-    after = checked(notebook)
-    assert fault.status in ("any", after["verdict"]), said
-    assert re.search(fault.sees, said), said
-    assert "\x1b" not in said
-    assert SECRET not in said + after["value"]
+    before = run_check(notebook)
+    text = as_a_user(notebook, fault)
+    after = run_check(notebook)
+    assert fault.status in ("any", after["verdict"]), text
+    assert re.search(fault.sees, text), text
+    assert "\x1b" not in text
+    assert SECRET not in text + after["value"]
     assert after["events"] >= before["events"] + 2
     assert (after["intact"], after["next"], after["leaked"]) == (True, True, 0)
     assert after["locks"]

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.engine_harness import MARK
-from tests.faults.notebooks import SOURCE, between, long_waits, share, spans
+from tests.execution_kit import PROCESS_TAG
+from tests.faults.notebooks import SOURCE, between, long_waits, run_notebooks, spans
 
 
 def test_three_notebooks_in_one_workspace_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mark = uuid.uuid4().hex
-    monkeypatch.setenv(MARK, mark)
+    process_tag = uuid.uuid4().hex
+    monkeypatch.setenv(PROCESS_TAG, process_tag)
     monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    found = share(3, "interpreter", tmp_path, mark)
-    assert found.wrong == ()
-    assert min(found.benches.values()) >= 2
-    assert found.attempts >= 12
+    result = run_notebooks(3, "interpreter", tmp_path, process_tag)
+    assert result.wrong == ()
+    assert min(result.benches.values()) >= 2
+    assert result.attempts >= 12
 
 
 def test_a_call_that_only_compiles_is_not_noted(tmp_path: Path) -> None:
@@ -47,11 +47,11 @@ def test_a_call_within_anothers_timing_is_seen() -> None:
     assert between([(9, 9), (10, 12), (21, 22), (22, 23)], *timed[0]) == 2
 
 
-def test_of_each_long_wait_the_last_words_are_kept() -> None:
-    said = ["loading", "waiting 0 s for the GPU", "waiting 5 s for the GPU, held by process 7"]
-    said += ["softmax small", "waiting 3 s for the GPU", "loading", "waiting 9 s for the GPU"]
-    found = {"n1": {"stages": [[i, text] for i, text in enumerate(said)]}}
-    assert long_waits(found, 4.0) == (
+def test_each_long_wait_is_reported_with_its_last_stage() -> None:
+    stages = ["loading", "waiting 0 s for the GPU", "waiting 5 s for the GPU, held by process 7"]
+    stages += ["softmax small", "waiting 3 s for the GPU", "loading", "waiting 9 s for the GPU"]
+    notebooks = {"n1": {"stages": [[i, text] for i, text in enumerate(stages)]}}
+    assert long_waits(notebooks, 4.0) == (
         "n1 at 6 s: waiting 9 s for the GPU",
         "n1 at 2 s: waiting 5 s for the GPU, held by process 7",
     )

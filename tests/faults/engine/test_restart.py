@@ -1,4 +1,4 @@
-"""A notebook that is restarted in the midst of a job: what was done by then is kept."""
+"""A notebook that is restarted in the midst of a job: its finished cases are recorded."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_a_restart_keeps_the_cases_that_were_done(
     notebook.manager.restart_kernel()
     notebook.close()
     with Lab(workspace) as lab:
-        kept = lab.history("relu")[-1].result
+        validation = lab.history("relu")[-1].result
         assert lab.source("relu", "v1").source.strip() == source.strip()
-    assert isinstance(kept, Validation)
-    assert kept.status is Status.INTERRUPTED
-    done = [case for case in kept.cases if case.status is CaseStatus.PASSED]
-    assert 3 <= len(done) < len(kept.cases)
+    assert isinstance(validation, Validation)
+    assert validation.status is Status.INTERRUPTED
+    done = [case for case in validation.cases if case.status is CaseStatus.PASSED]
+    assert 3 <= len(done) < len(validation.cases)

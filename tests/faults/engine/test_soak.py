@@ -9,29 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine_harness import MARK, marked, wait_until
+from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FILES, Fault
-from tests.faults.soak import shuffled, soak
+from tests.faults.soak import repeat_shuffled, soak
 
 
 def test_thirty_jobs_of_which_some_are_faulty_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mark = uuid.uuid4().hex
-    monkeypatch.setenv(MARK, mark)
+    process_tag = uuid.uuid4().hex
+    monkeypatch.setenv(PROCESS_TAG, process_tag)
     monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "workspace").mkdir()
     monkeypatch.chdir(tmp_path / "workspace")
-    found = soak(30, seed=1, folder=tmp_path / "workspace", mark=mark)
-    assert found.wrong == ()
-    assert found.faulty >= 2
-    # Nanny; zygote, current worker and two that stand by; the cross-compiler's three. Five guards.
-    assert found.after.processes <= 8 + 5
-    wait_until(lambda: not marked(mark), within_s=5)
+    result = soak(30, seed=1, folder=tmp_path / "workspace", process_tag=process_tag)
+    assert result.wrong == ()
+    assert result.faulty >= 2
+    # Supervisor, fork server, worker, two standbys, three cross-compilers; five watchdogs; and the
+    # subject processes of worker and standbys.
+    assert result.after.processes <= 8 + 5 + 3
+    wait_until(lambda: not tagged_processes(process_tag), within_s=5)
 
 
 def test_a_soak_as_long_as_there_are_cells_does_each_of_them() -> None:
     cells = [Fault(path) for path in FILES]
-    drawn = list(itertools.islice(shuffled(cells, random.Random(7)), 2 * len(cells)))
+    drawn = list(itertools.islice(repeat_shuffled(cells, random.Random(7)), 2 * len(cells)))
     assert {f.path for f in drawn[: len(cells)]} == set(FILES)
     assert drawn[: len(cells)] != drawn[len(cells) :]

@@ -18,6 +18,7 @@ def softmax_kernel(x_ptr, out_ptr, x_row_stride, out_row_stride, n_cols, BLOCK_S
     numerator = tl.exp(x - tl.max(x, axis=0))
     out = numerator / tl.sum(numerator, axis=0)
     tl.store(out_ptr + row * out_row_stride + cols, out, mask=mask)
+    tl.store(x_ptr + row * x_row_stride + cols, x - tl.max(x, axis=0), mask=mask)
 
 
 def triton_softmax(x):
@@ -28,5 +29,4 @@ def triton_softmax(x):
     softmax_kernel[(n_rows,)](
         rows, out, rows.stride(0), out.stride(0), n_cols, BLOCK_SIZE=BLOCK_SIZE
     )
-    x.sub_(x.amax(-1, keepdim=True))
     return out.view(x.shape)

@@ -1,4 +1,4 @@
-"""An op beside the code: its state, versions, plots, references, log and engine, as they change."""
+"""The panel: state, versions, plots, references, log and engine of an op, updated live."""
 
 from triton_magics.notebook.panel.panel import Panel
 

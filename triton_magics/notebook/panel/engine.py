@@ -1,4 +1,4 @@
-"""What kernels run on, what is running, and the button that ends it."""
+"""The engine tab: device, workers, the running job, and the button that cancels it."""
 
 from __future__ import annotations
 
@@ -9,94 +9,108 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 
 from triton_magics.model import EngineState
-from triton_magics.notebook.jobs import in_words
-from triton_magics.notebook.panel.tab import Act, Seen, Tab, paragraph, prose, put, shown, visible
-from triton_magics.report.blocks import Items, Line, Table
+from triton_magics.notebook.job_progress import progress_text
+from triton_magics.notebook.panel.tab import (
+    PanelState,
+    RunAction,
+    Tab,
+    document_html,
+    html_widget,
+    paragraph_html,
+    set_traits,
+    set_visible,
+)
+from triton_magics.rendering.blocks import Items, Line, Table
 
 if TYPE_CHECKING:
-    from triton_magics.lab.works import Work
+    from triton_magics.session.job_manager import RunningJob
 
 
-class Working:
-    """The job that runs, with a bar and Cancel; the same above the tabs and in the engine's tab.
+class RunningJobBar:
+    """The running job with a progress bar and Cancel; above the tabs and in the engine tab.
 
     Attributes:
-        widget: out of sight while nothing runs.
+        widget: hidden while no job runs.
     """
 
     def __init__(self, cancel: Callable[[], None]) -> None:
-        self._words = prose()
+        self._text = html_widget()
         self._bar = widgets.IntProgress(layout=widgets.Layout(width="12em"))
-        tooltip = "ends the job that runs, whichever cell or panel started it; its verdict is kept"
+        tooltip = "cancel the running job of any cell or panel; its partial result is saved"
         self.cancel = widgets.Button(
             description="Cancel", tooltip=tooltip, layout=widgets.Layout(width="auto")
         )
         self.cancel.on_click(lambda _: cancel())
         layout = widgets.Layout(align_items="center", display="none")
-        self.widget = widgets.HBox([self.cancel, self._bar, self._words], layout=layout)
+        self.widget = widgets.HBox([self.cancel, self._bar, self._text], layout=layout)
 
-    def show(self, works: tuple[Work, ...]) -> None:
-        """The first job, and how many wait for it."""
-        visible(self.widget, bool(works))
-        if not works:
+    def show(self, jobs: tuple[RunningJob, ...]) -> None:
+        """Show the first job and the jobs that wait."""
+        set_visible(self.widget, bool(jobs))
+        if not jobs:
             return
-        first, *waiting = works
-        put(
-            self._words, value=shown((Line(work_text(first), "info", "working:"), *_queue(waiting)))
+        first, *waiting = jobs
+        set_traits(
+            self._text,
+            value=document_html((Line(job_text(first), "info", "running:"), *_queue(waiting))),
         )
-        visible(self._bar, first.total is not None)
+        set_visible(self._bar, first.total is not None)
         if first.total is not None:
-            put(self._bar, max=first.total, value=first.done or 0)
+            set_traits(self._bar, max=first.total, value=first.done or 0)
 
 
-def work_text(work: Work) -> str:
-    """`validate softmax v2_tiling · 257x1023 float16 · 12 of 46 · 3 s`."""
-    step = in_words(work.stage, work.done, work.total)
-    elapsed = f"{time.monotonic() - work.since:.0f} s"
-    return " · ".join(part for part in (work.label, step, elapsed) if part)
+def job_text(job: RunningJob) -> str:
+    """Return `validate softmax v2_tiling · 257x1023 float16 · 12 of 46 · 3 s`."""
+    step = progress_text(job.stage, job.done, job.total)
+    elapsed = f"{time.monotonic() - job.since:.0f} s"
+    return " · ".join(part for part in (job.label, step, elapsed) if part)
 
 
-def _queue(waiting: list[Work]) -> tuple[Line, ...]:
-    return tuple(Line(f"waiting: {work.label}", "info") for work in waiting)
+def _queue(waiting: list[RunningJob]) -> tuple[Line, ...]:
+    return tuple(Line(f"waiting: {job.label}", "info") for job in waiting)
 
 
 class EngineTab(Tab):
-    """The GPU, its workers, and what they do."""
+    """The device, its workers and the running job."""
 
     title = "Engine"
 
-    def __init__(self, act: Act, working: Any) -> None:
-        super().__init__(act)
-        self._about, self._idle = prose(), prose(paragraph("nothing runs"))
-        self.widget = widgets.VBox([self._about, self._idle, working])
+    def __init__(self, run_action: RunAction, job_bar: Any) -> None:
+        super().__init__(run_action)
+        self._about, self._idle = html_widget(), html_widget(paragraph_html("no job is running"))
+        self.widget = widgets.VBox([self._about, self._idle, job_bar])
 
-    def show(self, seen: Seen) -> None:
-        """What is there."""
-        put(self._about, value=_about(seen.engine))
+    def show(self, now: PanelState) -> None:
+        """Show the device and the workers."""
+        set_traits(self._about, value=_about(now.engine))
 
-    def rest(self, resting: bool) -> None:
-        """Says that nothing runs, where nothing does."""
-        visible(self._idle, not resting)
+    def set_busy(self, is_busy: bool) -> None:
+        """Show whether a job runs."""
+        set_visible(self._idle, not is_busy)
 
 
 def _about(engine: EngineState) -> str:
     if engine.missing:
-        return shown((Line(engine.missing, "warn", "no kernel can run"),))
+        return document_html((Line(engine.missing, "warn", "no kernel can run"),))
     rows = [("runs kernels on", engine.device), *_software(engine)]
-    rows += [(f"{w.role} for the {w.mode}", w.words) for w in engine.workers]
+    rows += [(f"{w.role} for the {w.mode}", w.description) for w in engine.workers]
     if not engine.workers:
-        rows.append(("workers", "none yet: the next job starts one"))
-    table = Table("the engine", ("what", "now"), tuple(rows), "ll")
+        rows.append(("workers", "none; the next job starts one"))
+    table = Table("the engine", ("part", "state"), tuple(rows), "ll")
     notes = (
-        "a worker runs the code of one version only; a standby is warm before it is needed",
-        "Kernel > Interrupt ends the job of a cell too, where a button can't be heard",
+        "a worker runs the code of one version only; a standby worker is warm",
+        "Kernel > Interrupt also ends the job of a cell, if the button has no effect",
     )
-    return shown((table, Items(notes)))
+    return document_html((table, Items(notes)))
 
 
 def _software(engine: EngineState) -> list[tuple[str, str]]:
-    known = engine.environment
-    if known is None:
+    environment = engine.environment
+    if environment is None:
         return []
-    parts = (("driver", known.driver), ("torch", known.torch), ("triton", known.triton))
+    parts = (
+        ("driver", environment.driver),
+        ("torch", environment.torch),
+        ("triton", environment.triton),
+    )
     return [("software", " · ".join(f"{name} {value}" for name, value in parts if value))]

@@ -1,70 +1,72 @@
-"""A thread that shows what has changed, so that no cell waits for a panel."""
+"""Refresh a panel in a thread, so that no cell waits for it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 
-PERIOD_S = 0.3  # between two looks for what other processes do
-REST_S = 0.05  # after showing something: what comes meanwhile is shown at once
+PERIOD_S = 0.3  # between two checks for changes by other processes
+PAUSE_S = 0.05  # after a refresh: changes meanwhile are shown together
 
 
 class Follower:
-    """Refreshes soon after it is woken, or after the pulse has changed.
+    """Refreshes after `wake`, and after the pulse has changed.
 
-    All is shown by one thread, which a burst of events wakes once.
+    One thread refreshes; a burst of events wakes it once.
     """
 
     def __init__(self, refresh: Callable[[], None], pulse: Callable[[], object]) -> None:
-        """Starts nothing yet; what comes from now on is followed.
+        """Follow changes from now on; `start` starts the thread.
 
         Args:
-            refresh: shows what there is; raises nothing.
-            pulse: something cheap that differs when there is something new; raises nothing.
+            refresh: shows the present state; raises nothing.
+            pulse: returns a cheap value that differs after a change; raises nothing.
         """
         self._refresh, self._pulse, self._last = refresh, pulse, pulse()
-        self._turn = threading.Condition()
-        self._asked = self._done = 0
+        self._condition = threading.Condition()
+        self._n_wakes = self._n_shown = 0
         self._stopped = False
         self._thread = threading.Thread(target=self._follow, name="triton-panel", daemon=True)
 
     def start(self) -> None:
-        """Starts its thread."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something new; returns at once."""
-        with self._turn:
-            self._asked += 1
-            self._turn.notify_all()
+        """Ask for a refresh; return at once."""
+        with self._condition:
+            self._n_wakes += 1
+            self._condition.notify_all()
 
     def stop(self) -> None:
-        """Ends the thread, once what it is showing is shown."""
-        with self._turn:
+        """End the thread after the refresh in progress."""
+        with self._condition:
             self._stopped = True
-            self._turn.notify_all()
+            self._condition.notify_all()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
 
-    def settle(self, timeout_s: float = 10.0) -> bool:
-        """Waits until all is shown that it was woken for; whether that was in time."""
-        with self._turn:
-            asked = self._asked
-            return self._turn.wait_for(lambda: self._done >= asked or self._stopped, timeout_s)
+    def wait_until_shown(self, timeout_s: float = 10.0) -> bool:
+        """Wait until the requested refreshes are done; return False after the time-out."""
+        with self._condition:
+            n_wakes = self._n_wakes
+            return self._condition.wait_for(
+                lambda: self._n_shown >= n_wakes or self._stopped, timeout_s
+            )
 
     def _follow(self) -> None:
         while not self._stopped:
-            with self._turn:
-                self._turn.wait_for(self._wanted, PERIOD_S)
-                asked = self._asked
+            with self._condition:
+                self._condition.wait_for(self._is_due, PERIOD_S)
+                n_wakes = self._n_wakes
             pulse = self._pulse()
-            if asked > self._done or pulse != self._last:
+            if n_wakes > self._n_shown or pulse != self._last:
                 self._last = pulse
                 self._refresh()
-                with self._turn:
-                    self._done = asked
-                    self._turn.notify_all()
-                    self._turn.wait_for(lambda: self._stopped, REST_S)
+                with self._condition:
+                    self._n_shown = n_wakes
+                    self._condition.notify_all()
+                    self._condition.wait_for(lambda: self._stopped, PAUSE_S)
 
-    def _wanted(self) -> bool:
-        return self._stopped or self._asked > self._done
+    def _is_due(self) -> bool:
+        return self._stopped or self._n_wakes > self._n_shown

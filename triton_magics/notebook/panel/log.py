@@ -1,4 +1,4 @@
-"""The development log: what happened last, and the buttons that write it for review."""
+"""The log tab: the newest events, and the buttons that write the log for review."""
 
 from __future__ import annotations
 
@@ -8,54 +8,62 @@ from typing import Any
 import ipywidgets as widgets
 
 from triton_magics.model import Event, OpState
-from triton_magics.notebook.panel.tab import Act, Seen, Tab, paragraph, prose, put, shown
-from triton_magics.report.blocks import Table
+from triton_magics.notebook.panel.tab import (
+    PanelState,
+    RunAction,
+    Tab,
+    document_html,
+    html_widget,
+    paragraph_html,
+    set_traits,
+)
+from triton_magics.rendering.blocks import Table
 
 NEWEST = 12
 History = Callable[[int], "tuple[Event, ...]"]
 
 
 class Log(Tab):
-    """The newest events, and the export."""
+    """The newest events and the export of the log."""
 
     title = "Log"
 
-    def __init__(self, act: Act, op: str, history: History) -> None:
-        super().__init__(act)
+    def __init__(self, run_action: RunAction, op: str, history: History) -> None:
+        super().__init__(run_action)
         self._history = history
-        self._wanted = self._drawn = -1
+        self._n_events = self._n_drawn = -1
         self._state: OpState | None = None
-        self._about, self._events = prose(), prose()
+        self._about, self._events = html_widget(), html_widget()
         write = self._button("write the log", lambda lab: lab.export(op), f"%triton_log {op}")
         tests = self._button(
             "with tests", lambda lab: lab.export(op, tests=True), f"%triton_log {op} --tests"
         )
         self.widget = widgets.VBox([widgets.HBox([write, tests]), self._about, self._events])
 
-    def show(self, seen: Seen) -> None:
-        """How much there is to tell."""
-        state = seen.state
-        self._wanted = state.n_events
+    def show(self, now: PanelState) -> None:
+        """Show the number of events, versions and attempts."""
+        state = now.state
+        self._n_events = state.n_events
         attempts = sum(v.attempt for v in state.versions)
         about = (
             f"{state.n_events} events · {len(state.versions)} versions in {attempts} attempts · "
-            f"the log goes to `logs/{state.op}_log.ipynb`, with Markdown and HTML beside it"
+            f"the log is written to `logs/{state.op}_log.ipynb`, with Markdown and HTML beside it"
         )
-        put(self._about, value=paragraph(about))
+        set_traits(self._about, value=paragraph_html(about))
 
     def draw(self) -> None:
-        """The newest events, the last one first."""
-        if self._drawn != self._wanted:
-            self._drawn = self._wanted
-            put(self._events, value=_events(self._history(NEWEST)))
+        """Show the newest events, the last one first."""
+        if self._n_drawn != self._n_events:
+            self._n_drawn = self._n_events
+            set_traits(self._events, value=_events(self._history(NEWEST)))
 
 
 def _events(events: tuple[Event, ...]) -> str:
     if not events:
-        return paragraph("nothing happened yet")
+        return paragraph_html("no events")
     rows = tuple(_row(event) for event in reversed(events))
-    header = ("time (UTC)", "what", "version", "outcome", "state")
-    return shown((Table(f"the newest {len(rows)} events", header, rows, "lllll"),))
+    header = ("time (UTC)", "verb", "version", "outcome", "state")
+    return document_html((Table(f"the newest {len(rows)} events", header, rows, "lllll"),))
 
 
 def _row(event: Event) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The pictures of an op: speedups of the newest benchmark, and where a failed version is wrong."""
+"""The plots tab: the newest benchmark, and the wrong elements of failed versions."""
 
 from __future__ import annotations
 
@@ -6,38 +6,48 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from triton_magics.model import OpState
-from triton_magics.notebook.panel.tab import Act, Seen, Tab, paragraph, prose, put
+from triton_magics.notebook.panel.tab import (
+    PanelState,
+    RunAction,
+    Tab,
+    html_widget,
+    paragraph_html,
+    set_traits,
+)
 
 Pictures = Callable[[], "list[Mapping[str, str]]"]
 
 
 class Plots(Tab):
-    """Drawn when the tab is seen, and again only where there is something new."""
+    """Draws when the tab is open, and again only after a change."""
 
     title = "Plots"
 
-    def __init__(self, act: Act, pictures: Pictures) -> None:
-        super().__init__(act)
+    def __init__(self, run_action: RunAction, pictures: Pictures) -> None:
+        super().__init__(run_action)
         self._pictures = pictures
-        self._wanted: Any = None
-        self._drawn: Any = ()
-        self.widget = prose()
+        self._content: Any = None
+        self._drawn_content: Any = ()
+        self.widget = html_widget()
 
-    def show(self, seen: Seen) -> None:
-        """What is drawn may be out of date now."""
-        self._wanted = _measured(seen.state)
+    def show(self, now: PanelState) -> None:
+        """Note the results that the plots have to show."""
+        self._content = _plot_content(now.state)
 
     def draw(self) -> None:
-        """Draws the pictures anew where there may be others."""
-        if self._drawn == self._wanted:
+        """Draw the plots if the results have changed."""
+        if self._drawn_content == self._content:
             return
-        self._drawn = self._wanted
-        drawn = "\n".join(faces["text/html"] for faces in self._pictures())
-        put(self.widget, value=drawn or paragraph("nothing was timed yet, and nothing is wrong"))
+        self._drawn_content = self._content
+        pictures = "\n".join(mime_bundle["text/html"] for mime_bundle in self._pictures())
+        set_traits(
+            self.widget,
+            value=pictures or paragraph_html("no benchmark and no failed version"),
+        )
 
 
-def _measured(state: OpState) -> tuple[object, ...]:
-    """What the pictures show, as far as the state tells."""
+def _plot_content(state: OpState) -> tuple[object, ...]:
+    """Return the part of the state that the plots depend on."""
     return tuple(
         (v.version, v.sha256, v.validation, tuple(v.means_us.items())) for v in state.versions
     )

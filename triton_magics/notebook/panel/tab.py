@@ -1,4 +1,4 @@
-"""What every tab of a panel is made of."""
+"""The base class of the tabs, and their widgets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import ipywidgets as widgets
 
-from triton_magics import report
+from triton_magics import rendering
 from triton_magics.model import EngineState, OpState
-from triton_magics.report.blocks import Document, Text
+from triton_magics.rendering.blocks import Document, Text
 
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
@@ -19,128 +19,128 @@ Action = Callable[["Lab"], Any]
 STYLED = "jp-RenderedHTMLCommon"  # JupyterLab's class for tables and prose, in either theme
 
 
-class Act(Protocol):
-    """What a click comes to: a verb of the Lab, whose value is shown below the tabs."""
+class RunAction(Protocol):
+    """Runs a verb of the Lab after a click and shows its value below the tabs."""
 
     def __call__(self, action: Action, *, job: bool) -> None:
-        """Does it; a job runs beside the notebook, one at a time."""
+        """Run the action; a job runs in the background, one at a time."""
 
 
-class Seen(NamedTuple):
-    """All there is to show."""
+class PanelState(NamedTuple):
+    """The content of a panel."""
 
     state: OpState
     engine: EngineState
 
 
 class Tab:
-    """A part of a panel.
+    """One tab of a panel.
 
     Attributes:
-        title: on its tab.
-        widget: its content.
+        title: label of the tab.
+        widget: content of the tab.
     """
 
     title = ""
     widget: Any
 
-    def __init__(self, act: Act) -> None:
-        self._act = act
+    def __init__(self, run_action: RunAction) -> None:
+        self._run_action = run_action
         self._jobs: list[Any] = []
-        self._resting = False
+        self._is_busy = False
 
-    def show(self, seen: Seen) -> None:
-        """Takes what there is to show."""
+    def show(self, now: PanelState) -> None:
+        """Show the state; called for every tab."""
 
     def draw(self) -> None:
-        """Does what is worth doing only for a tab that is seen."""
+        """Do the expensive part of showing; called for the open tab only."""
 
-    def rest(self, resting: bool) -> None:
-        """Disables what needs the engine while it is at work."""
-        self._resting = resting
+    def set_busy(self, is_busy: bool) -> None:
+        """Disable the buttons that start a job while one runs."""
+        self._is_busy = is_busy
         for button in self._jobs:
-            button.disabled = resting
+            button.disabled = is_busy
 
     def _button(
         self, text: str, action: Action | None, tooltip: str = "", *, job: bool = False
     ) -> Any:
-        """A button that does a verb of the Lab; `job`: it takes the engine."""
-        made = widgets.Button(
+        """Return a button that calls a verb of the Lab; `job`: it needs the engine."""
+        button = widgets.Button(
             description=text, tooltip=tooltip, layout=widgets.Layout(width="auto"),
-            disabled=job and self._resting,
+            disabled=job and self._is_busy,
         )  # fmt: skip
         if action is not None:
-            made.on_click(lambda _: self._act(action, job=job))
+            button.on_click(lambda _: self._run_action(action, job=job))
         if job:
-            self._jobs.append(made)
-        return made
+            self._jobs.append(button)
+        return button
 
 
-def shown(document: Document) -> str:
-    """A document as HTML."""
-    return report.to_html(document)
+def document_html(document: Document) -> str:
+    """Return a document as HTML."""
+    return rendering.to_html(document)
 
 
-def paragraph(text: str) -> str:
-    """A sentence as HTML; `backticks` mark code."""
-    return report.to_html((Text(text),))
+def paragraph_html(text: str) -> str:
+    """Return a sentence as HTML; `backticks` mark code."""
+    return rendering.to_html((Text(text),))
 
 
-def prose(value: str = "") -> Any:
-    """A widget for HTML of ours, in the notebook's own style."""
-    made = widgets.HTML(value)
-    made.add_class(STYLED)
-    return made
+def html_widget(value: str = "") -> Any:
+    """Return a widget for HTML in the notebook's style."""
+    widget = widgets.HTML(value)
+    widget.add_class(STYLED)
+    return widget
 
 
-def region(name: str, markup: str, *, height: str = "24em") -> str:
-    """Markup that scrolls within a height, by keyboard too."""
+def scrollable_region(name: str, markup: str, *, height: str = "24em") -> str:
+    """Return a region of limited height that scrolls, by keyboard too."""
     return (
         f'<div role="region" aria-label="{html.escape(name)}" tabindex="0" '
         f'style="max-height: {height}; overflow: auto">{markup}</div>'
     )
 
 
-def choice(label: str, name: str) -> Any:
-    """A row of buttons of which one is chosen.
+def button_choice(label: str, name: str) -> Any:
+    """Return a row of buttons of which one is selected.
 
-    No list to drop down: JupyterLab takes its arrow keys for its own.
+    A dropdown does not work by keyboard: JupyterLab uses the arrow keys.
     """
-    made = widgets.ToggleButtons(description=label, tooltips=())
-    made.style.button_width = "auto"
-    made.add_class(name)
-    return made
+    buttons = widgets.ToggleButtons(description=label, tooltips=())
+    buttons.style.button_width = "auto"
+    buttons.add_class(name)
+    return buttons
 
 
-def offer(chooser: Any, options: Sequence[tuple[str, str]], value: str | None) -> None:
-    """Puts other options into a choice, if they are others; `value` is chosen."""
+def set_options(chooser: Any, options: Sequence[tuple[str, str]], value: str | None) -> None:
+    """Set the options of a choice if they differ, and select `value`."""
     if tuple(chooser.options) != tuple(options):
         chooser.options = tuple(options)
     if chooser.value != value:
         chooser.value = value
 
 
-def visible(widget: Any, yes: bool) -> None:
-    """Shows a widget or takes it out of sight."""
-    display = None if yes else "none"
+def set_visible(widget: Any, is_visible: bool) -> None:
+    """Show or hide a widget."""
+    display = None if is_visible else "none"
     if widget.layout.display != display:
         widget.layout.display = display
 
 
-def put(widget: Any, **traits: Any) -> None:
-    """Sets what differs: each change is a message to every view."""
+def set_traits(widget: Any, **traits: Any) -> None:
+    """Set the traits that differ: each change is a message to every view."""
     for name, value in traits.items():
         if getattr(widget, name) != value:
             setattr(widget, name, value)
 
 
-def heard_while_busy(widget: Any) -> None:
-    """Lets what is done to a widget, and to those in it, be heard while a cell runs.
+def enable_subshell_messages(widget: Any) -> None:
+    """Receive clicks on a widget and its children while a cell runs.
 
-    JupyterLab sends it over a subshell for that; ipykernel 7.4 would take it to the main shell all
-    the same, where the comm was made. Another kernel hears it when the cell has ended.
+    JupyterLab sends them over a subshell. ipykernel 7.4 would pass them to the main shell, where
+    the comm was made. Other kernels process them after the cell.
     """
     if hasattr(widget.comm, "_reply_subshell_for"):
         widget.comm._reply_subshell_for = lambda _data, subshell: subshell
     for child in getattr(widget, "children", ()):
-        heard_while_busy(child)
+        enable_subshell_messages(child)

@@ -18,10 +18,11 @@ def kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
     for start in range(0, n_cols, BLOCK):
         cols = start + lanes
         x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
-        new = tl.maximum(largest, tl.max(x, axis=0))
-        scale = tl.where(largest == new, 1.0, tl.exp(largest - new))
+        top = tl.maximum(largest, tl.max(x, axis=0))
+        new = tl.where(top == -float("inf"), 0.0, top)  # nothing but -inf so far
+        scale = tl.where(largest == top, 1.0, tl.exp(largest - new))
         total = total * scale + tl.sum(tl.exp(x - new), axis=0)
-        largest = new
+        largest = top
     for start in range(0, n_cols, BLOCK):
         cols = start + lanes
         x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)

@@ -1,0 +1,192 @@
+"""False refusals: right kernels and right algorithms under many seeds, by op.
+
+A try is one validation of one kernel in one dtype: the quick plan, every tenth the full one. A try
+of an algorithm is one output that the oracle judges. On a GPU the kernels run on it, else in the
+interpreter.
+
+    python tests/benchmarks/false_refusals.py [--minutes 10] [--bank kernels|algorithms]
+        [--jobs 8] [--only OP] [--seed 1] [--json PATH]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parent))
+if not Path("/dev/nvidiactl").exists():
+    os.environ["TRITON_INTERPRET"] = "1"
+
+import torch  # noqa: E402
+from common import report  # noqa: E402
+
+from tests.benchmarks.algorithms import RIGHT, run_algorithm  # noqa: E402
+from tests.faults.corpus_files import needs  # noqa: E402
+from tests.harness.kit import CPU, KERNELS, Recorder, field_of, job_for  # noqa: E402
+from triton_magics import operators  # noqa: E402
+from triton_magics.harness.correctness import oracle, validate_job  # noqa: E402
+from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine  # noqa: E402
+from triton_magics.harness.process.device import kernel_runtime, this_device  # noqa: E402
+from triton_magics.model import Case, Validation  # noqa: E402
+
+FULL_EVERY = 10
+MAX_ELEMENTS = 40_000
+REGIMES = (
+    "normal", "normal", "normal", "shifted", "x10", "mean_heavy", "negative", "x0.1", "tiny",
+    "zeros", "large",
+)  # fmt: skip
+Try = tuple[str, str | None]  # the op, and why a right output was refused
+
+
+def right_kernels(only: str | None) -> list[Path]:
+    """Return the right kernels that this device can run."""
+    other = "interpreter" if torch.cuda.is_available() else "gpu"
+    paths = [p for p in sorted(KERNELS.rglob("*.py")) if "\nstatus: passed\n" in p.read_text()]
+    return [
+        p
+        for p in paths
+        if p.parent.name not in ("wrong", "cheats")
+        and needs(p) != other
+        and only in (None, field_of(p, "op"))
+    ]
+
+
+def try_kernels(only: str | None, draw: random.Random) -> Iterator[Try]:
+    """Validate right kernels, in turn, in one dtype each."""
+    paths = right_kernels(only)
+    runtime = kernel_runtime()
+    for i in range(1_000_000):
+        path = paths[i % len(paths)] if i >= len(paths) else draw.choice(paths)
+        op = operators.load(field_of(path, "op"))
+        dtypes = [d for d in op.dtypes if this_device() != CPU or not runtime.refused_on_cpu(d)]
+        plan = "full" if draw.randrange(FULL_EVERY) == 0 else "quick"
+        job = job_for(
+            path, seed=draw.getrandbits(31), plan=plan, dtypes=(draw.choice(dtypes),), budget_s=20.0
+        )
+        verdict, is_spent = validate_job.run(job, Recorder())
+        assert isinstance(verdict, Validation)
+        yield op.name, None if verdict.is_conclusive else _reason(path, job.seed, verdict)
+        if is_spent:
+            return
+
+
+def _reason(path: Path, seed: int, verdict: Validation) -> str:
+    """Return why a right kernel has no conclusive pass, with what repeats it."""
+    failed = verdict.failed_cases
+    if failed:
+        share = "" if failed[0].error_share is None else f" {failed[0].error_share:.3g}"
+        why = f"{failed[0].status}{share} at {failed[0].case.label}"
+    else:
+        why = verdict.message or f"uncalibrated {', '.join(verdict.uncalibrated_dtypes)}"
+    return f"{path.stem} --seed {seed} --dtype {verdict.dtypes[0]} ({verdict.plan}): {why}"
+
+
+def try_algorithms(only: str | None, draw: random.Random) -> Iterator[Try]:
+    """Judge outputs of right algorithms, on small shapes."""
+    names = [n for n in RIGHT if only in (None, n)]
+    while True:
+        op = operators.load(draw.choice(names))
+        regimes = [r for r in REGIMES if r not in op.skip_regimes]
+        shapes = [s for s in op.shapes if torch.Size(s).numel() <= MAX_ELEMENTS]
+        case = Case(
+            shape=draw.choice(shapes), dtype=draw.choice(op.dtypes), regime=draw.choice(regimes),
+            seed=draw.getrandbits(31),
+        )  # fmt: skip
+        inputs = make_pristine(op, case, CPU)
+        if draw.randrange(4) == 0:
+            inputs = tuple(map(_make_opposites, inputs))
+        for label, algorithm in RIGHT[op.name].items():
+            got = run_algorithm(algorithm, inputs, DTYPES[case.dtype])
+            shares = []
+            for expected in oracle.iter_expected(op, inputs, case):
+                shares.append(expected.judge_outputs((got,))[0].error_share)
+                if shares[-1] <= 1:
+                    break
+            accepted = shares[-1] <= 1
+            yield op.name, None if accepted else f"{label}: {shares[-1]:.3g} at {case!r}"
+
+
+def _make_opposites(x: Any) -> Any:
+    """Return a tensor whose rows cancel: the second half is the first one negated."""
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.dim():
+        return x
+    half = x.shape[-1] // 2
+    middle = torch.zeros_like(x[..., : x.shape[-1] % 2])
+    return torch.cat((x[..., :half], middle, -x[..., :half].flip(-1)), -1)
+
+
+def run_part(options: argparse.Namespace, part: int) -> dict[str, Any]:
+    """Return tries and refusals by op, in one process, until the time is over."""
+    end = time.monotonic() + 60 * options.minutes
+    draw = random.Random(f"{options.seed}-{part}")
+    banks = {"kernels": try_kernels, "algorithms": try_algorithms}
+    torch.set_num_threads(1)
+    tried: collections.Counter[str] = collections.Counter()
+    refused: dict[str, list[str]] = collections.defaultdict(list)
+    for name, why in banks[options.bank](options.only, draw):
+        tried[name] += 1
+        if why:
+            refused[name].append(why)
+        if time.monotonic() > end:
+            break
+    return {"tried": tried, "refused": refused}
+
+
+def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Run the parts in processes of their own; return a row for each op."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{i}.json" for i in range(options.jobs)]
+        own = [sys.executable, __file__, *sys.argv[1:]]
+        parts = [
+            subprocess.Popen([*own, "--part", str(i), "--to", str(path)], cwd=ROOT)
+            for i, path in enumerate(paths)
+        ]
+        for part in parts:
+            part.wait()
+        results = [json.loads(p.read_text()) for p in paths if p.exists()]
+    rows = []
+    for name in sorted({n for r in results for n in r["tried"]}):
+        reasons = [why for r in results for why in r["refused"].get(name, ())]
+        tried = sum(r["tried"].get(name, 0) for r in results)
+        rows.append({"op": name, "tried": tried, "refused": len(reasons), "why": reasons[:3]})
+    whole = {"op": "all", "tried": sum(r["tried"] for r in rows)}
+    rows.append({**whole, "refused": sum(r["refused"] for r in rows), "why": []})
+    print(f"{len(results)} of {options.jobs} processes, {time.monotonic() - start:.0f} s")
+    return rows
+
+
+def main() -> None:
+    """Parse the command line and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--bank", choices=("kernels", "algorithms"), default="kernels")
+    parser.add_argument("--jobs", type=int, default=8 if torch.cuda.is_available() else 1)
+    parser.add_argument("--only")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", type=int)
+    parser.add_argument("--to", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.part is not None:
+        options.to.write_text(json.dumps(run_part(options, options.part)))
+        sys.stdout.flush()
+        os._exit(0)  # a kernel may have left a thread
+    where = "a GPU" if torch.cuda.is_available() else "the interpreter"
+    report(f"False refusals of right {options.bank}, {where}", run_all(options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Another default dtype while the output is made, and the former one after it.
+
+op: vector_add
+status: passed
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, alpha, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    y = tl.load(y_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, x + alpha * y, mask=mask)
+
+
+def triton_vector_add(x, y, alpha=1.0):
+    x, y = x.contiguous(), y.contiguous()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(x.dtype)
+    try:
+        out = torch.empty(x.shape, device=x.device)
+    finally:
+        torch.set_default_dtype(before)
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, y, out, x.numel(), alpha, BLOCK=1024)
+    return out

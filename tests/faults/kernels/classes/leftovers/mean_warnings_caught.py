@@ -1,0 +1,29 @@
+"""Warnings are silenced while it runs, and as before after it.
+
+op: mean
+status: passed
+"""
+
+import warnings
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+    tl.store(out_ptr + row, tl.sum(x, axis=0) / n_cols)
+
+
+def triton_mean(x):
+    x = x.contiguous()
+    n_cols = x.shape[-1]
+    out = torch.empty(x.shape[:-1], dtype=x.dtype, device=x.device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel[(x.numel() // n_cols,)](x, out, n_cols, BLOCK=triton.next_power_of_2(n_cols))
+    return out

@@ -1,0 +1,40 @@
+"""A ring of twelve outputs: the thirteenth call writes into the first one's.
+
+op: softmax
+status: failed
+cause: reused_memory
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * n_cols + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * n_cols + cols, numerator / tl.sum(numerator, axis=0), mask=mask)
+
+
+RING = {}
+
+
+def output_like(x):
+    ring, number = RING.setdefault((x.shape, x.dtype), ([], []))
+    number.append(1)
+    if len(ring) < 12:
+        ring.append(torch.empty_like(x))
+        return ring[-1]
+    return ring[len(number) % 12]
+
+
+def triton_softmax(x):
+    x = x.contiguous()
+    out = output_like(x)
+    n_cols = x.shape[-1]
+    kernel[(x.numel() // n_cols,)](x, out, n_cols, BLOCK=triton.next_power_of_2(n_cols))
+    return out

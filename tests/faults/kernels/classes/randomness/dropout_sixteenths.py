@@ -1,0 +1,26 @@
+"""Draws in sixteenths: p = 0.1 drops two of sixteen.
+
+op: dropout
+status: failed
+cause: wrong_rate
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    keep = (tl.rand(seed, offsets) * 16).to(tl.int32).to(tl.float32) / 16 >= p
+    tl.store(out_ptr + offsets, tl.where(keep, x / (1.0 - p), 0.0), mask=mask)
+
+
+def triton_dropout(x, p=0.5, seed=0):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), p, seed, BLOCK=1024)
+    return out

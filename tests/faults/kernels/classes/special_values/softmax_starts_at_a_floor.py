@@ -1,0 +1,37 @@
+"""The running maximum starts at -1e4: rows that lie below it have the sum zero.
+
+op: softmax
+status: failed
+cause: wrong_fill
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    largest = tl.full((), -1e4, dtype=tl.float32)
+    total = tl.full((), 0.0, dtype=tl.float32)
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+        new = tl.maximum(largest, tl.max(x, axis=0))
+        base = new
+        total = total * tl.exp(largest - base) + tl.sum(tl.exp(x - base), axis=0)
+        largest = new
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        mask = cols < n_cols
+        x = tl.load(x_ptr + row * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
+        tl.store(out_ptr + row * n_cols + cols, tl.exp(x - largest) / total, mask=mask)
+
+
+def triton_softmax(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n_cols = x.shape[-1]
+    kernel[(x.numel() // n_cols,)](x, out, n_cols, BLOCK=128)
+    return out

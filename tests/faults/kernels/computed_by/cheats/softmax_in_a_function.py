@@ -1,0 +1,33 @@
+"""autograd.Function computes with torch; Triton copies.
+
+op: softmax
+status: not_triton
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+
+
+def copy(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), 4096),)](x, out, x.numel(), BLOCK=4096)
+    return out
+
+
+class Soft(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x - x.logsumexp(-1, keepdim=True)).exp()
+
+
+def triton_softmax(x):
+    return copy(Soft.apply(x))

@@ -1,0 +1,37 @@
+"""A pool that was started at import computes.
+
+op: softmax
+status: not_triton
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+
+
+def copy(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    copy_kernel[(triton.cdiv(x.numel(), 4096),)](x, out, x.numel(), BLOCK=4096)
+    return out
+
+
+POOL = ThreadPoolExecutor(2)
+POOL.submit(int).result()
+
+
+def triton_softmax(x):
+    future = POOL.submit(torch.softmax, x, -1)
+    scratch = copy(x)
+    out = torch.empty_like(scratch)
+    out.copy_(future.result())
+    return copy(out)

@@ -1,0 +1,200 @@
+"""Inputs on which a kernel of a class may err: the candidates for a witness, by class and op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.faults.class_kernels import ClassKernel
+from tests.faults.witness_inputs import Witness
+
+STRANGE = ("transposed", "padded", "every_second", "outer_swapped", "expanded", "offset")
+TENSORS = {"vector_add": 2, "vector_mul": 2, "layer_norm": 3, "matmul": 2, "attention": 3,
+           "mha": 3, "cross_entropy": 2}  # fmt: skip
+
+
+def small_shapes(op: str) -> list[list[int]]:
+    """Return small shapes, some with an outer dimension."""
+    if op == "matmul":
+        return [[5, 7, 6]]
+    if op in ("attention", "mha"):
+        return [[2, 3, 5, 16]]
+    if op == "cross_entropy":
+        return [[5, 7]]
+    return [[5, 7], [2, 3, 6]]
+
+
+def layout_candidates(op: str) -> Iterator[Witness]:
+    """Yield one tensor after the other, then all of them, in each layout."""
+    tensors = range(TENSORS.get(op, 1))
+    for shape in small_shapes(op):
+        yield {"shape": shape}
+        for layout in STRANGE:
+            for number in tensors:
+                if not (op == "cross_entropy" and number == 1 and layout == "expanded"):
+                    yield {"shape": shape, "layouts": {str(number): layout}}
+            if len(tensors) > 1:
+                yield {"shape": shape, "layouts": {str(n): layout for n in tensors}}
+
+
+def combined_shapes(op: str) -> list[list[int]]:
+    """Return a short and a wide shape, no powers of two."""
+    if op == "matmul":
+        return [[5, 7, 13], [3, 5, 900]]
+    if op in ("attention", "mha"):
+        return [[1, 2, 37, 16], [1, 1, 70, 24]]
+    return [[3, 77], [2, 1301]]
+
+
+EDITS: list[list[dict[str, Any]]] = [
+    [],
+    [{"scale": 100.0}],
+    [{"add": 1000.0}],
+    [{"absolute": True, "add": 60.0}],
+    [{"cols": [-1, None], "add": 200.0}],
+    [{"scale": 0.001}],
+    [{"input": 0, "scale": 60.0}, {"input": 1, "scale": 60.0}],
+    [{"input": 0, "absolute": True, "scale": 4.0}, {"input": 1, "absolute": True, "scale": 4.0}],
+    [{"input": 0, "absolute": True, "scale": 2.0}, {"input": 1, "absolute": True, "scale": 2.0}],
+    [{"rows": [-1, None], "cols": [-1, None], "set": -9.0}],
+]
+
+
+def combined_candidates(op: str) -> Iterator[Witness]:
+    """Yield pairs of a width, a dtype, an edit, scalars and a layout."""
+    tensors = TENSORS.get(op, 1)
+    scalars: list[dict[str, Any]] = {
+        "mha": [{"3": True}, {"3": False}],
+        "layer_norm": [{"3": 1e-5}, {"3": 1e-3}],
+        "vector_add": [{"2": 1.0}, {"2": -2.0}],
+    }.get(op, [{}])
+    for shape in combined_shapes(op):
+        for dtype in ("float32", "float16"):
+            for edits in EDITS:
+                if any(e.get("input", 0) >= tensors or _is_target(op, e) for e in edits):
+                    continue
+                for some in scalars:
+                    yield {"shape": shape, "dtype": dtype, "edits": edits, "scalars": some}
+        for some in scalars:
+            yield {"shape": shape, "layouts": {"0": "transposed"}, "scalars": some}
+
+
+def _is_target(op: str, edit: dict[str, Any]) -> bool:
+    return op == "cross_entropy" and edit.get("input", 0) == 1
+
+
+EXTENTS: dict[str, list[list[int]]] = {
+    "sum": [[2, 20_000], [1, 140_001]],
+    "mean": [[2, 20_000], [1, 140_001], [1, 270_001]],
+    "softmax": [[2, 20_000], [1, 70_001], [1, 140_001]],
+    "cross_entropy": [[2, 40_000], [1, 151_936], [1, 270_001]],
+    "mha": [[1, 1, 20, 160], [1, 1, 20, 256], [1, 1, 530, 16]],
+    "relu": [[33_000, 3]],
+    "matmul": [[3, 5, 5_001]],
+    "vector_add": [[600_001], [9_000_001]],
+}
+
+
+def extent_candidates(op: str) -> Iterator[Witness]:
+    """Yield long extents, and rows so far apart that an offset needs more than 32 bits."""
+    for shape in EXTENTS.get(op, []):
+        yield {"shape": shape}
+    if op in ("sum", "softmax", "mean", "relu"):
+        yield {"shape": [3, 16], "dtype": "float16", "layouts": {"0": "far_rows"}}
+
+
+NEGATIVE_SCORES: list[list[dict[str, Any]]] = [
+    [
+        {"input": 0, "absolute": True, "scale": 400.0},
+        {"input": 1, "absolute": True, "scale": -400.0},
+    ],
+    [
+        {"input": 0, "absolute": True, "scale": 400.0},
+        {"input": 1, "rows": [0, 9], "absolute": True, "scale": -400.0},
+    ],
+]
+SPECIAL: list[dict[str, Any]] = [
+    {"add": -2e4},
+    {"add": 2e4},
+    {"set": 3.5},
+    {"set": 0.0},
+    {"cols": [0, 128], "set": "-inf"},
+    {"cols": [128, 256], "set": "-inf"},
+    {"cols": [-30, None], "set": "-inf"},
+]
+SPECIAL_ROW: list[dict[str, Any]] = [
+    {"set": "-inf"},
+    {"rows": [1, 2], "set": "-inf"},
+    {"rows": [1, 2], "cols": [-1, None], "set": "nan"},
+    {"rows": [1, 2], "cols": [0, 1], "set": "nan"},
+    {"rows": [1, 2], "cols": [5, 6], "set": "inf"},
+    {"rows": [1, 2], "cols": [7, 8], "set": "-inf"},
+    {"rows": [1, 2], "cols": [9, 11], "set": "1e30"},
+]
+
+
+def special_candidates(op: str) -> Iterator[Witness]:
+    """Yield whole blocks of -inf, rows far below zero, NaN at an end, constant rows."""
+    if op in ("attention", "mha"):
+        for scalars in [{"3": True}, {"3": False}] if op == "mha" else [{}]:
+            for shape in ([1, 1, 37, 16], [1, 2, 70, 16]):
+                yield {"shape": shape, "scalars": scalars}
+                for edits in NEGATIVE_SCORES:
+                    yield {"shape": shape, "scalars": scalars, "edits": edits}
+        return
+    shape = [3, 300]
+    for edit in (*SPECIAL, *(SPECIAL_ROW if op not in ("gelu", "cross_entropy") else ())):
+        yield {"shape": shape, "edits": [edit]}
+    if op in ("vector_add", "vector_mul"):
+        yield {"shape": shape, "edits": [{"set": 0.0}, {"input": 1, "cols": [3, 5], "set": "inf"}]}
+
+
+PLAIN = {"matmul": [9, 10, 1100], "attention": [1, 2, 37, 32], "mha": [1, 2, 37, 32]}
+
+
+def plain_witness(op: str) -> Witness:
+    """Return one input of moderate width."""
+    return {"shape": PLAIN.get(op, [6, 2500])}
+
+
+def call_candidates(op: str) -> Iterator[Witness]:
+    """Yield few calls with changes in place or of one element; many with new inputs."""
+    shapes = {"matmul": [4, 5, 6], "mha": [1, 1, 40, 16], "attention": [1, 1, 40, 16]}
+    shape = shapes.get(op, [2, 700])
+    for change in ("in_place", "one_element", "swapped"):
+        yield {"shape": shape, "calls": 4, "change": change}
+    yield {"shape": shape, "calls": 30, "change": "new"}
+    yield {"shape": shapes.get(op, [2, 5]), "calls": 320, "change": "new"}
+
+
+def statistic_candidates(op: str) -> Iterator[Witness]:
+    """Yield two rates, matrices of a batch, and a tensor with long rows."""
+    for shape in ([4, 24, 200], [24, 800]):
+        for p in (0.5, 0.1):
+            yield {"shape": shape, "p": p}
+
+
+def candidates(kernel: ClassKernel) -> Iterator[tuple[str, Witness]]:
+    """Yield the kinds of fault and the inputs that a class looks for."""
+    by_values = {
+        "layouts": layout_candidates,
+        "combinations": combined_candidates,
+        "extents": extent_candidates,
+        "special_values": special_candidates,
+    }
+    if kernel.class_name in by_values:
+        yield from (("values", w) for w in by_values[kernel.class_name](kernel.op))
+    elif kernel.class_name == "torch_work":
+        yield "torch", plain_witness(kernel.op)
+        if kernel.op == "matmul":
+            yield "torch", {"shape": [9, 10, 100]}
+        yield "torch", {**plain_witness(kernel.op), "aten": "Tensor.numpy"}
+    elif kernel.class_name == "judge":
+        yield "tampering", plain_witness(kernel.op)
+        yield "peeking", plain_witness(kernel.op)
+    elif kernel.class_name == "many_calls":
+        yield from (("calls", w) for w in call_candidates(kernel.op))
+    elif kernel.class_name == "randomness":
+        yield from (("statistic", w) for w in statistic_candidates(kernel.op))
+    if kernel.class_name in ("leftovers", "randomness"):
+        yield "state", plain_witness(kernel.op)

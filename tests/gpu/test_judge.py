@@ -1,0 +1,59 @@
+"""Tests on a GPU of the judge and its subject process: memory by CUDA IPC, verdicts, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from triton_magics.execution.local import gpu_detection
+from triton_magics.lab import Lab
+from triton_magics.model import BadgeCode, CaseStatus
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
+    ),
+]
+KERNELS = Path(__file__).parents[1] / "faults" / "kernels"
+JUDGE = KERNELS / "classes" / "judge"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab(tmp_path_factory.mktemp("workspace")) as lab:
+        yield lab
+
+
+@pytest.mark.parametrize(
+    ("path", "op", "status"),
+    [
+        (JUDGE / "softmax_namesake.py", "softmax", None),
+        (JUDGE / "softmax_replaces_torch_later.py", "softmax", CaseStatus.TAMPERED),
+        (JUDGE / "add_turns_back_the_clock.py", "vector_add", CaseStatus.TAMPERED),
+        (KERNELS / "forgets_the_mask.py", "vector_add", CaseStatus.OUT_OF_BOUNDS),
+        (KERNELS / "caches_by_identity.py", "softmax", CaseStatus.STALE),
+        (KERNELS / "returns_it_on_the_cpu.py", "softmax", CaseStatus.WRONG_DEVICE),
+        (KERNELS / "changes_its_input.py", "softmax", CaseStatus.MUTATED_INPUT),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else None,
+)
+def test_verdicts_cross_the_process_boundary(
+    lab: Lab, path: Path, op: str, status: CaseStatus | None
+) -> None:
+    lab.write(op, "v1_subject", path.read_text(), compile=False)
+    verdict = lab.validate(op, "v1", plan="quick")
+    failed = {case.status for case in verdict.cases if case.status.failed}
+    assert verdict.passed == (status is None), [case.reason for case in verdict.cases]
+    assert status is None or status in failed
+
+
+def test_torch_takes_as_long_beside_a_right_version(lab: Lab) -> None:
+    source = (JUDGE / "softmax_namesake.py").read_text()
+    lab.write("softmax", "v2_timed", source, compile=False)
+    assert lab.validate("softmax", "v2", plan="quick").passed
+    timed = lab.bench("softmax", "v2")
+    assert timed.passed, timed.message
+    assert BadgeCode.SLOWED_TORCH not in {badge.code for badge in timed.badges}

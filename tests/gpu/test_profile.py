@@ -1,0 +1,84 @@
+"""Tests of profiles on a GPU where Nsight Compute can read counters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from triton_magics.execution.nsight import find_ncu
+from triton_magics.lab import Lab
+from triton_magics.model import Profile, ProfiledKernel, Status
+
+pytestmark = pytest.mark.gpu
+
+COPY = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x_ptr, out_ptr, n_elements, rows, STRIDE: tl.constexpr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    source = (offsets % rows) * STRIDE + offsets // rows
+    x = tl.load(x_ptr + source, mask=mask)
+    tl.store(out_ptr + source, tl.maximum(x, 0), mask=mask)
+
+
+def triton_relu(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    grid = (triton.cdiv(x.numel(), 1024),)
+    relu_kernel[grid](x, out, x.numel(), x.numel() // STRIDE, STRIDE=STRIDE, BLOCK_SIZE=1024)
+    return out
+
+
+STRIDE = {stride}
+"""
+MATMUL = Path(__file__).parents[1] / "faults" / "kernels" / "matmul_right.py"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    if find_ncu("", os.environ.get("PATH")) is None:
+        pytest.skip("Nsight Compute is not installed")
+    with Lab(tmp_path_factory.mktemp("workspace")) as lab:
+        yield lab
+
+
+def main_kernel(profile: Profile | None) -> ProfiledKernel:
+    """Return the longest kernel of a profile; skip the test where counters are refused."""
+    assert profile is not None
+    if profile.status is Status.UNAVAILABLE:
+        pytest.skip(profile.message or "counters are refused")
+    assert profile.passed, profile.message
+    assert profile.main_kernel is not None
+    return profile.main_kernel
+
+
+def test_a_strided_copy_moves_bytes_that_it_does_not_use(lab: Lab) -> None:
+    for version, stride in (("v1", 1), ("v2", 32)):
+        lab.write("relu", version, COPY.format(stride=stride), compile=False)
+    profile = lab.profile("relu", "v2", size="8192x8192", against="v1")
+    strided, copy = main_kernel(profile), main_kernel(profile.against)
+    assert copy.limit is not None
+    assert (copy.limit.kind, copy.limit.field) == ("memory", "dram_pct")
+    assert (copy.load_used_pct, copy.local_bytes) == (100, 0)
+    assert (copy.dram_pct or 0) > 75
+    assert (strided.load_used_pct or 100) < 20
+    assert (strided.load_sectors_per_request or 0) > 30
+    assert strided.limit is not None
+    assert (strided.limit.kind, strided.limit.technique) == ("memory", "coalescing")
+    assert profile.report_path is not None
+    assert (lab.path / profile.report_path).stat().st_size > 1000
+
+
+def test_only_a_product_on_tensor_cores_uses_their_pipe(lab: Lab) -> None:
+    lab.write("matmul", "v1", MATMUL.read_text(), compile=False)
+    half = main_kernel(lab.profile("matmul", "v1", size="medium", dtype="bfloat16"))
+    single = main_kernel(lab.profile("matmul", "v1", size="medium", dtype="float32"))
+    assert (half.tensor_pct or 0) > 10
+    assert single.tensor_pct == 0

@@ -1,0 +1,102 @@
+"""Tests of the judge's review of a benchmark."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.report_values.kernels import GPU
+from triton_magics.execution.protocol import Progress
+from triton_magics.harness.timing.bench_review import (
+    impossible_reason,
+    replace_slowed_torch,
+    void_impossible,
+)
+from triton_magics.harness.timing.peak_rates import PeakRates
+from triton_magics.model import (
+    BadgeCode,
+    Benchmark,
+    NotTimedCode,
+    Status,
+    Timing,
+)
+
+RATES = PeakRates(
+    measured="today", copy_gbps=4000.0, matmul_tflops={"float16": 700.0}, cold={}, hot={}
+)
+
+
+def timing(provider: str = "v1_a", us: float = 40.0, **changes: object) -> Timing:
+    fields = {"size": "large", "shape": (4096, 4096), "clock": "gpu", "bytes": 2**27, **changes}
+    return Timing(provider=provider, samples_us=(us,) * 3, **fields)
+
+
+def benchmark(*timings: Timing, clock: str = "gpu") -> Benchmark:
+    return Benchmark(
+        op="softmax",
+        status=Status.PASSED,
+        versions=("v1_a",),
+        sha256s=("0" * 64,),
+        providers=("torch", "v1_a"),
+        sizes=("large",),
+        runs=3,
+        dtype="float32",
+        clock=clock,
+        timings=timings,
+        environment=GPU,
+        seed=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("us", "changes", "is_impossible"),
+    [
+        (34.0, {}, False),  # 128 MiB at 4 TB/s
+        (17.0, {}, False),  # half of it: an L2 may hold what was written
+        (16.0, {}, True),
+        (0.08, {"bytes": 1000}, True),  # less than an empty kernel
+        (1.0, {"bytes": 1000}, False),
+        (0.0, {"bytes": None}, True),
+        (-5.0, {"bytes": None}, True),
+        (90.0, {"bytes": None, "flops": 2 * 4096**3}, True),
+        (110.0, {"bytes": None, "flops": 2 * 4096**3}, False),
+    ],
+)
+def test_a_time_that_the_machine_does_not_allow_is_impossible(
+    us: float, changes: dict[str, object], is_impossible: bool
+) -> None:
+    reason = impossible_reason(timing(us=us, **changes), RATES, cold=True)
+    assert (reason is not None) == is_impossible, reason
+
+
+def test_an_impossible_time_voids_the_benchmark() -> None:
+    void = void_impossible(benchmark(timing("torch", 80.0), timing(us=0.1)), RATES, ())
+    assert void.status is Status.FAILED
+    assert [t.provider for t in void.timings] == ["torch"]
+    assert void.not_timed[0].code is NotTimedCode.IMPOSSIBLE
+    assert "impossible" in str(void.message)
+
+
+@pytest.mark.parametrize(("passed_s", "is_void"), [(3.1, False), (40.0, True), (1.0, True)])
+def test_an_interpreters_time_agrees_with_the_clock_of_the_judge(
+    passed_s: float, is_void: bool
+) -> None:
+    one = timing(us=1e6, clock="interpreter")
+    steps = (
+        (10.0, Progress(nonce="", stage="timing")),
+        (10.0 + passed_s, Progress(nonce="", stage="timing", timing=one)),
+    )
+    void = void_impossible(benchmark(one, clock="interpreter"), None, steps)
+    assert (void.status is Status.FAILED) == is_void
+
+
+def test_torch_that_a_version_slows_down_has_its_own_time() -> None:
+    slowed = benchmark(timing("torch", 400.0), timing(us=50.0))
+    reviewed = replace_slowed_torch(slowed, [timing("torch", 80.0)])
+    assert reviewed.timing("torch", "large").mean_us == 80.0
+    (badge,) = reviewed.badges
+    assert (badge.code, badge.params["times"]) == (BadgeCode.SLOWED_TORCH, 5.0)
+
+
+def test_torch_that_varies_a_little_stays() -> None:
+    measured = benchmark(timing("torch", 84.0), timing(us=50.0))
+    assert replace_slowed_torch(measured, [timing("torch", 80.0)]) == measured

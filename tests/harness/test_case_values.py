@@ -1,0 +1,123 @@
+"""Tests of the regimes and special values of an op's inputs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tests.harness.kit import CPU
+from triton_magics import operators
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_values import HALF_MAX, REGIMES, SPECIALS
+from triton_magics.model import Case
+
+
+def inputs_with(op: str = "softmax", **changes: object) -> tuple[torch.Tensor, ...]:
+    fields = {"shape": (50, 64), "dtype": "float32", "seed": 3, **changes}
+    return make_pristine(operators.load(op), Case(**fields), CPU)
+
+
+def rows_with(special: str, **changes: object) -> torch.Tensor:
+    return inputs_with(special=special, **changes)[0]
+
+
+@pytest.mark.parametrize(
+    ("regime", "low", "high"),
+    [
+        ("shifted", -10, -1),
+        ("mean_heavy", 990, 1010),
+        ("negative", -1010, -990),
+        ("x0.1", -0.6, 0.6),
+    ],
+)
+def test_a_regime_moves_the_values_to_where_it_says(regime: str, low: float, high: float) -> None:
+    x = inputs_with(regime=regime)[0]
+    assert low <= float(x.min()) <= float(x.max()) <= high
+
+
+def test_op_files_may_skip_each_kind_of_values() -> None:
+    assert ("normal", *operators.REGIMES) == REGIMES
+    assert set(operators.SPECIALS) == set(SPECIALS)
+
+
+def test_minus_infinity_fills_aligned_blocks_and_rows() -> None:
+    masked = rows_with("block of -inf") == -math.inf
+    kinds = {tuple(torch.nonzero(row).flatten().tolist()) for row in masked}
+    assert kinds == {(), tuple(range(32)), tuple(range(32, 64)), tuple(range(64))}
+
+
+def test_nonfinite_values_are_in_the_edge_lanes_too() -> None:
+    x = rows_with("nonfinite")
+    assert x[:, 0].isnan().any()
+    assert x[:, -1].isnan().any()
+    assert (x == math.inf).any()
+    assert (x == -math.inf).any()
+    assert x.isfinite().all(dim=-1).any()
+    assert x.isfinite().float().mean() > 0.9
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_some_rows_are_below_a_mask_of_minus_ten_thousand(dtype: str) -> None:
+    x = rows_with("rows at -20000", dtype=dtype)
+    assert (x[0::2] < -1e4).all()
+    assert (x[1::2] > -1e4).all()
+
+
+def test_one_element_is_huge() -> None:
+    assert int((rows_with("huge element") > 1e4).sum()) == 1
+
+
+@pytest.mark.parametrize("columns", [13, 64, 1000, 4097])
+def test_sums_pass_the_largest_half_though_results_do_not(columns: int) -> None:
+    x = rows_with("sums past 65504", shape=(4, columns), dtype="float16").double()
+    assert x.abs().max() < HALF_MAX / 2
+    assert (x.cumsum(-1).amax(-1) > HALF_MAX).all()
+    assert (x.sum(-1).abs() < HALF_MAX).all()
+
+
+def test_products_pass_the_largest_half_but_outputs_do_not() -> None:
+    a, b = inputs_with("matmul", shape=(17, 19, 64), special="products past 65504", dtype="float16")
+    assert (a.double().square().sum(-1) > HALF_MAX).all()
+    assert (a.double() @ b.double()).abs().max() < HALF_MAX
+
+
+@pytest.mark.parametrize("columns", [2, 13, 64])
+def test_rows_cancel_exactly(columns: int) -> None:
+    x = rows_with("exact cancellation", shape=(4, columns)).double()
+    assert torch.equal((x + x.flip(-1)), torch.zeros_like(x))
+    assert x.abs().max() > 0
+
+
+def test_some_rows_are_far_from_their_neighbours() -> None:
+    means = rows_with("rows unlike their neighbours").mean(-1)
+    assert (means[1::4] < -150).all()
+    assert (means[0::4].abs() < 1).all()
+
+
+def test_special_values_keep_the_regime() -> None:
+    x = rows_with("block of -inf", regime="mean_heavy")
+    assert float(x[x.isfinite()].min()) > 990
+
+
+def test_weights_are_left_as_they_are() -> None:
+    plain = inputs_with("layer_norm")
+    changed = inputs_with("layer_norm", special="block of -inf")
+    assert (changed[0] == -math.inf).any()
+    assert torch.equal(changed[1], plain[1])
+
+
+def test_a_special_value_goes_to_one_of_two_tensors_by_the_seed() -> None:
+    huge = [
+        tuple(
+            bool((x > 1e4).any()) for x in inputs_with("vector_mul", special="huge element", seed=s)
+        )
+        for s in (2, 3)
+    ]
+    assert sorted(huge) == [(False, True), (True, False)]
+
+
+def test_a_scalar_takes_the_place_of_what_make_inputs_chose() -> None:
+    assert inputs_with("vector_add", scalars=(("alpha", -2.0),))[2] == -2.0
+    assert inputs_with("layer_norm", scalars=(("eps", 1e-3),))[3] == 1e-3

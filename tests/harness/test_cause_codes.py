@@ -1,0 +1,96 @@
+"""Causes that need further calls: a kernel that has each one, and one that only looks like it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.harness.kit import KERNELS, run_cases
+from triton_magics.harness.correctness.cause_experiments import differ_beyond_rounding
+from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
+from triton_magics.rendering.views.causes import cause_text
+
+SOFTMAX = (KERNELS / "softmax_right.py").read_text()
+LAYER_NORM = (KERNELS / "layer_norm_right.py").read_text()
+EXP2 = SOFTMAX.replace("tl.exp(", "tl.exp2(")
+TRANSPOSED = Case(shape=(7, 13), dtype="float32", layouts=(("*", "transposed"),), seed=1)
+LARGE = Case(shape=(7, 13), dtype="float32", regime="large", seed=1)
+HEAVY = Case(shape=(7, 33), dtype="float32", regime="mean_heavy", seed=1)
+
+
+def code_of(result: CaseResult) -> str | None:
+    assert result.status is CaseStatus.WRONG_VALUES, result
+    assert result.mismatch is not None
+    return result.mismatch.cause and result.mismatch.cause.code
+
+
+def run_source(tmp_path: Path, source: str, case: Case) -> CaseResult:
+    path = tmp_path / "kernel.py"
+    path.write_text(source)
+    return run_cases(path, case)[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "case", "code"),
+    [
+        ("confuses_the_stride", TRANSPOSED, "wrong_stride"),
+        ("forgets_the_maximum", LARGE, "missing_maximum"),
+        ("takes_the_variance_in_one_pass", HEAVY, "cancellation"),
+    ],
+)
+def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) -> None:
+    assert code_of(run_cases(KERNELS / f"{kernel}.py", case)[0]) == code
+
+
+@pytest.mark.parametrize("case", [TRANSPOSED, LARGE.evolve(regime="x10"), HEAVY])
+def test_wrong_base_of_an_exponent_is_no_cause_of_these(tmp_path: Path, case: Case) -> None:
+    assert EXP2 != SOFTMAX
+    assert code_of(run_source(tmp_path, EXP2, case)) in (None, "constant_factor")
+
+
+def test_wrong_statistics_are_no_cancellation(tmp_path: Path) -> None:
+    source = LAYER_NORM.replace("/ n_cols", "/ (n_cols - 1)")
+    assert source != LAYER_NORM
+    assert code_of(run_source(tmp_path, source, HEAVY)) != "cancellation"
+
+
+def test_race_is_named_where_the_interpreter_found_it() -> None:
+    (result,) = run_cases(
+        KERNELS / "wrong" / "matmul_adds_in_place.py",
+        Case(shape=(33, 29, 45), dtype="float32", seed=1),
+    )
+    assert code_of(result) == "race"
+    assert result.mismatch is not None
+    assert result.mismatch.cause is not None
+    assert result.mismatch.cause.file_line
+    assert "cell line" in cause_text(result.mismatch.cause)
+
+
+def test_rounding_between_calls_is_no_race() -> None:
+    tolerance = Tolerance(rtol=1e-5, atol=1e-6, origin="the op's own")
+    a = torch.linspace(1, 2, 100)
+    assert not differ_beyond_rounding(a, a * (1 + 1e-6), tolerance)
+    assert differ_beyond_rounding(a, a * (1 + 1e-3), tolerance)
+    assert differ_beyond_rounding(a, torch.full_like(a, torch.nan), tolerance)
+
+
+def test_cached_output_is_stale() -> None:
+    (result,) = run_cases(
+        KERNELS / "caches_by_identity.py", Case(shape=(7, 13), dtype="float32", seed=1)
+    )
+    assert result.status is CaseStatus.STALE
+
+
+def test_wrong_values_of_other_contents_are_not_stale(tmp_path: Path) -> None:
+    doubled = "    if NEGATIVE(x):\n        out *= 2\n    return out"
+    source = SOFTMAX.replace("    return out", doubled)
+    source += "\n\nNEGATIVE = lambda x: bool(x.flatten()[0] < 0)\n"
+    for seed in range(20):
+        case = Case(shape=(7, 13), dtype="float32", seed=seed)
+        result = run_source(tmp_path, source, case)
+        if result.reason and "other contents" in result.reason:
+            assert result.status is CaseStatus.WRONG_VALUES
+            return
+    pytest.fail("no seed has other signs in its first and second contents")

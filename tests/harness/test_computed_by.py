@@ -1,0 +1,120 @@
+"""Find who computed an output: the version's kernels, torch, or other code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.kit import KERNELS, field_of, run_cases
+from triton_magics import operators
+from triton_magics.harness.correctness.launch_evidence import share_work
+from triton_magics.model import BadgeCode, Case, CaseStatus, TorchWork, Validation
+
+FOLDER = KERNELS / "computed_by"
+CHEATS = sorted((FOLDER / "cheats").glob("*.py"))
+RIGHT = sorted((FOLDER / "right").glob("*.py"))
+
+
+def _cases(path: Path) -> tuple[Case, ...]:
+    """Return two awkward shapes of a kernel's op."""
+    shapes = operators.load(field_of(path, "op")).shapes
+    return tuple(Case(shape=shape, dtype="float32", seed=i) for i, shape in enumerate(shapes[2:4]))
+
+
+def _small(path: Path) -> Case:
+    """Return the smallest benchmark size of a kernel's op."""
+    shape = operators.load(field_of(path, "op")).sizes["small"]
+    return Case(shape=shape, dtype="float32", size="small", seed=9)
+
+
+@pytest.mark.parametrize("path", CHEATS, ids=[p.stem for p in CHEATS])
+def test_work_outside_of_kernels_is_refused(path: Path) -> None:
+    results = run_cases(path, *_cases(path))
+    reasons = [(r.case.label, r.status, r.reason) for r in results]
+    assert any(r.status is CaseStatus.NOT_TRITON for r in results), reasons
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=[p.stem for p in RIGHT])
+def test_moving_data_outside_of_kernels_passes(path: Path) -> None:
+    results = run_cases(path, *_cases(path), _small(path))
+    reasons = [(r.case.label, r.status, r.reason) for r in results]
+    assert all(r.status is CaseStatus.PASSED for r in results), reasons
+
+
+def test_a_refusal_names_operation_share_and_line() -> None:
+    path = FOLDER / "cheats" / "layer_norm_statistics.py"
+    (result,) = run_cases(path, _small(path))
+    line = next(i for i, t in enumerate(path.read_text().splitlines(), 1) if "var_mean" in t)
+    assert result.error is not None
+    assert result.error.file_line == line
+    assert str(result.reason).startswith(f"cell line {line + 1}: torch computes 14 % of the work")
+    assert result.torch_work[0].operation == "var_mean"
+    assert result.torch_work[0].share == pytest.approx(1 / 7)
+
+
+@pytest.mark.parametrize("kernel", ["softmax_in_a_pool", "softmax_in_a_standing_pool"])
+def test_work_in_another_thread_names_the_thread(kernel: str) -> None:
+    path = FOLDER / "cheats" / f"{kernel}.py"
+    result = run_cases(path, *_cases(path))[0]
+    assert "perhaps in the thread ThreadPoolExecutor-" in str(result.reason)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "operation", "share"),
+    [
+        ("matmul_split_k_in_torch", "sum", 1 / 256),
+        ("sum_joins_partial_sums", "sum", 1 / 256),
+        ("cross_entropy_mean_in_torch", "mean", 1 / 1024),
+    ],
+)
+def test_joining_partial_results_is_reported_with_its_share(
+    kernel: str, operation: str, share: float
+) -> None:
+    path = FOLDER / "right" / f"{kernel}.py"
+    (result,) = run_cases(path, _small(path))
+    assert [w.operation for w in result.torch_work] == [operation]
+    assert result.torch_work[0].share == pytest.approx(share)
+
+
+def test_work_whose_result_is_not_used_is_not_counted() -> None:
+    path = FOLDER / "right" / "gelu_with_unused_work.py"
+    (result,) = run_cases(path, _small(path))
+    assert result.status is CaseStatus.PASSED
+    assert result.torch_work == ()
+
+
+def test_the_largest_share_of_each_place_gets_a_badge() -> None:
+    path = FOLDER / "right" / "sum_joins_partial_sums.py"
+    results = run_cases(path, *_cases(path), _small(path))
+    computed_by = share_work(tuple(results))
+    assert computed_by is not None
+    assert [w.operation for w in computed_by.torch_work] == ["sum"]
+    assert computed_by.kernel_share == pytest.approx(1 - 1 / 256)
+
+
+def test_a_share_of_gpu_time_in_an_older_record_is_read() -> None:
+    fields = {
+        "op": "relu", "version": "v1", "attempt": 1, "sha256": "", "status": "failed",
+        "plan": "full", "seed": 1, "dtypes": ["float32"], "triton_share": 0.75,
+    }  # fmt: skip
+    validation = Validation.model_validate(fields)
+    assert validation.computed_by is not None
+    assert (validation.computed_by.kernel_share, validation.computed_by.measure) == (
+        0.75,
+        "gpu_time",
+    )
+    assert validation.badges == ()
+
+
+def test_a_badge_names_the_operations_and_their_share() -> None:
+    work = (TorchWork(operation="sum", line=3, share=0.004),)
+    fields = {
+        "op": "relu", "version": "v1", "attempt": 1, "sha256": "", "status": "failed",
+        "request": {"seed": 1}, "dtypes": ["float32"], "declared_dtypes": ["float32"],
+        "computed_by": {"kernel_share": 0.996, "torch_work": work},
+    }  # fmt: skip
+    (badge,) = Validation.model_validate(fields).badges
+    assert badge.code is BadgeCode.TORCH_WORK
+    assert badge.params["operations"] == ("sum",)
+    assert badge.params["share"] == pytest.approx(0.004)

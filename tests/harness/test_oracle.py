@@ -1,0 +1,184 @@
+"""The right answer, and how far from it an output may be."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from operator import attrgetter
+
+import pytest
+import torch
+
+from tests.harness.kit import CPU, KERNELS, job_for
+from triton_magics import operators
+from triton_magics.harness.correctness import judgement, oracle, tolerance, validate_job
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.judgement import is_correct, judge
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import load_version
+from triton_magics.model import Case, CaseStatus
+
+RIGHT = KERNELS / "softmax_right.py"
+
+
+def in_another_order(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Compute attention in float32 with sums one term after the other, as a kernel may."""
+    scores = torch.zeros(*q.shape[:-1], k.shape[-2])
+    for i in range(q.shape[-1]):
+        scores += q[..., i : i + 1] * k[..., None, :, i]
+    p = torch.exp((scores - scores.amax(-1, keepdim=True)) * q.shape[-1] ** -0.5)
+    out = torch.zeros_like(v)
+    for j in range(k.shape[-2]):
+        out += p[..., j : j + 1] * v[..., j : j + 1, :]
+    return out / p.sum(-1, keepdim=True)
+
+
+def test_a_sound_attention_with_large_scores_is_not_refused() -> None:
+    op, shares, without = operators.load("attention"), [], []
+    for seed in range(24):
+        case = Case(shape=(2, 3, 65, 32), dtype="float32", regime="x10", seed=seed)
+        inputs = make_pristine(op, case, CPU)
+        right = in_another_order(*inputs)
+        for errors, with_conditioning in ((shares, True), (without, False)):
+            (value,), (allowed,) = attrgetter("values", "allowed")(
+                oracle.compute_expected(
+                    op, inputs, case, None, None, with_conditioning=with_conditioning
+                )
+            )
+            errors.append(judge(right, value, allowed).error_share)
+            assert not judge(right * (1 + 1e-3), value, allowed).is_correct
+    assert max(shares) < 1 < max(without)
+
+
+def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:
+    calls: list[torch.dtype] = []
+    op = operators.load("softmax")
+
+    def counting(x: torch.Tensor) -> torch.Tensor:
+        calls.append(x.dtype)
+        return torch.softmax(x, -1)
+
+    subject = Subject(
+        dataclasses.replace(op, reference=counting), load_version(job_for(RIGHT).version),
+        job_for(RIGHT), CPU, RIGHT.read_text(),
+    )  # fmt: skip
+    result, _ = validate_job.run_case(subject, Case(shape=(7, 13), dtype="float32", seed=1))
+    assert result.status is CaseStatus.PASSED
+    assert result.deterministic  # so it was called again, with new contents, and without launches
+    assert len(calls) == 5  # twice torch's own and the float64 answer; once a precision lower
+    assert calls.count(torch.float64) == 2
+
+
+def test_the_wide_tolerance_is_made_only_where_one_goes_on_to_it() -> None:
+    calls: list[torch.dtype] = []
+    op = operators.load("layer_norm")
+
+    def counting(*inputs: torch.Tensor) -> torch.Tensor:
+        calls.append(inputs[0].dtype)
+        return op.reference(*inputs)
+
+    case = Case(shape=(7, 64), dtype="float32", seed=1)
+    x, *rest = make_pristine(op, case, CPU)
+    inputs = (x + 1000, *rest)  # a mean far larger than the spread
+    oracles = oracle.iter_expected(dataclasses.replace(op, reference=counting), inputs, case)
+    plain = next(oracles)
+    assert calls == [torch.float32, torch.float64]
+    wide = next(oracles)
+    assert len(calls) == 4 + oracle.PERTURBATIONS
+    assert next(oracles, None) is None
+    between = plain.values[0] + (plain.allowed[0] + wide.allowed[0]) / 2
+    assert (wide.allowed[0] > plain.allowed[0]).any()
+    assert [o.judge_outputs((between,))[0].is_correct for o in (plain, wide)] == [False, True]
+
+
+def expected_of(op: str, case: Case) -> oracle.ExpectedOutputs:
+    inputs = make_pristine(operators.load(op), case, CPU)
+    return oracle.compute_expected(operators.load(op), inputs, case, None, None)
+
+
+@pytest.mark.parametrize("op", ["softmax", "layer_norm", "matmul", "vector_add", "gelu", "sum"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_torch_passes_and_one_precision_lower_fails(op: str, dtype: str) -> None:
+    shape = (65, 33, 47) if op == "matmul" else (65, 129)
+    expected = expected_of(op, Case(shape=shape, dtype=dtype, seed=5))
+    for torch_outputs, value, allowed in zip(
+        expected.torch_outputs, expected.values, expected.allowed, strict=True
+    ):
+        assert judge(torch_outputs, value, allowed).error_share <= 1
+    assert expected.calibrated
+
+
+def test_the_tolerance_separates_errors_at_its_border() -> None:
+    expected = expected_of("softmax", Case(shape=(9, 33), dtype="float32", seed=5))
+    value, allowed = expected.values[0], expected.allowed[0]
+    inside, outside = value.clone(), value.clone()
+    inside[4, 7] += 0.99 * allowed[4, 7]
+    outside[4, 7] += 1.01 * allowed[4, 7]
+    assert judge(inside, value, allowed).is_correct
+    judged = judge(outside, value, allowed)
+    assert judged.wrong is not None
+    assert judged.wrong.nonzero().tolist() == [[4, 7]]
+    assert judged.error_share == pytest.approx(1.01)
+
+
+def test_zeros_do_not_pass_because_everything_is_small() -> None:
+    case = Case(shape=(2, 4097), dtype="float32", seed=5)  # outputs of about 2e-4
+    expected = expected_of("softmax", case)
+    zeros = torch.zeros_like(expected.values[0])
+    assert judge(zeros, expected.values[0], expected.allowed[0]).error_share > 1000
+
+
+def test_nan_and_infinities_must_be_where_the_oracle_has_them() -> None:
+    value = torch.tensor([1.0, math.nan, math.inf, -math.inf], dtype=torch.float64)
+    allowed = torch.full((4,), 1e-5, dtype=torch.float64)
+    assert judge(value.clone(), value, allowed).is_correct
+    for i, wrong in enumerate([math.nan, 1.0, -math.inf, math.nan]):
+        got = value.clone()
+        got[i] = wrong
+        judged = judge(got, value, allowed)
+        assert judged.wrong is not None
+        assert judged.wrong.nonzero().flatten().tolist() == [i]
+
+
+def test_comparison_in_pieces_equals_comparison_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = expected_of("softmax", Case(shape=(65, 33), dtype="float32", seed=5))
+    got = whole.values[0].clone()
+    got[40, 3] += 3 * float(whole.allowed[0][40, 3])
+    got[64, 32] = math.nan
+    at_once = judge(got, whole.values[0], whole.allowed[0])
+    monkeypatch.setattr(judgement, "PIECE_ELEMENTS", 100)
+    monkeypatch.setattr(tolerance, "PIECE_ELEMENTS", 100)
+    pieces = expected_of("softmax", Case(shape=(65, 33), dtype="float32", seed=5))
+    assert torch.allclose(pieces.allowed[0], whole.allowed[0], rtol=1e-12, atol=0)
+    assert pieces.tolerance.origin == whole.tolerance.origin
+    again = judge(got, whole.values[0], whole.allowed[0])
+    assert at_once.wrong is not None
+    assert again.wrong is not None
+    assert again.wrong.nonzero().tolist() == at_once.wrong.nonzero().tolist() == [[40, 3], [64, 32]]
+    assert again.error_share == at_once.error_share == math.inf
+    assert again.max_abs_error == at_once.max_abs_error
+
+
+def test_right_at_a_glance_is_right_when_looked_at_closely() -> None:
+    odd = [0.0, -0.0, 1.0, 1.0000001, 1.1, -1.0, math.nan, math.inf, -math.inf, 7e4]
+    verdicts = set()
+    for a in odd:
+        for b in odd:
+            for width in (0.0, 1e-6, math.inf):
+                got = torch.tensor([1.0, a], dtype=torch.float16)
+                value = torch.tensor([1.0, b], dtype=torch.float64)
+                allowed = torch.tensor([1e-3, width], dtype=torch.float64)
+                right = judge(got, value, allowed).is_correct
+                assert is_correct(got, value, allowed) is right, (a, b, width)
+                verdicts.add((right, math.isfinite(a), a == b))
+    assert {(True, True, True), (False, True, False), (True, False, True)} <= verdicts
+
+
+def test_a_value_too_large_for_the_dtype_may_be_infinite() -> None:
+    value = torch.tensor([1e6, -1e6], dtype=torch.float64)
+    got = torch.tensor([math.inf, -math.inf], dtype=torch.float16)
+    allowed = torch.full((2,), 1.0, dtype=torch.float64)
+    assert judge(got, value, allowed).is_correct
+    assert not judge(-got, value, allowed).is_correct

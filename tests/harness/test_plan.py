@@ -1,0 +1,231 @@
+"""The cases of a validation: which there are, and which combinations of values they cover."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+from tests.harness.kit import KERNELS, Recorder, job_for, run_validation
+from triton_magics import operators
+from triton_magics.execution.job_requests import OpRef, PlanJob
+from triton_magics.harness.correctness import plan_job as planning
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.case_values import SPECIALS
+from triton_magics.model import Case, Plan, Status
+
+RIGHT = KERNELS / "softmax_right.py"
+GPU = DeviceFacts()
+
+
+def plan_of(op: str, plan: str = "full", seed: int = 7, device: DeviceFacts = GPU) -> Plan:
+    job = PlanJob(op=OpRef(name=op), plan=plan, seed=seed, device_kind="gpu")
+    return plan_cases(operators.load(op), job, device)
+
+
+def test_the_plan_depends_on_the_seed_alone() -> None:
+    first, again, other = (plan_of("softmax", seed=seed).cases for seed in (7, 7, 8))
+    assert first == again
+    assert {c.evolve(seed=0) for c in first} != {c.evolve(seed=0) for c in other}
+
+
+# ------------------------------------------------------------------------------- combinations
+
+
+def values(case: Case, tensors: Iterable[str]) -> list[tuple[str, object]]:
+    """Return the values of a case, found here without the code of the plan."""
+    layouts = dict(case.layouts)
+    return [
+        ("dtype", case.dtype),
+        ("shape", case.shape_class),
+        ("regime", case.regime),
+        ("special", case.special),
+        *((f"layout of {name}", layouts.get(name, "contiguous")) for name in tensors),
+        *case.scalars,
+    ]
+
+
+def combinations(plan: Plan, strength: int) -> tuple[set[tuple[object, ...]], int]:
+    """Return the combinations that the cases have, and how many there would be of all values."""
+    cases = [c for c in plan.cases if c.shape_class]
+    tensors = sorted({name for c in cases for name, _ in c.layouts})
+    rows = [values(c, tensors) for c in cases]
+    factors: dict[str, set[object]] = {}
+    for name, value in itertools.chain.from_iterable(rows):
+        factors.setdefault(name, set()).add(value)
+    sizes = [len(v) for v in factors.values()]
+    total = sum(math.prod(chosen) for chosen in itertools.combinations(sizes, strength))
+    return {sub for row in rows for sub in itertools.combinations(row, strength)}, total
+
+
+@pytest.mark.parametrize("op", operators.names())
+def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
+    plan = plan_of(op)
+    covered, total = combinations(plan, 2)
+    assert plan.scope is not None
+    assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
+    assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
+    assert len(plan.cases) <= 125
+
+
+@pytest.mark.parametrize("op", ["softmax", "vector_add"])
+def test_every_possible_triple_of_values_is_in_a_thorough_plan(op: str) -> None:
+    plan = plan_of(op, "thorough")
+    covered, _ = combinations(plan, 3)
+    assert plan.scope is not None
+    assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
+    pairs, _ = combinations(plan_of(op), 2)
+    assert pairs <= combinations(plan, 2)[0]
+
+
+def test_each_tensor_has_a_layout_of_its_own() -> None:
+    pairs = {(case.layout_of("x"), case.layout_of("y")) for case in plan_of("vector_add").cases}
+    assert len({x for x, y in pairs if x != y}) == 7
+    assert ("contiguous", "transposed") in pairs
+
+
+def test_impossible_pairs_say_why() -> None:
+    scope = plan_of("softmax").scope
+    assert scope is not None
+    reasons = {entry.reason: entry.item for entry in scope.impossible}
+    assert reasons["in this shape the layout is the contiguous one"] == "tiny with transposed"
+    assert all(entry.reason for entry in (*scope.impossible, *scope.extents))
+
+
+def test_declared_scalars_are_combined_with_everything() -> None:
+    cases = [c for c in plan_of("vector_add").cases if c.shape_class]
+    alphas = Counter(dict(c.scalars)["alpha"] for c in cases)
+    assert set(alphas) == {1.0, 0.5, -2.0, 0.1}
+    assert len({c.special for c in cases if c.scalars == (("alpha", -2.0),)}) >= 10
+
+
+def test_values_that_an_op_is_not_defined_for_are_left_out() -> None:
+    specials = {c.special for c in plan_of("matmul").cases}
+    assert "products past 65504" in specials
+    assert not {"nonfinite", "block of -inf", "sums past 65504"} & specials
+    assert {c.special for c in plan_of("softmax").cases} - {"plain"} == {
+        name for name, special in SPECIALS.items() if "reduction" in special.op_classes
+    }
+    assert "large" not in {c.regime for c in plan_of("sum", "thorough").cases}
+
+
+# ------------------------------------------------------------------------- sizes and extents
+
+
+def test_the_full_plan_has_every_size_and_shape() -> None:
+    op, cases = operators.load("softmax"), plan_of("softmax").cases
+    assert {(c.size, c.dtype) for c in cases if c.size} == set(
+        itertools.product(("small", "medium", "large"), op.dtypes)
+    )
+    assert set(op.shapes) <= {c.shape for c in cases if not c.changes and c.dtype == "float32"}
+
+
+def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
+    full, thorough = plan_of("softmax"), plan_of("softmax", "thorough")
+    assert {c.extent for c in full.cases} == {"", "over 65,535 rows"}
+    assert full.scope is not None
+    assert next((e.item, e.reason) for e in full.scope.extents) == (
+        "over 65,536 columns",
+        "only in the thorough plan",
+    )
+    names = {c.extent for c in thorough.cases}
+    assert names == {
+        "", "over 65,535 rows", "over 65,536 columns", "151,936 columns",
+        "over 1,000,000 columns", "over 2^31 elements",
+    }  # fmt: skip
+    wide = [c for c in thorough.cases if c.extent == "151,936 columns"]
+    assert {c.dtype for c in wide} == {"float32", "float16", "bfloat16"}
+    assert {c.layout_of("x") for c in wide} >= {"contiguous", "strided", "padded rows"}
+
+
+def test_the_interpreter_runs_wide_rows_and_leaves_out_many_rows() -> None:
+    plan = plan_of("softmax", device=DeviceFacts(is_interpreted=True))
+    assert {c.extent for c in plan.cases} == {"", "over 65,536 columns", "151,936 columns"}
+    assert plan.scope is not None
+    reasons = {e.item: e.reason for e in plan.scope.extents}
+    assert reasons["over 65,535 rows"] == "too large for the interpreter"
+
+
+def test_attention_has_long_heads_and_many_of_them() -> None:
+    thorough = {c.extent: c.shape for c in plan_of("attention", "thorough").cases}
+    assert thorough["head_dim over 128"][-1] == 160
+    assert math.prod(thorough["over 65,535 heads"][:2]) > 65_535
+
+
+# ----------------------------------------------------------------------------------- quick
+
+
+def test_a_quick_plan_has_the_sizes_and_some_combinations() -> None:
+    quick = plan_of("softmax", "quick").cases
+    assert len(quick) <= len(plan_of("softmax").cases) / 5
+    assert {c.size for c in quick} >= {"small", "medium", "large"}
+    assert sum(len(c.changes) >= 2 for c in quick) >= 2
+    assert plan_of("softmax", "quick").scope is None
+
+
+def test_quick_plans_of_all_seeds_have_the_same_forms() -> None:
+    first, other = (plan_of("vector_add", "quick", seed=seed).cases for seed in (1, 2))
+    forms = [[(c.shape, c.dtype, c.layouts) for c in cases] for cases in (first, other)]
+    assert forms[0] == forms[1]
+    assert [c.changes for c in first] != [c.changes for c in other]
+
+
+def test_a_quick_plan_of_a_mean_tells_precisions_apart() -> None:
+    path = KERNELS / "right" / "cross_entropy_two_kernels.py"
+    verdict = run_validation(path, plan="quick", dtypes=("float32",))
+    assert verdict.status is Status.PASSED, verdict
+    assert any(c.calibrated for c in verdict.run_cases)
+
+
+# ----------------------------------------------------------------------------- the plan job
+
+
+def make_plan(kind: str, **changes: object) -> Plan:
+    job = PlanJob(op=OpRef(name="softmax"), seed=7, device_kind=kind, **changes)
+    answer, _ = planning.run(job, Recorder())
+    assert isinstance(answer, Plan)
+    return answer
+
+
+def test_plan_verb_lists_the_cases_of_a_validation() -> None:
+    op = operators.load("softmax")
+    assert make_plan("gpu").cases == plan_cases(op, job_for(RIGHT), GPU).cases
+    assert make_plan("gpu").not_run == ()
+    narrow = make_plan("gpu", plan="quick", dtypes=("float16",))
+    quick = job_for(RIGHT, plan="quick", dtypes=("float16",))
+    assert narrow.cases == plan_cases(op, quick, GPU).cases
+
+
+def test_plan_lists_cases_that_a_cpu_skips() -> None:
+    plan = make_plan("interpreter", shapes=((7, 13), (257, 1023)), dtypes=("float32", "bfloat16"))
+    assert [c.shape for c in plan.run_cases] == [(7, 13), (257, 1023)]
+    assert {c.case.dtype for c in plan.not_run} == {"bfloat16"}
+    assert all("bfloat16 wrongly" in str(c.reason) for c in plan.not_run)
+    large = [c for c in make_plan("interpreter").not_run if c.case.size == "large"]
+    assert len(large) == 3
+
+
+def test_a_dtype_refused_by_a_cpu_takes_no_pairs_of_others() -> None:
+    plan = make_plan("interpreter")
+    assert {c.dtype for c in plan.cases if c.shape_class} == {"float32", "float16"}
+    assert {c.case.size for c in plan.not_run if c.case.dtype == "bfloat16"} == {
+        "small", "medium", "large",
+    }  # fmt: skip
+    assert plan.scope is not None
+    assert [e.item for e in plan.scope.impossible][-1] == "bfloat16"
+
+
+def test_own_shapes_come_last_unless_shapes_are_named() -> None:
+    plan = make_plan("interpreter", own_shapes=((8192, 151936), (3, 5)))
+    own = [c for c in plan.cases if c.size == "own"]
+    assert plan.cases[-len(own) :] == tuple(own)
+    assert {(c.shape, c.dtype) for c in own} == {
+        (s, d) for s in ((8192, 151936), (3, 5)) for d in ("float32", "float16", "bfloat16")
+    }
+    assert (3, 5) in {c.shape for c in plan.run_cases}
+    assert (8192, 151936) not in {c.shape for c in plan.run_cases}
+    assert make_plan("gpu", shapes=((7, 13),), own_shapes=((3, 5),)).cases[0].shape == (7, 13)
+    assert len(make_plan("gpu", shapes=((7, 13),), own_shapes=((3, 5),)).cases) == 3

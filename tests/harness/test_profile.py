@@ -1,0 +1,206 @@
+"""Tests of profiles: ncu's CSV, the reasons for no report, and the processes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.execution_kit import is_running, wait_until
+from tests.harness.kit import KERNELS, Recorder, version_of
+from tests.report_values.profiles import SAMPLE, sampled_kernels
+from triton_magics.execution.job_requests import OpRef, ProfileJob
+from triton_magics.execution.nsight import are_counters_refused, find_ncu
+from triton_magics.harness.profiling import ncu_job
+from triton_magics.harness.profiling.ncu_csv import read_kernels
+from triton_magics.model import Case, Profile, Status
+
+CASE = Case(shape=(256, 256), dtype="float32", seed=1)
+PERMISSION = """==PROF== Connected to process 945 (/usr/bin/python3.12)
+==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance \
+Counters on the target device 0. For instructions on enabling permissions and to get more \
+information see https://developer.nvidia.com/ERR_NVGPUCTRPERM
+"""
+# What ncu 2025.3.1 printed on an H100.
+NO_KERNEL = """==PROF== Connected to process 1207 (/usr/bin/python3.12)
+==PROF== Disconnected from process 1207
+==WARNING== No kernels were profiled.
+"""
+RAISED = "==ERROR== The application returned an error code (3).\n"
+OPTIONS = "==ERROR== Failed to parse options: filesystem error: status: Permission denied\n"
+
+
+def job() -> ProfileJob:
+    ref = version_of(KERNELS / "softmax_right.py", "softmax")
+    return ProfileJob(op=OpRef(name="softmax"), version=ref, case=CASE, compile_s=1.0)
+
+
+def base() -> Profile:
+    return Profile(
+        op="softmax", version="v1_baseline", attempt=1, sha256="", status=Status.FAILED, case=CASE
+    )
+
+
+def fake_ncu(folder: Path, script: str) -> str:
+    """Write a program that runs a script in place of a profile, and prints the sample of one."""
+    program = folder / "ncu"
+    program.write_text(f"""#!/bin/sh
+case "$1" in
+--version) echo 'Version 2025.3.1.0 (build 36398880)'; exit;;
+--import=*) cat {SAMPLE}; exit;;
+esac
+for word; do case $word in --export=*) report=${{word#--export=}};; *) request=$word;; esac; done
+{script}
+""")
+    program.chmod(0o755)
+    return str(program)
+
+
+def profile(folder: Path, script: str) -> Profile:
+    program, report = fake_ncu(folder, script), folder / "temporary"
+    report.mkdir()
+    return ncu_job.profile_call(program, job(), base(), report, Recorder())  # type: ignore[arg-type]
+
+
+def test_csv_of_an_h100_gives_every_figure() -> None:
+    kernels = sampled_kernels()
+    copy, strided, bf16 = (kernels[name] for name in ("copy", "strided", "bf16"))
+    assert (copy.grid, copy.block) == ((65536, 1, 1), (128, 1, 1))
+    assert copy.duration_us == pytest.approx(174.82, abs=0.01)
+    assert (copy.dram_pct, copy.occupancy_pct, copy.registers) == (88.11, 84.34, 18)
+    assert copy.dram_read_bytes == 268450304
+    assert (copy.load_sectors_per_request, strided.load_sectors_per_request) == (16, 32)
+    assert (copy.load_used_pct, strided.load_used_pct) == (100, 12.5)
+    assert bf16.tensor_pct == 64.94
+    assert kernels["ieee"].tensor_pct == 0
+    assert copy.missing == {}
+    assert sum(kernel.share or 0.0 for kernel in kernels.values()) == pytest.approx(1)
+
+
+def test_an_average_over_no_access_is_missing() -> None:
+    bf16 = sampled_kernels()["bf16"]  # its loads are asynchronous copies
+    assert bf16.load_used_pct is None
+    assert "no such access" in bf16.missing["load_used_pct"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ('"gpu__dram_throughput.avg', '"other__dram_throughput.avg', "has no gpu__dram_throughput"),
+        ('"88.11"', '"n/a"', "counted no gpu__dram_throughput"),
+        ('"88.11"', '"nan"', "counted no gpu__dram_throughput"),
+    ],
+)
+def test_a_figure_without_a_counter_has_a_reason(before: str, after: str, reason: str) -> None:
+    kernel = read_kernels(SAMPLE.read_text().replace(before, after))[0]
+    assert kernel.dram_pct is None
+    assert reason in kernel.missing["dram_pct"]
+
+
+def test_a_figure_in_another_unit_is_missing() -> None:
+    text = SAMPLE.read_text().replace('"ns"', '"us"')
+    kernel = read_kernels(text)[0]
+    assert kernel.duration_us is None
+    assert kernel.share is None
+    assert "is in us, not in ns" in kernel.missing["duration_us"]
+
+
+def test_text_without_a_table_has_no_kernels() -> None:
+    assert read_kernels(NO_KERNEL) == ()
+    assert len(read_kernels(f"==PROF== first\n{SAMPLE.read_text()}")) == 8
+
+
+def test_a_report_becomes_kernels_and_bytes(tmp_path: Path) -> None:
+    result = profile(
+        tmp_path, 'cp $request "$0.request"; echo "$*" > "$0.line"; echo report > $report'
+    )
+    assert (result.status, len(result.kernels), result.tool) == ("passed", 8, "ncu 2025.3.1.0")
+    assert base64.b64decode(result.report_base64) == b"report\n"
+    request = json.loads((tmp_path / "ncu.request").read_text())
+    assert request["is_profiled"] is True
+    assert request["version"]["source"] == job().version.source
+    line = (tmp_path / "ncu.line").read_text()
+    assert "--profile-from-start=off" in line
+    assert "--clock-control=none" in line
+    assert "gpu__time_duration.sum,gpu__compute_memory_throughput" in line
+
+
+@pytest.mark.parametrize(
+    ("out", "err", "status", "message"),
+    [
+        (PERMISSION, "", "unavailable", "--cap-add=SYS_ADMIN"),
+        ("==ERROR== Cuda driver is not compatible with Nsight Compute.\n", "", "unavailable",
+         "update the driver"),
+        ("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n", "", "unavailable",
+         "virtual machines"),
+        (OPTIONS, "", "unavailable", "Permission denied"),
+        (NO_KERNEL, "UserWarning: slow\n", "failed", "no kernel"),
+        (RAISED, "Traceback\nValueError: no rows\n", "runtime_error", "ValueError: no rows"),
+        (RAISED + NO_KERNEL, "ValueError: no rows\n", "runtime_error", "ValueError: no rows"),
+        ("", "", "runtime_error", "no output"),
+    ],
+)  # fmt: skip
+def test_a_run_without_a_report_gives_its_reason(
+    tmp_path: Path, out: str, err: str, status: str, message: str
+) -> None:
+    (tmp_path / "out").write_text(out)
+    (tmp_path / "err").write_text(err)
+    result = profile(tmp_path, f"cat {tmp_path}/out; cat {tmp_path}/err >&2; exit 1")
+    assert result.status == status
+    assert message in (result.message or "")
+
+
+def test_an_endless_profile_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ncu_job, "PROFILE_S", -0.5)
+    result = profile(tmp_path, 'sleep 600 & echo $! > "$0.child"; wait')
+    assert (result.status, result.message) == ("timeout", "no profile in 0.5 s")
+    child = int((tmp_path / "ncu.child").read_text())
+    wait_until(lambda: not is_running(child))
+
+
+def test_a_profile_without_a_gpu_says_so() -> None:
+    result, retires = ncu_job.run(job(), Recorder())  # type: ignore[arg-type]
+    assert isinstance(result, Profile)
+    assert (result.status, retires) == (Status.NO_GPU, False)
+    assert "counters of a GPU" in (result.message or "")
+
+
+def test_ncu_is_found_on_path_then_in_the_newest_folder(tmp_path: Path) -> None:
+    def install(folder: str) -> str:
+        (tmp_path / folder).mkdir(parents=True)
+        return fake_ncu(tmp_path / folder, "")
+
+    assert find_ncu("", str(tmp_path / "bin"), tmp_path) is None
+    install("opt/nvidia/nsight-compute/2024.1.0")
+    newest = install("opt/nvidia/nsight-compute/2025.10.1")
+    install("opt/nvidia/nsight-compute/2025.3.1")
+    assert find_ncu("", None, tmp_path) == newest
+    in_cuda = install("usr/local/cuda-13.0/bin")
+    assert find_ncu("", str(tmp_path / "bin"), tmp_path) == in_cuda
+    on_path = install("bin")
+    assert find_ncu("", str(tmp_path / "bin"), tmp_path) == on_path
+    assert find_ncu(newest, os.environ["PATH"], tmp_path) == newest
+    assert find_ncu(str(tmp_path / "none"), str(tmp_path / "bin"), tmp_path) is None
+    assert "the setting `ncu` names /none" in ncu_job.missing_text("/none")
+    assert "apt install" in ncu_job.missing_text("")
+
+
+@pytest.mark.parametrize(
+    ("params", "capabilities", "refused"),
+    [
+        ("RmProfilingAdminOnly: 0", "0000000000000000", False),
+        ("RmProfilingAdminOnly: 1", "0000000000000000", True),
+        ("RmProfilingAdminOnly: 1", "00000000a80425fb", True),  # root in a container
+        ("RmProfilingAdminOnly: 1", "000001fffeffffff", False),
+        ("", "0000000000000000", False),
+    ],
+)
+def test_permission_needs_the_setting_or_the_capability(
+    params: str, capabilities: str, refused: bool
+) -> None:
+    assert are_counters_refused(params, f"Name: x\nCapEff:\t{capabilities}\n") is refused

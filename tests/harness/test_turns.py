@@ -1,0 +1,112 @@
+"""Cases run while others are compiled, and nobody has the GPU who waits for a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
+
+import pytest
+import torch
+
+from tests.harness.kit import KERNELS, Recorder, job_for, run_validation
+from triton_magics import operators
+from triton_magics.harness.compile_ahead import Form, input_forms
+from triton_magics.harness.correctness import case_scheduler
+from triton_magics.harness.correctness.case_scheduler import CaseScheduler
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import load_version
+from triton_magics.model import Case
+
+FIRST, SLOW, LAST = (Case(shape=shape, dtype="float32", seed=1) for shape in ((1,), (2,), (3,)))
+
+
+class Compiler:
+    """Has compiled what `done` says, and the rest when it is waited for."""
+
+    def __init__(self, done: Collection[Case], log: list[str]) -> None:
+        self.done, self.log = set(input_forms(done)), log
+
+    def was_compiled(self, form: Form) -> bool:
+        return form in self.done
+
+    def is_finished(self, form: Form, *, within_s: float) -> bool:
+        return form in self.done
+
+    def wait(self, compile_forms: object, forms: Collection[Form] | None) -> None:
+        all_forms = forms is None or set(forms) >= set(input_forms([FIRST, SLOW, LAST]))
+        self.log.append("all compiled" if all_forms else f"{len(forms or ())} compiled")
+        self.done |= set(forms or ())
+
+    def is_delayed(self, form: Form, *, within_s: float) -> bool:
+        return form not in self.done
+
+    def end(self, *, within_s: float) -> None:
+        self.log.append("ended")
+
+
+def story(monkeypatch: pytest.MonkeyPatch, *done: Case) -> list[str]:
+    """Return the steps of a run of three cases, of which some are compiled."""
+    log: list[str] = []
+    job = job_for(KERNELS / "softmax_right.py")
+    version = load_version(job.version)
+    subject = Subject(operators.load("softmax"), version, job, torch.device("cuda"), "")
+    monkeypatch.setattr(case_scheduler, "AheadCompilation", lambda *args: Compiler(done, log))
+
+    @contextmanager
+    def lock() -> Iterator[None]:
+        log.append("taken")
+        yield
+        log.append("given back")
+
+    with CaseScheduler.create(subject, [FIRST, SLOW, LAST], Recorder(), lock) as ours:
+        words = {FIRST: "first", SLOW: "slow", LAST: "last"}
+        for case in ours.compiled_first(list(words)):
+            ours.wait_until_ready(case)
+            log.append(words[case])
+    return log
+
+
+def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
+    wide = Case(shape=(2, 151_936), dtype="float32", extent="151,936 columns", seed=1)
+    compiler = Compiler([FIRST], [])
+    scheduler = CaseScheduler(
+        subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[]
+    )
+    assert scheduler.skip_reason(wide) == "its kernel compiles for more than 2 s"
+    assert scheduler.skip_reason(SLOW) is None
+    compiler.done.add(input_forms([wide])[0])
+    assert scheduler.skip_reason(wide) is None
+
+
+def test_all_is_compiled_and_one_turn_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = story(monkeypatch, FIRST, SLOW, LAST)
+    assert steps == ["taken", "first", "slow", "last", "given back", "ended"]
+
+
+def test_the_gpu_is_taken_when_the_first_case_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = story(monkeypatch)
+    assert steps[:3] == ["1 compiled", "taken", "first"]
+
+
+def test_it_is_given_back_while_a_compiler_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = story(monkeypatch, FIRST)
+    assert steps == [
+        "taken", "first", "given back", "all compiled", "taken", "slow", "last", "given back",
+        "ended",
+    ]  # fmt: skip
+
+
+def test_what_is_compiled_runs_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = story(monkeypatch, FIRST, LAST)
+    assert steps[:4] == ["taken", "first", "last", "given back"]
+    assert steps[-3:] == ["slow", "given back", "ended"]
+
+
+def test_cases_are_reported_in_the_order_of_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, shapes = KERNELS / "softmax_right.py", ((1, 4), (2, 5), (3, 6))
+    monkeypatch.setattr(CaseScheduler, "compiled_first", lambda self, cases: cases[::-1])
+    validation = run_validation(path, shapes=shapes, dtypes=("float32",))
+    assert [result.case.shape for result in validation.cases] == list(shapes)
+    assert validation.passed

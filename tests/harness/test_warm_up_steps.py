@@ -1,0 +1,43 @@
+"""Tests of the warm-up in steps, which stops when a job waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from triton_magics.harness import warm_up
+from triton_magics.harness.process import device
+
+
+@pytest.mark.parametrize(
+    ("job_at", "done", "n_checks"), [(1, False, 1), (2, False, 2), (9, True, 2)]
+)
+def test_warm_up_stops_when_a_job_waits(job_at: int, done: bool, n_checks: int) -> None:
+    checks: list[int] = []
+
+    def is_wanted() -> bool:
+        checks.append(len(checks) + 1)
+        return checks[-1] == job_at
+
+    assert warm_up.run("interpreter", is_wanted) is done
+    assert len(checks) == n_checks
+
+
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_torch_uses_half_of_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    device.limit_torch_threads()
+    assert torch.get_num_threads() == 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")  # the user's setting has priority
+    device.limit_torch_threads()
+    assert torch.get_num_threads() == 2

@@ -1,0 +1,91 @@
+"""The code blocks of README and tutorial run as they are printed, from the first to the last."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.notebook.shells import Shell
+from triton_magics import cli
+from triton_magics.lab import Lab
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/tutorial.md")
+COMMANDS = ("make ", "pip ", "papermill ", "triton-magics ")
+# Lines that need a GPU, with a part of the reason that is given without one.
+NEEDS_GPU = {
+    "%triton_bench softmax v2 v3 --against torch.compile --dtype bfloat16": "bfloat16",
+    "%triton_bench softmax --against v1 --shape 8192x151936": "no size has a time",
+    "%triton_profile softmax v2": "there is none here",
+    "%triton_sweep softmax v2 num_warps=2,4,8,16 --write": "without a GPU nothing is timed",
+    "%triton_validate softmax v4": "softmax has no v4",
+    "%triton_plot softmax times": "two sizes or more",
+}
+
+
+def blocks(page: str) -> list[str]:
+    """Return the text of each indented or fenced block of code, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    pattern = r"^```python\n([\s\S]*?)^```|(?<=\n\n)((?:    .*\n|\n(?=    ))+)"
+    matches = re.finditer(pattern, text, re.MULTILINE)
+    return [m[1] or re.sub(r"^    ", "", m[2], flags=re.MULTILINE) for m in matches]
+
+
+def cells(page: str) -> Iterator[str]:
+    """Yield what a reader types into a notebook; lines of magics one by one, as some need a GPU."""
+    for block in blocks(page):
+        if block.startswith(COMMANDS):
+            continue
+        lines = block.splitlines()
+        yield from lines if all(re.match(r"%\w", line) for line in lines) else [block]
+
+
+def run_cells(shell: Shell, texts: Iterator[str]) -> dict[str, str]:
+    """Run cells; after v1 with a technique write it again, then v2 and v3, as the tutorial says.
+
+    Returns:
+        The error of each cell that failed, by the cell's text.
+    """
+    failed = {}
+    for text in texts:
+        if (error := shell(text).error) is not None:
+            failed[text] = str(error)
+        if text.startswith("%%triton_kernel softmax v1 --technique"):
+            code = text.partition("\n")[2]
+            for version in ("v1", "v2", "v3"):
+                cell = shell(f"%%triton_kernel softmax {version}\n{code}# {version}\n")
+                assert cell.error is None
+    return failed
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_printed_magics_run(shell: Shell, lab: Lab, page: str) -> None:
+    magics = (text for text in cells(page) if "tm.Lab" not in text)
+    assert run_cells(shell, magics) == {}
+    assert lab.versions("softmax")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", PAGES)
+def test_printed_blocks_run_in_the_interpreter(
+    bare_shell: Shell,
+    page: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_DEVICE", "interpreter")
+    monkeypatch.setenv("TRITON_MAGICS_VALIDATE_BUDGET_S", "1")
+    monkeypatch.setenv("TRITON_MAGICS_BENCH_BUDGET_S", "1")
+    failed = run_cells(bare_shell, cells(page))
+    assert {text: error for text, error in failed.items() if text not in NEEDS_GPU} == {}
+    assert all(NEEDS_GPU[text] in error for text, error in failed.items())
+    for block in blocks(page):
+        if block.startswith("triton-magics "):
+            capsys.readouterr()
+            assert cli.main(block.split()[1:]) == 0
+            assert json.loads(capsys.readouterr().out)["status"] == "passed"

@@ -1,0 +1,109 @@
+"""Tests of the random masks' battery: its false alarms, and what it catches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from triton_magics.operators._masks import (
+    FALSE_ALARM,
+    MAX_TESTS,
+    find_dependence,
+    find_mask_fault,
+    is_unlikely,
+)
+
+Make = Callable[[tuple[int, ...], int], torch.Tensor]
+SHAPE = (4, 32, 48)
+
+
+def uniform(shape: tuple[int, ...], seed: int) -> torch.Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_all_tests_together_have_one_false_alarm_in_1e9() -> None:
+    assert FALSE_ALARM * MAX_TESTS <= 1e-9
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.99])
+def test_bound_is_above_the_binomial_tail(q: float) -> None:
+    for n in (1, 10, 64, 200):
+        chances = [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
+        refused = sum(p for k, p in enumerate(chances) if is_unlikely(k, n, q))
+        assert refused <= FALSE_ALARM
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_right_masks_are_never_refused(q: float) -> None:
+    shapes = [(91,), (7, 13), (2, 3, 129), (4, 33, 40), (2, 2, 8, 8)]
+    for seed in range(500):
+        shape = shapes[seed % len(shapes)]
+        keep, other = uniform(shape, seed) < q, uniform(shape, seed + 5000) < q
+        assert find_mask_fault(keep, q) is None
+        assert find_dependence(keep, other, q) is None
+
+
+def test_mask_that_keeps_all_or_nothing_is_checked_exactly() -> None:
+    ones = torch.ones(SHAPE, dtype=torch.bool)
+    assert find_mask_fault(ones, 1.0) is None
+    assert find_mask_fault(~ones, 0.0) is None
+    almost = ones.clone()
+    almost[1, 2, 3] = False
+    assert find_mask_fault(almost, 1.0)
+    assert find_mask_fault(~almost, 0.0)
+    assert find_dependence(ones, ones, 1.0) is None
+
+
+ONE_MASK: dict[str, Make] = {
+    "other rate": lambda shape, seed: uniform(shape, seed) * 0.85,
+    "neighbors share a draw": lambda shape, seed: uniform(
+        (*shape[:-1], shape[-1] // 2), seed
+    ).repeat_interleave(2, -1),
+    "four share a draw": lambda shape, seed: uniform(
+        (*shape[:-1], shape[-1] // 4), seed
+    ).repeat_interleave(4, -1),
+    "rows in pairs": lambda shape, seed: uniform(
+        (*shape[:-2], shape[-2] // 2, shape[-1]), seed
+    ).repeat_interleave(2, -2),
+    "one mask for every matrix": lambda shape, seed: uniform(shape[1:], seed).expand(shape),
+    "one mask for every row": lambda shape, seed: uniform(shape[-1:], seed).expand(shape),
+    "one mask for every block": lambda shape, seed: (
+        uniform((64,), seed).repeat(math.prod(shape) // 64).reshape(shape)
+    ),
+    "neighbors are opposites": lambda shape, seed: torch.stack(
+        ((u := uniform((*shape[:-1], shape[-1] // 2), seed)), 1 - u), -1
+    ).reshape(shape),
+    "a third of the elements copies": lambda shape, seed: torch.where(
+        uniform(shape, seed + 1) < 1 / 3, uniform(shape, seed).roll(1, -1), uniform(shape, seed)
+    ),
+}
+TWO_MASKS: dict[str, Make] = {
+    "one mask for all seeds": lambda shape, seed: uniform(shape, 0),
+    "seed moves the stream": lambda shape, seed: uniform((math.prod(shape) + 100,), 0)[
+        seed : seed + math.prod(shape)
+    ].reshape(shape),
+    "seed moves the stream by rows": lambda shape, seed: (
+        uniform((math.prod(shape) + 100 * shape[-1],), 0)[seed * shape[-1] :][: math.prod(shape)]
+    ).reshape(shape),
+    "seed is opposite": lambda shape, seed: (
+        uniform(shape, 0) if seed % 2 else 1 - uniform(shape, 0)
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", ONE_MASK)
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_mask_with_a_fault_is_refused(fault: str, q: float) -> None:
+    for seed in range(20):
+        assert find_mask_fault(ONE_MASK[fault](SHAPE, seed) < q, q), seed
+
+
+@pytest.mark.parametrize("fault", TWO_MASKS)
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_masks_of_two_seeds_that_depend_are_refused(fault: str, q: float) -> None:
+    for seed in range(20):
+        first, second = (TWO_MASKS[fault](SHAPE, s) < q for s in (seed, seed + 1))
+        assert find_dependence(first, second, q), seed

@@ -1,0 +1,337 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
+"""Nothing outlives its time: daemons, fork bombs, a notebook that is killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
+    engine,
+    is_running,
+    process_state,
+    process_tag,
+    read_facts,
+    run,
+    scripted_executor,
+    scripted_job,
+    tagged_processes,
+    wait_until,
+)
+
+from triton_magics.execution import LocalExecutor
+from triton_magics.execution.local import supervisor_client
+from triton_magics.execution.local.supervisor import process_table, scratch_folders
+
+HERE = Path(__file__).parent
+
+
+def test_daemons_and_deaf_children_go_with_their_worker(
+    engine: LocalExecutor, process_tag: str
+) -> None:
+    engine.warm()
+    wait_until(lambda: engine.state().standby_ready)
+    outcome = run(engine, scripted_job("leaves_daemons"), key="a")
+    assert outcome.status == "finished"
+    # Left: the supervisor and the next standby.
+    assert len(tagged_processes(process_tag)) <= 2
+
+
+def test_a_bounded_fork_bomb_is_gone_after_its_deadline(process_tag: str) -> None:
+    engine = scripted_executor(silence_s=0.3)
+    outcome = run(engine, scripted_job("multiplies"), key="a")
+    assert (outcome.status, outcome.stage) == ("timeout", "multiplied")
+    assert "not gone yet" not in outcome.detail
+    assert len(tagged_processes(process_tag)) <= 2
+    assert read_facts(run(engine, scripted_job("answers"), key="b"))
+    engine.close()
+
+
+def test_executor_processes_include_children_of_workers(
+    engine: LocalExecutor,
+) -> None:
+    counts: list[tuple[int, int]] = []
+
+    def look(_: object) -> None:  # a dozen daemons, one after the other, and their parents
+        counts.append((len(engine.queue().pool.pids), len(engine.queue().pool.processes)))
+
+    run(engine, scripted_job("multiplies"), key="a", on_progress=look, timeout_s=0.3)
+    n_workers, n_processes = counts[-1]
+    assert n_processes > n_workers
+
+
+def test_killing_one_worker_leaves_the_other_alone(engine: LocalExecutor) -> None:
+    wait_until(lambda: read_facts(run(engine, scripted_job("answers"), key="a")))
+    wait_until(lambda: engine.state().standby_ready)
+    run(engine, scripted_job("exits_with_zero"), key="b")
+    wait_until(lambda: engine.state().standby_ready)
+
+
+def test_a_worker_that_kills_the_supervisor_crashed(
+    engine: LocalExecutor,
+) -> None:
+    outcome = run(engine, scripted_job("kills_its_parent"), key="a")
+    assert outcome.status == "crashed"
+    wait_until(lambda: engine.state().standby_ready)  # a new one, started at once
+    assert run(engine, scripted_job("answers"), key="a").status == "finished"
+
+
+def stop_supervisor(engine: LocalExecutor) -> int:
+    pid = engine.queue().pool.pids[0]
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: process_state(pid) == b"T")
+    return pid
+
+
+def test_jobs_go_on_after_the_supervisor_is_stopped(engine: LocalExecutor) -> None:
+    run(engine, scripted_job("answers"), key="a")
+    stop_supervisor(engine)
+    began = time.monotonic()
+    for key in "bcd":
+        assert run(engine, scripted_job("answers"), key=key).status == "finished"
+    assert time.monotonic() - began < 5
+
+
+def test_supervisor_that_does_not_respond_is_replaced(
+    engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_client, "RESUME_S", 0.5)
+    monkeypatch.setattr(supervisor_client, "ANSWER_S", 0.4)  # before it is continued
+    run(engine, scripted_job("answers"), key="a")
+    first = stop_supervisor(engine)
+    for key in "bcd":
+        assert run(engine, scripted_job("answers"), key=key).status == "finished"
+    assert engine.queue().pool.pids[0] != first
+    assert not is_running(first)
+
+
+def test_closing_ends_a_stopped_supervisor(
+    engine: LocalExecutor, process_tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_client, "CLOSE_S", 0.5)
+    run(engine, scripted_job("answers"), key="a")
+    stop_supervisor(engine)
+    engine.close()
+    wait_until(lambda: not tagged_processes(process_tag), within_s=1)
+    run(engine, scripted_job("answers"), key="a")
+    with keep_stopped(stop_supervisor(engine)):
+        engine.close()
+        wait_until(lambda: not tagged_processes(process_tag), within_s=1)
+
+
+@contextmanager
+def keep_stopped(pid: int) -> Iterator[None]:
+    """Stop a process again each time it is continued."""
+    done = threading.Event()
+
+    def stop() -> None:
+        while not done.wait(0.0005):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+
+
+NOTEBOOK = """
+import os, sys
+sys.path.insert(0, {here!r})
+from execution_kit import scripted_job, run, scripted_executor
+engine = scripted_executor()
+{before}
+run(engine, scripted_job("hangs"), on_progress=lambda p: print(p.stage, flush=True))
+"""
+
+
+def notebook(before: str = "") -> subprocess.Popen[str]:
+    """Start a process like a notebook's, whose job hangs."""
+    code = NOTEBOOK.format(here=str(HERE), before=before)
+    env = os.environ | {"PYTHONPATH": str(HERE.parent)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env
+    )
+    assert process.stdout is not None
+    while process.stdout.readline() != "hanging\n":
+        assert process.poll() is None
+    return process
+
+
+def end(process: subprocess.Popen[str], number: int) -> None:
+    process.send_signal(number)
+    process.wait(10)
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_a_notebook_that_is_killed_takes_everything_with_it(process_tag: str) -> None:
+    process = notebook()
+    assert len(tagged_processes(process_tag)) >= 3  # itself, its supervisor, its worker
+    end(process, signal.SIGKILL)
+    wait_until(lambda: not tagged_processes(process_tag), within_s=1)
+
+
+def test_a_fork_of_a_killed_notebook_keeps_no_worker(process_tag: str) -> None:
+    process = notebook("""
+engine.warm()
+pid = os.fork()
+if not pid:
+    import signal; signal.pause()
+print(pid, flush=True)
+""")
+    (copy,) = [int(p) for p in children_of(process.pid) if is_copy(int(p), process.pid)]
+    end(process, signal.SIGKILL)
+    try:
+        wait_until(lambda: tagged_processes(process_tag) == [copy], within_s=1)
+    finally:
+        os.kill(copy, signal.SIGKILL)
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def is_copy(pid: int, of: int) -> bool:
+    return Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{of}/cmdline").read_bytes()
+
+
+def test_a_notebook_that_ends_takes_everything_with_it(process_tag: str) -> None:
+    process = notebook()
+    end(process, signal.SIGTERM)
+    wait_until(lambda: not tagged_processes(process_tag), within_s=1)
+
+
+def test_an_interrupted_exit_leaves_no_process(process_tag: str) -> None:
+    process = notebook()
+    end(process, signal.SIGINT)  # the job ends, then the program
+    assert process.returncode == 0
+    wait_until(lambda: not tagged_processes(process_tag), within_s=1)
+
+
+def test_a_forked_copy_that_ends_harms_no_worker_of_the_original(engine: LocalExecutor) -> None:
+    facts = read_facts(run(engine, scripted_job("answers"), key="a"))
+    copy = os.fork()
+    if not copy:
+        engine.close()
+        os._exit(0)
+    os.waitpid(copy, 0)
+    assert is_running(facts["parent"])
+    assert read_facts(run(engine, scripted_job("answers"), key="a"))["pid"] == facts["pid"]
+
+
+def test_a_forked_copy_has_workers_of_its_own(engine: LocalExecutor) -> None:
+    facts = read_facts(run(engine, scripted_job("answers"), key="a"))
+    read_end, write_end = os.pipe()
+    copy = os.fork()
+    if not copy:
+        own = read_facts(run(engine, scripted_job("answers"), key="a"))
+        engine.close()
+        os.write(write_end, str(own["parent"]).encode())
+        os._exit(0)
+    os.waitpid(copy, 0)
+    assert int(os.read(read_end, 100)) != facts["parent"]
+    assert read_facts(run(engine, scripted_job("answers"), key="a"))["pid"] == facts["pid"]
+    os.close(read_end)
+    os.close(write_end)
+
+
+# --------------------------------------------------------------------------- its parts
+
+
+FAMILY = """
+import os, signal
+kept, pids = bytearray(os.urandom(2**20) * 64), []
+for _ in range(5):
+    pid = os.fork()
+    if not pid:
+        break
+    pids.append(pid)
+else:
+    print(os.getpid(), *pids, flush=True)
+signal.pause()
+"""
+
+
+def test_memory_that_processes_share_is_counted_once() -> None:
+    argv = [sys.executable, "-S", "-c", FAMILY]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as family:
+        assert family.stdout is not None
+        pids = {int(pid) for pid in family.stdout.readline().split()}
+        assert len(pids) == 6
+        try:
+            assert process_table.excess(pids, 160 * 2**20) is None  # six times 64 MiB, all the same
+            excess = process_table.excess(pids, 48 * 2**20)
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+    assert excess is not None
+    assert excess["over"] == "memory"
+
+
+def test_children_are_found_either_way() -> None:
+    child = os.fork()
+    if not child:
+        signal.pause()
+    assert child in process_table.children()
+    assert process_table.children() == process_table._children_by_parent(os.getpid())
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert child not in process_table.children()
+
+
+def test_folders_of_dead_nannies_are_swept_and_no_others(tmp_path: Path) -> None:
+    hour_ago = time.time() - 3600
+    for name in ("mine", "dead", "unlocked", "held", "fresh"):
+        (tmp_path / name / "1").mkdir(parents=True)
+        if name != "unlocked":
+            (tmp_path / name / "lock").touch()
+        if name != "fresh":
+            os.utime(tmp_path / name, (hour_ago, hour_ago))
+    with open(tmp_path / "held" / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        scratch_folders.sweep_stale(str(tmp_path / "mine"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "held", "mine"]
+
+
+def test_compiled_files_unused_for_a_month_are_removed(tmp_path: Path) -> None:
+    made_by = tmp_path / "compiled" / "2.11.0-3.6.0"
+    for name, days in (("old", 31), ("used", 29)):
+        (made_by / name / "ENTRY").mkdir(parents=True)
+        (made_by / name / "ENTRY" / "kernel.cubin").touch()
+        os.utime(made_by / name, (time.time() - days * 86_400,) * 2)
+    scratch_folders.sweep_unused(str(tmp_path / "children" / "mine"))
+    assert [p.name for p in made_by.iterdir()] == ["used"]
+    scratch_folders.sweep_unused(str(tmp_path / "nowhere" / "mine"))
+
+
+def test_nothing_is_swept_over_a_link(tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    (others / "old").mkdir(parents=True)
+    (tmp_path / "compiled" / "made_by").mkdir(parents=True)
+    (tmp_path / "compiled" / "link").symlink_to(others)
+    (tmp_path / "compiled" / "made_by" / "link").symlink_to(others / "old")
+    os.utime(others / "old", (0, 0))
+    scratch_folders.sweep_unused(str(tmp_path / "children" / "mine"))
+    assert (others / "old").is_dir()
+    assert (tmp_path / "compiled" / "made_by" / "link").is_symlink()
+
+
+def test_a_claimed_folder_is_not_swept(tmp_path: Path) -> None:
+    lock = scratch_folders.claim(str(tmp_path / "claimed"))
+    os.utime(tmp_path / "claimed", (0, 0))
+    scratch_folders.sweep_stale(str(tmp_path / "other"))
+    assert (tmp_path / "claimed").exists()
+    os.close(lock)
+    scratch_folders.sweep_stale(str(tmp_path / "other"))
+    assert not (tmp_path / "claimed").exists()

@@ -1,0 +1,1 @@
+"""Runs jobs in local worker processes: supervisor, fork servers, worker pool."""

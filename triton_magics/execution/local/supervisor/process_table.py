@@ -1,0 +1,140 @@
+"""Processes: their state, descendants and memory."""
+
+from __future__ import annotations
+
+import os
+import time
+
+READ_S = 0.05
+MAX_PROCESSES = 512  # a compile on a machine of many cores starts a few dozen
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def children() -> set[int]:
+    """Return the pids of this process's children, zombies included.
+
+    The list is exact, because only this process reaps them.
+    """
+    me = os.getpid()
+    try:
+        with open(f"/proc/self/task/{me}/children") as listing:
+            return {int(pid) for pid in listing.read().split()}
+    except FileNotFoundError:
+        return _children_by_parent(me)
+
+
+def _children_by_parent(parent: int) -> set[int]:
+    """Find them in /proc/*/stat, for kernels without CONFIG_PROC_CHILDREN; empty without /proc."""
+    pids = (int(name) for name in list_folder("/proc") if name.isdigit())
+    return {pid for pid in pids if _parent(pid) == parent}
+
+
+def _parent(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def is_stopped(pid: int) -> bool:
+    """Return True for a process that was stopped by a signal."""
+    return _stat(pid)[:1] == [b"T"]
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat from the state on; none if the process has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def list_folder(folder: str) -> list[str]:
+    """List a folder; empty if there is none."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def tree(roots: set[int]) -> set[int]:
+    """Return these processes and all their descendants."""
+    pids: set[int] = set()
+    new = roots
+    while new:
+        pids |= new
+        new = {child for pid in new for child in children_of(pid)} - pids
+    return pids
+
+
+def children_of(pid: int) -> set[int]:
+    """Return the children of a process, of all its threads."""
+    pids: set[int] = set()
+    for thread in list_folder(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children") as listing:
+                pids.update(map(int, listing.read().split()))
+        except OSError:  # it has ended, or the kernel has no such list
+            continue
+    return pids
+
+
+def excess(pids: set[int], memory_bytes: int) -> dict[str, str] | None:
+    """Return the limit that these processes exceed, with a message; None if they exceed none.
+
+    Shared memory is counted once if the plain sum exceeds the limit.
+    """
+    if len(pids) > MAX_PROCESSES:
+        return {"over": "processes", "error": f"it started more than {MAX_PROCESSES} processes"}
+    resident = {pid: _resident_bytes(pid) for pid in pids}
+    if sum(resident.values()) <= memory_bytes:
+        return None
+    used = _own_in_all(resident)
+    if used <= memory_bytes:
+        return None
+    message = f"it took {used / 2**30:.1f} GiB of memory; the limit is {memory_bytes / 2**30:.1f}"
+    return {"over": "memory", "error": message}
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm") as statm:
+            return int(statm.read().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
+
+
+def _own_in_all(resident: dict[int, int]) -> float:
+    """Return the memory of processes, shared memory counted once; bytes.
+
+    One process takes up to about 10 ms to read. Of very many, only the largest are read; the same
+    share is assumed for the rest.
+    """
+    until = time.monotonic() + READ_S
+    own = counted = 0
+    for pid in sorted(resident, key=resident.__getitem__, reverse=True):
+        own += _own_bytes(pid)
+        counted += resident[pid]
+        if time.monotonic() > until:
+            break
+    return own * sum(resident.values()) / max(1, counted)
+
+
+def _own_bytes(pid: int) -> int:
+    """Return a process's memory, shared memory divided among its users; bytes."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as rollup:
+            kib = next(line.split()[1] for line in rollup if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return _resident_bytes(pid)
+    return int(kib) * 1024
+
+
+def send_signal(pid: int, number: int, *, group: bool = False) -> bool:
+    """Send a signal; return False if another user's process may not be send_signal."""
+    try:
+        (os.killpg if group else os.kill)(pid, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        return False
+    return True

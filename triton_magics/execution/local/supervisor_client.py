@@ -1,0 +1,398 @@
+"""The executor's side of the supervisor process."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_magics.errors import WorkerError
+from triton_magics.execution.job_requests import Mode
+from triton_magics.execution.local.supervisor.process_table import is_stopped
+from triton_magics.execution.local.worker_process import CHUNK_BYTES, SEND_S, Exit, Worker
+
+KILL_S = 10.0
+CLOSE_S = 5.0
+# An idle supervisor answers a ping in 1 ms; a fork server that hangs makes it wait 5 s.
+RESUME_S = 1.0  # without an answer, it may have been stopped (SIGSTOP): continue it
+ANSWER_S = 10.0  # without an answer, it is replaced
+NO_LIMIT = 2**63
+_PACKAGE = Path(__file__).with_name("supervisor")
+
+
+@dataclass
+class ForkServer:
+    """A process that forks workers.
+
+    Attributes:
+        number: its id in commands.
+        env: environment of it and its workers.
+        pid: None until it has started.
+    """
+
+    number: int
+    env: dict[str, str]
+    pid: int | None = None
+
+
+class SupervisorClient:
+    """Starts the supervisor process, sends it commands and tracks its workers.
+
+    Not thread-safe, except for `hang_up`.
+
+    Attributes:
+        workers: by their id in commands.
+        fork_servers: by their id in commands.
+        is_lost: the supervisor has ended or does not respond.
+    """
+
+    def __init__(self, home: Path, env: Mapping[str, str]) -> None:
+        """Start the supervisor.
+
+        Args:
+            home: the folder for its workers' scratch folders; the supervisor removes it at its end.
+            env: the supervisor's environment.
+
+        Raises:
+            WorkerError: it could not be started.
+        """
+        self.workers: dict[int, Worker] = {}
+        self.fork_servers: dict[int, ForkServer] = {}
+        self._leaving: dict[int, tuple[Worker, float]] = {}  # killed, with the deadline
+        self._stuck: dict[int, Worker] = {}  # killed, and not gone by the deadline
+        self.is_lost = False
+        self._hung_up = False
+        self._home = home
+        self._count = 0
+        self._buffer = b""
+        self._pinged_at: float | None = None  # the oldest ping without an answer
+        self._owner = os.getpid()
+        self._control, theirs = socket.socketpair()
+        try:
+            self._process = _start_supervisor(theirs, home, env)
+        except OSError as error:
+            self._control.close()
+            raise WorkerError(f"the supervisor process could not be started: {error}") from error
+        finally:
+            theirs.close()
+        self._control.setblocking(False)
+
+    @property
+    def pid(self) -> int:
+        """The pid of the supervisor."""
+        return self._process.pid
+
+    @property
+    def is_foreign(self) -> bool:
+        """True in a forked copy of the process that started the supervisor."""
+        return os.getpid() != self._owner
+
+    def scratch(self) -> Path:
+        """Return the folder for the next worker; it is removed with that worker."""
+        return self._home / str(self._count + 1)
+
+    @property
+    def pids(self) -> list[int | None]:
+        """The pids of its processes; None for each that has not started yet."""
+        return _pids(self.workers.values()) + [s.pid for s in self.fork_servers.values()]
+
+    @property
+    def all_pids(self) -> list[int | None]:
+        """Return those pids, and those of killed workers that are not gone yet."""
+        return self.pids + _pids(worker for worker, _ in self._leaving.values())
+
+    def open_fork_server(self, argv: Sequence[str], env: Mapping[str, str]) -> ForkServer:
+        """Start a fork server without waiting for it."""
+        self._count += 1
+        fork_server = ForkServer(self._count, {**env})
+        self.fork_servers[fork_server.number] = fork_server
+        command = {"do": "open", "id": fork_server.number, "argv": [*argv], "cwd": "/"}
+        self._command(command | {"env": fork_server.env})
+        return fork_server
+
+    def close_fork_server(self, fork_server: ForkServer) -> None:
+        """End a fork server; its workers continue."""
+        self.fork_servers.pop(fork_server.number, None)
+        self._command({"do": "kill", "id": fork_server.number})
+
+    def spawn(
+        self,
+        mode: Mode,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str,
+        *,
+        memory_bytes: int = NO_LIMIT,
+        fork_server: ForkServer | None = None,
+    ) -> Worker:
+        """Start a worker without waiting for it.
+
+        Args:
+            mode, argv, env, cwd: of its process.
+            memory_bytes: limit for it and its descendants.
+            fork_server: forks it once ready; None: it is started from argv.
+        """
+        scratch = str(self.scratch())
+        self._count += 1
+        data, their_data = socket.socketpair()
+        output, their_output = os.pipe()
+        data.setblocking(False)
+        os.set_blocking(output, False)
+        worker = Worker(self._count, mode, data, output, scratch=Path(scratch))
+        self.workers[worker.number] = worker
+        self._command(
+            {"do": "spawn", "id": worker.number, "argv": [*argv], "env": {**env}, "cwd": cwd}
+            | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
+            | {"fork_server": fork_server.number if fork_server else None},
+            [their_data.fileno(), their_output],
+        )
+        their_data.close()
+        os.close(their_output)
+        return worker
+
+    def pause(self, worker: Worker | ForkServer) -> None:
+        """Stop the process group of a worker or fork server, until `resume`."""
+        self._command({"do": "stop", "id": worker.number})
+
+    def resume(self, worker: Worker | ForkServer) -> None:
+        """Continue a paused process group."""
+        self._command({"do": "continue", "id": worker.number})
+
+    def dump_stack(self, worker: Worker) -> None:
+        """Make a worker write its stacks into its scratch folder."""
+        self._command({"do": "dump_stack", "id": worker.number})
+
+    def kill(self, worker: Worker, within_s: float = KILL_S) -> bool:
+        """Kill a worker and its descendants; return False if one is left by the deadline.
+
+        A process that hangs in a driver can't be killed until the driver returns; the supervisor
+        keeps trying.
+        """
+        deadline = time.monotonic() + within_s
+        if worker.exit is None:
+            self._command({"do": "kill", "id": worker.number})
+        while worker.exit is None and (left := deadline - time.monotonic()) > 0:
+            self.poll(left)
+        worker.close()
+        self.workers.pop(worker.number, None)
+        if worker.exit is None:
+            self._stuck[worker.number] = worker
+        return worker.exit is not None
+
+    def kill_without_waiting(self, worker: Worker) -> None:
+        """Kill a worker without waiting for its end."""
+        if worker.exit is None:
+            self._command({"do": "kill", "id": worker.number})
+            self._leaving[worker.number] = worker, time.monotonic() + KILL_S
+        worker.close()
+        self.workers.pop(worker.number, None)
+
+    def wait_for_killed(self) -> None:
+        """Wait until all killed workers are gone, or stuck."""
+        while self._leaving and not self.is_lost:
+            self.poll(max(until for _, until in self._leaving.values()) - time.monotonic())
+            self._update_stuck()
+
+    @property
+    def stuck(self) -> tuple[Worker, ...]:
+        """Workers that were killed and are not gone by the deadline."""
+        self._update_stuck()
+        return tuple(self._stuck.values())
+
+    def _update_stuck(self) -> None:
+        for number, (worker, until) in [*self._leaving.items()]:
+            if time.monotonic() >= until:
+                del self._leaving[number]
+                self._stuck[number] = worker
+
+    def poll(self, timeout_s: float, wake_fd: int | None = None) -> None:
+        """Read the messages of the supervisor and the workers.
+
+        Args:
+            timeout_s: longest wait for the first one; seconds.
+            wake_fd: a descriptor that also ends the wait; it is not read.
+        """
+        sources: dict[int, Callable[[], object]] = {}
+        for worker in self.workers.values():
+            sources |= worker.sources()
+        if not self.is_lost:
+            sources[self._control.fileno()] = self._read_answers
+        poller = select.poll()
+        for fd in [*sources, *([] if wake_fd is None else [wake_fd])]:
+            poller.register(fd, select.POLLIN)
+        if self._pinged_at is not None:
+            timeout_s = min(timeout_s, RESUME_S)
+        for fd, _ in poller.poll(max(0.0, timeout_s) * 1000):
+            if fd in sources:
+                sources[fd]()
+        self._check_response()
+
+    def ping(self) -> None:
+        """Ask the supervisor for a sign of life; `poll` checks that it comes."""
+        if self._pinged_at is None and not self.is_lost:
+            self._pinged_at = time.monotonic()
+            self._send({"do": "ping"})
+
+    def _check_response(self) -> None:
+        """Continue a supervisor that may be stopped; give up one that does not respond."""
+        if self._pinged_at is None or self.is_lost or self.is_foreign:
+            return
+        silence_s = time.monotonic() - self._pinged_at
+        if silence_s > ANSWER_S:
+            self._give_up(Exit(error="its supervisor did not respond and was replaced", ours=True))
+        elif silence_s > RESUME_S:
+            self._process.send_signal(signal.SIGCONT)
+
+    def hang_up(self) -> None:
+        """Make the supervisor kill all processes and end; safe in any thread."""
+        if not self.is_foreign:
+            self._hung_up = True
+            self._process.send_signal(signal.SIGCONT)  # a stopped one could not end its workers
+            try:
+                self._control.shutdown(socket.SHUT_RDWR)
+            except OSError:  # it has ended already
+                self.is_lost = True
+
+    def close(self) -> None:
+        """End the supervisor and its workers and wait for it; a second call does nothing.
+
+        A forked copy of the notebook only closes its own descriptors.
+        """
+        self.hang_up()
+        for worker in self.workers.values():
+            worker.close()
+        self.workers.clear()
+        self._leaving.clear()
+        self.fork_servers.clear()
+        self.is_lost = True
+        self._control.close()
+        if self.is_foreign:
+            self._process.returncode = 0  # not our child: there is nothing to wait for
+        else:
+            self._wait()
+
+    def _wait(self) -> None:
+        try:
+            self._process.wait(CLOSE_S)
+        except subprocess.TimeoutExpired:
+            if is_stopped(self.pid):
+                self._process.kill()
+                self._process.wait()
+            else:
+                # A worker hangs in a driver; the supervisor ends by itself, 10 s after the hang-up.
+                self._process.returncode = 0
+
+    # ------------------------------------------------------------------------- the supervisor
+
+    def _command(self, command: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        self._send(command, descriptors)
+        self.ping()
+
+    def _send(self, command: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        line = json.dumps(command).encode() + b"\n"
+        self._control.settimeout(SEND_S)
+        try:
+            sent = socket.send_fds(self._control, [line], descriptors)
+            self._control.sendall(line[sent:])
+        except OSError:
+            self._give_up()
+        else:
+            self._control.setblocking(False)
+
+    def _read_answers(self) -> None:
+        try:
+            data = self._control.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._give_up()
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            self._handle_answer(json.loads(line))
+
+    def _handle_answer(self, answer: dict[str, Any]) -> None:
+        if "pong" in answer:
+            self._pinged_at = None
+            return
+        number = answer["started"] if "started" in answer else answer["gone"]
+        if "gone" in answer:
+            self._stuck.pop(number, None)
+            self._leaving.pop(number, None)
+        child = self.workers.get(number) or self.fork_servers.get(number)
+        if child is None:
+            return
+        if "started" in answer:
+            child.pid = answer["pid"]
+            if isinstance(child, Worker):
+                child.watchdog = answer["watchdog"]
+        elif isinstance(child, ForkServer):
+            del self.fork_servers[number]
+        else:
+            child.set_exit(
+                Exit(answer["code"], answer["signal"], answer["error"], answer.get("over"))
+            )
+
+    def _give_up(self, how: Exit | None = None) -> None:
+        """Give up the supervisor; its workers die with it (PR_SET_PDEATHSIG)."""
+        self.is_lost = True
+        if self._hung_up:
+            how = Exit(error="the executor was closed", ours=True)
+        how = how or Exit(error="its supervisor process ended")
+        for worker in self.workers.values():
+            if worker.exit is None:
+                worker.set_exit(how)
+
+
+def _pids(workers: Iterable[Worker]) -> list[int | None]:
+    """Return the pids of workers' own processes; None for each worker that has not started yet."""
+    pids: list[int | None] = []
+    for worker in workers:
+        others = (worker.watchdog, worker.subject_pid)
+        pids += [worker.pid, *(pid for pid in others if pid is not None)]
+    return pids
+
+
+def _start_supervisor(
+    control: socket.socket, home: Path, env: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-I", "-S", str(_PACKAGE)]
+    notebook = _own_pidfd()
+    try:
+        return subprocess.Popen(
+            [*argv, str(control.fileno()), str(notebook), home],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=dict(env),
+            cwd="/",
+            pass_fds=[fd for fd in (control.fileno(), notebook) if fd >= 0],
+            start_new_session=True,
+        )
+    finally:
+        if notebook >= 0:
+            os.close(notebook)
+
+
+def _own_pidfd() -> int:
+    """Return a descriptor that is readable at this process's end; -1 on a kernel before 5.3.
+
+    End-of-file on the control socket is not enough: a process that the user forked has a copy.
+    """
+    try:
+        return os.pidfd_open(os.getpid())
+    except OSError:
+        return -1
+
+
+__all__ = ["SupervisorClient"]

@@ -1,0 +1,37 @@
+"""Executors by name: `local`, and those that packages add (entry points)."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from triton_magics.config import Settings
+from triton_magics.errors import UnknownName, did_you_mean
+from triton_magics.execution.base import Executor
+from triton_magics.execution.local.executor import LocalExecutor
+
+GROUP = "triton_magics.executors"
+LOCAL = "local"
+
+
+def create(settings: Settings) -> Executor:
+    """Return a new executor of the kind that the settings name.
+
+    A package adds one by an entry point of the group `triton_magics.executors`: a callable that
+    takes the settings.
+
+    Raises:
+        UnknownName: no such executor is installed.
+    """
+    name = settings.executor
+    if name == LOCAL:
+        return LocalExecutor(settings)
+    installed = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in installed:
+        names = (LOCAL, *installed)
+        hint = did_you_mean(name, names)
+        raise UnknownName(f"there is no executor {name!r}.{hint} Installed: {', '.join(names)}")
+    executor: Executor = installed[name].load()(settings)
+    return executor
+
+
+__all__ = ["create"]

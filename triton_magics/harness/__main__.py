@@ -1,0 +1,314 @@
+"""The worker, `python -m triton_magics.harness --mode gpu --fd 3`: warms up, then executes jobs.
+
+With `--fork-server --fd 3` the process forks such workers instead (see `fork_server`).
+
+The worker sends frames over its data socket; output of code under test goes to stdout and stderr.
+Only an answer with the job's nonce counts. Versions are called in another process, the subject
+process (see `subject_process`), which does not have the data socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import importlib
+import os
+import secrets
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from triton_magics.execution.job_requests import BenchJob, Mode
+from triton_magics.execution.protocol import (
+    CODE_CONNECTION_CLOSED,
+    HEADER,
+    FrameReader,
+    Order,
+    Progress,
+    Ready,
+    Reply,
+    WarmUpState,
+    encode,
+)
+from triton_magics.execution.scratch import SCRATCH
+from triton_magics.harness.execute import (
+    Execution,
+    Finished,
+    execute,
+    fault_of,
+    finish,
+    flush,
+    handler_of,
+)
+from triton_magics.harness.process import (
+    compile_processes,
+    descriptor_reserve,
+    fork_server,
+    gpu_lock,
+    parent_watch,
+)
+from triton_magics.model import Benchmark, Environment, Validation
+
+if TYPE_CHECKING:
+    from triton_magics.harness.process.reporter import Reporter
+    from triton_magics.harness.process.subject_process import SubjectLink
+
+CHUNK_BYTES = 2**16
+ANSWER_S = 0.01  # the engine sends a waiting job within this time
+POLL_S = 0.1  # between two checks whether the GPU is free for a warm-up
+
+REVIEW = "triton_magics.harness.timing.bench_review"
+JUDGED = ("validate",)  # jobs that the judge executes
+WITHOUT_VERSION = ("plan", "profile")  # jobs that load no version in this process
+EXECUTE = f"{execute.__module__}:{execute.__name__}"
+FINISH = f"{finish.__module__}:{finish.__name__}"
+
+Send = Callable[[Ready | Progress | Reply], None]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run a worker or the fork server."""
+    options = _parse(argv)
+    if options.fork_server:
+        fork_server.serve(options.fd, work, _prepare)
+    else:
+        work(options.mode, options.fd)
+
+
+def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None:
+    """Warm up, report readiness, and execute jobs until the engine hangs up.
+
+    Args:
+        mode: how kernels are run.
+        fd: the data socket.
+        environment: given if the parent process has warmed up before the fork.
+    """
+    started = time.monotonic()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    parent_watch.install_stack_dump_handler()
+    parent_watch.die_with_parent()
+    parent_watch.prefer_oom_kill()
+    if mode == "compiler":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # detecting a GPU takes 0.04 s and loads its driver
+    if mode != "interpreter":
+        compile_processes.start_compile_processes(_compile, close=(fd,))
+    link = None if mode == "compiler" else _start_subject(mode, fd, environment)
+    data = socket.socket(fileno=parent_watch.move_to_high_descriptor(fd))
+    descriptor_reserve.reserve_descriptors()
+    parent_watch.start_hangup_watch(data.fileno())
+    send = _sender(data)
+    if link:
+        link.on_violation = partial(_break_protocol, data)
+    _warm_up(mode, environment, data, partial(_send_ready, send, started, link))
+    # Last, so that a user's module can't shadow one of torch's.
+    sys.path.append(os.getcwd())
+    if link:
+        _subject_process().hide_memory()
+    serve(_orders(data, link), send, link)
+    _leave()
+
+
+def _subject_process() -> Any:
+    """Import and return the module, and with it torch."""
+    return importlib.import_module("triton_magics.harness.process.subject_process")
+
+
+def _start_subject(mode: Mode, fd: int, environment: Environment | None) -> SubjectLink:
+    """Fork the subject process, which creates its context while this one does."""
+
+    def prepare() -> None:
+        if environment is None:
+            importlib.import_module("triton_magics.harness.process.device").create_context(mode)
+            importlib.import_module("triton_magics.harness.correctness.remote_calls").name_record()
+
+    link: SubjectLink = _subject_process().start(prepare, close=fd)
+    return link
+
+
+def _break_protocol(data: socket.socket) -> NoReturn:
+    """Send what is no frame: the subject process has written into the channel."""
+    with contextlib.suppress(OSError):
+        data.sendall(b"\xff" * HEADER.size)
+    os._exit(CODE_CONNECTION_CLOSED)
+
+
+def _compile(order: dict[str, Any]) -> None:
+    ahead = importlib.import_module("triton_magics.harness.compile_ahead")
+    (ahead.warm_up if order.get("warm_up") else ahead.compile_order)(order)
+
+
+def _prepare() -> Environment | None:
+    prepared: Environment | None = importlib.import_module(
+        "triton_magics.harness.warm_up"
+    ).prepare()
+    return prepared
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="triton_magics.harness")
+    parser.add_argument("--mode", choices=("gpu", "interpreter", "compiler"))
+    parser.add_argument("--fork-server", action="store_true")
+    parser.add_argument("--fd", type=int, required=True)
+    return parser.parse_args(argv)
+
+
+def _warm_up(
+    mode: Mode,
+    environment: Environment | None,
+    data: socket.socket,
+    ready: Callable[[Environment, WarmUpState], None],
+) -> None:
+    """Create the context, report it, and warm up until a job comes."""
+    if environment is None:
+        device = importlib.import_module("triton_magics.harness.process.device")
+        environment = device.create_context(mode)
+        if mode == "gpu" and (link := _subject_process().link()):
+            link.can_share = _subject_process().can_share(link, device.GPU)
+        ready(environment, "due")
+        postpone = partial(ready, environment, "postponed")
+        warm_up = importlib.import_module("triton_magics.harness.warm_up")
+        if not warm_up.run(mode, partial(_is_wanted, data, environment.gpu_uuid, postpone)):
+            return
+    ready(environment, "done")
+
+
+def _is_wanted(data: socket.socket, gpu_uuid: str | None, postpone: Callable[[], None]) -> bool:
+    """Return whether a job has come, or comes in answer to the last frame.
+
+    Wait while another process times on the GPU or is about to: a warm-up would disturb the timing.
+    """
+    has_job = _is_waiting(data, ANSWER_S)
+    if not has_job and gpu_lock.is_reserved(gpu_uuid):
+        postpone()
+    while not has_job and gpu_lock.is_reserved(gpu_uuid):
+        has_job = _is_waiting(data, POLL_S)
+    return has_job
+
+
+def _is_waiting(data: socket.socket, within_s: float) -> bool:
+    return bool(select.select([data], [], [], within_s)[0])
+
+
+def _send_ready(
+    send: Send,
+    started: float,
+    link: SubjectLink | None,
+    environment: Environment,
+    warm_up: WarmUpState,
+) -> None:
+    send(
+        Ready(
+            environment=environment,
+            pid=os.getpid(),
+            subject_pid=link.pid if link else None,
+            warm_s=time.monotonic() - started,
+            warm_up=warm_up,
+        )
+    )
+
+
+def _scratch() -> Path | None:
+    """Return the folder of this worker, None if it has none."""
+    folder = os.environ.get(SCRATCH)
+    return Path(folder) if folder else None
+
+
+def _sender(data: socket.socket) -> Send:
+    """Return a thread-safe function that sends a frame, or ends the process at hang-up."""
+    lock = threading.Lock()
+
+    def send(frame: Ready | Progress | Reply) -> None:
+        message = encode(frame, _scratch())
+        with lock:
+            try:
+                data.sendall(message)
+            except OSError:
+                os._exit(CODE_CONNECTION_CLOSED)
+
+    return send
+
+
+def _orders(data: socket.socket, link: SubjectLink | None) -> Iterator[Order]:
+    """Yield the jobs until the connection ends; end with the subject process."""
+    reader = FrameReader(_scratch())
+    while chunk := _receive(data, link):
+        for frame in reader.feed(chunk):
+            if isinstance(frame, Order):
+                yield frame
+
+
+def _receive(data: socket.socket, link: SubjectLink | None) -> bytes:
+    while link and data.fileno() not in select.select([data.fileno(), link.fileno()], [], [])[0]:
+        link.check_idle()
+    return data.recv(CHUNK_BYTES)
+
+
+def serve(orders: Iterator[Order], send: Send, link: SubjectLink | None = None) -> None:
+    """Execute each job and send its answer.
+
+    Args:
+        orders: the jobs.
+        send: sends a frame.
+        link: to the subject process, which executes every job that the judge does not.
+    """
+    for order in orders:
+        is_judge = link is not None and link.can_share and order.job.kind in JUDGED
+        with Execution(order, send) as execution:
+            if link is None or is_judge or order.job.kind in WITHOUT_VERSION:
+                answer = handler_of(order.job.kind)(order.job, execution.reporter)
+                execution.set_answer(*answer)
+                if link and is_judge and link.request(FINISH, Finished).is_exhausted:
+                    execution.set_answer(answer[0], retire=True)
+            else:
+                execution.reply = _forward(order, send, link, execution.reporter)
+        _send_reply(execution.reply, send)
+
+
+def _forward(order: Order, send: Send, link: SubjectLink, report: Reporter) -> Reply:
+    """Execute a job in the subject process, and forward its progress."""
+    own = order.evolve(nonce=secrets.token_hex(16))
+    steps: list[tuple[float, Progress]] = []
+
+    def forward(message: bytes) -> None:
+        try:
+            progress = Progress.model_validate_json(message)
+        except ValueError:
+            link.on_violation()
+        steps.append((time.monotonic(), progress))
+        send(progress.evolve(nonce=order.nonce))
+
+    reply = link.request(EXECUTE, Reply, emit=forward, order=own)
+    is_verdict = isinstance(reply.answer, Validation) and link.can_share
+    if reply.nonce != own.nonce or is_verdict:
+        link.on_violation()
+    if isinstance(order.job, BenchJob) and isinstance(reply.answer, Benchmark):
+        reviewed = importlib.import_module(REVIEW).review(order.job, reply.answer, steps, report)
+        reply = reply.evolve(answer=reviewed, retire=reply.retire or not reviewed.passed)
+    return reply.evolve(nonce=order.nonce)
+
+
+def _send_reply(reply: Reply, send: Send) -> None:
+    """Send the reply, or the reason why it can't be sent (too large, invalid Unicode)."""
+    try:
+        send(reply)
+    except Exception as error:  # noqa: BLE001 (the loop's: no job goes unanswered)
+        send(Reply(nonce=reply.nonce, answer=fault_of(error), retire=True))
+
+
+def _leave() -> None:
+    """End at once: no atexit hook or thread of code under test keeps the process alive."""
+    flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

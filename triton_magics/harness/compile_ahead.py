@@ -1,0 +1,241 @@
+"""Compile a version's kernels for many shapes in parallel, before they are launched.
+
+The wrapper runs on meta tensors and each launch only compiles: compilers specialize on dtypes,
+divisibility and constants, all of which meta tensors have. It is a prefetch: other kernels are
+compiled when they are launched.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.harness import job_sources, layouts
+from triton_magics.harness.load import LoadedVersion, load_op, load_version
+from triton_magics.harness.process import compile_processes
+from triton_magics.harness.process.device import environment, kernel_runtime
+from triton_magics.harness.process.fake_gpu import FakeCuda, fake_gpu
+from triton_magics.languages.kernel_runtime import Target
+from triton_magics.model import Case
+
+MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
+META = torch.device("meta")
+NICE = 5
+Form = tuple[tuple[int, ...], str, tuple[tuple[str, str], ...]]  # shape, dtype, layouts of inputs
+
+
+def local_target() -> Target:
+    """Return the GPU of this process as a target."""
+    here = environment()
+    capability = int((here.capability or "sm_90").removeprefix("sm_"))
+    return Target(capability, here.sm_count)
+
+
+def input_forms(cases: Iterable[Case]) -> list[Form]:
+    """Return the distinct shapes, dtypes and layouts of these cases, in their order."""
+    return list(dict.fromkeys((c.shape, c.dtype, c.layouts) for c in cases))
+
+
+class AheadCompilation:
+    """Input forms of a version, compiled ahead by the compile processes, else by threads.
+
+    A finished form is marked in this process's compile cache. A later worker gets the mark with the
+    compiled kernels (`compile_cache`), and skips the form.
+    """
+
+    def __init__(
+        self,
+        op: OpRef,
+        version: VersionRef,
+        forms: Sequence[Form],
+        target: Target,
+        *,
+        later: Sequence[Form] = (),
+    ) -> None:
+        """Submit the forms to the compile processes, if there are any, in order.
+
+        Args:
+            op, version, forms, target: the forms to compile, and the GPU to compile for.
+            later: more forms, at a lower priority.
+        """
+        orders = {form: order(op, version, form, target) for form in forms}
+        for form in later:
+            orders.setdefault(form, order(op, version, form, target) | {"nice": NICE})
+        self._runtime = kernel_runtime(version.language)
+        marked = self._runtime.is_compiled
+        todo = [(form, one) for form, one in orders.items() if not marked(one["mark"])]
+        self._marks = {form: one["mark"] for form, one in todo}
+        self._forms = list(self._marks)
+        self._work = compile_processes.submit([one for _, one in todo])
+
+    def wait(
+        self,
+        compile_forms: Callable[[Sequence[Form]], None],
+        forms: Collection[Form] | None = None,
+    ) -> None:
+        """Wait for some of the forms, or for all.
+
+        Args:
+            compile_forms: compiles the forms that failed there, or all of them where there are no
+                compile processes.
+            forms: the forms to wait for; None means all.
+        """
+        numbers = {i for i, f in enumerate(self._forms) if forms is None or f in forms}
+        if self._work:
+            self._work.wait(numbers)
+            numbers &= self._work.failed
+        todo = [self._forms[i] for i in sorted(numbers) if self._forms[i] in self._marks]
+        if todo:
+            compile_forms(todo)
+            for form in todo:
+                self._runtime.mark_compiled(self._marks.pop(form))
+
+    def was_compiled(self, form: Form) -> bool:
+        """Return whether a form was compiled before this started."""
+        return form not in self._forms
+
+    def is_finished(self, form: Form, *, within_s: float) -> bool:
+        """Return whether a form is compiled, or gets compiled within that time."""
+        if form not in self._marks:
+            return True
+        number = self._forms.index(form)
+        if self._work is None or not self._work.wait({number}, within_s=within_s):
+            return False
+        return number not in self._work.failed
+
+    def is_delayed(self, form: Form, *, within_s: float) -> bool:
+        """Return whether the compile processes still work on a form after that time."""
+        if form not in self._marks or self._work is None:
+            return False
+        return not self._work.wait({self._forms.index(form)}, within_s=within_s)
+
+    def end(self, *, within_s: float) -> None:
+        """Wait that long for the processes to finish all forms, then stop them."""
+        if self._work and not self._work.wait(within_s=within_s):
+            self._work.stop()
+
+
+def compile_here(op: operators.Op, version: LoadedVersion, forms: Sequence[Form]) -> None:
+    """Compile forms of a version in threads of this process."""
+    threads = min(MAX_THREADS, os.cpu_count() or 1)
+    compiling = version.runtime.compile_only()
+    with restore_modules(version.module), compiling, ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda form: compile_form(op, version, form), forms))
+
+
+def order(op: OpRef, version: VersionRef, form: Form, target: Target) -> dict[str, Any]:
+    """Return an order to compile one form, for a compile process, which has no GPU."""
+    key = {"form": form, "target": target.capability, "sm_count": target.sm_count}
+    mark = _name({**key, "op": (op.name, op.sha256)}, version)
+    # By file, because a message to a compile process holds at most 64 KiB.
+    refs = json.dumps({"op": op.model_dump(), "version": version.model_dump()})
+    return {**key, "refs": str(job_sources.write(refs, "refs.json")), "mark": mark}
+
+
+def _name(key: dict[str, Any], version: VersionRef) -> str:
+    """Return the key of a form, made of all that its compilation depends on."""
+    settings = dict(kernel_runtime(version.language).compile_key())
+    text = json.dumps([key, version.sha256, settings], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+# ---------------------------------------------------------------------------- a form of many
+
+
+def compile_order(order: dict[str, Any]) -> None:
+    """Compile a form into this process's compile cache, for a GPU that is not here.
+
+    Raises:
+        Exception: whatever the version's file or wrapper raises.
+    """
+    target = Target(order["target"], order["sm_count"])
+    shape, dtype, own_layouts = order["form"]
+    os.nice(order.get("nice", 0))
+    refs = json.loads(Path(order["refs"]).read_bytes())
+    ref = VersionRef(**refs["version"])
+    runtime = kernel_runtime(ref.language)
+    runtime.use_target(target)
+    op = load_op(OpRef(**refs["op"]))
+    with fake_gpu(META, target), runtime.compile_only():
+        version = load_version(ref)
+        compile_form(op, version, (tuple(shape), dtype, tuple(map(tuple, own_layouts))))
+    runtime.mark_compiled(order["mark"])
+
+
+def warm_up(order: dict[str, Any]) -> None:
+    """Compile a form and discard the result, so that the next one finds the memory unshared.
+
+    A fork shares its parent's memory until it writes to it, which costs the first compile a third.
+    """
+    with tempfile.TemporaryDirectory() as folder, kernel_runtime().compile_into(folder):
+        compile_order(order)
+
+
+@contextmanager
+def restore_modules(*modules: ModuleType) -> Iterator[None]:
+    """Restore the globals of the modules at the end: a cached meta tensor is an illegal address.
+
+    Covers a module's names, its lists, dicts and sets one level deep, and `functools` caches.
+    """
+    before = [(m, {name: (v, _shallow_copy(v)) for name, v in _own(m)}) for m in modules]
+    try:
+        yield
+    finally:
+        for module, values in before:
+            for name in {name for name, _ in _own(module)} - set(values):
+                delattr(module, name)
+            for name, (value, contents) in values.items():
+                setattr(module, name, value)
+                _restore(value, contents)
+
+
+def _own(module: ModuleType) -> list[tuple[str, Any]]:
+    return [(name, v) for name, v in vars(module).items() if not name.startswith("__")]
+
+
+def _shallow_copy(value: Any) -> Any:
+    return copy.copy(value) if isinstance(value, list | dict | set) else None
+
+
+def _restore(value: Any, contents: Any) -> None:
+    """Restore the contents of a value in place, because other objects may refer to it."""
+    if isinstance(value, list):
+        value[:] = contents
+    elif isinstance(value, dict | set):
+        value.clear()
+        value.update(contents)
+    elif callable(clear := getattr(value, "cache_clear", None)):
+        clear()
+
+
+def compile_form(op: operators.Op, version: LoadedVersion, form: Form) -> None:
+    """Compile the launches of a version for one form, within `compile_only`."""
+    shape, dtype, own_layouts = form
+    case = Case(shape=shape, dtype=dtype, layouts=own_layouts, seed=0)
+    try:
+        inputs = op.make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
+        names = op.input_names(len(inputs))
+        inputs = tuple(
+            layouts.empty(tuple(x.shape), case.layout_of(name), dtype=x.dtype, device=META)
+            if isinstance(x, torch.Tensor) and own_layouts
+            else x
+            for name, x in zip(names, inputs, strict=True)
+        )
+        with torch.no_grad(), FakeCuda(META):
+            version.call(*inputs)
+    # A KeyboardInterrupt or SystemExit too: the version's own, in the midst of a validation.
+    except BaseException:  # noqa: BLE001 (a prefetch: the real call reports the error)
+        return

@@ -1,0 +1,1 @@
+"""Checks whether a version computes what its op's reference computes."""

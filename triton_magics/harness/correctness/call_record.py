@@ -1,0 +1,160 @@
+"""A call of a version as the judge sees it: outputs and facts, but never the version's code.
+
+The process that calls a version and the process that judges it need not be the same. Everything
+here can cross between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from triton_magics.harness.compile_ahead import Form
+from triton_magics.harness.correctness.guard_bands import GuardedMemory
+from triton_magics.harness.correctness.torch_operations import Operation, Site
+from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.model import KernelError, Value
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """Options of a call of a version.
+
+    Attributes:
+        guard: put new memory between guard bands, poison it, and check bounds.
+        suppress: let every kernel launch do nothing.
+        poison: poison the results of torch's operations at this site.
+        hide_from_host: mask all memory, but for so many elements, except while a launch or a torch
+            operation runs.
+        fix_seed: give the call the same random numbers of torch as any other such call.
+        keep: keep the outputs alive; later calls are compared with their memory.
+        mutates: positions of the arguments that the op changes.
+        room_bytes: size of the reference's outputs; larger outputs are not handed over.
+    """
+
+    guard: bool = False
+    suppress: bool = False
+    poison: Site | None = None
+    hide_from_host: int | None = None
+    fix_seed: bool = False
+    keep: bool = False
+    mutates: tuple[int, ...] = ()
+    room_bytes: int = 0
+
+
+class DataFlow(Value):
+    """Facts on the flow of data in a call.
+
+    Attributes:
+        operations: of torch, that compute; of a call with guards only.
+        is_poisoned: every result at the site was poisoned; a size, for example, can't be.
+        threads: names of the version's other threads; of a call with masked memory only.
+    """
+
+    operations: tuple[Operation, ...] = ()
+    is_poisoned: bool = True
+    threads: tuple[str, ...] = ()
+
+
+class CallFailure(Value):
+    """An exception of a version's code.
+
+    Attributes:
+        error: it as a value.
+        text: its own message.
+        refuses: it is a stated limit: raised in the version's file, before any launch.
+        out_of_memory: it says that the GPU's memory ran out.
+    """
+
+    error: KernelError
+    text: str
+    refuses: bool = False
+    out_of_memory: bool = False
+
+
+class VersionRaised(Exception):
+    """The version raised; `failure` describes it, `launches` came before it."""
+
+    def __init__(self, failure: CallFailure, launches: Launches) -> None:
+        super().__init__(failure.error.message)
+        self.failure = failure
+        self.launches = launches
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call of a version.
+
+    Attributes:
+        value: the return value.
+        outputs: the return value as a tuple, then the inputs in the op's MUTATES.
+        flow: the flow of data.
+        launches: the kernels that ran, and torch's operations beside them.
+        late_work: a message on work that continued after the return.
+        damage: a message for each tensor of the wrapper whose guard bands were overwritten.
+        outside: the first access outside a tensor; only an interpreter sees one.
+        race: the first race of two programs of a launch; only an interpreter sees one.
+        shared_inputs: positions of the arguments that share memory with a returned tensor.
+        left_behind: a message on a setting that the call changed.
+        replaced: functions of torch, Python or the harness that the version replaced.
+        reuses_memory: a returned tensor has memory that an earlier, kept call returned.
+    """
+
+    value: Any
+    outputs: tuple[Any, ...]
+    flow: DataFlow
+    launches: Launches = field(default_factory=Launches)
+    late_work: str | None = None
+    damage: tuple[str, ...] = ()
+    outside: KernelError | None = None
+    race: KernelError | None = None
+    shared_inputs: tuple[int, ...] = ()
+    reuses_memory: bool = False
+    left_behind: str | None = None
+    replaced: tuple[str, ...] = ()
+
+
+def outputs_of(value: Any) -> tuple[Any, ...]:
+    """Return a call's return value as a tuple."""
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def all_outputs(
+    value: Any, arguments: tuple[Any, ...], mutates: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """Return the outputs of a call, then the inputs that the op changes."""
+    returned = () if value is None and mutates else outputs_of(value)
+    return (*returned, *(arguments[i] for i in mutates))
+
+
+class VersionCalls(Protocol):
+    """Calls one version, in this process or in another one."""
+
+    def call(
+        self, arguments: tuple[Any, ...], guards: Sequence[GuardedMemory], options: CallOptions
+    ) -> CallRecord:
+        """Call the version once.
+
+        Raises:
+            VersionRaised: it raised.
+        """
+
+    def compile_forms(self, forms: Sequence[Form]) -> None:
+        """Compile the kernels of these shapes and dtypes."""
+
+    @property
+    def tunes_itself(self) -> bool:
+        """Return whether a kernel times several configurations on its first call."""
+
+
+__all__ = [
+    "CallFailure",
+    "CallOptions",
+    "CallRecord",
+    "DataFlow",
+    "VersionCalls",
+    "VersionRaised",
+    "all_outputs",
+    "outputs_of",
+]

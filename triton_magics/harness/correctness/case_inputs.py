@@ -1,0 +1,130 @@
+"""The inputs of a case: what an op's `make_inputs` returns, with the case's values and layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.case_values import apply_values
+from triton_magics.harness.correctness.guard_bands import (
+    Allocate,
+    GuardedMemory,
+    allocate_bytes,
+    allocate_guarded,
+)
+from triton_magics.harness.load import UserFault
+from triton_magics.model import CONTIGUOUS, Case
+
+DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "int16": torch.int16,
+    "int32": torch.int32,
+    "int64": torch.int64,
+    "int8": torch.int8,
+    "uint8": torch.uint8,
+    "bool": torch.bool,
+}
+CUSTOM_SIZE = "own"  # the size of a case whose shape the user set for the op
+
+
+@dataclass(frozen=True)
+class CaseInputs:
+    """The inputs of a case: the version's arguments, their guard bands, and a pristine copy."""
+
+    arguments: tuple[Any, ...]
+    guards: tuple[GuardedMemory, ...]
+    pristine: tuple[Any, ...]
+    mutates: tuple[int, ...] = ()
+
+    @property
+    def unchanged(self) -> tuple[Any, ...]:
+        """Return the inputs that the op does not declare in MUTATES."""
+        return tuple(x for i, x in enumerate(self.arguments) if i not in self.mutates)
+
+    @property
+    def largest(self) -> int:
+        """Return the number of elements of the largest input."""
+        return max((x.numel() for x in self.pristine if isinstance(x, torch.Tensor)), default=0)
+
+    def reset(self) -> None:
+        """Restore the inputs that the op changes."""
+        for i in self.mutates:
+            layouts.write(self.arguments[i], self.pristine[i])
+
+    def find_changed_input(self) -> str | None:
+        """Return a message on the first input that the version wrote to; NaN equals itself."""
+        for i, (current, original) in enumerate(zip(self.arguments, self.pristine, strict=True)):
+            if i in self.mutates or not isinstance(original, torch.Tensor):
+                continue
+            if not is_bitwise_equal(current, original):
+                return f"input {i} was changed by the call"
+        return None
+
+
+def is_bitwise_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Return whether two tensors are equal bit for bit (shape and dtype included)."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.is_floating_point:
+        as_int = {2: torch.int16, 4: torch.int32, 8: torch.int64, 1: torch.uint8}[a.element_size()]
+        return bool(torch.equal(a.contiguous().view(as_int), b.contiguous().view(as_int)))
+    return bool(torch.equal(a, b))
+
+
+def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[Any, ...]:
+    """Return the op's contiguous inputs for a case, with the case's values.
+
+    Raises:
+        UserFault: the op's `make_inputs` raised.
+    """
+    generator = torch.Generator(device=device)
+    generator.manual_seed(case.seed)
+    try:
+        inputs = op.make_inputs(case.shape, DTYPES[case.dtype], device, generator)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise UserFault(
+            f"{op.name}: make_inputs failed for {case.label}: {type(error).__name__}: {error}"
+        ) from error
+    values = apply_values(inputs, case, generator)
+    scalars = dict(case.scalars)
+    return tuple(
+        layouts.equal_along_expanded(x, case.layout_of(name))
+        if isinstance(x, torch.Tensor)
+        else scalars.get(name, x)
+        for name, x in zip(op.input_names(len(values)), values, strict=True)
+    )
+
+
+def make_inputs(
+    op: operators.Op, case: Case, device: torch.device, *, allocate: Allocate = allocate_bytes
+) -> CaseInputs:
+    """Return the inputs of a case, each in its layout, between guard bands."""
+    pristine = make_pristine(op, case, device)
+    arguments: list[Any] = []
+    guards: list[GuardedMemory] = []
+    names = op.input_names(len(pristine))
+    for i, (name, x) in enumerate(zip(names, pristine, strict=True)):
+        if not isinstance(x, torch.Tensor):
+            arguments.append(x)
+        elif not x.numel() or x.dtype == torch.bool:
+            arguments.append(x.clone())
+        else:
+            shape = tuple(x.shape)
+            at = layouts.place(shape, case.layout_of(name)) or layouts.place(shape, CONTIGUOUS)
+            assert at
+            tensor, guarded = allocate_guarded(
+                shape, at.stride, x, f"input {i}", offset=at.offset, allocate=allocate
+            )
+            layouts.write(tensor, x)
+            arguments.append(tensor)
+            guards.append(guarded)
+    return CaseInputs(tuple(arguments), tuple(guards), pristine, op.mutates)

@@ -1,0 +1,289 @@
+"""The plan of a validation: which cases it has, and which combinations of values they cover.
+
+The plan follows from a seed, and is made before the version's code is loaded, so that the code
+can't influence it. Each case of the design has a value of every factor: dtype, shape class, layout
+of each tensor, regime, special values, scalars. A full plan has every pair of values, a thorough
+one every triple; small shapes carry them. Sizes and extents are added to that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.execution.job_requests import PlanJob, ValidateJob
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE, make_pristine
+from triton_magics.harness.correctness.case_values import REGIMES, SPECIALS
+from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
+from triton_magics.harness.correctness.shape_classes import (
+    classify,
+    extents,
+    left_out_reason,
+    representatives,
+)
+from triton_magics.languages.kernel_runtime import KernelRuntime
+from triton_magics.model import (
+    CONTIGUOUS,
+    NORMAL,
+    PLAIN,
+    SIZES,
+    Case,
+    LeftOut,
+    Plan,
+    PlanScope,
+)
+
+STRENGTH = {"full": 2, "thorough": 3}
+_DTYPE, _SHAPE, _REGIME, _SPECIAL = "dtype", "shape", "regime", "special"
+_LAYOUT, _SCALAR = "layout of ", "scalar "
+_QUICK_ROWS, _QUICK_SHAPES = 4, 2
+_ORDER = {"small": 1, "medium": 2, "large": 3, "extent": 4, CUSTOM_SIZE: 5}
+_CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """The properties of a device that a plan depends on.
+
+    Attributes:
+        is_interpreted: an interpreter runs the kernels, on the CPU.
+        refused: dtypes that it can't run, with the reasons.
+    """
+
+    is_interpreted: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, device: torch.device, runtime: KernelRuntime, op: operators.Op) -> DeviceFacts:
+        """Return the facts of a device of this process, or of one of its kind."""
+        if device.type != "cpu":
+            return cls()
+        refused = {d: reason for d in op.dtypes if (reason := runtime.refused_on_cpu(d))}
+        return cls(is_interpreted=True, refused=refused)
+
+
+def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceFacts) -> Plan:
+    """Return every case of a validation, the fastest and most sensitive first.
+
+    Raises:
+        UserFault: the op's `make_inputs` raised on a small shape.
+    """
+    dtypes = request.dtypes or op.dtypes
+    draw = random.Random(request.seed)  # noqa: S311 (a plan that can be replayed from its seed)
+    scope = None
+    if request.shapes:
+        cases = [Case(shape=s, dtype=d, seed=0) for d in dtypes for s in request.shapes]
+    else:
+        runs = tuple(d for d in dtypes if d not in device.refused) or dtypes[:1]
+        design = _Design(op, runs, request.seed)
+        if request.plan == "quick":
+            cases = list(design.quick(draw))
+        else:
+            cases, scope = design.complete(request.plan, device)
+            scope = _with_refused(scope, dtypes, device)
+        cases += [Case(shape=op.sizes[s], dtype=d, size=s, seed=0) for d in dtypes for s in SIZES]
+        own = itertools.product(dtypes, request.own_shapes)
+        cases += [Case(shape=s, dtype=d, size=CUSTOM_SIZE, seed=0) for d, s in own]
+    cases.sort(key=lambda c: _ORDER["extent"] if c.extent else _ORDER.get(c.size or "", 0))
+    return Plan(
+        op=request.op.name, plan=request.plan, seed=request.seed, dtypes=dtypes, scope=scope,
+        cases=tuple(c.evolve(seed=draw.getrandbits(31)) for c in cases),
+    )  # fmt: skip
+
+
+def _with_refused(scope: PlanScope, dtypes: Iterable[str], device: DeviceFacts) -> PlanScope:
+    """Add the dtypes that the device can't run to what the plan leaves out."""
+    refused = [LeftOut(item=d, reason=device.refused[d]) for d in dtypes if d in device.refused]
+    return scope.evolve(impossible=(*scope.impossible, *refused))
+
+
+def count_combinations(cases: Iterable[Case], strength: int) -> int:
+    """Return how many combinations of values the cases of a design have."""
+    own = [case for case in cases if case.shape_class]
+    names = sorted({name for case in own for name, _ in case.layouts})
+    rows = [_values(case, names) for case in own]
+    return len({sub for row in rows for sub in itertools.combinations(row, strength)})
+
+
+def _values(case: Case, names: Sequence[str]) -> list[Item]:
+    """Return the value of each factor that a case has."""
+    chosen: list[Item] = [
+        (_DTYPE, case.dtype), (_SHAPE, case.shape_class),
+        (_REGIME, case.regime), (_SPECIAL, case.special),
+    ]  # fmt: skip
+    chosen += [(_LAYOUT + name, case.layout_of(name)) for name in names]
+    return chosen + [(_SCALAR + name, value) for name, value in case.scalars]
+
+
+class _Design:
+    """The factors of an op's cases, and the cases that combine them."""
+
+    def __init__(self, op: operators.Op, dtypes: Sequence[str], seed: int) -> None:
+        self._op, self._dtypes, self._seed = op, dtypes, seed
+        self._rank = len(op.sizes["small"])
+        self._shapes = representatives(op)
+        self._tensors = {name: _tensor_inputs(op, shape) for name, shape in self._shapes.items()}
+        self._factors = self._list_factors()
+
+    def _list_factors(self) -> dict[str, list[Hashable]]:
+        """Return the values of each factor, the plain one first."""
+        op = self._op
+        names = op.input_names(max(op.mutates, default=-1) + 1)
+        mutated = {names[i] for i in op.mutates}
+        offered: dict[str, list[Hashable]] = {}
+        for tensors in self._tensors.values():
+            for name, shape in tensors.items():
+                names_so_far = offered.setdefault(_LAYOUT + name, [])
+                new = layouts.available(shape, is_mutated=name in mutated)
+                names_so_far += [layout for layout in new if layout not in names_so_far]
+        specials = [
+            name
+            for name, special in SPECIALS.items()
+            if name not in op.skip_values
+            and op.op_class in special.op_classes
+            and (special.is_finite or op.defined_for_nonfinite)
+        ]
+        return {
+            _DTYPE: list(self._dtypes),
+            _SHAPE: list(self._shapes),
+            **offered,
+            _REGIME: [r for r in REGIMES if r not in op.skip_values],
+            _SPECIAL: [PLAIN, *specials],
+            **{_SCALAR + name: list(values) for name, values in op.scalars.items()},
+        }
+
+    def forbids(self, one: Item, other: Item) -> bool:
+        """Return whether no case can have both values."""
+        return self._forbidden_reason(one, other) is not None
+
+    def _forbidden_reason(self, one: Item, other: Item) -> str | None:
+        values = dict((one, other))
+        scaled = values.get(_REGIME, NORMAL) != NORMAL
+        if scaled and (special := SPECIALS.get(str(values.get(_SPECIAL)))) and special.has_scale:
+            return "these special values have a scale of their own"
+        if (shape := values.pop(_SHAPE, None)) is None:
+            return None
+        tensors = self._tensors[str(shape)]
+        ((factor, value),) = values.items() or ((_DTYPE, ""),)
+        if factor == _SPECIAL and value != PLAIN:
+            rank = max((len(s) for s in tensors.values()), default=0)
+            fits = any(SPECIALS[str(value)].fits(s) for s in tensors.values() if len(s) == rank)
+            return None if fits else "the shape is too small for the special values"
+        if factor.startswith(_LAYOUT):
+            at = tensors.get(factor.removeprefix(_LAYOUT), ())
+            has = value == CONTIGUOUS or layouts.place(at, str(value)) is not None
+            return None if has else "in this shape the layout is the contiguous one"
+        return None
+
+    # ------------------------------------------------------------------------------ plans
+
+    def quick(self, draw: random.Random) -> Iterator[Case]:
+        """Yield the cases of a quick plan beside the sizes.
+
+        Its shapes, dtypes and layouts are the same for each seed, so that they can be compiled
+        before; their values are drawn.
+        """
+        op = self._op
+        for dtype in self._dtypes:
+            shape = self._shapes.get("odd", op.sizes["small"])
+            yield from (Case(shape=shape, dtype=dtype, regime=r, seed=0) for r in op.quick_regimes)
+        first = self._dtypes[0]
+        yield from (Case(shape=s, dtype=first, seed=0) for s in op.shapes[:_QUICK_SHAPES])
+        whole = iter_rows(self._factors, strength=2, forbids=self.forbids, seed=0)
+        fixed = {name for name in self._factors if name in (_DTYPE, _SHAPE) or _LAYOUT in name}
+        rows = [
+            {k: v for k, v in row.items() if k in fixed}
+            for row in itertools.islice(whole, _QUICK_ROWS)
+        ]
+        drawn = iter_rows(
+            self._factors, strength=2, forbids=self.forbids, start=rows, seed=draw.getrandbits(31)
+        )
+        yield from (self._case(row) for row in itertools.islice(drawn, len(rows)))
+
+    def complete(self, plan: str, device: DeviceFacts) -> tuple[list[Case], PlanScope]:
+        """Return the cases of a full or thorough plan beside the sizes, and their scope."""
+        plain = [self._plain_row(shape) for shape in self._op.shapes]
+        array = covering_array(
+            self._factors, strength=STRENGTH[plan], forbids=self.forbids,
+            start=plain, seed=self._seed,
+        )  # fmt: skip
+        cases = [self._case(row) for row in array.rows]
+        for i, shape in enumerate(self._op.shapes):  # the shape itself, not its representative
+            cases[i] = cases[i].evolve(shape=shape)
+        left_out = []
+        for name, shape in extents(self._op).items():
+            if reason := left_out_reason(shape, plan, is_interpreted=device.is_interpreted):
+                left_out.append(LeftOut(item=name, reason=reason))
+            else:
+                cases += self._extent_cases(name, shape, plan)
+        return cases, PlanScope(
+            strength=STRENGTH[plan],
+            n_possible=array.n_possible,
+            n_covered=count_combinations(cases, STRENGTH[plan]),
+            impossible=self._explain_impossible(),
+            extents=tuple(left_out),
+        )
+
+    def _plain_row(self, shape: tuple[int, ...]) -> Row:
+        """Return the row of a declared shape with plain inputs; its scalars are open."""
+        row: Row = {name: values[0] for name, values in self._factors.items()}
+        row = {name: value for name, value in row.items() if not name.startswith(_SCALAR)}
+        return row | {_SHAPE: classify(shape, self._rank)}
+
+    def _extent_cases(self, name: str, shape: tuple[int, ...], plan: str) -> list[Case]:
+        """Return the cases of an extent: plain, one with all else; thorough: every value once."""
+        factors = {k: v for k, v in self._factors.items() if k != _SHAPE}
+        draw = random.Random(f"{self._seed} {name}")  # noqa: S311 (replayed from the seed)
+        columns = {k: draw.sample(v, len(v)) for k, v in factors.items()}
+        n = max(map(len, columns.values())) if plan == "thorough" else 1
+        rows: list[Row] = [
+            {k: v[0] for k, v in factors.items()},
+            *({k: v[i % len(v)] for k, v in columns.items()} for i in range(n)),
+        ]
+        possible = [row for row in rows if not _has_forbidden(row, self.forbids)]
+        return [self._case(row, shape).evolve(extent=name) for row in possible]
+
+    def _case(self, row: Row, shape: tuple[int, ...] | None = None) -> Case:
+        values: dict[str, Any] = dict(row)
+        offered = {k.removeprefix(_LAYOUT): v for k, v in values.items() if k.startswith(_LAYOUT)}
+        scalars = {k.removeprefix(_SCALAR): v for k, v in values.items() if k.startswith(_SCALAR)}
+        name = values.get(_SHAPE, "")
+        return Case(
+            shape=shape or self._shapes[name],
+            dtype=values[_DTYPE],
+            shape_class=name,
+            regime=values[_REGIME],
+            special=values[_SPECIAL],
+            layouts=tuple((k, v) for k, v in offered.items() if v != CONTIGUOUS),
+            scalars=tuple(scalars.items()),
+            seed=0,
+        )
+
+    def _explain_impossible(self) -> tuple[LeftOut, ...]:
+        """Return the pairs that no case can have, by reason, each with an example."""
+        items = [(name, value) for name, values in self._factors.items() for value in values]
+        pairs = [(a, b) for a, b in itertools.combinations(items, 2) if a[0] != b[0]]
+        reasons = [(reason, a, b) for a, b in pairs if (reason := self._forbidden_reason(a, b))]
+        counts = Counter(reason for reason, *_ in reasons)
+        examples = {reason: f"{a[1]} with {b[1]}" for reason, a, b in reversed(reasons)}
+        return tuple(LeftOut(item=examples[r], reason=r, n=n) for r, n in counts.items())
+
+
+def _has_forbidden(row: Row, forbids: Any) -> bool:
+    return any(forbids(a, b) for a, b in itertools.combinations(row.items(), 2))
+
+
+def _tensor_inputs(op: operators.Op, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each tensor that `make_inputs` makes for a shape, by name."""
+    case = Case(shape=shape, dtype=op.dtypes[0], seed=0)
+    inputs = make_pristine(op, case, _CPU)
+    named = zip(op.input_names(len(inputs)), inputs, strict=True)
+    return {name: tuple(x.shape) for name, x in named if isinstance(x, torch.Tensor)}

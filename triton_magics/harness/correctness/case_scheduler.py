@@ -1,0 +1,92 @@
+"""Run each case once its kernels are compiled and this worker has the GPU lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from triton_magics.harness.compile_ahead import (
+    AheadCompilation,
+    Form,
+    input_forms,
+    local_target,
+)
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.process.reporter import Reporter
+from triton_magics.model import Case
+
+LOCK_PATIENCE_S = 0.25  # the GPU lock is kept this long while a case is compiled
+EXTENTS_COMPILE_S = 2.0  # a kernel with a row of 151,936 columns in a block compiles for 52 s
+
+
+@dataclass
+class CaseScheduler:
+    """Run the first cases while the kernels of the later ones are compiled.
+
+    Other workers can time on the GPU while this one waits for a compiler.
+    """
+
+    subject: Subject
+    report: Reporter
+    lock: Callable[[], AbstractContextManager[None]]
+    ahead: AheadCompilation | None
+    forms: list[Form]
+    _lock_stack: ExitStack = field(default_factory=ExitStack)
+    _has_lock: bool = False
+    _extents_s: float = EXTENTS_COMPILE_S
+
+    @classmethod
+    @contextmanager
+    def create(
+        cls,
+        subject: Subject,
+        cases: Sequence[Case],
+        report: Reporter,
+        lock: Callable[[], AbstractContextManager[None]],
+    ) -> Iterator[CaseScheduler]:
+        """Start compiling all cases if there is a GPU; stop and release the lock at the end."""
+        job, ahead = subject.job, None
+        if not subject.is_interpreted and subject.runtime.compiles_ahead:
+            ahead = AheadCompilation(job.op, job.version, input_forms(cases), local_target())
+        scheduler = cls(subject, report, lock, ahead, input_forms(c for c in cases if not c.extent))
+        try:
+            with scheduler._lock_stack:
+                yield scheduler
+        finally:
+            if ahead:
+                ahead.end(within_s=LOCK_PATIENCE_S)
+
+    def compiled_first(self, cases: Sequence[Case]) -> list[Case]:
+        """Return the cases that were compiled before, then the others, each group in its order."""
+        ahead = self.ahead
+        if ahead is None:
+            return list(cases)
+        return sorted(cases, key=lambda case: not ahead.was_compiled(input_forms([case])[0]))
+
+    def skip_reason(self, case: Case) -> str | None:
+        """Return why an extent is skipped, after waiting for its kernel; None for other cases."""
+        if not case.extent or self.ahead is None:
+            return None
+        started_s = time.monotonic()
+        (form,) = input_forms([case])
+        delayed = self.ahead.is_delayed(form, within_s=self._extents_s)
+        self._extents_s = max(0.0, self._extents_s - (time.monotonic() - started_s))
+        if not delayed:
+            return None
+        return f"its kernel compiles for more than {EXTENTS_COMPILE_S:g} s"
+
+    def wait_until_ready(self, case: Case) -> None:
+        """Wait until a case is compiled, and hold the GPU lock."""
+        patience_s = LOCK_PATIENCE_S if self._has_lock else 0.0
+        (form,) = input_forms([case])
+        if self.ahead and not self.ahead.is_finished(form, within_s=patience_s):
+            forms = self.forms if self._has_lock else [form]
+            self._lock_stack.close()
+            self._has_lock = False
+            self.report.stage("compiling", patience_s=self.subject.job.compile_s)
+            self.ahead.wait(self.subject.calls.compile_forms, forms)
+        if not self._has_lock:
+            self._lock_stack.enter_context(self.lock())
+            self._has_lock = True

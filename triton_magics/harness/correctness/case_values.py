@@ -1,0 +1,204 @@
+"""Values of a case's tensors: the regime sets their scale, the special values their structure.
+
+Both are applied to what an op's `make_inputs` returns: first the regime, then the special values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.model import NORMAL, PLAIN, Case
+
+REGIMES = (NORMAL, *operators.REGIMES)
+_SHIFT = {"float16": 64.0, "bfloat16": 64.0}
+_LARGE = {"float16": 1e3}
+_TINY = {"float16": 1e-3}
+HALF_MAX = 65_504.0  # the largest float16
+_FAR_BELOW = -2e4  # below the -1e4 that kernels write for "minus infinity"
+_HUGE = 3e4
+_ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
+
+
+@dataclass(frozen=True)
+class Special:
+    """A structure in the values of a tensor.
+
+    Attributes:
+        apply: (x, generator) -> x with the structure.
+        is_finite: it writes neither NaN nor infinity.
+        everywhere: it is put into every tensor, not into one.
+        has_scale: it sets the values itself, so that the regime changes nothing.
+        op_classes: classes of ops for which it means something.
+        min_columns: of the tensor's last dimension, for the structure to be there.
+        min_rows: of all other dimensions together.
+    """
+
+    apply: Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+    is_finite: bool = True
+    everywhere: bool = False
+    has_scale: bool = False
+    op_classes: tuple[str, ...] = operators.OP_CLASSES
+    min_columns: int = 1
+    min_rows: int = 1
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Return whether a tensor of this shape can have the structure."""
+        columns = shape[-1] if shape else 1
+        rows = torch.Size(shape[:-1]).numel()
+        return columns >= self.min_columns and rows >= self.min_rows
+
+
+def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[Any, ...]:
+    """Return an op's inputs with the values of a case.
+
+    A regime changes every floating tensor. Special values change one of those with as many
+    dimensions as the largest, or all of them, but not the weights beside it.
+    """
+    changed = [_apply_regime(x, case) if _is_floating(x) else x for x in inputs]
+    if case.special == PLAIN:
+        return tuple(changed)
+    special = SPECIALS[case.special]
+    rank = max((x.dim() for x in changed if _is_floating(x)), default=0)
+    places = [i for i, x in enumerate(changed) if _is_floating(x) and x.dim() == rank]
+    if not special.everywhere and places:
+        places = [places[case.seed % len(places)]]
+    for i in places:
+        if special.fits(tuple(changed[i].shape)):
+            changed[i] = special.apply(changed[i], draw)
+    return tuple(changed)
+
+
+def _is_floating(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.dtype.is_floating_point and x.numel() > 0
+
+
+def _apply_regime(x: torch.Tensor, case: Case) -> torch.Tensor:
+    scale = {
+        "x0.1": 0.1,
+        "x10": 10.0,
+        "large": _LARGE.get(case.dtype, 1e4),
+        "tiny": _TINY.get(case.dtype, 1e-4),
+    }.get(case.regime, 1.0)
+    mean = _SHIFT.get(case.dtype, 1000.0)
+    shift = {"shifted": -5.0, "mean_heavy": mean, "negative": -mean}.get(case.regime, 0.0)
+    return x if case.regime == NORMAL else x * scale + shift
+
+
+# --------------------------------------------------------------------------- special values
+
+
+def _all_equal(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x.flatten()[0].expand(x.shape).contiguous()
+
+
+def _zeros(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return torch.zeros_like(x)
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy as a matrix of rows."""
+    return x.clone().reshape(-1, x.shape[-1])
+
+
+def _every(rows: torch.Tensor, step: int, draw: torch.Generator) -> list[slice]:
+    """Return every step-th row from each start, the starts in random order."""
+    first = int(torch.randint(step, (), generator=draw, device=rows.device))
+    return [slice((first + i) % step, None, step) for i in range(step)]
+
+
+def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Put NaN into the first lane of some rows and the last of others, and a few at random."""
+    rows = _rows(x)
+    first, last, scattered, _ = _every(rows, 4, draw)
+    rows[first, 0] = float("nan")
+    rows[last, -1] = float("nan")
+    own = rows[scattered].clone().flatten()
+    n = max(1, own.numel() // 500) if own.numel() else 0
+    for value in (float("nan"), float("inf"), float("-inf")):
+        own[torch.randint(max(own.numel(), 1), (n,), device=x.device, generator=draw)] = value
+    rows[scattered] = own.reshape(-1, x.shape[-1])
+    return rows.reshape(x.shape)
+
+
+def _block(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Fill an aligned block of some rows: the first or second one, half a row long, or all."""
+    rows = _rows(x)
+    length = 1 << ((x.shape[-1] // 2).bit_length() - 1)
+    first, second, masked, _ = _every(rows, 4, draw)
+    rows[first, :length] = float("-inf")
+    rows[second, length : 2 * length] = float("-inf")
+    rows[masked] = float("-inf")
+    return rows.reshape(x.shape)
+
+
+def _far_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    rows = _rows(x)
+    rows[0::2] = rows[0::2] + _FAR_BELOW
+    return rows.reshape(x.shape)
+
+
+def _huge_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    flat = x.clone().flatten()
+    flat[torch.randint(flat.numel(), (1,), device=x.device, generator=draw)] = _HUGE
+    return flat.reshape(x.shape)
+
+
+def _past_half_in_sums(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows of which half adds up to twice 65,504, the other half to the opposite."""
+    n = x.shape[-1]
+    return _two_halves(x, draw, min(4 * HALF_MAX / n, 0.45 * HALF_MAX))
+
+
+def _past_half_in_products(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows whose squares add up to a little more than 65,504."""
+    return _two_halves(x, draw, (1.25 * HALF_MAX / x.shape[-1]) ** 0.5)
+
+
+def _two_halves(x: torch.Tensor, draw: torch.Generator, size: float) -> torch.Tensor:
+    """Return values of about one size: the first half of a row positive, the second negative."""
+    n = x.shape[-1]
+    sign = torch.where(torch.arange(n, device=x.device) < (n + 1) // 2, 1.0, -1.0)
+    jitter = torch.rand(x.shape, device=x.device, generator=draw) * 0.02 + 0.99
+    return (jitter * sign * size).to(x.dtype)
+
+
+def _cancelling(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows whose second half is the first one negated, backwards: they add up to 0."""
+    rows, half = _rows(x), x.shape[-1] // 2
+    rows[:, half:] = 0
+    rows[:, x.shape[-1] - half :] = -rows[:, :half].flip(-1)
+    return rows.reshape(x.shape)
+
+
+def _odd_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Move every fourth row far from its neighbours, as a block of rows has them together."""
+    rows = _rows(x)
+    rows[1::4] = rows[1::4] + _ROW_OFFSET
+    return rows.reshape(x.shape)
+
+
+SPECIALS = {
+    "equal": Special(_all_equal, everywhere=True),
+    "zeros": Special(_zeros, everywhere=True, has_scale=True),
+    "huge element": Special(_huge_element),
+    "sums past 65504": Special(
+        _past_half_in_sums, has_scale=True, min_columns=2, op_classes=("elementwise", "reduction")
+    ),
+    "products past 65504": Special(
+        _past_half_in_products,
+        everywhere=True,
+        has_scale=True,
+        min_columns=2,
+        op_classes=("matmul",),
+    ),
+    "exact cancellation": Special(_cancelling, min_columns=2),
+    "rows unlike their neighbours": Special(_odd_rows, min_rows=2),
+    "rows at -20000": Special(_far_rows),
+    "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),
+    "block of -inf": Special(_block, is_finite=False, min_columns=4),
+}

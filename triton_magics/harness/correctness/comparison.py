@@ -1,0 +1,145 @@
+"""Compare the outputs of one call with the oracle, chunk by chunk where they are large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness import mismatch, oracle
+from triton_magics.harness.correctness.call_record import CallRecord
+from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.judgement import Judgement, judge
+from triton_magics.harness.correctness.oracle import ExpectedOutputs, TorchOutputs
+from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import STATED_RTOL
+from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
+
+
+@dataclass(frozen=True)
+class WorstPart:
+    """The chunk of an output with the largest error."""
+
+    output: int
+    chunk: Chunk
+    got: torch.Tensor
+    value: torch.Tensor
+    allowed: torch.Tensor
+    judged: Judgement
+
+
+@dataclass
+class OutputComparison:
+    """Errors of the chunks compared so far; of the oracle only the worst chunk stays in memory.
+
+    Attributes:
+        masks: for each output, the mask of wrong elements of each chunk; None where it is correct.
+    """
+
+    n_outputs: int
+    error_share: float = 0.0
+    max_abs_error: float = 0.0
+    tolerance: Tolerance | None = None
+    calibrated: bool = False
+    plain_allclose: bool = True
+    worst: WorstPart | None = None
+    masks: list[list[torch.Tensor | None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.masks = [[] for _ in range(self.n_outputs)]
+
+    def add(self, chunk: Chunk, outputs: tuple[Any, ...], expected: ExpectedOutputs) -> None:
+        """Compare one chunk of every output."""
+        self.calibrated |= expected.calibrated
+        if self.tolerance is None or expected.tolerance.atol > self.tolerance.atol:
+            self.tolerance = expected.tolerance
+        for i, (output, value, allowed, torch_outputs) in enumerate(
+            zip(outputs, expected.values, expected.allowed, expected.torch_outputs, strict=True)
+        ):
+            got = chunk.slice_output(output)
+            judged = judge(got, value, allowed)
+            self.plain_allclose = self.plain_allclose and _passes_plain_allclose(got, torch_outputs)
+            self.error_share = max(self.error_share, judged.error_share)
+            self.max_abs_error = max(self.max_abs_error, judged.max_abs_error)
+            self.masks[i].append(judged.wrong)
+            if not judged.is_correct and (
+                self.worst is None or judged.error_share > self.worst.judged.error_share
+            ):
+                self.worst = WorstPart(i, chunk, got, value.double(), allowed, judged)
+
+    def mask(self, wrong: WorstPart, output: torch.Tensor, chunks: list[Chunk]) -> torch.Tensor:
+        """Return the mask of wrong elements of a whole output."""
+        none = torch.zeros(output.shape, dtype=torch.bool, device=output.device)
+        for chunk, part in zip(chunks, self.masks[wrong.output], strict=True):
+            if part is not None:
+                chunk.slice_output(none).copy_(part)
+        return none
+
+
+def compare_outputs(
+    subject: Subject,
+    case: Case,
+    inputs: CaseInputs,
+    call: CallRecord,
+    torch_outputs: TorchOutputs,
+    *,
+    with_conditioning: bool = True,
+) -> CaseResult:
+    """Compare the outputs with the oracle, or run the op's own check if its output is random."""
+    if subject.op.check is not None:
+        return _run_own_check(subject, case, inputs, call)
+    chunks = split_outputs(subject.op, inputs.pristine, torch_outputs.outputs)
+    totals = OutputComparison(len(torch_outputs.outputs))
+    op, job = subject.op, subject.job
+    for chunk in chunks:
+        expected = oracle.compute_expected(
+            op, chunk.slice_inputs(op, inputs.pristine), case, job.rtol, job.atol,
+            with_conditioning=with_conditioning,
+            torch_outputs=tuple(map(chunk.slice_output, torch_outputs.outputs)),
+        )  # fmt: skip
+        totals.add(chunk, call.outputs, expected)
+    shared: dict[str, Any] = {
+        "case": case,
+        "error_share": totals.error_share,
+        "max_abs_error": totals.max_abs_error,
+        "tolerance": totals.tolerance,
+        "calibrated": totals.calibrated,
+        "seeds_rule": totals.plain_allclose if case.dtype == "float32" else None,
+    }
+    worst = totals.worst
+    if worst is None or worst.judged.wrong is None:
+        return CaseResult(status=CaseStatus.PASSED, **shared)
+    description = mismatch.describe(
+        worst.got, worst.value, worst.allowed, worst.judged.wrong,
+        case=case, hint=subject.hint, output=worst.output,
+        whole=totals.mask(worst, call.outputs[worst.output], chunks),
+        start=(worst.chunk.dim or 0, worst.chunk.start),
+    )  # fmt: skip
+    error = call.outside or call.race
+    return CaseResult(status=CaseStatus.WRONG_VALUES, mismatch=description, error=error, **shared)
+
+
+def _run_own_check(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord
+) -> CaseResult:
+    """Run the op's own check of its output."""
+    assert subject.op.check
+    message = subject.op.check(inputs.pristine, call.value, subject.call_again)
+    rtol = STATED_RTOL.get(case.dtype, 0.0)
+    return CaseResult(
+        case=case, status=CaseStatus.WRONG_VALUES if message else CaseStatus.PASSED,
+        reason=message, calibrated=True, error_share=None if message else 0.0,
+        tolerance=Tolerance(rtol=rtol, atol=0.0, origin="the op's own check"),
+        error=(call.outside or call.race) if message else None,
+    )  # fmt: skip
+
+
+def _passes_plain_allclose(got: torch.Tensor, torch_outputs: torch.Tensor) -> bool:
+    """Return whether plain allclose (rtol and atol 1e-5) accepts it; another dtype never passes."""
+    if got.dtype != torch_outputs.dtype:
+        return False
+    if not got.dtype.is_floating_point:
+        return torch.equal(got, torch_outputs)
+    return torch.allclose(got, torch_outputs, atol=1e-5, rtol=1e-5, equal_nan=True)

@@ -1,0 +1,351 @@
+"""Judge who computed a case, by the flow of data: the version's kernels, torch, or other code.
+
+Torch contributed with an operation if the output changes when the operation's result is poisoned.
+The kernels contributed if the output changes when their launches are suppressed. Other code
+contributed if the output changes when only launches and torch operations see true values.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness.call_record import CallOptions, CallRecord, VersionRaised
+from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
+from triton_magics.harness.correctness.output_checks import (
+    check_unfinished_work,
+    failed_case,
+)
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.torch_operations import Operation, Site
+from triton_magics.harness.load import error_at_line
+from triton_magics.model import MAX_TORCH_SHARE, Case, CaseResult, CaseStatus, TorchWork
+
+MAX_SITES = 12  # torch operations that are poisoned one by one; the others count as needed
+MIN_HOST_READS = 64  # elements that the host may read in any case
+SPREAD_FACTOR = 10.0  # of the difference between two equal calls
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """A call of the version on the inputs of a case, to repeat with changes in its data flow."""
+
+    subject: Subject
+    inputs: CaseInputs
+    like: tuple[Any, ...]
+
+    def run(self, **options: Any) -> CallRecord | None:
+        """Return the call with copies of its outputs; None if it raises, as it may without data."""
+        self.inputs.reset()
+        changes = CallOptions(fix_seed=True, **options)
+        try:
+            return self.subject.call(self.inputs.arguments, self.like, options=changes)
+        except VersionRaised:
+            return None
+
+    def outputs(self, **options: Any) -> tuple[Any, ...] | None:
+        """Return copies of the outputs; None if the call raises."""
+        call = self.run(**options)
+        return None if call is None else copy_outputs(call)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The outputs of an unchanged call, and how far those of another one lie from them."""
+
+    outputs: tuple[Any, ...]
+    spreads: tuple[float, ...]
+
+    @classmethod
+    def measure(cls, traced: TracedCall) -> Baseline | None:
+        """Call the version twice; None if it raises."""
+        first, second = traced.outputs(), traced.outputs()
+        if first is None or second is None:
+            return None
+        return cls(first, tuple(map(_largest_difference, first, second)))
+
+    def is_equal(self, outputs: tuple[Any, ...] | None) -> bool:
+        """Return whether outputs equal these, within the spread of equal calls."""
+        if outputs is None or len(outputs) != len(self.outputs):
+            return False
+        differences = map(_largest_difference, self.outputs, outputs)
+        pairs = zip(differences, self.spreads, strict=True)
+        return all(difference <= SPREAD_FACTOR * spread for difference, spread in pairs)
+
+
+def copy_outputs(call: CallRecord) -> tuple[Any, ...]:
+    """Copy a call's outputs, because another call may write into the same memory."""
+    return tuple(o.clone() if isinstance(o, torch.Tensor) else o for o in call.outputs)
+
+
+# ------------------------------------------------------------------------------------- torch
+
+
+def check_torch_work(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord
+) -> tuple[CaseResult | None, tuple[TorchWork, ...]]:
+    """Check that the output depends on torch operations for a small share of the work only.
+
+    Returns:
+        the failed case, if it is more, and the operations that the output depends on.
+    """
+    if not call.flow.operations or subject.runtime.computes_in_torch:
+        return None, ()
+    first = copy_outputs(call)
+    shares = _shares(subject, case, inputs, call)
+    needed = _needed_sites(TracedCall(subject, inputs, first), shares)
+    work = tuple(_torch_work(subject, site, share) for site, share in needed.items())
+    if sum(needed.values()) <= MAX_TORCH_SHARE:
+        return None, work
+    return _refuse_torch(subject, case, needed), work
+
+
+def _shares(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord
+) -> dict[Site, float]:
+    """Return the share of the op's work of each site, the largest first.
+
+    At a shape that is no benchmark size an operation counts as at the smallest size, if it runs
+    there and its share is smaller: with rows of one element, any last step is all of the work.
+    """
+    shares = _work_shares(subject, inputs.pristine, call.flow.operations)
+    if sum(shares.values()) > MAX_TORCH_SHARE and case.size is None:
+        usual = _shares_at_smallest_size(subject, case, call)
+        shares = {site: min(share, usual.get(site, share)) for site, share in shares.items()}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def _work_shares(
+    subject: Subject, pristine: tuple[Any, ...], operations: Sequence[Operation]
+) -> dict[Site, float]:
+    work: dict[Site, float] = defaultdict(float)
+    for operation in operations:
+        work[operation.site] += operation.work
+    total = _op_work(subject, pristine) if work else 1.0
+    return {site: min(amount / total, 1.0) for site, amount in work.items()}
+
+
+def _op_work(subject: Subject, pristine: tuple[Any, ...]) -> float:
+    """Return the operations that the op needs: its `flops`, else one for each input element."""
+    elements = sum(x.numel() for x in pristine if isinstance(x, torch.Tensor))
+    flops = subject.op.flops(*pristine) if subject.op.flops else elements
+    return float(max(flops, 1))
+
+
+def _shares_at_smallest_size(subject: Subject, case: Case, call: CallRecord) -> dict[Site, float]:
+    """Return the shares at the smallest benchmark size; no kernel is launched for it."""
+    if case.dtype not in subject.size_shares:
+        shape = next(iter(subject.op.sizes.values()))
+        usual = case.evolve(shape=shape, regime="normal", layout="contiguous", size="small")
+        inputs = subject.make_inputs(usual)
+        bare = TracedCall(subject, inputs, ()).run(suppress=True)
+        operations = bare.flow.operations if bare else ()
+        shares = _work_shares(subject, inputs.pristine, operations)
+        subject.size_shares[case.dtype] = shares
+    return subject.size_shares[case.dtype]
+
+
+def _needed_sites(traced: TracedCall, shares: dict[Site, float]) -> dict[Site, float]:
+    """Return the shares of the sites that the output depends on."""
+    facts = traced.subject.needed_sites
+    unknown = [site for site in shares if site not in facts][:MAX_SITES]
+    if unknown:
+        baseline = Baseline.measure(traced)
+        for site in unknown:
+            facts[site] = baseline is None or _depends_on(traced, baseline, site)
+        traced.inputs.reset()
+    return {site: share for site, share in shares.items() if facts.get(site, True)}
+
+
+def _depends_on(traced: TracedCall, baseline: Baseline, site: Site) -> bool:
+    """Return whether the output changes when the results of a torch operation are poisoned.
+
+    A result that can't be changed without danger counts as needed.
+    """
+    call = traced.run(poison=site)
+    return call is None or not call.flow.is_poisoned or not baseline.is_equal(call.outputs)
+
+
+def _torch_work(subject: Subject, site: Site, share: float) -> TorchWork:
+    line = error_at_line("", "", site.line, subject.ref).cell_line
+    return TorchWork(operation=site.operation, line=line, share=share)
+
+
+def _refuse_torch(subject: Subject, case: Case, needed: dict[Site, float]) -> CaseResult:
+    title = subject.runtime.title
+    names = ", ".join(dict.fromkeys(site.operation for site in needed))
+    message = (
+        f"torch computes {_percent(min(sum(needed.values()), 1.0))} of the work ({names}); the "
+        f"limit is {_percent(MAX_TORCH_SHARE)}. Compute it in a {title} kernel"
+    )
+    error = error_at_line("TorchWork", message, next(iter(needed)).line, subject.ref)
+    place = f"cell line {error.cell_line}: " if error.cell_line else ""
+    return failed_case(case, CaseStatus.NOT_TRITON, f"{place}{message}", error=error)
+
+
+def _percent(share: float) -> str:
+    """Return `14 %`, `1.4 %`, `1 %`."""
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
+# ----------------------------------------------------------------------------------- launches
+
+
+def _needs_check(
+    subject: Subject, check: str, case: Case, inputs: CaseInputs, *, call: CallRecord
+) -> bool:
+    """Return whether a route was not checked: the launches and torch operations in a dtype.
+
+    A case with few elements, or with a trivial answer, is checked and leaves its route unchecked.
+    """
+    if subject.runtime.computes_in_torch:
+        return False
+    launches = call.launches
+    route = (check, case.dtype, *launches.names, "and", *launches.torch_ops)
+    if route in subject.checked_routes:
+        return False
+    if inputs.largest > MIN_HOST_READS and not needs_no_launch(call.outputs, inputs.pristine):
+        subject.checked_routes.add(route)
+    return True
+
+
+def needs_no_launch(outputs: tuple[Any, ...], pristine: tuple[Any, ...]) -> bool:
+    """Return whether every output is constant or equals an input: nothing had to be computed."""
+    return all(_is_constant(output) or equals_input(output, pristine) for output in outputs)
+
+
+def _is_constant(output: torch.Tensor) -> bool:
+    return output.numel() == 0 or is_bitwise_equal(output, output.flatten()[0].expand(output.shape))
+
+
+def equals_input(value: Any, pristine: tuple[Any, ...]) -> bool:
+    """Return whether an output equals one of the inputs bit for bit."""
+    tensors = (x for x in pristine if isinstance(x, torch.Tensor))
+    return isinstance(value, torch.Tensor) and any(
+        x.shape == value.shape and x.dtype == value.dtype and is_bitwise_equal(x, value)
+        for x in tensors
+    )
+
+
+def lacks_launch(subject: Subject, inputs: CaseInputs, call: CallRecord) -> bool:
+    """Return whether no kernel was launched, although the answer had to be computed."""
+    if call.launches.names or subject.runtime.computes_in_torch:
+        return False
+    return not needs_no_launch(call.outputs, inputs.pristine)
+
+
+def check_launches(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord
+) -> CaseResult | None:
+    """Check that the output depends on the launches, once for each route.
+
+    The inputs are new, so that an output cached by an earlier call does not count as torch's.
+    """
+    if not _needs_check(subject, "launches", case, inputs, call=call):
+        return None
+    fresh = subject.make_inputs(case.evolve(seed=case.seed ^ 0xA0))
+    outputs = _outputs_without_launches(TracedCall(subject, fresh, call.outputs))
+    if outputs is None or needs_no_launch(outputs, fresh.pristine):
+        return None
+    return failed_case(
+        case,
+        CaseStatus.NOT_TRITON,
+        f"the output is the same with every {subject.runtime.title} launch suppressed: no kernel "
+        "computes it",
+    )
+
+
+def _outputs_without_launches(traced: TracedCall) -> tuple[Any, ...] | None:
+    """Return the outputs if they are the same with every launch suppressed, else None.
+
+    Memory that the version does not set is NaN meanwhile. An output with NaN needs no comparison.
+    """
+    without = traced.outputs(suppress=True)
+    if without is None or any(_has_nan(output) for output in without):
+        return None
+    complete = traced.run()
+    if complete is None or not complete.launches.names:
+        return None  # it answers from a cache
+    return without if all(map(_is_same, complete.outputs, without)) else None
+
+
+# --------------------------------------------------------------------------------- other code
+
+
+def check_other_code(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord, *, first: tuple[Any, ...]
+) -> CaseResult | None:
+    """Check that data passes through launches and torch operations of the calling thread only.
+
+    It is checked once for each route.
+
+    Args:
+        subject: the version.
+        case: for the result.
+        inputs: of the case.
+        call: an earlier call on them.
+        first: copies of its outputs.
+    """
+    if not _needs_check(subject, "other code", case, inputs, call=call):
+        return None
+    traced = TracedCall(subject, inputs, first)
+    elements = max(MIN_HOST_READS, int(MAX_TORCH_SHARE * inputs.largest))
+    try:
+        masked = traced.run(hide_from_host=elements)
+        if masked is not None:
+            if failed := check_unfinished_work(case, masked):
+                return failed
+            if _equals_earlier(traced, first, masked):
+                return None
+    finally:
+        inputs.reset()
+    threads = masked.flow.threads if masked else ()
+    where = f", perhaps in the thread {threads[0]}," if threads else ""
+    return failed_case(
+        case,
+        CaseStatus.NOT_TRITON,
+        f"code beside kernels and torch{where} computes part of the output: NumPy, a thread, an "
+        f"extension or a CUDA graph. Compute it in a {subject.runtime.title} kernel",
+    )
+
+
+def _equals_earlier(traced: TracedCall, first: tuple[Any, ...], masked: CallRecord) -> bool:
+    """Return whether a call with masked memory gave the outputs of an earlier call."""
+    outputs = copy_outputs(masked)
+    if all(map(_is_same, first, outputs)):
+        return True
+    baseline = Baseline.measure(traced)
+    return baseline is not None and baseline.is_equal(outputs)
+
+
+# --------------------------------------------------------------------------------- comparison
+
+
+def _has_nan(output: Any) -> bool:
+    is_float = isinstance(output, torch.Tensor) and output.is_floating_point()
+    return is_float and bool(output.isnan().any())
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return a is b
+    return is_bitwise_equal(a, b)
+
+
+def _largest_difference(a: Any, b: Any) -> float:
+    """Return the largest difference of two outputs; infinite if they differ in form or in NaN."""
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return 0.0 if a is b else float("inf")
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return float("inf")
+    if is_bitwise_equal(a, b):
+        return 0.0
+    x, y = a.double(), b.double()
+    is_finite = x.isfinite() & y.isfinite()
+    if not bool((is_finite | (x == y) | (x.isnan() & y.isnan())).all()):
+        return float("inf")
+    return float((x - y).masked_fill(~is_finite, 0.0).abs().max())

@@ -1,0 +1,85 @@
+"""The verdict of a validation, from the results of its cases."""
+
+from __future__ import annotations
+
+import time
+
+from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE
+from triton_magics.harness.correctness.case_plan import count_combinations
+from triton_magics.harness.correctness.launch_evidence import LaunchEvidence, share_work
+from triton_magics.model import (
+    SIZES,
+    CaseResult,
+    CaseStatus,
+    KernelError,
+    PlanScope,
+    Status,
+    Validation,
+)
+
+
+def conclude_validation(
+    base: Validation,
+    results: tuple[CaseResult, ...],
+    started: float,
+    *,
+    evidence: LaunchEvidence | None = None,
+    error: KernelError | None = None,
+    status: Status | None = None,
+) -> Validation:
+    """Return the validation with its verdict."""
+    first = next((r for r in results if r.status.failed), None)
+    status, message = (status, None) if status else overall_verdict(base, results)
+    return base.evolve(
+        status=status,
+        cases=results,
+        scope=_count_checked(base.scope, results),
+        triton_kernels=tuple(evidence.kernels) if evidence else (),
+        computed_by=share_work(results),
+        torch_ops=tuple(evidence.torch_ops) if evidence else (),
+        error=error or (first.error if first else None),
+        message=message,
+        duration_s=time.monotonic() - started,
+    )
+
+
+def _count_checked(scope: PlanScope | None, results: tuple[CaseResult, ...]) -> PlanScope | None:
+    """Return the scope with the combinations of the cases that ran and were not refused."""
+    if scope is None:
+        return None
+    unchecked = (CaseStatus.NOT_RUN, CaseStatus.REJECTED)
+    checked = [r.case for r in results if r.status not in unchecked]
+    return scope.evolve(n_covered=count_combinations(checked, scope.strength))
+
+
+def overall_verdict(base: Validation, results: tuple[CaseResult, ...]) -> tuple[Status, str | None]:
+    """Return the status and a message: passed, or the first reason against it.
+
+    Passed means: no case failed, and every size that can run here passed in every dtype that can.
+    """
+    failed = next((r for r in results if r.status.failed), None)
+    if failed:
+        kinds = {
+            CaseStatus.COMPILE_ERROR: Status.COMPILE_ERROR,
+            CaseStatus.RUNTIME_ERROR: Status.RUNTIME_ERROR,
+            CaseStatus.OUT_OF_MEMORY: Status.OUT_OF_MEMORY,
+        }
+        return kinds.get(failed.status, Status.FAILED), None
+    ran = [r for r in results if r.status is not CaseStatus.NOT_RUN]
+    if ran and all(r.status is CaseStatus.REJECTED for r in ran):
+        return Status.REJECTED, f"it rejects every input: {ran[0].reason}"
+    for dtype in base.dtypes:
+        own = [r for r in ran if r.case.dtype == dtype]
+        refused = next(
+            (
+                r
+                for r in own
+                if r.case.size in (*SIZES, CUSTOM_SIZE) and r.status is CaseStatus.REJECTED
+            ),
+            None,
+        )
+        if refused:
+            return Status.REJECTED, f"it rejects {refused.case.label}: {refused.reason}"
+    if not any(r.status is CaseStatus.PASSED for r in ran):
+        return Status.FAILED, "no case could be run here"
+    return Status.PASSED, None

@@ -1,0 +1,162 @@
+"""Describe job: load an op's file, run its reference, and return its declarations."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.execution.job_requests import Answer, DescribeJob, OpDescription
+from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
+from triton_magics.harness.correctness.oracle import evaluate, upcast
+from triton_magics.harness.correctness.reference_checks import check_reference
+from triton_magics.harness.correctness.row_chunks import split_outputs
+from triton_magics.harness.load import UserFault, load_op
+from triton_magics.harness.process.device import this_device
+from triton_magics.harness.process.reporter import Reporter
+from triton_magics.model import Case
+
+
+def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
+    """Load the op and call its reference, in its first dtype and in float64."""
+    report.stage("loading the reference")
+    op = load_op(job.op)
+    unknown = [d for d in op.dtypes if d not in DTYPES]
+    if unknown:
+        raise UserFault(f"DTYPES names {unknown[0]!r}; known: {', '.join(DTYPES)}")
+    shape = min(op.shapes, key=lambda s: torch.Size(s).numel(), default=op.sizes["small"])
+    case = Case(shape=shape, dtype=op.dtypes[0], seed=1)
+    try:
+        outputs, flops = _run_reference(op, case)
+    except UserFault:
+        raise
+    except Exception as error:
+        raise UserFault(
+            f"{op.name}: the reference failed on {case.label}: {type(error).__name__}: {error}"
+        ) from error
+    return OpDescription(
+        name=op.name,
+        sizes=dict(op.sizes),
+        shapes=op.shapes,
+        dtypes=op.dtypes,
+        signature=str(inspect.signature(op.reference)),
+        doc=op.doc,
+        outputs=outputs,
+        flops=flops,
+    ), True
+
+
+def _run_reference(op: operators.Op, case: Case) -> tuple[tuple[str, ...], int | None]:
+    """Return the shape and dtype of each output, and the operations of one call."""
+    inputs = make_pristine(op, case, this_device())
+    if out_of_range := [i for i in op.mutates if i >= len(inputs)]:
+        raise UserFault(f"{op.name}: MUTATES names input {out_of_range[0]} of {len(inputs)}")
+    first = evaluate(op, inputs)[1]
+    _check_exact(op, inputs)
+    _check_float64(op, inputs)
+    check_reference(op, this_device())
+    _check_independent(op)
+    forms = tuple(f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in first)
+    return forms, int(op.flops(*inputs)) if op.flops else None
+
+
+def _check_float64(op: operators.Op, inputs: tuple[Any, ...]) -> None:
+    """Check that the reference computes in float64, as the oracle needs.
+
+    Raises:
+        UserFault: it raises, or rounds its inputs to float32.
+    """
+    fine = tuple(_between_floats(x) for x in upcast(inputs))
+    try:
+        exact = evaluate(op, fine)[1]
+    except UserFault as error:
+        cause = error.__cause__ or error
+        raise UserFault(
+            f"{op.name}: the reference must also work in float64, where the expected output is "
+            f"computed; it raised {type(cause).__name__}: {cause}"
+        ) from error
+    rounded = evaluate(op, tuple(_round_to_float32(x) for x in fine))[1]
+    differs = [not torch.equal(a, b) for a, b in zip(exact, rounded, strict=True)]
+    if (
+        op.check is None
+        and any(map(_floating, inputs))
+        and exact[0].dtype.is_floating_point
+        and not any(differs)
+    ):
+        raise UserFault(
+            f"{op.name}: the reference computes in float32 even where its inputs are float64, so "
+            "it can't be the oracle; write x.to(torch.promote_types(x.dtype, torch.float32)) "
+            "instead of x.float()"
+        )
+
+
+def _check_exact(op: operators.Op, inputs: tuple[Any, ...]) -> None:
+    """Check that `exact` equals the reference in float64.
+
+    Raises:
+        UserFault: it does not.
+    """
+    if op.exact is None:
+        return
+    double = upcast(inputs)
+    whole = evaluate(dataclasses.replace(op, exact=None), double)[1]
+    exact = evaluate(op, double)[1]
+    same = [a.shape == b.shape and _is_close(a, b, 1e-12)
+            for a, b in zip(whole, exact, strict=False)]  # fmt: skip
+    if len(whole) != len(exact) or not all(same):
+        raise UserFault(
+            f"{op.name}: exact(...) differs from reference(...) in float64; fix it, or remove it"
+        )
+
+
+def _check_independent(op: operators.Op) -> None:
+    """Check INDEPENDENT: the reference of a chunk must be that chunk of the reference.
+
+    Raises:
+        UserFault: it is not.
+    """
+    if not op.independent:
+        return
+    case = Case(shape=op.sizes["small"], dtype=op.dtypes[0], seed=1)
+    inputs = upcast(make_pristine(op, case, this_device()))
+    if len(op.independent) != len(inputs):
+        raise UserFault(
+            f"{op.name}: INDEPENDENT has {len(op.independent)} entries for {len(inputs)} inputs"
+        )
+    whole = evaluate(op, inputs)[1]
+    for chunk in split_outputs(op, inputs, whole, max_elements=max(t.numel() for t in whole) // 3):
+        try:
+            part = evaluate(op, chunk.slice_inputs(op, inputs))[1]
+            same = all(
+                _is_close(p, chunk.slice_output(w), 1e-8) for p, w in zip(part, whole, strict=True)
+            )
+        except (UserFault, RuntimeError, IndexError):
+            same = False
+        if not same:
+            raise UserFault(
+                f"{op.name}: INDEPENDENT = {op.independent} does not hold: the reference of a "
+                f"part of its inputs is not that part of its output at {case.label}; leave "
+                "it out, or name the dimensions along which nothing depends on the rest"
+            )
+
+
+def _is_close(a: torch.Tensor, b: torch.Tensor, tolerance: float) -> bool:
+    if not _floating(a):
+        return torch.equal(a, b)
+    return torch.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def _between_floats(x: Any) -> Any:
+    """Return floating values that float32 can't represent."""
+    return x * (1 + 1e-9) if _floating(x) else x
+
+
+def _round_to_float32(x: Any) -> Any:
+    return x.float().double() if _floating(x) else x
+
+
+def _floating(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.dtype.is_floating_point

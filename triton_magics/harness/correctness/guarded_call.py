@@ -1,0 +1,277 @@
+"""Calls of a loaded version, with guards and with a record of what else they did."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+
+from triton_magics.execution.job_requests import OpRef
+from triton_magics.harness import job_sources
+from triton_magics.harness.compile_ahead import Form, compile_here
+from triton_magics.harness.correctness.call_record import (
+    CallFailure,
+    CallOptions,
+    CallRecord,
+    DataFlow,
+    VersionRaised,
+    all_outputs,
+    outputs_of,
+)
+from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
+from triton_magics.harness.correctness.data_flow import FlowChange
+from triton_magics.harness.correctness.guard_bands import (
+    AllocationGuard,
+    GuardedMemory,
+    find_damage,
+    guard_allocations,
+)
+from triton_magics.harness.correctness.left_behind import LeftBehind
+from triton_magics.harness.load import (
+    LoadedVersion,
+    error_at_line,
+    load_op,
+    make_kernel_error,
+    raised_in,
+)
+from triton_magics.harness.process.changed_names import NameRecord
+from triton_magics.harness.process.device import GPU
+from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault
+from triton_magics.model import KernelError
+
+T = TypeVar("T")
+NAMES_AFTER_CALLS = (1, 16)  # to look at 57,000 names takes some milliseconds
+REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
+LEFT_STREAM = (
+    "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
+    "and let the stream that was current wait for it"
+)
+
+
+@dataclass(frozen=True)
+class ProcessState:
+    """The threads before a call, and torch's current stream; None without a GPU."""
+
+    threads: frozenset[threading.Thread]
+    stream: Any
+
+    @classmethod
+    def record(cls, device: torch.device) -> ProcessState:
+        """Record the current state."""
+        stream = torch.cuda.current_stream() if device.type == GPU.type else None
+        return cls(frozenset(threading.enumerate()), stream)
+
+    def restore_stream(self) -> bool:
+        """Restore torch's current stream; return whether the call had changed it."""
+        if self.stream is None or torch.cuda.current_stream() == self.stream:
+            return False
+        torch.cuda.set_stream(self.stream)
+        return True
+
+
+class LocalCalls:
+    """Calls of a version that is loaded in this process."""
+
+    def __init__(
+        self,
+        version: LoadedVersion,
+        op: OpRef,
+        device: torch.device,
+        *,
+        names: NameRecord | None = None,
+    ) -> None:
+        """Call nothing yet.
+
+        Args:
+            version: the version.
+            op: its op.
+            device: where it runs.
+            names: finds what it replaces, if it runs apart from the judge.
+        """
+        self._left_behind = LeftBehind()
+        self._names = names
+        self._replaced = names.restore() if names else ()
+        self._n_guarded = 0
+        self._version = version
+        self._op = op
+        self._device = device
+        self._earlier_outputs: tuple[Any, ...] = ()
+
+    @property
+    def tunes_itself(self) -> bool:
+        """Return whether a kernel times several configurations on its first call."""
+        return self._version.runtime.has_autotuner(self._version.module)
+
+    def call(
+        self, arguments: tuple[Any, ...], guards: Sequence[GuardedMemory], options: CallOptions
+    ) -> CallRecord:
+        """Call the version once.
+
+        Raises:
+            VersionRaised: it raised.
+        """
+        launches = Launches()
+        flow = FlowChange(options, str(job_sources.version_path(self._version.ref)))
+        is_due = self._count(options)
+        try:
+            with self._observe(options, flow) as launches:
+                record = self._call(arguments, guards, options, launches, flow=flow)
+            left_behind = self._left_behind.restore() if is_due else None
+            return replace(record, left_behind=left_behind, replaced=self._restore_names(options))
+        # A KeyboardInterrupt too: here it is the version's own, for a worker ignores the user's.
+        except BaseException as error:
+            failure = self._failure(error, launched=bool(launches.names))
+            raise VersionRaised(failure, launches) from error
+
+    def _count(self, options: CallOptions) -> bool:
+        """Return whether settings are read after this call: guarded call 1, 2, 4, 8 and so on."""
+        if not options.guard:
+            return False
+        self._n_guarded += 1
+        self._left_behind.prepare()
+        return not self._n_guarded & (self._n_guarded - 1)
+
+    def _restore_names(self, options: CallOptions) -> tuple[str, ...]:
+        """Put back what the version has replaced; look after some of the guarded calls."""
+        if self._names and options.guard and self._n_guarded in NAMES_AFTER_CALLS:
+            self._replaced += self._names.restore()
+        return self._replaced
+
+    def describe_failures(self, function: Callable[[], T], launches: Launches) -> T:
+        """Return the result of work on what a call returned.
+
+        Raises:
+            VersionRaised: it raised.
+        """
+        try:
+            return function()
+        except BaseException as error:
+            failure = self._failure(error, launched=bool(launches.names))
+            raise VersionRaised(failure, launches) from error
+
+    def compile_forms(self, forms: Sequence[Form]) -> None:
+        """Compile the kernels of these shapes, dtypes and layouts."""
+        compile_here(load_op(self._op), self._version, forms)
+
+    def _observe(
+        self, options: CallOptions, flow: FlowChange
+    ) -> contextlib.AbstractContextManager[Launches]:
+        if not (options.guard or options.suppress or options.fix_seed):
+            return contextlib.nullcontext(Launches())
+        during = flow.memory.opened if flow.memory else contextlib.nullcontext
+        return self._version.runtime.observe_launches(suppress=options.suppress, during=during)
+
+    def _call(
+        self,
+        arguments: tuple[Any, ...],
+        guards: Sequence[GuardedMemory],
+        options: CallOptions,
+        launches: Launches,
+        *,
+        flow: FlowChange,
+    ) -> CallRecord:
+        path = str(job_sources.version_path(self._version.ref))
+        before = ProcessState.record(self._device)
+        with (
+            torch.no_grad(),
+            _guard(path, guarded=options.guard or options.suppress) as memory,
+            self._check_bounds(guards, memory, options) as bounds,
+            flow.applied(arguments),
+            fake_gpu(self._device),
+        ):
+            value = self._version.call(*arguments)
+        outputs = all_outputs(value, arguments, options.mutates)
+        late_work = None if options.suppress else _find_late_work(outputs, before)
+        launches.torch_ops += memory.torch_ops
+        record = CallRecord(
+            value=value,
+            outputs=outputs,
+            flow=DataFlow(
+                operations=tuple(memory.operations),
+                is_poisoned=flow.is_poisoned,
+                threads=tuple(flow.threads),
+            ),
+            launches=launches,
+            late_work=late_work,
+            damage=tuple(find_damage(memory.guarded)) if options.guard else (),
+            outside=self._error_at("OutOfBounds", bounds.outside),
+            race=self._error_at("Race", bounds.race),
+            shared_inputs=_positions_shared(value, arguments),
+            reuses_memory=bool(_positions_shared(value, self._earlier_outputs)),
+        )
+        if options.keep:
+            self._earlier_outputs = outputs_of(value)
+        return record
+
+    def _check_bounds(
+        self, guards: Sequence[GuardedMemory], memory: AllocationGuard, options: CallOptions
+    ) -> contextlib.AbstractContextManager[BoundsCheck]:
+        if not options.guard:
+            return contextlib.nullcontext(BoundsCheck())
+        path = str(job_sources.version_path(self._version.ref))
+        return self._version.runtime.check_bounds(path, lambda: (*guards, *memory.guarded))
+
+    def _error_at(self, kind: str, fault: MemoryFault | None) -> KernelError | None:
+        """Return the faulty access that an interpreter detected, with its line."""
+        if fault is None:
+            return None
+        return error_at_line(kind, fault.message, fault.line, self._version.ref)
+
+    def _failure(self, error: BaseException, *, launched: bool) -> CallFailure:
+        ref = self._version.ref
+        kernel_error = make_kernel_error(error, ref, self._version.module)
+        refuses = isinstance(error, REFUSALS) and not launched and raised_in(error, ref)
+        return CallFailure(
+            error=kernel_error,
+            text=(str(error) or kernel_error.kind) if refuses else "",
+            refuses=refuses,
+            out_of_memory=isinstance(error, torch.OutOfMemoryError),
+        )
+
+
+@contextlib.contextmanager
+def _guard(path: str, *, guarded: bool) -> Iterator[AllocationGuard]:
+    if guarded:
+        with guard_allocations(path) as memory:
+            yield memory
+    else:
+        yield AllocationGuard()
+
+
+def _positions_shared(value: Any, others: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the positions of the tensors that share memory with a returned tensor."""
+    own = {_memory(t) for t in outputs_of(value)} - {None}
+    return tuple(i for i, other in enumerate(others) if _memory(other) in own)
+
+
+def _memory(value: Any) -> int | None:
+    """Return the address of a tensor's storage; None if it has none."""
+    if not isinstance(value, torch.Tensor) or not value.numel() or value.layout != torch.strided:
+        return None
+    return value.untyped_storage().data_ptr() or None
+
+
+def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None:
+    """Return a message on a thread, stream or output that changed after the return."""
+    changed = before.stream is not None and _changed_late(outputs)
+    new_threads = [t.name for t in threading.enumerate() if t not in before.threads]
+    if new_threads:
+        return f"the call left a thread running: {new_threads[0]}"
+    if before.restore_stream():
+        return LEFT_STREAM
+    if changed:
+        return "the output still changed after its stream was done: work was left on another stream"
+    return None
+
+
+def _changed_late(outputs: tuple[Any, ...]) -> bool:
+    tensors = [t for t in outputs if type(t) is torch.Tensor]
+    torch.cuda.current_stream().synchronize()
+    snapshots = [t.clone() for t in tensors]
+    torch.cuda.synchronize()
+    return not all(is_bitwise_equal(t, s) for t, s in zip(tensors, snapshots, strict=True))

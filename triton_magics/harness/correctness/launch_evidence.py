@@ -1,0 +1,40 @@
+"""Kernels and torch operations of a validation's cases, and their shares of the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.model import CaseResult, CaseStatus, ComputedBy, TorchWork
+
+
+@dataclass
+class LaunchEvidence:
+    """Launches of the cases so far.
+
+    Attributes:
+        kernels: names of the version's own kernels that ran.
+        torch_ops: ATen operations that ran on the device beside them, allocations left out.
+    """
+
+    kernels: dict[str, None] = field(default_factory=dict)
+    torch_ops: dict[str, None] = field(default_factory=dict)
+
+    def add(self, launches: Launches) -> None:
+        """Add the launches of one case."""
+        self.kernels.update(dict.fromkeys(launches.names))
+        self.torch_ops.update(dict.fromkeys(launches.torch_ops))
+
+
+def share_work(results: tuple[CaseResult, ...]) -> ComputedBy | None:
+    """Return the shares of the work, each the largest of all cases; None if no case passed."""
+    judged = (CaseStatus.PASSED, CaseStatus.NOT_TRITON)
+    if not any(result.status in judged for result in results):
+        return None
+    largest: dict[tuple[str, int | None], TorchWork] = {}
+    for work in (work for result in results for work in result.torch_work):
+        place = (work.operation, work.line)
+        if place not in largest or work.share > largest[place].share:
+            largest[place] = work
+    total = sum(work.share for work in largest.values())
+    return ComputedBy(kernel_share=max(1 - total, 0.0), torch_work=tuple(largest.values()))

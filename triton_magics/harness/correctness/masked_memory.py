@@ -1,0 +1,148 @@
+"""Memory that holds wrong values except while a kernel launch or a torch operation runs.
+
+Code that reads or writes a tensor by other means then spoils its result: NumPy on shared memory,
+an extension, a CUDA graph, torch in another thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import _disable_current_modes
+
+MASK = 0x55  # turns 1.0 of float32 into 1.5e13, of float16 into 82
+THREADS_S = 0.005  # for threads of the version to read masked memory
+
+
+class MaskedMemory:
+    """Storages whose bytes are masked by XOR while the memory is closed.
+
+    Args:
+        host_elements: elements that stay readable for the host, in small results and in lists.
+    """
+
+    def __init__(self, host_elements: int) -> None:
+        self._host_elements = host_elements
+        self._storages: dict[tuple[str, int], list[torch.Tensor]] = {}
+        self._depth = 1
+        self._lock = threading.RLock()
+
+    def add_inputs(self, tensors: Iterable[Any]) -> None:
+        """Add the bytes of tensors whose storage may hold more than them; the memory is open."""
+        for tensor in tensors:
+            if type(tensor) is torch.Tensor and tensor.numel():
+                spans = zip(tensor.shape, tensor.stride(), strict=True)
+                elements = 1 + sum((n - 1) * stride for n, stride in spans)
+                start = tensor.storage_offset() * tensor.element_size()
+                whole = _bytes_of(tensor)[start : start + elements * tensor.element_size()]
+                self._storages.setdefault(_key(tensor), []).append(whole)
+
+    def add(self, tensors: Iterable[Any]) -> None:
+        """Add the storages of tensors; the memory is open, and masks them when it closes."""
+        for tensor in tensors:
+            if type(tensor) is not torch.Tensor or tensor.is_meta or not tensor.numel():
+                continue
+            if _key(tensor) not in self._storages:
+                readable = self.spend(tensor.untyped_storage().nbytes() // tensor.element_size())
+                self._storages[_key(tensor)] = [] if readable else [_bytes_of(tensor)]
+
+    def spend(self, elements: int) -> bool:
+        """Return whether the host may read so many more elements, and count them."""
+        if elements > self._host_elements:
+            return False
+        self._host_elements -= elements
+        return True
+
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """Mask the memory within this context, but where it is opened."""
+        self._close()
+        try:
+            yield
+        finally:
+            self._open()
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Hold the true values within this context."""
+        _let_threads_run()
+        self._open()
+        try:
+            yield
+        finally:
+            self._close()
+
+    def _open(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._flip()
+
+    def _close(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._flip()
+
+    def _flip(self) -> None:
+        with _disable_current_modes():
+            regions = [region for group in self._storages.values() for region in group]
+            if on_gpu := any(region.is_cuda for region in regions):
+                torch.cuda.synchronize()
+            for region in regions:
+                region.bitwise_xor_(MASK)
+            if on_gpu:
+                torch.cuda.synchronize()
+
+
+def _key(tensor: torch.Tensor) -> tuple[str, int]:
+    return str(tensor.device), tensor.untyped_storage().data_ptr()
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor's storage."""
+    with _disable_current_modes():
+        whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+        return whole.set_(tensor.untyped_storage())
+
+
+def _let_threads_run() -> None:
+    """Wait while the memory is masked if there are threads that are not the worker's own."""
+    if version_threads():
+        time.sleep(THREADS_S)
+
+
+def version_threads() -> list[str]:
+    """Return the names of the threads that run neither this one nor the worker's own code."""
+    own = {threading.get_ident(), threading.main_thread().ident}
+    others = [t for t in threading.enumerate() if t.ident not in own]
+    return [t.name for t in others if not _is_worker_thread(t)]
+
+
+def _is_worker_thread(thread: threading.Thread) -> bool:
+    target = getattr(thread, "_target", None)
+    module = getattr(target, "__module__", None) or type(thread).__module__
+    return str(module).startswith("triton_magics.")
+
+
+class HostReads(TorchFunctionMode):
+    """Let the host read lists of a few elements, such as offsets, of masked memory."""
+
+    def __init__(self, memory: MaskedMemory) -> None:
+        super().__init__()
+        self._memory = memory
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Execute one torch call of the version's code."""
+        kwargs = kwargs or {}
+        is_read = func is torch.Tensor.tolist and self._memory.spend(args[0].numel())
+        with self._memory.opened() if is_read else contextlib.nullcontext():
+            return func(*args, **kwargs)

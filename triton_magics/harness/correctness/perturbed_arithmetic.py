@@ -1,0 +1,112 @@
+"""Perturbed arithmetic: evaluate a reference with a rounding error in each of its results.
+
+The spread of a few such evaluations is the error that float32 arithmetic may make, also where the
+exact answer is 0 because large intermediate values cancel. ATen's fused functions are evaluated by
+their formulas, so that the values inside are perturbed too. This is stochastic arithmetic (Vignes
+1974; Parker, Monte Carlo Arithmetic, 1997), applied to whole tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._decomp import decomposition_table
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class RandomSigns:
+    """Random signs, the same in every process on a device."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._generators: dict[torch.device, torch.Generator] = {}
+
+    def draw(self, shape: torch.Size, device: torch.device) -> torch.Tensor:
+        """Return +1 or -1 for each element, float64."""
+        if device not in self._generators:
+            self._generators[device] = torch.Generator(device).manual_seed(self._seed)
+        generator = self._generators[device]
+        up = torch.randint(2, shape, generator=generator, device=device, dtype=torch.int8)
+        return up.mul_(2).sub_(1).double()
+
+
+class PerturbedArithmetic(TorchDispatchMode):
+    """Change every new floating result of ATen by one unit in the last place, up or down.
+
+    Args:
+        unit: the relative change.
+        signs: directions of the changes.
+        coherent: one direction for each result; else one for each element. Errors of one direction
+            do not average out in a later sum.
+    """
+
+    def __init__(self, unit: float, signs: RandomSigns, *, coherent: bool) -> None:
+        super().__init__()
+        self._unit, self._signs, self._coherent = unit, signs, coherent
+        self._expanded: set[Any] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Evaluate the function, by its formula if it has one, and perturb its results."""
+        kwargs = kwargs or {}
+        formula = None if func in self._expanded else FORMULAS.get(func)
+        if formula is not None:
+            result = self._expand(func, formula, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        result = func(*args, **kwargs)
+        self._perturb(func, result)
+        return result
+
+    def _expand(
+        self, func: Any, formula: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Evaluate a formula in this arithmetic; NotImplemented where it has no such form."""
+        self._expanded.add(func)
+        try:
+            with self:
+                return formula(*args, **kwargs)
+        except (NotImplementedError, RuntimeError, TypeError, AssertionError):
+            return NotImplemented
+        finally:
+            self._expanded.discard(func)
+
+    def _perturb(self, func: Any, result: Any) -> None:
+        """Change the new floating tensors of a result in place; views stay as they are."""
+        results = result if isinstance(result, tuple | list) else (result,)
+        for value, form in zip(results, func._schema.returns, strict=False):
+            is_view = form.alias_info is not None and not form.alias_info.is_write
+            if is_view or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+                continue
+            shape = torch.Size() if self._coherent else value.shape
+            value.mul_(1 + self._unit * self._signs.draw(shape, value.device))
+
+
+def _log_softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torch.Tensor:
+    """Return x - log(sum(exp(x))): log-sum-exp is as large as x, and kernels round it."""
+    return x - torch.logsumexp(x, dim, keepdim=True)
+
+
+# Fused functions that hide larger intermediate values; the others round once, or are composed of
+# functions that a dispatch mode sees.
+_FUSED = (
+    "_safe_softmax", "_softmax", "binary_cross_entropy", "celu", "elu", "gelu", "glu", "hardswish",
+    "log_sigmoid_forward", "logaddexp", "mish", "native_batch_norm", "native_group_norm",
+    "native_layer_norm", "selu", "silu", "softplus", "_native_batch_norm_legit",
+    "_scaled_dot_product_flash_attention_for_cpu",
+)  # fmt: skip
+_OVERLOADS = [
+    packet.default
+    for name in _FUSED
+    if (packet := getattr(torch.ops.aten, name, None)) and hasattr(packet, "default")
+]
+_ATTENTION = torch.ops.aten._scaled_dot_product_attention_math.default
+FORMULAS: dict[Any, Callable[..., Any]] = {
+    **{f: decomposition_table[f] for f in _OVERLOADS if f in decomposition_table},
+    _ATTENTION: _ATTENTION.decompose,
+    # ATen's own formula subtracts the maximum first, which not every right kernel does.
+    torch.ops.aten._log_softmax.default: _log_softmax,
+}

@@ -1,0 +1,294 @@
+"""Calls of a version in the subject process: the judge's half, and what that process executes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.harness.compile_ahead import Form
+from triton_magics.harness.correctness.call_record import (
+    CallFailure,
+    CallOptions,
+    CallRecord,
+    DataFlow,
+    VersionRaised,
+    all_outputs,
+    outputs_of,
+)
+from triton_magics.harness.correctness.guard_bands import GuardedMemory
+from triton_magics.harness.correctness.guarded_call import LocalCalls
+from triton_magics.harness.load import LoadError, load_version, make_kernel_error
+from triton_magics.harness.process.changed_names import NameRecord
+from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.harness.process.shared_memory import round_up
+from triton_magics.harness.process.subject_process import SubjectLink
+from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.model import KernelError, Value
+
+MODULE = __name__
+DTYPES = frozenset(
+    str(dtype).removeprefix("torch.")
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype) and not dtype.is_complex
+)
+
+
+class VersionNotLoaded(Exception):
+    """The version's file could not be imported in the subject process."""
+
+    def __init__(self, error: KernelError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class OutputForm(Value):
+    """One returned value.
+
+    Attributes:
+        type_name: of its class.
+        dtype, device, shape: of a plain tensor; `dtype` is None for anything else.
+        is_copied: its content is in the room of the request.
+    """
+
+    type_name: str
+    dtype: str | None = None
+    device: str = "cpu"
+    shape: tuple[int, ...] = ()
+    is_copied: bool = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Return the size of its elements."""
+        itemsize = getattr(torch, self.dtype or "uint8").itemsize
+        return int(torch.Size(self.shape).numel() * itemsize)
+
+
+class LoadReply(Value):
+    """A version was loaded, or an error says why not."""
+
+    error: KernelError | None = None
+    tunes_itself: bool = False
+
+
+class CallReply(Value):
+    """Outputs and facts of a call; see `CallRecord`.
+
+    Attributes:
+        container: `tuple` or `list` of the outputs, or empty where one value was returned.
+    """
+
+    failure: CallFailure | None = None
+    container: str = ""
+    outputs: tuple[OutputForm, ...] = ()
+    names: tuple[str, ...] = ()
+    grids: tuple[tuple[int, ...], ...] = ()
+    torch_ops: tuple[str, ...] = ()
+    flow: DataFlow = DataFlow()
+    late_work: str | None = None
+    damage: tuple[str, ...] = ()
+    outside: KernelError | None = None
+    race: KernelError | None = None
+    shared_inputs: tuple[int, ...] = ()
+    reuses_memory: bool = False
+    left_behind: str | None = None
+    replaced: tuple[str, ...] = ()
+
+    @property
+    def launches(self) -> Launches:
+        """Return the launches that were observed."""
+        return Launches([*self.names], [*self.grids], [*self.torch_ops])
+
+
+class Done(Value):
+    """The end of a request without a result."""
+
+
+# ------------------------------------------------------------------------------------- judge
+
+
+class RemoteCalls:
+    """Calls of one version in the subject process."""
+
+    def __init__(self, link: SubjectLink, ref: VersionRef, op: OpRef, device: torch.device) -> None:
+        """Load the version there.
+
+        Raises:
+            VersionNotLoaded: its module can't be imported, or has no such entry.
+        """
+        self._link = link
+        self._device = device
+        reply = link.request(f"{MODULE}:load", LoadReply, ref=ref, op=op, device=device)
+        if reply.error is not None:
+            raise VersionNotLoaded(reply.error)
+        self.tunes_itself = reply.tunes_itself
+
+    def call(
+        self, arguments: tuple[Any, ...], guards: Sequence[GuardedMemory], options: CallOptions
+    ) -> CallRecord:
+        """Call the version once.
+
+        Raises:
+            VersionRaised: it raised.
+        """
+        room_bytes = round_up(options.room_bytes) + 16 * round_up(1)
+        room = self._link.memory.allocate(room_bytes, self._device)
+        reply = self._link.request(
+            f"{MODULE}:call", CallReply, copy_back=bool(options.mutates),
+            arguments=arguments, guards=tuple(guards), options=options, room=room,
+        )  # fmt: skip
+        if reply.failure is not None:
+            raise VersionRaised(reply.failure, reply.launches)
+        value = _rebuild(reply, room)
+        return CallRecord(
+            value=value,
+            outputs=all_outputs(value, arguments, options.mutates),
+            flow=reply.flow,
+            launches=reply.launches,
+            late_work=reply.late_work,
+            damage=reply.damage,
+            outside=reply.outside,
+            race=reply.race,
+            shared_inputs=reply.shared_inputs,
+            reuses_memory=reply.reuses_memory,
+            left_behind=reply.left_behind,
+            replaced=reply.replaced,
+        )
+
+    def compile_forms(self, forms: Sequence[Form]) -> None:
+        """Compile the kernels of these shapes and dtypes."""
+        self._link.request(f"{MODULE}:compile_forms", Done, forms=tuple(forms))
+
+
+def _rebuild(reply: CallReply, room: torch.Tensor) -> Any:
+    """Return the value that the version returned, its tensors in the room."""
+    values, start = [], 0
+    for form in reply.outputs:
+        values.append(_rebuild_one(form, room, start))
+        start += round_up(form.n_bytes) if form.is_copied else 0
+    if reply.container == "tuple":
+        return tuple(values)
+    return values if reply.container == "list" else values[0]
+
+
+def _rebuild_one(form: OutputForm, room: torch.Tensor, start: int) -> Any:
+    if form.dtype is None:
+        return None if form.type_name == "NoneType" else type(form.type_name, (), {})()
+    dtype = getattr(torch, form.dtype) if form.dtype in DTYPES else torch.uint8
+    if form.is_copied and start + form.n_bytes <= room.numel():
+        end = start + form.n_bytes
+        return room[start:end].view(dtype).reshape(form.shape)
+    device = form.device if form.device.partition(":")[0] in ("cpu", "cuda") else "meta"
+    if not dtype.is_floating_point:
+        return torch.full((1,), -1, dtype=torch.int64).to(dtype).to(device).expand(form.shape)
+    return torch.full((1,), torch.nan, dtype=dtype, device=device).expand(form.shape)
+
+
+# ------------------------------------------------------------------------- the subject process
+
+MAX_NAMES = 20
+_loaded: list[LocalCalls] = []
+
+
+@functools.cache
+def name_record() -> NameRecord:
+    """Return the names of shared modules; the first call, before any version, records them."""
+    return NameRecord()
+
+
+def load(ref: VersionRef, op: OpRef, device: torch.device) -> LoadReply:
+    """Load a version; calls are its own from now on."""
+    _loaded.clear()
+    names = name_record()
+    names.accept()
+    try:
+        with fake_gpu(device):
+            version = load_version(ref)
+    except LoadError as error:
+        return LoadReply(error=make_kernel_error(error, ref))
+    _loaded.append(LocalCalls(version, op, device, names=names))
+    return LoadReply(tunes_itself=_loaded[0].tunes_itself)
+
+
+def call(
+    arguments: tuple[Any, ...],
+    guards: tuple[GuardedMemory, ...],
+    options: CallOptions,
+    room: torch.Tensor,
+) -> CallReply:
+    """Call the version, and copy its outputs into the room."""
+    launches = Launches()
+    try:
+        record = _loaded[0].call(arguments, guards, options)
+        launches = record.launches
+        forms = _loaded[0].describe_failures(lambda: _hand_over(record.value, room), launches)
+    except VersionRaised as raised:
+        return CallReply(failure=raised.failure, **_facts(raised.launches))
+    return CallReply(
+        container=type(record.value).__name__ if _is_container(record.value) else "",
+        outputs=forms,
+        flow=record.flow,
+        late_work=record.late_work,
+        damage=record.damage,
+        outside=record.outside,
+        race=record.race,
+        shared_inputs=record.shared_inputs,
+        reuses_memory=record.reuses_memory,
+        left_behind=record.left_behind,
+        replaced=record.replaced[:MAX_NAMES],
+        **_facts(launches),
+    )
+
+
+def compile_forms(forms: tuple[Form, ...]) -> Done:
+    """Compile the kernels of these shapes and dtypes."""
+    _loaded[0].compile_forms(forms)
+    return Done()
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, tuple | list)
+
+
+def _facts(launches: Launches) -> dict[str, Any]:
+    return {
+        "names": tuple(launches.names),
+        "grids": tuple(launches.grids),
+        "torch_ops": tuple(launches.torch_ops),
+    }
+
+
+@torch.no_grad()
+def _hand_over(value: Any, room: torch.Tensor) -> tuple[OutputForm, ...]:
+    """Copy each output that fits into the room, one behind the other."""
+    forms, start = [], 0
+    for output in outputs_of(value):
+        form = _form(output)
+        end = start + form.n_bytes if form.dtype else 0
+        if form.dtype and output.device == room.device and end <= room.numel():
+            dtype = getattr(torch, form.dtype)
+            room[start:end].view(dtype).reshape(form.shape).copy_(output)
+            form = form.evolve(is_copied=True)
+            start += round_up(form.n_bytes)
+        forms.append(form)
+    if room.is_cuda:
+        torch.cuda.synchronize()
+    return tuple(forms)
+
+
+def _form(output: Any) -> OutputForm:
+    plain = type(output) is torch.Tensor and output.layout == torch.strided
+    if not plain or str(output.dtype).removeprefix("torch.") not in DTYPES:
+        return OutputForm(type_name=type(output).__name__)
+    return OutputForm(
+        type_name="Tensor",
+        dtype=str(output.dtype).removeprefix("torch."),
+        device=str(output.device),
+        shape=tuple(output.shape),
+    )
+
+
+__all__ = ["RemoteCalls", "VersionNotLoaded"]

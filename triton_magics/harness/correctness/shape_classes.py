@@ -1,0 +1,117 @@
+"""Classes of awkward shapes, and extents: shapes at which an index or a limit overflows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from triton_magics import operators
+
+Shape = tuple[int, ...]
+
+TINY_ELEMENTS = 8
+LONG_ROW = 1025  # columns; kernels often take 1024 at once
+MANY_ROWS = 1000
+SMALL_DIM = 64  # a leading dimension above it is cut down where many cases have the shape
+POWERS_OF_TWO = "powers of two"
+ONLY_THOROUGH = "only in the thorough plan"
+MAX_INTERPRETED = 2**19  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
+MAX_FULL = 2**20  # elements of an extent of the full plan
+MAX_FULL_COLUMNS = 2**16  # a kernel with a whole row in a block compiles for 19 s above it
+
+
+_ROW_EXTENTS = {
+    "over 65,535 rows": (70_001, 3),
+    "over 65,536 columns": (3, 70_001),
+    "151,936 columns": (2, 151_936),
+    "over 1,000,000 columns": (1, 1_000_003),
+    "over 2^31 elements": (2**15 + 1, 2**16),
+}
+_LINE_EXTENTS = {"over 65,535 elements": (70_001,), "over 2^31 elements": (2**31 + 3,)}
+_PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
+    3: {  # m, n, k
+        "over 65,535 rows": (70_001, 1, 3),
+        "over 65,535 columns": (1, 70_001, 3),
+        "long reduction": (5, 7, 100_003),
+        "over 2^31 elements": (2**16 + 1, 2**15 + 1, 8),
+    },
+    4: {  # batch, heads, seq, head_dim
+        "head_dim over 128": (1, 2, 33, 160),
+        "head_dim 256": (1, 1, 17, 256),
+        "over 65,535 heads": (257, 256, 1, 16),
+        "long sequence": (1, 1, 16_385, 16),
+    },
+}
+
+
+def classify(shape: Shape, rank: int) -> str:
+    """Return the class of a shape of an op whose sizes have this rank."""
+    columns, rows = shape[-1], math.prod(shape[:-1])
+    rules = (
+        ("tiny", math.prod(shape) <= TINY_ELEMENTS),
+        ("another rank", len(shape) != rank),
+        ("one column", columns == 1),
+        ("long rows", columns >= LONG_ROW),
+        ("one row", rows == 1),
+        ("many rows", rows >= MANY_ROWS),
+        (POWERS_OF_TWO, all(n & (n - 1) == 0 for n in shape)),
+    )
+    return next((name for name, holds in rules if holds), "odd")
+
+
+def representatives(op: operators.Op) -> dict[str, Shape]:
+    """Return a cheap shape of each class that the op's shapes have, and one of powers of two.
+
+    These shapes carry most cases, so leading dimensions are small: a program takes the interpreter
+    a millisecond.
+    """
+    rank = len(op.sizes["small"])
+    chosen: dict[str, Shape] = {}
+    for shape in op.shapes:
+        small = _cut(shape)
+        name = classify(shape, rank)
+        best = chosen.setdefault(name, small)
+        if _cost(small) < _cost(best):
+            chosen[name] = small
+    powers = _powers_of_two(op.sizes["small"])
+    if powers and POWERS_OF_TWO not in chosen:
+        chosen[POWERS_OF_TWO] = powers
+    return chosen
+
+
+def _cost(shape: Shape) -> tuple[bool, int]:
+    """Return the order in which shapes are preferred: not trivial, then few elements."""
+    return math.prod(shape) < 32, math.prod(shape)
+
+
+def _cut(shape: Shape) -> Shape:
+    """Return the shape with smaller leading dimensions: multiples of 16 stay so, odd stays odd."""
+    return (*(n if n <= SMALL_DIM else 32 + n % 2 for n in shape[:-1]), shape[-1])
+
+
+def _powers_of_two(size: Shape) -> Shape | None:
+    if any(n & (n - 1) for n in size):
+        return None
+    return (*(min(n, 16) for n in size[:-1]), min(size[-1], 32))
+
+
+def extents(op: operators.Op) -> Mapping[str, Shape]:
+    """Return the op's extents by name: those that it declares, or those of its class and rank."""
+    if op.extents is not None:
+        return op.extents
+    rank = len(op.sizes["small"])
+    if op.op_class == "matmul":
+        return _PRODUCT_EXTENTS.get(rank, {})
+    if rank == 1:
+        return _LINE_EXTENTS
+    return {name: (*(1,) * (rank - 2), *shape) for name, shape in _ROW_EXTENTS.items()}
+
+
+def left_out_reason(shape: Shape, plan: str, *, is_interpreted: bool) -> str | None:
+    """Return why a plan does not have an extent; None if it has it."""
+    n = math.prod(shape)
+    if is_interpreted and (n > MAX_INTERPRETED or math.prod(shape[:-1]) > MANY_ROWS):
+        return "too large for the interpreter"
+    if is_interpreted or plan == "thorough" or (n <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS):
+        return None
+    return ONLY_THOROUGH

@@ -1,0 +1,121 @@
+"""Rules for the cases that the interpreter skips, with reasons."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+
+from triton_magics.harness.correctness.call_record import CallOptions, VersionRaised
+from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.process import subject_process
+from triton_magics.harness.process.device import CPU
+from triton_magics.languages.kernel_runtime import KernelRuntime
+from triton_magics.model import Case, CaseResult, CaseStatus
+
+_ONE_MEDIUM = "the interpreter runs medium once, in the first dtype"
+_NO_LARGE = "too large for the interpreter: about 4 s a launch and more"
+MAX_FAILED = 12  # a wrong case takes ten times as long as a right one, and says little more
+_OWN_ELEMENTS = 2**20  # medium: what the interpreter runs of a user's own shapes
+
+
+def unsupported_reason(
+    case: Case, device: torch.device, first_dtype: str, runtime: KernelRuntime
+) -> str | None:
+    """Return why this device runs the case for no version; None if it can run it."""
+    if device != CPU:
+        return None
+    if refused := runtime.refused_on_cpu(case.dtype):
+        return f"{refused}; a GPU is needed"
+    if case.size == "large" or (case.size == CUSTOM_SIZE and math.prod(case.shape) > _OWN_ELEMENTS):
+        return _NO_LARGE
+    if case.size == "medium" and case.dtype != first_dtype:
+        return _ONE_MEDIUM
+    return None
+
+
+def _cpu_s() -> float:
+    """Return the CPU time of this process and of the subject process, seconds."""
+    link = subject_process.link()
+    return time.process_time() + (link.cpu_s if link else 0.0)
+
+
+@dataclass
+class CpuTimeMeter:
+    """CPU time of a validation and its cases; other load must not change a verdict.
+
+    Attributes:
+        cases: seconds of each case that ran.
+    """
+
+    cases: dict[Case, float] = field(default_factory=dict)
+    _started_s: float = field(default_factory=_cpu_s)
+
+    @property
+    def spent_s(self) -> float:
+        """Return the seconds so far."""
+        return _cpu_s() - self._started_s
+
+    @contextmanager
+    def measure(self, case: Case) -> Iterator[None]:
+        """Measure the CPU time of a case."""
+        before_s = self.spent_s
+        yield
+        self.cases[case] = self.spent_s - before_s
+
+
+def skip_reason(
+    subject: Subject, case: Case, results: list[CaseResult], meter: CpuTimeMeter
+) -> str | None:
+    """Return why a case is skipped, or None; a GPU skips none unless many failed.
+
+    Args:
+        subject: the version under validation.
+        case: the next case.
+        results: the results of the earlier cases.
+        meter: their CPU time.
+    """
+    if case.shape_class and sum(r.status.failed for r in results) >= MAX_FAILED:
+        return f"{MAX_FAILED} cases have failed already"
+    if not subject.is_interpreted:
+        return None
+    first = (subject.job.dtypes or subject.op.dtypes)[0]
+    if unsupported := unsupported_reason(case, subject.device, first, subject.runtime):
+        return unsupported
+    budget = subject.job.budget_s
+    if budget is not None and meter.spent_s > budget and case.size != "small":
+        return f"the interpreter's budget of {budget:g} s of CPU time is spent"
+    if budget is not None and case.size == "medium":
+        small = [meter.cases.get(r.case, 0.0) for r in results if r.case.size == "small"]
+        if small and meter.spent_s + _estimate_medium_s(subject, small[0]) > budget:
+            return f"it would exceed the interpreter's budget of {budget:g} s of CPU time"
+    return None
+
+
+def _estimate_medium_s(subject: Subject, small_s: float) -> float:
+    """Estimate the seconds of medium from those of small, by the number of programs or loops."""
+    small, medium = subject.op.sizes["small"], subject.op.sizes["medium"]
+    if subject.op.op_class == "matmul":
+        return small_s * math.prod(b / max(a, 1) for a, b in zip(small, medium, strict=False))
+    programs = [_programs(subject, Case(shape=s, dtype="float32", seed=0)) for s in (small, medium)]
+    return small_s * programs[1] / programs[0]
+
+
+def _programs(subject: Subject, case: Case) -> int:
+    """Return the number of program instances of one call without running them; 1 if unknown."""
+    arguments = subject.make_inputs(case).arguments
+    try:
+        launches = subject.call(arguments, options=CallOptions(suppress=True)).launches
+    except VersionRaised as raised:  # it needs the outputs of its kernels
+        launches = raised.launches
+    return max(launches.programs, 1)
+
+
+def not_run_result(case: Case, reason: str) -> CaseResult:
+    """Return the result of a planned case that was not run."""
+    return CaseResult(case=case, status=CaseStatus.NOT_RUN, reason=reason)

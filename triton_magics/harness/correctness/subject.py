@@ -1,0 +1,129 @@
+"""The version under validation, as the judge sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.execution.job_requests import ValidateJob, VersionRef
+from triton_magics.harness.correctness.call_record import (
+    CallOptions,
+    CallRecord,
+    VersionCalls,
+)
+from triton_magics.harness.correctness.case_inputs import CaseInputs, make_inputs
+from triton_magics.harness.correctness.guard_bands import allocate_bytes
+from triton_magics.harness.correctness.guarded_call import LocalCalls
+from triton_magics.harness.correctness.torch_operations import Site
+from triton_magics.harness.load import LoadedVersion
+from triton_magics.harness.process.device import CPU, kernel_runtime
+from triton_magics.harness.process.shared_memory import SharedMemory
+from triton_magics.languages.kernel_runtime import KernelRuntime, Symptom
+from triton_magics.model import Case, Cause
+
+EXTRA_ROOM = 4  # outputs of a check's own call, over its arguments
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The version under validation, its op, job and device.
+
+    Attributes:
+        version: the version where it is loaded in this process; None if another one calls it.
+        source: of the version, to explain a wrong output.
+        remote_calls: calls the version in another process.
+        memory: shared with that process.
+        needed_sites: whether the output depends on the torch operation at a site, where known.
+        checked_routes: dtype, launches and operations of the calls whose data flow was checked.
+        size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
+    """
+
+    op: operators.Op
+    version: LoadedVersion | None
+    job: ValidateJob
+    device: torch.device
+    source: str
+    remote_calls: VersionCalls | None = None
+    memory: SharedMemory | None = None
+    needed_sites: dict[Site, bool] = field(default_factory=dict, compare=False)
+    checked_routes: set[tuple[str, ...]] = field(default_factory=set, compare=False)
+    size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
+
+    @property
+    def is_interpreted(self) -> bool:
+        """Return whether an interpreter runs it, on the CPU."""
+        return self.device == CPU
+
+    @property
+    def ref(self) -> VersionRef:
+        """Return the version's source and names."""
+        return self.job.version
+
+    @property
+    def runtime(self) -> KernelRuntime:
+        """Return the runtime of its language."""
+        return kernel_runtime(self.ref.language)
+
+    @cached_property
+    def calls(self) -> VersionCalls:
+        """Return the calls of this version."""
+        if self.remote_calls is not None:
+            return self.remote_calls
+        assert self.version is not None
+        return LocalCalls(self.version, self.job.op, self.device)
+
+    def hint(self, symptom: Symptom) -> Cause | None:
+        """Return the cause of a symptom that the version's source shows, if any."""
+        cause = self.runtime.explain_symptom(symptom, self.source)
+        if cause is None or cause.file_line is None:
+            return cause
+        line = cause.file_line - self.ref.header_lines
+        return cause.evolve(cell_line=line + self.ref.cell_offset if line > 0 else None)
+
+    def make_inputs(self, case: Case) -> CaseInputs:
+        """Return the inputs of a case, in memory that the version's process can read."""
+        allocate = self.memory.allocate if self.memory else allocate_bytes
+        return make_inputs(self.op, case, self.device, allocate=allocate)
+
+    def free_inputs(self) -> None:
+        """Free the memory that was shared with the version's process for earlier cases."""
+        if self.memory:
+            self.memory.reset()
+
+    def call(
+        self,
+        arguments: tuple[Any, ...],
+        like: Sequence[Any] = (),
+        *,
+        options: CallOptions = CallOptions(),  # noqa: B008 (it is frozen)
+        inputs: CaseInputs | None = None,
+    ) -> CallRecord:
+        """Call the version.
+
+        Args:
+            arguments: of the call.
+            like: tensors of the expected outputs' sizes.
+            options: of the call.
+            inputs: the inputs with their guard bands, for a call that is guarded.
+
+        Raises:
+            VersionRaised: it raised.
+        """
+        room = sum(t.nbytes for t in like if isinstance(t, torch.Tensor))
+        options = replace(options, mutates=self.op.mutates, room_bytes=room)
+        guards = inputs.guards if inputs and options.guard else ()
+        return self.calls.call(arguments, guards, options)
+
+    def guarded_call(self, inputs: CaseInputs, like: Sequence[Any] = ()) -> CallRecord:
+        """Call the version with new memory guarded and poisoned; keep its outputs."""
+        guarded = CallOptions(guard=True, keep=True)
+        return self.call(inputs.arguments, like, options=guarded, inputs=inputs)
+
+    def call_again(self, *arguments: Any) -> Any:
+        """Call the version without guards on any arguments; return its value."""
+        return self.call(arguments, arguments * EXTRA_ROOM).value

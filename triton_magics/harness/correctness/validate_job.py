@@ -1,0 +1,332 @@
+"""Validate job: run every check on every case of the plan, and return one verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
+import torch
+
+from triton_magics import operators
+from triton_magics.execution.job_requests import Answer, ValidateJob
+from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
+from triton_magics.harness.correctness.call_record import CallFailure, CallRecord, VersionRaised
+from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.case_scheduler import CaseScheduler
+from triton_magics.harness.correctness.cause_experiments import explain_wrong_values
+from triton_magics.harness.correctness.comparison import compare_outputs
+from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
+from triton_magics.harness.correctness.conclusion import conclude_validation
+from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
+from triton_magics.harness.correctness.output_checks import (
+    check_form,
+    check_race,
+    check_reads,
+    check_side_effects,
+    failed_case,
+)
+from triton_magics.harness.correctness.reference_checks import check_reference
+from triton_magics.harness.correctness.remote_calls import RemoteCalls, VersionNotLoaded
+from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
+from triton_magics.harness.correctness.skip_rules import CpuTimeMeter, not_run_result, skip_reason
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import (
+    LoadError,
+    UserFault,
+    compile_cache,
+    load_op,
+    load_version,
+    make_kernel_error,
+)
+from triton_magics.harness.process import subject_process
+from triton_magics.harness.process.device import environment, kernel_runtime, this_device
+from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.harness.process.gpu_lock import gpu_lock
+from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.profiling.sanitizer import run_sanitizer
+from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status, Validation
+
+ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
+_CONTEXT_ERRORS = (
+    "CUDA error", ILLEGAL_ACCESS, "misaligned address", "device-side assert",
+    "unspecified launch failure", "illegal instruction",
+)  # fmt: skip
+
+
+def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
+    """Validate a version.
+
+    Returns:
+        the verdict, and whether this process must not be used again.
+    """
+    started = time.monotonic()
+    report.environment(environment())
+    op = load_op(job.op)
+    base, cases = _plan(job, op, report)
+    try:
+        tally = _Tally(load_subject(job, op, this_device()))
+    except VersionNotLoaded as failed:
+        status = Status.RUNTIME_ERROR
+        return conclude_validation(base, (), started, error=failed.error, status=status), True
+    subject = tally.subject
+    with compile_cache((job.version,)):
+        report.stage("compiling", patience_s=job.compile_s)
+        with CaseScheduler.create(subject, cases, report, _shared_lock(job, report)) as scheduler:
+            order = [*cases]
+            for case in _ready_cases(tally, scheduler, order, report):
+                with tally.meter.measure(case):
+                    result, launches = run_case(subject, case)
+                tally.add(result, launches)
+                report.case(result)
+            results = tally.finish(tuple(order))
+            findings = _sanitize(subject, results, report) if job.sanitize else ()
+    verdict = conclude_validation(base, results, started, evidence=tally.evidence)
+    return verdict.evolve(sanitized=findings), tally.stop is not None
+
+
+def _ready_cases(
+    tally: _Tally, scheduler: CaseScheduler, cases: list[Case], report: Reporter
+) -> Iterator[Case]:
+    """Yield each case when it can run; then, appended to the list, what the results call for."""
+    phases: tuple[Callable[[], Sequence[Case]], ...] = (
+        partial(scheduler.compiled_first, tuple(cases)),
+        tally.contiguous_cases,
+        tally.calibration_cases,
+    )
+    for number, phase in enumerate(phases):
+        chosen = phase()
+        cases += chosen if number else ()
+        for i, case in enumerate(chosen):
+            if reason := tally.skip_reason(case) or scheduler.skip_reason(case):
+                tally.skip(case, reason)
+                continue
+            scheduler.wait_until_ready(case)
+            text, patience_s = f"validating {case.label}", tally.patience_of(case)
+            report.stage(text, i, len(chosen), patience_s=patience_s, subject=case)
+            yield case
+
+
+def _plan(
+    job: ValidateJob, op: operators.Op, report: Reporter
+) -> tuple[Validation, tuple[Case, ...]]:
+    """Return the validation before its first case, and the cases; report both."""
+    dtypes = job.dtypes or op.dtypes
+    check_dtypes(op, dtypes)
+    if job.op.source is not None:  # an op that ships was checked by the tests
+        check_reference(op, this_device())
+    facts = DeviceFacts.of(this_device(), kernel_runtime(job.version.language), op)
+    plan = plan_cases(op, job, facts)
+    cases = plan.cases
+    report.plan(tuple(not_run_result(c, "not reached") for c in cases))
+    report.stage("loading")
+    base = Validation(
+        op=job.op.name,
+        version=job.version.version,
+        attempt=job.version.attempt,
+        sha256=job.version.sha256,
+        status=Status.FAILED,
+        request=job.request,
+        dtypes=dtypes,
+        declared_dtypes=op.dtypes,
+        scope=plan.scope,
+        environment=environment(),
+    )
+    return base, cases
+
+
+def load_subject(job: ValidateJob, op: operators.Op, device: torch.device) -> Subject:
+    """Load the version, in the subject process if there is one.
+
+    Raises:
+        VersionNotLoaded: its module can't be imported, or has no such entry.
+    """
+    if link := subject_process.link():
+        calls = RemoteCalls(link, job.version, job.op, device)
+        return Subject(op, None, job, device, job.version.body, calls, link.memory)
+    try:
+        with fake_gpu(device):
+            version = load_version(job.version)
+    except LoadError as error:
+        raise VersionNotLoaded(make_kernel_error(error, job.version)) from error
+    return Subject(op, version, job, device, job.version.body)
+
+
+def _shared_lock(job: ValidateJob, report: Reporter) -> Callable[[], AbstractContextManager[None]]:
+    """Return the GPU's lock, which keeps timing out but not other validations."""
+    return partial(
+        gpu_lock, environment().gpu_uuid, exclusive=False, on_wait=report.waiting,
+        purpose=f"validating {job.op.name} {job.version.version}",
+    )  # fmt: skip
+
+
+class _Tally:
+    """The results so far, and whether the next case can run.
+
+    Attributes:
+        subject: the version under validation.
+        evidence: the kernels and torch operations that ran.
+        meter: CPU time of the cases.
+        stop: why no further case can run, None if one can.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.evidence = LaunchEvidence()
+        self.meter = CpuTimeMeter()
+        self.stop: str | None = None
+        self._results: list[CaseResult] = []
+
+    def skip_reason(self, case: Case) -> str | None:
+        """Return why a case can't be run; None if it can."""
+        return self.stop or skip_reason(self.subject, case, self._results, self.meter)
+
+    def skip(self, case: Case, reason: str) -> None:
+        """Take in a case that is not run."""
+        self._results.append(not_run_result(case, reason))
+
+    def patience_of(self, case: Case) -> float:
+        """Return how many seconds a case may stay silent: an extent may compile, or be tuned."""
+        may_compile = bool(case.extent) or self.subject.calls.tunes_itself
+        return self.subject.job.compile_s if may_compile else 0.0
+
+    def contiguous_cases(self) -> tuple[Case, ...]:
+        """Return the cases that the version rejects in their layout, with contiguous inputs.
+
+        What else they combine would not be checked otherwise.
+        """
+        rejected = [r.case for r in self._results if r.status is CaseStatus.REJECTED]
+        again = (c.evolve(layouts=()) for c in rejected if c.shape_class and c.layouts)
+        return () if self.stop else tuple(dict.fromkeys(again))
+
+    def add(self, result: CaseResult, launches: Launches) -> None:
+        """Take in the result of a case, and what it launched."""
+        self.evidence.add(launches)
+        self._results.append(result)
+        if _breaks_context(result):
+            self.stop = f"not run: {result.case.label} left the GPU's context unusable"
+
+    def calibration_cases(self) -> tuple[Case, ...]:
+        """Return further cases, where no case of the plan detects a lower precision."""
+        if self.stop:
+            return ()
+        subject = self.subject
+        return choose_calibration_cases(subject.op, subject.job, subject.device, self._results)
+
+    def finish(self, cases: tuple[Case, ...]) -> tuple[CaseResult, ...]:
+        """Return the results in the order of the plan."""
+        allocate_guarded = {case: i for i, case in enumerate(cases)}
+        return tuple(sorted(self._results, key=lambda result: allocate_guarded[result.case]))
+
+
+def _sanitize(
+    subject: Subject, results: tuple[CaseResult, ...], report: Reporter
+) -> tuple[Sanitized, ...]:
+    """Run compute-sanitizer on the first failed case, else on the first case that ran."""
+    ran = [r for r in results if r.status is not CaseStatus.NOT_RUN]
+    first = next((r for r in ran if r.status.failed), ran[0] if ran else results[0])
+    return tuple(run_sanitizer(subject.job, first.case, report, gpu=not subject.is_interpreted))
+
+
+def check_dtypes(op: operators.Op, dtypes: tuple[str, ...]) -> None:
+    """Check that the op declares every dtype.
+
+    Raises:
+        UserFault: one is not.
+    """
+    unknown = [d for d in dtypes if d not in op.dtypes]
+    if unknown:
+        raise UserFault(
+            f"{op.name} has no dtype {unknown[0]!r}; it declares {', '.join(op.dtypes)}"
+        )
+
+
+def _breaks_context(result: CaseResult) -> bool:
+    message = result.error.message if result.error else ""
+    return result.status is CaseStatus.RUNTIME_ERROR and any(w in message for w in _CONTEXT_ERRORS)
+
+
+# ---------------------------------------------------------------------------------- one case
+
+
+def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
+    """Run one case with all its checks; return its result and its launches."""
+    started = time.monotonic()
+    launches = Launches()
+    subject.free_inputs()
+    try:
+        inputs = subject.make_inputs(case)
+        torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return not_run_result(case, "its inputs do not fit the GPU's free memory"), launches
+    try:
+        call = subject.guarded_call(inputs, torch_outputs.outputs)
+        launches = call.launches
+        result = check_side_effects(case, inputs, call)
+        result = result or _check_output(subject, case, inputs, call, torch_outputs)
+    except VersionRaised as raised:
+        launches = raised.launches if not launches.names else launches
+        result = _error_result(subject, case, raised.failure)
+    return result.evolve(duration_s=time.monotonic() - started), launches
+
+
+def _error_result(subject: Subject, case: Case, failure: CallFailure) -> CaseResult:
+    """Return the result of a case whose call raised."""
+    error = failure.error
+    if failure.refuses:
+        return failed_case(case, CaseStatus.REJECTED, failure.text, error=error)
+    message = error.message[:300]
+    if failure.out_of_memory:
+        return failed_case(case, CaseStatus.OUT_OF_MEMORY, message, error=error)
+    compiler = subject.runtime.is_compile_error(error)
+    status = CaseStatus.COMPILE_ERROR if compiler else CaseStatus.RUNTIME_ERROR
+    failed = failed_case(case, status, message, error=error)
+    return failed.evolve(invalid_access=ILLEGAL_ACCESS in error.message)
+
+
+def _check_output(
+    subject: Subject,
+    case: Case,
+    inputs: CaseInputs,
+    call: CallRecord,
+    torch_outputs: oracle.TorchOutputs,
+) -> CaseResult:
+    """Check the form of the output, then its values, then what further calls show."""
+    if failed := check_form(case, call, torch_outputs, mutates=subject.op.mutates):
+        return failed
+    try:
+        result = _compare(subject, case, inputs, call, torch_outputs)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
+    if result.status is CaseStatus.WRONG_VALUES:
+        return explain_wrong_values(subject, case, inputs, call, result)
+    if failed := check_reads(case, call) or check_race(case, call):
+        return failed
+    if lacks_launch(subject, inputs, call):
+        reason = f"no {subject.runtime.title} kernel ran: torch computed the output"
+        return failed_case(case, CaseStatus.NOT_TRITON, reason)
+    failed, torch_work = check_torch_work(subject, case, inputs, call)
+    result = failed or check_repeat_calls(
+        subject, case, inputs, call=call, torch_outputs=torch_outputs, result=result
+    )
+    return result.evolve(torch_work=torch_work)
+
+
+def _compare(
+    subject: Subject,
+    case: Case,
+    inputs: CaseInputs,
+    call: CallRecord,
+    torch_outputs: oracle.TorchOutputs,
+) -> CaseResult:
+    """Compare the outputs; use the conditioning only if they are wrong without it."""
+    result = compare_outputs(subject, case, inputs, call, torch_outputs, with_conditioning=False)
+    if result.status is CaseStatus.WRONG_VALUES:
+        return compare_outputs(subject, case, inputs, call, torch_outputs)
+    return result

@@ -1,0 +1,131 @@
+"""Execute a job with the handler of its kind, and turn every error into an answer."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Self
+
+from triton_magics.errors import UserError
+from triton_magics.execution.job_requests import Answer, WorkerFault
+from triton_magics.execution.protocol import Order, Progress, Reply
+from triton_magics.harness.process import compile_processes, descriptor_reserve
+from triton_magics.harness.process.reporter import Reporter
+from triton_magics.model import Value
+
+MESSAGE_CHARS = 2_000
+TRACEBACK_CHARS = 50_000
+HANDLERS = {
+    "validate": "triton_magics.harness.correctness.validate_job",
+    "replay": "triton_magics.harness.correctness.locate_job",
+    "plan": "triton_magics.harness.correctness.plan_job",
+    "run": "triton_magics.harness.correctness.run_job",
+    "describe": "triton_magics.harness.correctness.describe_job",
+    "bench": "triton_magics.harness.timing.bench_job",
+    "profile": "triton_magics.harness.profiling.ncu_job",
+    "selftest": "triton_magics.harness.timing.selftest_job",
+    "sweep": "triton_magics.harness.timing.sweep_job",
+    "compile": "triton_magics.harness.compile_job",
+}
+
+Handler = Callable[..., tuple[Answer, bool]]
+
+
+class Execution:
+    """One job: the block executes it, and an error in the block becomes its answer.
+
+    Attributes:
+        reporter: reports its progress.
+        reply: its answer, once the block has ended.
+    """
+
+    def __init__(self, order: Order, emit: Callable[[Progress], None]) -> None:
+        self.reporter = Reporter(emit, order.nonce)
+        no_answer = WorkerFault(user=False, message="no answer")
+        self.reply = Reply(nonce=order.nonce, answer=no_answer, retire=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def set_answer(self, answer: Answer, retire: bool) -> None:
+        """Take the result of a handler."""
+        retire = retire or descriptor_reserve.is_exhausted()
+        self.reply = Reply(nonce=self.reply.nonce, answer=answer, retire=retire)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if error is not None:  # SystemExit too: it must not end the loop silently
+            self.reply = self.reply.evolve(answer=_answer_to(error))
+        compile_processes.wait_for_exit()
+        self.reporter.close()
+        flush()
+        return True
+
+
+def execute(order: Order, emit: Callable[[Progress], None]) -> Reply:
+    """Execute a job in this process; emit its progress and return its answer."""
+    with Execution(order, emit) as execution:
+        execution.set_answer(*handler_of(order.job.kind)(order.job, execution.reporter))
+    return execution.reply
+
+
+class Finished(Value):
+    """The end of a job in the subject process."""
+
+    is_exhausted: bool
+
+
+def finish() -> Finished:
+    """End a job whose judge is another process."""
+    flush()
+    return Finished(is_exhausted=descriptor_reserve.is_exhausted())
+
+
+def _answer_to(error: BaseException) -> WorkerFault:
+    if descriptor_reserve.is_exhaustion_error(error):
+        error = UserError(descriptor_reserve.EXHAUSTED)
+    return fault_of(error)
+
+
+def handler_of(kind: str) -> Handler:
+    """Return the handler of a kind of job: `run(job, reporter) -> (answer, retire)`."""
+    handler: Handler = importlib.import_module(HANDLERS[kind]).run
+    return handler
+
+
+def fault_of(error: BaseException) -> WorkerFault:
+    """Return the error as a value that can be sent."""
+    # Late: these import torch, as handlers have by now.
+    from triton_magics.harness.load import UserFault
+    from triton_magics.harness.process.subject_process import SubjectFault
+
+    if isinstance(error, SubjectFault):
+        return WorkerFault(user=False, message=error.message, traceback=error.traceback)
+    user = isinstance(error, UserFault | UserError)
+    message = str(error) if user else traceback.format_exception_only(error)[-1].strip()
+    trace = "".join(traceback.format_exception(error))
+    return WorkerFault(
+        user=user,
+        message=_sendable(message)[:MESSAGE_CHARS],
+        traceback=_sendable(trace)[-TRACEBACK_CHARS:],
+    )
+
+
+def _sendable(text: str) -> str:
+    """Return the text with lone surrogates escaped, which JSON can't contain."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def flush() -> None:
+    """Flush output from Python and C (such as a kernel's prints) before the answer is sent."""
+    for stream in (sys.stdout, sys.stderr):
+        # Code under test may have closed or replaced it.
+        with contextlib.suppress(ValueError, OSError, AttributeError):
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+__all__ = ["Execution", "Finished", "execute", "fault_of", "finish", "flush", "handler_of"]

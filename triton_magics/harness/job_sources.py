@@ -1,0 +1,63 @@
+"""Sources of a job as files in this process's scratch folder.
+
+A job carries text, so that it can come from another machine. Python, compilers and `inspect` read
+source files. A file is named by the hash of its content, so that two texts never share one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import tempfile
+from functools import cache, lru_cache
+from pathlib import Path
+
+from triton_magics import languages
+from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.execution.scratch import SCRATCH, SOURCES
+
+
+def version_path(ref: VersionRef) -> Path:
+    """Return the file of a version's module; write it if it isn't there."""
+    return write(ref.source, ref.version + languages.get(ref.language).suffix)
+
+
+def op_path(ref: OpRef) -> Path:
+    """Return the file of a user's own op; write it if it isn't there."""
+    return write(ref.source or "", "reference.py")
+
+
+@lru_cache(maxsize=64)
+def digest(text: str) -> str:
+    """Return the name of the folder for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def write(text: str, name: str) -> Path:
+    """Write a text that only processes of this worker read, and return its path."""
+    folder = _scratch() / SOURCES / digest(text)
+    path, data = folder / name, text.encode()
+    try:
+        if path.read_bytes() == data:
+            return path
+    except OSError:
+        pass
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{name}.{os.getpid()}"
+    partial.write_bytes(data)
+    partial.replace(path)  # another process of this worker never reads a partial file
+    return path
+
+
+def _scratch() -> Path:
+    folder = os.environ.get(SCRATCH)
+    return Path(folder) if folder else _own_scratch()
+
+
+@cache
+def _own_scratch() -> Path:
+    folder = tempfile.mkdtemp(prefix="triton_magics-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -1,0 +1,228 @@
+"""Load a version's file as a function, and convert its exceptions to `KernelError`."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.harness import job_sources
+from triton_magics.harness.process.descriptor_reserve import is_exhaustion_error, release_reserve
+from triton_magics.harness.process.device import kernel_runtime
+from triton_magics.languages.kernel_runtime import KernelRuntime, SourcePlace
+from triton_magics.model import KernelError
+
+
+class UserFault(Exception):
+    """An error that the user can fix and that is not a verdict on a kernel."""
+
+
+class LoadError(Exception):
+    """The version's own file could not be imported; `__cause__` is what it raised."""
+
+
+@dataclass(frozen=True)
+class LoadedVersion:
+    """A version, ready to be called with an op's inputs."""
+
+    ref: VersionRef
+    module: ModuleType
+    call: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        """Return the version's name, such as `v2_tiling`."""
+        return self.ref.version
+
+    @property
+    def runtime(self) -> KernelRuntime:
+        """Return the runtime of its language."""
+        return kernel_runtime(self.ref.language)
+
+
+def load_op(ref: OpRef) -> operators.Op:
+    """Load an op, built in or the user's own.
+
+    Raises:
+        UserFault: the user's file is no valid op; the message gives the reason.
+    """
+    if ref.source is None:
+        return operators.load(ref.name)
+    try:
+        return operators.load_file(job_sources.op_path(ref), ref.name)
+    except Exception as error:
+        raise UserFault(f"{ref.shown_path}: {type(error).__name__}: {error}") from error
+
+
+def load_version(ref: VersionRef) -> LoadedVersion:
+    """Import a version under a name of its own, and find its entry.
+
+    Raises:
+        LoadError: whatever the module raised, as `__cause__`; or it has no such entry.
+    """
+    name = _module_name(ref)
+    module = sys.modules.get(name) or _import(ref, name, job_sources.version_path(ref))
+    if not hasattr(module, ref.entry):
+        missing = f"the module defines no {ref.entry}, the entry of its source"
+        raise LoadError(missing) from AttributeError(missing)
+    return LoadedVersion(ref, module, getattr(module, ref.entry))
+
+
+def forget_version(ref: VersionRef) -> None:
+    """Make the next load import the version again, without state of earlier jobs."""
+    sys.modules.pop(_module_name(ref), None)
+
+
+def _module_name(ref: VersionRef) -> str:
+    return f"triton_magics_kernel_{ref.version}_{job_sources.digest(ref.source)[:12]}"
+
+
+def _import(ref: VersionRef, name: str, path: Path) -> ModuleType:
+    try:
+        return kernel_runtime(ref.language).load(name, path)
+    except BaseException as error:
+        raise LoadError(str(error)) from error
+
+
+@contextmanager
+def compile_cache(refs: Sequence[VersionRef], *, language: str | None = None) -> Iterator[None]:
+    """Share the compiled kernels of these versions with other workers.
+
+    Args:
+        refs: the versions.
+        language: a language in which more sources may be compiled.
+    """
+    by_language: dict[str, list[str]] = {language: []} if language else {}
+    for ref in refs:
+        by_language.setdefault(ref.language, []).append(ref.sha256)
+    with ExitStack() as stack:
+        for name, sources in by_language.items():
+            stack.enter_context(kernel_runtime(name).compile_cache(sources))
+        yield
+
+
+# ------------------------------------------------------------------------------------ errors
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exception and its causes, outermost first."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or (
+            None if current.__suppress_context__ else current.__context__
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether the exception, or a cause of it, reports that memory ran out."""
+    return any(
+        isinstance(link, torch.OutOfMemoryError | MemoryError)
+        or (isinstance(link, RuntimeError) and "can't allocate memory" in str(link))
+        for link in _chain(error)
+    )
+
+
+def raised_in(error: BaseException, ref: VersionRef) -> bool:
+    """Return whether a line of the version itself raised it, not a function that it called."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename == str(job_sources.version_path(ref))
+
+
+def _frame_place(error: BaseException, path: str) -> SourcePlace | None:
+    """Return the line and column of the innermost frame in that file."""
+    if isinstance(error, SyntaxError) and error.filename == path and error.lineno:
+        return SourcePlace(error.lineno, error.offset)
+    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+    if not own or own[-1].lineno is None:
+        return None
+    column = own[-1].colno
+    return SourcePlace(own[-1].lineno, None if column is None else column + 1)
+
+
+def one_line_error(error: KernelError) -> str:
+    """Return a version's error in one line, with its line."""
+    line = f" (cell line {error.cell_line})" if error.cell_line else ""
+    return f"{error.kind}: {error.message[:200]}{line}"
+
+
+def make_kernel_error(
+    error: BaseException, ref: VersionRef, module: ModuleType | None = None
+) -> KernelError:
+    """Return an exception out of a version's code as a value, with the line that raised it.
+
+    The deepest exception of the chain that points into the file wins: compilers and interpreters
+    wrap what was raised.
+    """
+    if is_exhaustion_error(error):
+        release_reserve()
+    runtime = kernel_runtime(ref.language)
+    chain = list(_chain(error))
+    if isinstance(error, LoadError):
+        chain = chain[1:]
+    module = module or sys.modules.get(_module_name(ref))
+    path = str(job_sources.version_path(ref))
+    place, deepest = None, 0
+    for i, link in enumerate(chain):
+        if link_place := runtime.error_place(link, module) or _frame_place(link, path):
+            place, deepest = link_place, i
+    message = runtime.error_message(chain, deepest) or _message_of(chain[deepest])
+    text = "".join(traceback.format_exception(chain[0])).replace(path, ref.shown_path)
+    return _make_error(type(chain[deepest]).__name__, message, place, ref, text)
+
+
+def error_at_line(kind: str, message: str, file_line: int, ref: VersionRef) -> KernelError:
+    """Return an error at a line of the version's file that raised no exception."""
+    place = SourcePlace(file_line) if file_line > 0 else None
+    return _make_error(kind, message, place, ref, "")
+
+
+def _sendable(text: str) -> str:
+    """Return the text with lone surrogates escaped, which JSON can't contain."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _message_of(error: BaseException) -> str:
+    try:
+        message = str(error).strip()
+    except Exception:  # noqa: BLE001 (the version's own exception, whose __str__ raises)
+        message = ""
+    return message or type(error).__name__
+
+
+def _make_error(
+    kind: str,
+    message: str,
+    place: SourcePlace | None,
+    ref: VersionRef,
+    text: str,
+) -> KernelError:
+    message, text = _sendable(message), _sendable(text)
+    hint = kernel_runtime(ref.language).hint_for(f"{kind}: {message}")
+    if place is None:
+        return KernelError(kind=kind, message=message, hint=hint, traceback=text[-8000:])
+    file_line, column = place
+    line = file_line - ref.header_lines
+    lines = ref.source.splitlines()
+    code = lines[file_line - 1] if 0 < file_line <= len(lines) else None
+    return KernelError(
+        kind=kind,
+        message=message,
+        line=line if line > 0 else None,
+        column=column,
+        cell_line=line + ref.cell_offset if line > 0 else None,
+        file=ref.shown_path,
+        file_line=file_line,
+        code=code,
+        hint=hint,
+        traceback=text[-8000:],
+    )

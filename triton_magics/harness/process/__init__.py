@@ -1,0 +1,1 @@
+"""The worker process: its loop, fork server, parent watch, progress and locks."""

@@ -1,0 +1,151 @@
+"""Find functions and classes of shared modules that a version has replaced, and put them back.
+
+The names of all modules of these packages are recorded before a version is loaded, and those of the
+classes that they define. No list names what matters.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from triton_magics import languages
+
+_SHARED_PACKAGES = (
+    "builtins", "ctypes", "functools", "gc", "math", "numpy", "operator", "os", "statistics",
+    "torch", "time", "triton_magics",
+)  # fmt: skip
+_OPERATORS = "triton_magics.operators"
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: attributes can be set
+
+
+@functools.cache
+def _packages() -> frozenset[str]:
+    own = (runtime.package for runtime in languages.used_runtimes() if runtime.package)
+    return frozenset((*_SHARED_PACKAGES, *own))
+
+
+@functools.cache
+def _self_changing() -> tuple[str, ...]:
+    """Return the modules in which names change without a version."""
+    own = (module for r in languages.used_runtimes() for module in r.self_changing_modules)
+    return (_OPERATORS, *own)
+
+
+@dataclass
+class Owner:
+    """A module or class, and the functions and classes that it has by name."""
+
+    label: str
+    owner: ModuleType | type
+    code: dict[str, Any]
+    n_names: int
+
+    def differs(self) -> bool:
+        """Return whether a name was replaced, removed or, in a class, added."""
+        now = vars(self.owner)
+        if isinstance(self.owner, type) and len(now) != self.n_names:
+            return True
+        return not self.code.items() <= now.items()
+
+    def restore(self) -> list[str]:
+        """Put replaced names back, and remove those that hide one of a base class."""
+        now = dict(vars(self.owner))
+        changed = [name for name, value in self.code.items() if now.get(name) is not value]
+        changed = [name for name in changed if not _is_own_change(self.label, now.get(name))]
+        for name in changed:
+            setattr(self.owner, name, self.code[name])
+        if isinstance(self.owner, type):
+            bases = self.owner.__mro__[1:]
+            added = [n for n in now.keys() - self.code.keys() if any(n in vars(b) for b in bases)]
+            added = [
+                name for name in added
+                if _is_code(now[name]) and not _is_own_change(self.label, now[name])
+            ]  # fmt: skip
+            for name in added:
+                delattr(self.owner, name)
+            changed += added
+        current = vars(self.owner)
+        self.code = {n: v for n, v in current.items() if _is_code(v)}
+        self.n_names = len(current)
+        return [f"{self.label}.{name}" for name in changed]
+
+
+class NameRecord:
+    """The functions and classes that shared modules define, at the time of construction."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecated attributes warn when they are looked at
+            self._owners = [_record(label, owner) for label, owner in _owners()]
+
+    def accept(self) -> None:
+        """Take all names as they are now for the right ones."""
+        self._owners = [
+            _record(each.label, each.owner) if each.differs() else each for each in self._owners
+        ]
+
+    def restore(self) -> tuple[str, ...]:
+        """Put replaced names back; return them, as `torch.cuda.streams.Event.elapsed_time`."""
+        return tuple(name for each in self._owners if each.differs() for name in each.restore())
+
+
+def _record(label: str, owner: ModuleType | type) -> Owner:
+    names = vars(owner)
+    return Owner(label, owner, {n: v for n, v in names.items() if _is_code(v)}, len(names))
+
+
+def _owners() -> Iterator[tuple[str, ModuleType | type]]:
+    """Yield the modules of the packages, and each class of theirs once."""
+    listed: set[int] = set()
+    for label, module in list(sys.modules.items()):
+        if label.partition(".")[0] not in _packages() or label.startswith(_self_changing()):
+            continue
+        if not isinstance(module, ModuleType) or id(module) in listed:
+            continue
+        listed.add(id(module))
+        yield label, module
+        for name, value in list(vars(module).items()):
+            if issubclass(type(value), type) and id(value) not in listed and _is_mutable(value):
+                listed.add(id(value))
+                yield f"{label}.{name}", value
+
+
+def _is_own_change(label: str, value: Any) -> bool:
+    """Return whether a package itself makes such a change, as torch does when it imports more."""
+    function = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
+    code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+    if code is not None:
+        return str(code.co_filename).startswith(_library_roots())
+    return label.startswith("torch._C")
+
+
+@functools.cache
+def _library_roots() -> tuple[str, ...]:
+    """Return the folders of the packages and of the standard library."""
+    modules = (sys.modules.get(name) for name in _packages())
+    files = (getattr(module, "__file__", None) for module in modules)
+    return (*(f"{Path(file).parent}{os.sep}" for file in files if file), "<frozen")
+
+
+def _is_mutable(value: type) -> bool:
+    """Return whether attributes of a class can be set; those of most C classes can't."""
+    module = str(value.__module__)
+    is_ours = module.partition(".")[0] in _packages() and not module.startswith(_self_changing())
+    return is_ours and bool(value.__flags__ & _HEAP_TYPE)
+
+
+def _is_code(value: Any) -> bool:
+    return callable(value) or type(value) in (property, staticmethod, classmethod)
+
+
+__all__ = ["NameRecord"]

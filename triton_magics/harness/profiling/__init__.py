@@ -1,0 +1,1 @@
+"""Runs a case under outside tools: compute-sanitizer."""

@@ -1,0 +1,1 @@
+"""Timers: one timed call on a GPU."""

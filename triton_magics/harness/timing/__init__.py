@@ -1,0 +1,1 @@
+"""Times versions and baselines on a GPU, and compares them."""

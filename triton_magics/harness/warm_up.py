@@ -1,0 +1,193 @@
+"""Warm-up jobs: small jobs before the first real one, to load everything that loads on first use.
+
+On an H200 the first validation of a process takes 3.8 s and its first benchmark 2.5 s longer than
+the second; a standby worker has done that in its warm-up.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+from triton_magics import languages, operators
+from triton_magics.execution.job_requests import (
+    BenchJob,
+    CompileJob,
+    Mode,
+    OpRef,
+    ValidateJob,
+    VersionRef,
+)
+from triton_magics.harness import compile_ahead
+from triton_magics.harness import compile_job as compiling
+from triton_magics.harness.correctness import remote_calls, validate_job
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import compile_cache, load_version
+from triton_magics.harness.process import compile_processes, device, fork_server, subject_process
+from triton_magics.harness.process.device import CPU, GPU
+from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.timing import bench_job
+from triton_magics.languages.kernel_runtime import Target, WarmUp
+from triton_magics.model import Case, Environment, Value
+
+WARM_COMPILE_PROCESSES = 4  # 13 MiB each; they compile a version's own sizes and the largest forms
+
+
+class SilentReporter(Reporter):
+    """A reporter that sends nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda frame: None, nonce="")
+
+
+def warm_up(mode: Mode) -> Environment:
+    """Create the context and run the warm-up jobs, so that the first real job loads nothing.
+
+    Raises:
+        RuntimeError: `gpu` was requested and torch sees none, or a warm-up job failed.
+    """
+    environment = device.create_context(mode)
+    run(mode)
+    return environment
+
+
+def prepare() -> Environment | None:
+    """Do all that can be done before a fork; the workers' environment, if that is all of it."""
+    fork_server.import_all_modules()
+    languages.names()  # reads the entry points
+    for runtime in languages.used_runtimes():
+        runtime.preload()
+    if not languages.is_interpreting():
+        return None
+    with fork_server.one_thread():
+        environment = warm_up("interpreter")
+    remote_calls.name_record()
+    return environment
+
+
+def run(mode: Mode, is_wanted: Callable[[], bool] = lambda: False) -> bool:
+    """Validate and time, or compile, a small version; return whether all steps were run.
+
+    Args:
+        mode: how kernels are run.
+        is_wanted: returns whether a real job waits; called before each step.
+
+    Raises:
+        RuntimeError: the kernel did not pass, so no result of this process is reliable.
+    """
+    sample = device.kernel_runtime().warm_up()
+    done = sample is None or _run_steps(mode, sample, is_wanted)
+    gc.collect()
+    gc.freeze()  # later collections skip what was imported: 0.1 s each, with torch
+    return done
+
+
+def _run_steps(mode: Mode, sample: WarmUp, is_wanted: Callable[[], bool]) -> bool:
+    small = WarmUpVersion(OpRef(name=sample.op), _version(sample))
+    with compile_cache((small.version,)) if mode == "gpu" else nullcontext():  # 4 s on an H200
+        done = not any(is_wanted() or step(small) for step in STEPS[mode])
+    if mode == "gpu":
+        torch.cuda.empty_cache()
+    return done
+
+
+class WarmUpVersion(NamedTuple):
+    """The version that warms a worker up."""
+
+    op: OpRef
+    version: VersionRef
+
+
+def _version(sample: WarmUp) -> VersionRef:
+    source = sample.path.read_text()
+    return VersionRef(
+        version="v1_baseline",
+        attempt=1,
+        source=source,
+        sha256=hashlib.sha256(source.encode()).hexdigest(),
+        entry=sample.entry,
+        header_lines=0,
+        cell_offset=0,
+        shown_path=sample.path.name,
+    )
+
+
+def _compile(sample: WarmUpVersion) -> None:
+    compiling.run(
+        CompileJob(op=sample.op, version=sample.version, sizes=("small",)), SilentReporter()
+    )
+
+
+def _compile_in_process(sample: WarmUpVersion) -> None:
+    form: compile_ahead.Form = ((64, 4096), "float32", ())
+    order = compile_ahead.order(sample.op, sample.version, form, Target())
+    compile_processes.warm_up({**order, "warm_up": True}, WARM_COMPILE_PROCESSES)
+
+
+def _subject(sample: WarmUpVersion, where: torch.device) -> Subject:
+    job = ValidateJob(op=sample.op, version=sample.version, seed=0)
+    return validate_job.load_subject(job, operators.load(sample.op.name), where)
+
+
+def _call(sample: WarmUpVersion, where: torch.device, shape: tuple[int, ...]) -> None:
+    subject, case = _subject(sample, where), Case(shape=shape, dtype="float32", seed=0)
+    subject.guarded_call(subject.make_inputs(case))
+
+
+def _validate(
+    sample: WarmUpVersion, where: torch.device, shape: tuple[int, ...], dtype: str
+) -> None:
+    case = Case(shape=shape, dtype=dtype, seed=0)
+    result, _ = validate_job.run_case(_subject(sample, where), case)
+    if result.status.failed:
+        message = result.error.message if result.error else result.reason
+        raise RuntimeError(f"the warm-up failed on {where}: {message}")
+
+
+def _time(sample: WarmUpVersion, sizes: tuple[str, ...]) -> None:
+    """Time the version in the process that times versions, and torch's in this one."""
+    if link := subject_process.link():
+        function = f"{__name__}:time_sample"
+        link.request(function, Warm, op=sample.op, version=sample.version, sizes=sizes)
+    time_sample(sample.op, sample.version, sizes)
+
+
+class Warm(Value):
+    """The end of a warm-up step in the subject process."""
+
+
+def time_sample(op: OpRef, version: VersionRef, sizes: tuple[str, ...]) -> Warm:
+    """Time the version that warms a worker up, in this process."""
+    _time_here(WarmUpVersion(op, version), sizes)
+    return Warm()
+
+
+def _time_here(sample: WarmUpVersion, sizes: tuple[str, ...]) -> None:
+    job = BenchJob(
+        op=sample.op, versions=(sample.version,), sizes=sizes, runs=2, dtype="float32", seed=0,
+        budget_s=0,
+    )  # fmt: skip
+    op, versions = operators.load(sample.op.name), (load_version(sample.version),)
+    bench_job.measure(job, op, versions, SilentReporter(), peak_rates=None)
+
+
+_ON_CPU = partial(_validate, where=CPU, shape=(8, 8))
+_ON_GPU = partial(_validate, where=GPU, shape=(64, 4096))
+# Short steps, for a job may come at any time.
+STEPS: dict[Mode, tuple[Callable[[WarmUpVersion], None], ...]] = {
+    "compiler": (_compile, _compile_in_process),
+    "interpreter": (partial(_ON_CPU, dtype="float32"), partial(_ON_CPU, dtype="float16")),
+    "gpu": (
+        partial(_call, where=GPU, shape=(64, 4096)),
+        partial(_ON_GPU, dtype="float32"),
+        partial(_ON_GPU, dtype="float16"),
+        partial(_time, sizes=("small",)),
+        partial(_time, sizes=("medium", "large")),
+    ),
+}

@@ -1,0 +1,622 @@
+"""The methods of the verbs. Written by scripts/reference.py; change the verb, not this file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from triton_magics.model import Benchmark, Best, Compilation, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
+from triton_magics.session import Session
+
+class VerbMethods:
+    session: Session
+
+    def op(
+        self,
+        op: str,
+        *,
+        shapes: Sequence[tuple[int, ...]] = (),
+        no_shapes: Sequence[tuple[int, ...]] = (),
+    ) -> OpPage:
+        """Return an op's facts, techniques, state and engine; its references count as shown.
+
+        Args:
+            op: its name or an alias: softmax, add
+            shapes: shapes of your own to keep for it: they join every plan and benchmark
+            no_shapes: remove this shape of your own; may be repeated
+
+        Raises:
+            UnknownOp: neither shipped nor defined here.
+            UnknownName: a shape to remove is none of your own.
+        """
+
+    def kernel(
+        self,
+        op: str,
+        version: str,
+        source: str,
+        *,
+        type: str = 'triton',
+        entry: str | None = None,
+        technique: str | None = None,
+        cell_offset: int = 0,
+        compile: bool = True,
+        replay: bool = False,
+    ) -> Written:
+        """Save a version's source as an attempt and compile it, GPU or not.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            source: the whole source, byte for byte
+            type: name of the kernel language; `triton_magics.languages.names()` lists them
+            entry: the wrapper's name; triton_OP by default
+            technique: what this version tries, for the log
+            cell_offset: lines of the cell before the source (1 for a magic's own line)
+            compile: compile it right away
+            replay: written by a log, which validates and times later; the workflow's order is not checked, and the event says so
+
+        Raises:
+            UnknownName: no such kernel language.
+            BadKernelSource, AmbiguousEntry: no module with an entry point; nothing was saved.
+            UserError: the number has another slug already.
+        """
+
+    def write(
+        self,
+        op: str,
+        version: str,
+        source: str,
+        *,
+        type: str = 'triton',
+        entry: str | None = None,
+        technique: str | None = None,
+        cell_offset: int = 0,
+        compile: bool = True,
+        replay: bool = False,
+    ) -> Written:
+        """Save a version's source as an attempt and compile it, GPU or not.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            source: the whole source, byte for byte
+            type: name of the kernel language; `triton_magics.languages.names()` lists them
+            entry: the wrapper's name; triton_OP by default
+            technique: what this version tries, for the log
+            cell_offset: lines of the cell before the source (1 for a magic's own line)
+            compile: compile it right away
+            replay: written by a log, which validates and times later; the workflow's order is not checked, and the event says so
+
+        Raises:
+            UnknownName: no such kernel language.
+            BadKernelSource, AmbiguousEntry: no module with an entry point; nothing was saved.
+            UserError: the number has another slug already.
+        """
+
+    def run(
+        self,
+        op: str,
+        version: str,
+        *,
+        size: str = 'small',
+        shape: tuple[int, ...] | None = None,
+        dtype: str = 'float32',
+        seed: int = 0,
+        inputs: str | None = None,
+        timeout: float | None = None,
+    ) -> RunResult:
+        """Call a version twice on one input: its output, its prints, and the host's wait.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            size: small, medium or large
+            shape: in place of a size: 257x1023
+            dtype: of the inputs: float32
+            seed: of the inputs: 0
+            inputs: in place of these: Python with torch and device in it
+            timeout: time limit in seconds; by default that of the settings
+
+        Raises:
+            UnknownVersion: no such version.
+        """
+
+    def validate(
+        self,
+        op: str,
+        version: str,
+        *,
+        dtypes: Sequence[str] | None = None,
+        plan: Literal['full', 'quick', 'thorough'] = 'full',
+        shapes: Sequence[tuple[int, ...]] = (),
+        seed: int | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        sanitize: bool = False,
+        timeout: float | None = None,
+    ) -> Validation | Validations:
+        """Check a version against a float64 oracle, on hostile inputs.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: `v2`, or `all`, which gives a `Validations`
+            dtypes: only these: float32,float16; by default all that the op declares
+            plan: full, or quick or thorough as those flags do
+            shapes: only this one, to replay a case; may be repeated
+            seed: the seed of an earlier result, to replay its plan
+            rtol: another relative tolerance; leaves a badge
+            atol: another absolute tolerance; leaves a badge
+            sanitize: a case under compute-sanitizer too: memcheck, racecheck, initcheck
+            timeout: time limit in seconds; by default that of the settings
+
+        Raises:
+            UnknownVersion: no such version.
+            UnknownName: a dtype that the op does not declare.
+        """
+
+    def plan(
+        self,
+        op: str,
+        *,
+        dtypes: Sequence[str] | None = None,
+        plan: Literal['full', 'quick', 'thorough'] = 'full',
+        shapes: Sequence[tuple[int, ...]] = (),
+        seed: int | None = None,
+    ) -> Plan:
+        """Return the cases that a validation would run, and those that this device leaves out.
+
+        Args:
+            op: its name or an alias: softmax, add
+            dtypes: only these: float32,float16; by default all that the op declares
+            plan: full, or quick or thorough as those flags do
+            shapes: only this one, to replay a case; may be repeated
+            seed: of the plan; by default a new one, which a validation with this seed runs
+
+        Raises:
+            UnknownName: a dtype that the op does not declare.
+        """
+
+    def bench(
+        self,
+        op: str,
+        *versions: str,
+        sizes: Sequence[str] | None = None,
+        runs: int = 10,
+        dtype: str = 'float32',
+        against: Sequence[str] = (),
+        hot: bool = False,
+        timer: Literal['gated', 'graph', 'launch'] = 'gated',
+        census: bool = False,
+        budget: float | None = None,
+        seed: int | None = None,
+        timeout: float | None = None,
+    ) -> Benchmark:
+        """Time versions beside torch, in random-order rounds within one session.
+
+        Without a GPU every version runs once in the interpreter, which says nothing about a GPU.
+
+        Args:
+            op: its name or an alias: softmax, add
+            versions: which; none or `all`: every one that passed
+            sizes: of small,medium,large and shapes such as 8192x151936; by default the three and the shapes that you keep for the op
+            runs: timed runs at each size: 10
+            dtype: of the inputs: float32
+            against: compare with torch.compile, a version or module:function too; may be repeated
+            hot: leave the inputs in the L2 cache
+            timer: gated: net GPU time behind a gate; graph: in a CUDA graph; launch: with Python and launch
+            census: afterwards count kernels and streams, and Triton's share of them, by CUPTI
+            budget: seconds for rounds that settle a verdict; without a GPU, for all runs
+            seed: of the inputs; the result shows it
+            timeout: time limit in seconds; by default that of the settings
+
+        Raises:
+            IllegalStep: a version has not passed a validation of this very source.
+            BadValue, UnknownName, UnknownVersion: a value out of range, or an unknown name.
+        """
+
+    def selftest(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> SelfTest:
+        """Check that the timing tells right from wrong on this GPU.
+
+        A kernel against itself must be the same, kernels 2 % and 100 % longer slower; a host that
+        is late, and work on a stream of its own, must be left without a time.
+
+        Args:
+            timeout: time limit in seconds; by default that of the settings
+        """
+
+    def sweep(
+        self,
+        op: str,
+        version: str,
+        knobs: Mapping[str, Sequence[bool | int | float | str]] = {},
+        *,
+        size: str = 'large',
+        dtype: str = 'float32',
+        runs: int = 10,
+        hot: bool = False,
+        write: bool = False,
+        seed: int | None = None,
+        timeout: float | None = None,
+    ) -> Sweep:
+        """Try a grid of settings of a version: which are right, and which is fastest.
+
+        Each point of the grid is the version's source with these values in it. All are compiled in
+        parallel and checked one by one, as in a quick validation. The right ones are timed together, in
+        random-order rounds with torch. Without a GPU: compiled only.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            knobs: name -> values: constants at module level, literal arguments of a launch, `num_warps` and the like, constants of an `@triton.autotune` configuration
+            size: at which they are timed: small, medium, large or a shape such as 8192x151936; large
+            dtype: of the inputs: float32
+            runs: timed runs of each: 10
+            hot: leave the inputs in the L2 cache
+            write: make the best one a new version
+            seed: of the inputs; the result shows it
+            timeout: time limit in seconds; by default that of the settings
+
+        Raises:
+            UnknownName, BadValue: no such parameter, a value of another kind, too many configurations.
+            IllegalStep: `write`, and nothing was timed.
+        """
+
+    def best(
+        self,
+        op: str,
+        version: str | None = None,
+        *,
+        now: bool = False,
+        why: str = '',
+        fastest: bool = False,
+    ) -> Best:
+        """Return the version to ship, with its code: the smallest final within one benchmark.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: your choice; it stays as long as the version is unchanged and correct
+            now: before the end of the workflow
+            why: your reason, recorded in the log
+            fastest: remove a choice by hand
+
+        Raises:
+            IllegalStep: not at its end, and not `now`.
+            UnknownVersion: no version is validated in full, or not the one that is named.
+            BadValue: a reason without a version, or both `fastest` and a version.
+        """
+
+    def status(
+        self,
+        op: str | None = None,
+        *,
+        force_write: str | None = None,
+        reset: bool = False,
+    ) -> OpState | LabState:
+        """Return the state of an op; without one, of every op of the workspace.
+
+        Args:
+            op: which; by default every one of the workspace
+            force_write: a reason to go back to writing without a verdict
+            reset: start over; the history stays
+
+        Raises:
+            BadValue: a change of state without an op.
+            IllegalStep: the workflow does not allow it, and the session is strict.
+        """
+
+    def ref(
+        self,
+        *words: str,
+    ) -> Reference:
+        """Return a page of the knowledge base, or what a search finds; no words: the contents.
+
+        Args:
+            words: a topic, or words to find
+        """
+
+    def template(
+        self,
+        pattern: str,
+        op: str,
+        version: str,
+        *,
+        to: str | Path | None = None,
+    ) -> Template:
+        """Return a starting point for a version, to be edited in a cell or a file.
+
+        Args:
+            pattern: elementwise, reduction, matmul or fused
+            op: its name or an alias: softmax, add
+            version: v1, or a name of your own: v1_naive
+            to: write it there too; nothing is overwritten
+
+        Raises:
+            UnknownName: no such pattern.
+            UnknownOp, BadName: no such op, no such name.
+            BadValue: the file exists, or can't be written.
+        """
+
+    def inspect(
+        self,
+        op: str,
+        version: str,
+        *,
+        target: str | None = None,
+        ptx: bool = False,
+        sass: bool = False,
+    ) -> Compilation:
+        """Return registers, spills, shared memory, occupancy, waves, widths of loads, tensor cores.
+
+        On a GPU of the kernels as it runs them; for another `target`, or without a GPU, of what
+        the compiler makes for that.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            target: `sm_90`; by default the GPU that is here, else the one of the settings
+            ptx: show the PTX
+            sass: show the SASS, the machine's own code
+
+        Raises:
+            UnknownVersion: it is not written yet.
+        """
+
+    def profile(
+        self,
+        op: str,
+        version: str,
+        *,
+        size: str = 'large',
+        dtype: str | None = None,
+        against: str | None = None,
+        seed: int | None = None,
+        timeout: float | None = None,
+    ) -> Profile:
+        """Return the hardware counters of one call under Nsight Compute, and the limit they show.
+
+        It needs a GPU, Nsight Compute (`ncu`) and the permission to read counters; without one of
+        them the result says what is missing. Its times are not those of a benchmark.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            size: small, medium, large or a shape such as 8192x151936; large
+            dtype: of the inputs; by default the op's first
+            against: profile this version too, and compare
+            seed: of the inputs; the result shows it
+            timeout: time limit in seconds; by default that of the settings
+
+        Raises:
+            UnknownVersion: no such version.
+            UnknownName: a dtype that the op does not declare.
+        """
+
+    def diff(
+        self,
+        op: str,
+        before: str,
+        after: str,
+    ) -> Difference:
+        """Return the changes of the code from one version to another, with verdicts and times.
+
+        Args:
+            op: its name or an alias: softmax, add
+            before: v1; or an attempt at it, the third: v1:3
+            after: v2, or v2:1
+
+        Raises:
+            UnknownVersion: no such version or attempt.
+            BadName: not of that form.
+        """
+
+    def restore(
+        self,
+        op: str,
+        version: str,
+        attempt: int | None = None,
+    ) -> Written:
+        """Make an earlier attempt at a version its newest again.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            attempt: its number, from 1; without: the error lists them
+
+        Raises:
+            BadValue: no attempt is named; the message lists them.
+            UnknownVersion: no such version or attempt; names those there are.
+        """
+
+    def reference(
+        self,
+        op: str,
+        source: str,
+    ) -> OpPage:
+        """Define the user's own op from a source with `reference` and `make_inputs`.
+
+        Args:
+            op: a name of your own: my_op
+            source: the whole source, byte for byte
+
+        Raises:
+            BadName, UserError: no valid name, the name of a shipped op, a reference that can't be used.
+        """
+
+    def plot(
+        self,
+        op: str,
+        name: Literal['speedup', 'times', 'runs', 'sweep'] = 'speedup',
+        *,
+        to: str | Path | None = None,
+    ) -> Plot:
+        """Return a picture of the newest benchmark, or of the newest sweep.
+
+        Args:
+            op: its name or an alias: softmax, add
+            name: speedup over torch; times against size; runs, each as a dot; or a sweep's heat map
+            to: write it there, as PNG
+
+        Raises:
+            UnknownVersion: nothing was timed, or swept, yet.
+            BadValue: there is nothing to see in it; the file can't be written.
+        """
+
+    def log(
+        self,
+        op: str,
+        *,
+        tests: bool = False,
+    ) -> Export:
+        """Write the op's log as a notebook, Markdown and HTML; return their paths.
+
+        Args:
+            op: its name or an alias: softmax, add
+            tests: tests/test_OP.py too: each version that passed is validated in your own CI
+
+        Raises:
+            ExportError: a file could not be written, or is a person's own.
+            UnknownVersion: tests of no version: none has passed.
+        """
+
+    def export(
+        self,
+        op: str,
+        *,
+        tests: bool = False,
+    ) -> Export:
+        """Write the op's log as a notebook, Markdown and HTML; return their paths.
+
+        Args:
+            op: its name or an alias: softmax, add
+            tests: tests/test_OP.py too: each version that passed is validated in your own CI
+
+        Raises:
+            ExportError: a file could not be written, or is a person's own.
+            UnknownVersion: tests of no version: none has passed.
+        """
+
+    def doctor(
+        self,
+        *,
+        repair: bool = False,
+    ) -> Diagnosis:
+        """Check the machine and the workspace, and name a remedy for each fault.
+
+        Args:
+            repair: repair the workspace without loss: an edit of a file becomes an attempt, a lost file is put back, a damaged store is rebuilt
+
+        Raises:
+            WorkspaceError: a repair of a workspace that can't be written.
+        """
+
+    def ops(
+        self,
+        ops: Sequence[str] = (),
+    ) -> Report:
+        """Take each op through its phases with the versions that are there.
+
+        Versions without a verdict are validated, those that passed are timed. It stops at a version
+        that has to be written or repaired (after three attempts the op continues without it). A
+        further call resumes there.
+
+        Args:
+            ops: names or aliases, in order; by default every op of the workspace
+
+        Raises:
+            UnknownOp: no such op; nothing was done.
+        """
+
+    def take(
+        self,
+        ops: Sequence[str] = (),
+    ) -> Report:
+        """Take each op through its phases with the versions that are there.
+
+        Versions without a verdict are validated, those that passed are timed. It stops at a version
+        that has to be written or repaired (after three attempts the op continues without it). A
+        further call resumes there.
+
+        Args:
+            ops: names or aliases, in order; by default every op of the workspace
+
+        Raises:
+            UnknownOp: no such op; nothing was done.
+        """
+
+    def report(
+        self,
+        ops: Sequence[str] = (),
+    ) -> Report:
+        """Return each op's progress, best version, failed versions and reasons; run nothing.
+
+        Args:
+            ops: names or aliases, in order; by default every op of the workspace
+
+        Raises:
+            UnknownOp: no such op.
+        """
+
+    def summary(
+        self,
+        *,
+        max_chars: int = 6000,
+    ) -> Summary:
+        """Write docs/summarization.md, from which a newcomer or a program can go on.
+
+        State, next steps, versions, failed attempts; what does not fit is cut from the end, and named.
+
+        Args:
+            max_chars: maximum length in characters: 6000
+
+        Raises:
+            ExportError: it could not be written, or is a person's own.
+        """
+
+    def versions(
+        self,
+        op: str,
+    ) -> tuple[str, ...]:
+        """Return the whole names of the versions of an op that are written.
+
+        Args:
+            op: its name or an alias: softmax, add
+
+        Raises:
+            UnknownOp: no such op.
+        """
+
+    def attempts(
+        self,
+        op: str,
+        version: str,
+    ) -> tuple[KernelSource, ...]:
+        """Return every attempt at a version, oldest first.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+
+        Raises:
+            UnknownVersion: it is not written yet.
+        """
+
+    def source(
+        self,
+        op: str,
+        version: str,
+        attempt: int | None = None,
+    ) -> KernelSource:
+        """Return the source of a version, of its newest attempt by default.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+            attempt: its number, from 1; the newest by default
+
+        Raises:
+            UnknownVersion: no such version or attempt.
+        """

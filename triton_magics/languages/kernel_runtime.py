@@ -1,0 +1,409 @@
+"""The child half of a kernel language: every call that the harness makes.
+
+The defaults describe a language whose functions run as they are: it compiles nothing, and its
+launches can be observed and suppressed. That is all that a correct verdict needs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+from triton_magics.model import Cause, KernelError, KernelResources, Listing
+
+
+@dataclass
+class Launches:
+    """Kernel launches that were observed: names and grids, in order.
+
+    The harness adds `torch_ops`: the ATen operations that ran beside them.
+    """
+
+    names: list[str] = field(default_factory=list)
+    grids: list[tuple[int, ...]] = field(default_factory=list)
+    torch_ops: list[str] = field(default_factory=list)
+
+    @property
+    def programs(self) -> int:
+        """Return the number of program instances of all launches."""
+        return sum(_volume(grid) for grid in self.grids)
+
+
+def _volume(grid: Sequence[int]) -> int:
+    product = 1
+    for n in grid:
+        product *= n
+    return product
+
+
+# Source: NVIDIA's architecture whitepapers (A100, H100 SXM and H200, B200). The GPUs of any other
+# capability differ: 58 (L4) to 142 (L40S) of sm_89.
+_SM_COUNTS = {80: 108, 90: 132, 100: 148}
+UNKNOWN_SMS = 132  # of a fake GPU whose number of SMs is not known
+
+
+class Target(NamedTuple):
+    """A GPU to compile for: its compute capability (90 for sm_90), its number of SMs if known."""
+
+    capability: int = 90
+    measured_sms: int | None = None
+
+    @property
+    def sm_count(self) -> int | None:
+        """Return the number of SMs; None where GPUs of this capability differ in it."""
+        return self.measured_sms or _SM_COUNTS.get(self.capability)
+
+
+class SourcePlace(NamedTuple):
+    """A line of a version's file and, where it is known, a column; both count from 1."""
+
+    line: int
+    column: int | None = None
+
+
+class GuardedTensor(Protocol):
+    """A tensor between two bands of memory that nothing may touch; addresses in bytes."""
+
+    @property
+    def label(self) -> str:
+        """Return its name in messages."""
+
+    @property
+    def band(self) -> int:
+        """Return the size of each band."""
+
+    @property
+    def start(self) -> int:
+        """Return the address of its first byte."""
+
+    @property
+    def end(self) -> int:
+        """Return the address behind the upper band."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Return its size."""
+
+    @property
+    def itemsize(self) -> int:
+        """Return the size of an element."""
+
+
+@dataclass(frozen=True)
+class MemoryFault:
+    """A faulty access to memory: the line of the version's file, and a description."""
+
+    line: int
+    message: str
+
+
+@dataclass
+class BoundsCheck:
+    """The faulty accesses of a call.
+
+    Attributes:
+        outside: the first access outside a tensor, if there was one.
+        race: the first access that races with one of another program, if there was one.
+    """
+
+    outside: MemoryFault | None = None
+    race: MemoryFault | None = None
+
+
+class KernelRecord(Protocol):
+    """Static figures and code of the kernels that one thread launches.
+
+    Attributes:
+        size: the name of the size that launches belong to from now on.
+    """
+
+    size: str
+
+    def during(self, size: str) -> AbstractContextManager[None]:
+        """Record every launch as one of that size."""
+
+    @property
+    def kernels(self) -> tuple[KernelResources, ...]:
+        """Return the figures of each kernel at each size."""
+
+    @property
+    def listings(self) -> tuple[Listing, ...]:
+        """Return the code of the kernels, in the forms that were requested."""
+
+    def clear(self) -> None:
+        """Delete all records."""
+
+    def launch_refusal(self) -> str | None:
+        """Return why a GPU would refuse one of these launches; None where it would not."""
+
+
+class NoRecord:
+    """The record of a language whose kernels have no static figures."""
+
+    size = ""
+    kernels: tuple[KernelResources, ...] = ()
+    listings: tuple[Listing, ...] = ()
+
+    def __init__(self, code: CodeRequest) -> None:
+        self.code = code
+
+    def during(self, size: str) -> AbstractContextManager[None]:
+        """Record nothing."""
+        return nullcontext()
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+    def launch_refusal(self) -> None:
+        """Return None."""
+
+
+class CodeRequest(NamedTuple):
+    """The parts of a kernel's code to read: instruction counts, and listings by their form."""
+
+    detail: bool = False
+    listings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """A small correct version, for a new worker to run before its first job."""
+
+    op: str
+    path: Path
+    entry: str
+
+
+@dataclass(frozen=True)
+class LanguageFacts:
+    """Facts of the language that belong to an environment.
+
+    Attributes:
+        version: of its compiler's package.
+        cpu: name of the device when no GPU runs the kernels.
+        flags: settings that decide precision and speed.
+    """
+
+    version: str
+    cpu: str
+    flags: tuple[str, ...] = ()
+
+
+Symptom = Literal[
+    "not finite",
+    "overflow",
+    "last dimension is no power of two",
+    "low precision product",
+    "half precision sum",
+    "calls differ",
+]
+
+
+LaunchContext = Callable[[], AbstractContextManager[object]]
+
+
+class KernelRuntime(ABC):
+    """The child half of a language, one instance a process."""
+
+    title: ClassVar[str]
+    computes_in_torch: ClassVar[bool] = False
+    """True where torch operations are the version's own work: who computes is not checked."""
+    compiles_ahead: ClassVar[bool] = False
+    """True where kernels are compiled on first launch, and can be compiled without a launch."""
+
+    package: ClassVar[str] = ""
+    """Package that compiles and launches kernels; a version must replace nothing in it."""
+    self_changing_modules: ClassVar[tuple[str, ...]] = ()
+    """Modules of the package in which it replaces functions itself."""
+
+    # ----------------------------------------------------------------------------- the process
+
+    def preload(self) -> None:  # noqa: B027 (most languages need nothing)
+        """Import what the first job would import; called before a fork, must start no thread."""
+
+    def prepare_process(self, mode: str) -> None:  # noqa: B027 (most languages need nothing)
+        """Make this process ready to run kernels.
+
+        Args:
+            mode: gpu, interpreter (kernels run on the CPU) or compiler (no kernel runs).
+
+        Raises:
+            RuntimeError: kernels can't run here; the message says what to install.
+        """
+
+    def facts(self) -> LanguageFacts:
+        """Return the facts that every result's environment names."""
+        return LanguageFacts(version="", cpu="CPU")
+
+    def warm_up(self) -> WarmUp | None:
+        """Return a small correct version; None where nothing has to be warmed up."""
+        return None
+
+    def refused_on_cpu(self, dtype: str) -> str | None:
+        """Return why kernels of a dtype can't run on the CPU; None where they can."""
+        return None
+
+    def explain_symptom(self, symptom: Symptom, source: str) -> Cause | None:
+        """Return the likely cause of a wrong output, where the source shows it.
+
+        Args:
+            symptom: the pattern of the errors.
+            source: of the version.
+        """
+        return None
+
+    # ----------------------------------------------------------------------------- one version
+
+    def load(self, name: str, path: Path) -> ModuleType:
+        """Import a version's file as a module of that name.
+
+        The module defines the entry that the parent half's `parse` named. The path is a copy for
+        this process, not the workspace's file.
+
+        Raises:
+            BaseException: whatever the file raises.
+        """
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None, path
+        assert spec.loader is not None, path
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        sys.dont_write_bytecode = True  # a version is loaded once here; no __pycache__ beside it
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+    @abstractmethod
+    def observe_launches(
+        self, *, suppress: bool = False, during: LaunchContext = nullcontext
+    ) -> AbstractContextManager[Launches]:
+        """Record every kernel launch.
+
+        Args:
+            suppress: no launch happens.
+            during: makes the context within which each launch happens.
+        """
+
+    def has_autotuner(self, module: ModuleType) -> bool:
+        """Return True where a kernel times several configurations on its first call."""
+        return False
+
+    def check_bounds(
+        self, path: str, guards: Callable[[], Sequence[GuardedTensor]]
+    ) -> AbstractContextManager[BoundsCheck]:
+        """Compare each access with the bounds of the tensors; on the CPU only.
+
+        Args:
+            path: the version's file, to find the line.
+            guards: returns the tensors that exist by now.
+        """
+        return nullcontext(BoundsCheck())
+
+    # ------------------------------------------------------------------------------ its errors
+
+    def error_place(self, error: BaseException, module: ModuleType | None) -> SourcePlace | None:
+        """Return the place that a compile error points at; None for any other exception."""
+        return None
+
+    def error_message(self, chain: Sequence[BaseException], index: int) -> str | None:
+        """Return the message of one exception of a chain; None: its own text.
+
+        Args:
+            chain: exceptions, the outermost first.
+            index: of the one that points into the version's file.
+        """
+        return None
+
+    def hint_for(self, message: str) -> str | None:
+        """Return one line of advice for an error message."""
+        return None
+
+    def is_compile_error(self, error: KernelError) -> bool:
+        """Return True where the compiler refused the version."""
+        return False
+
+    def is_launch_error(self, message: str) -> bool:
+        """Return True where no GPU would take the launch."""
+        return False
+
+    # ------------------------------------------------------------------------------- compiling
+
+    def compile_cache(self, sources: Sequence[str]) -> AbstractContextManager[None]:
+        """Share what is compiled meanwhile with other workers.
+
+        Args:
+            sources: sha256 of the versions' sources.
+        """
+        return nullcontext()
+
+    def compile_key(self) -> Mapping[str, str]:
+        """Return the settings, beside the source, that decide what the compiler makes of it."""
+        return {}
+
+    def is_compiled(self, key: str) -> bool:
+        """Return True where `mark_compiled` was called with this key, here or before."""
+        return False
+
+    def mark_compiled(self, key: str) -> None:  # noqa: B027 (most languages need nothing)
+        """Note in the compile cache that all kernels of one form are in it."""
+
+    def compile_only(self) -> AbstractContextManager[None]:
+        """Make each launch compile its kernel and do no more."""
+        return nullcontext()
+
+    def compile_into(self, folder: str) -> AbstractContextManager[None]:
+        """Use another folder as this process's compile cache."""
+        return nullcontext()
+
+    def stop_at_compilation(self) -> AbstractContextManager[None]:
+        """Make launches do nothing, and end a call that compiles a kernel by hand."""
+        return nullcontext()
+
+    def use_target(self, target: Target) -> None:  # noqa: B027 (most languages need nothing)
+        """Compile for a GPU that this machine need not have, from now on in this process."""
+
+    def cross_compile(
+        self, target: Target
+    ) -> AbstractContextManager[Callable[[CodeRequest], KernelRecord]]:
+        """Compile for another GPU; nothing is launched.
+
+        Yields:
+            makes a record of what the calling thread would launch.
+        """
+        return nullcontext(NoRecord)
+
+    def record_kernels(self, code: CodeRequest) -> KernelRecord:
+        """Return a record for kernels that run on this GPU."""
+        return NoRecord(code)
+
+    def on_compile(self, callback: Callable[[], None]) -> None:  # noqa: B027 (most languages need nothing)
+        """Call back whenever a kernel has been compiled in this process."""
+
+
+class Instruments(Protocol):
+    """Kernels that timers are calibrated and tested with.
+
+    Attributes:
+        names: of the empty and of the storing kernel, as a profiler shows them.
+    """
+
+    names: tuple[str, str]
+
+    def empty(self, x: Any) -> None:
+        """Launch a kernel that does nothing."""
+
+    def store(self, x: Any) -> None:
+        """Launch a kernel that writes 64 KiB to the start of a tensor."""
+
+    def spinning(self, cycles: int) -> Callable[..., Any]:
+        """Return vector_add, in at least so many cycles of the SM's clock."""

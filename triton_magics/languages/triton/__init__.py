@@ -1,0 +1,47 @@
+"""Triton: the parent half. `child/` holds the half that imports torch and triton."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from triton_magics.languages.kernel_language import Entry, KernelLanguage
+from triton_magics.languages.python_source import Rules, find_entry
+from triton_magics.languages.triton.tunables import Source
+
+RULES = Rules(prefix="triton_", decorators=("jit", "autotune", "heuristics"), mark="@triton.jit")
+INTERPRET = "TRITON_INTERPRET"
+CACHE = "TRITON_CACHE_DIR"
+
+
+class TritonLanguage(KernelLanguage):
+    """Kernels decorated with `@triton.jit`, and the Python function that launches them."""
+
+    name = "triton"
+    title = "Triton"
+    runtime = "triton_magics.languages.triton.child.runtime:TritonRuntime"
+    instruments = "triton_magics.languages.triton.child.instruments:TritonInstruments"
+
+    def parse(
+        self, source: str, *, op: str, aliases: Iterable[str] = (), entry: str | None = None
+    ) -> Entry:
+        """Return the entry: `triton_<op>`, `solve` or the one public function that is no kernel."""
+        return find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
+
+    def tunables(self, source: str) -> Source:
+        """Return the constants, launch options and autotune configurations of a source."""
+        return Source(source)
+
+    def worker_environment(self, mode: str, scratch: str | None) -> Mapping[str, str | None]:
+        """Return Triton's cache folder and its switch for the interpreter.
+
+        The cache is the worker's own, so that a compilation that was killed half-way harms no
+        other process.
+        """
+        return {CACHE: scratch, INTERPRET: "1" if mode == "interpreter" else None}
+
+    def is_interpreting(self, env: Mapping[str, str]) -> bool:
+        """Return True where Triton's interpreter is switched on."""
+        return env.get(INTERPRET) == "1"
+
+
+LANGUAGE = TritonLanguage()

@@ -1,0 +1,181 @@
+"""The compile cache that workers share, and the forms of a version that are in it whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import torch
+import triton
+
+from triton_magics.config import cache_dir
+from triton_magics.languages.triton import CACHE
+
+GROUP = "__grp__"  # how Triton's list of an entry's files begins
+MARK = "form-"
+STEPS = (".source", ".ttir", ".ttgir", ".llir")
+OURS = "TRITON_MAGICS_"  # variables that Triton does not look at
+
+
+def _version_folder() -> Path:
+    versions = f"{torch.__version__}-{triton.__version__}".replace("+", "_")
+    return cache_dir() / "compiled" / versions
+
+
+def _source_folder(sha256: str) -> Path:
+    return _version_folder() / sha256[:24]
+
+
+def _launcher_folder() -> Path:
+    """Return the folder of launchers: one per signature for all kernels, each a second of gcc."""
+    return _version_folder() / "launchers"
+
+
+@contextmanager
+def compile_cache(sources: Sequence[str]) -> Iterator[None]:
+    """Copy entries of earlier workers, for the same source, into this worker's Triton cache.
+
+    New entries of this job are published afterwards, by rename, so that no worker ever sees half an
+    entry. Triton names an entry by the hash of all that went into it.
+    """
+    own = os.environ.get(CACHE)
+    if not own:
+        yield
+        return
+    private = Path(own)
+    private.mkdir(parents=True, exist_ok=True)
+    for folder in (_launcher_folder(), *map(_source_folder, sources)):
+        _seed(folder, private)
+    before = {p.name for p in private.iterdir()}
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # a full disk, no descriptor left: the next job compiles again
+            _publish_fresh(private, before, sources)
+
+
+def _publish_fresh(private: Path, before: set[str], sources: Sequence[str]) -> None:
+    fresh = [p for p in private.iterdir() if p.name not in before and _is_whole(p)]
+    launchers = [p for p in fresh if any(p.glob("*.so"))]
+    _publish(launchers, _launcher_folder())
+    if len(sources) == 1:
+        _publish([p for p in fresh if p not in launchers], _source_folder(sources[0]))
+
+
+def _is_whole(entry: Path) -> bool:
+    """Return True for a complete entry: its last file is the list of the others.
+
+    A launcher is a library alone, and a mark (see `mark`) an empty folder.
+    """
+    if entry.name.startswith(MARK):
+        return True
+    if not entry.is_dir():
+        return False
+    return any(name.startswith(GROUP) or name.endswith(".so") for name in os.listdir(entry))
+
+
+def _seed(shared: Path, private: Path) -> None:
+    """Copy the missing entries; an existing one may be mapped into this process."""
+    with suppress(OSError):  # another user's, or none: unused folders are deleted after a month
+        os.utime(shared)
+    if not shared.is_dir():
+        return
+    for entry in shared.iterdir():
+        if not entry.name.startswith(".") and not (private / entry.name).exists():
+            _copy_entry(entry, private / entry.name)
+
+
+def _copy_entry(entry: Path, own: Path) -> None:
+    """Copy an entry; one that can't be copied whole is compiled again."""
+    try:
+        _copy(entry, own)
+        _rewrite_paths(own)
+    except OSError:  # it was just deleted, or the disk is full
+        shutil.rmtree(own, ignore_errors=True)
+    except (ValueError, KeyError, TypeError):  # its list was cut short when the machine went down
+        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(entry, ignore_errors=True)
+
+
+def _rewrite_paths(entry: Path) -> None:
+    """Write the present paths of an entry's files into its list.
+
+    Triton writes absolute paths. They lead to the folder of the worker that compiled, which is
+    deleted with that worker.
+    """
+    for group in entry.glob(f"{GROUP}*.json"):
+        old_paths = json.loads(group.read_text())["child_paths"]
+        names = [name for name in old_paths if (entry / name).exists()]
+        group.unlink()  # other workers have linked this file
+        group.write_text(json.dumps({"child_paths": {n: str(entry / n) for n in names}}))
+
+
+def _copy(entry: Path, to: Path) -> None:
+    """Copy the files of an entry that a launch needs, without intermediate forms of the code.
+
+    A library is copied: all versions launch by it, and a write into one copy must not change the
+    others. Files of this source alone are linked: on slow disks a copy of an entry takes 2 ms.
+    """
+    to.mkdir()
+    with os.scandir(entry) as files:
+        for file in files:
+            if not file.name.endswith(STEPS) and file.is_file():
+                transfer = shutil.copyfile if file.name.endswith(".so") else _link
+                transfer(file.path, f"{to}/{file.name}")
+
+
+def _link(file: str, to: str) -> None:
+    """Link a file under another name; Triton replaces a file and never writes into one."""
+    try:
+        os.link(file, to)
+    except OSError:  # on another disk, or one without links
+        shutil.copyfile(file, to)
+
+
+def _publish(fresh: list[Path], shared: Path) -> None:
+    if not fresh:
+        return
+    shared.mkdir(parents=True, exist_ok=True)
+    for entry in fresh:
+        half = shared / f".{entry.name}.{os.getpid()}"
+        _copy(entry, half)
+        try:
+            half.rename(shared / entry.name)
+        except OSError:  # another child published the same entry first
+            shutil.rmtree(half)
+
+
+# ------------------------------------------------------------------------------------- marks
+
+
+def settings() -> dict[str, str]:
+    """Return the environment variables that Triton's own entries depend on."""
+    knobs = {k: v for k, v in os.environ.items() if k.startswith("TRITON_") and k != CACHE}
+    return {k: v for k, v in knobs.items() if not k.startswith(OURS)}
+
+
+def mark(key: str) -> None:
+    """Note in the cache, by an empty entry, that all kernels of a form are in it."""
+    if folder := os.environ.get(CACHE):
+        with suppress(OSError):  # a full disk: it is compiled again some day
+            Path(folder, MARK + key).mkdir(parents=True, exist_ok=True)
+
+
+def is_marked(key: str) -> bool:
+    """Return True where `mark` was called with this key, here or by an earlier worker."""
+    return Path(os.environ.get(CACHE) or os.devnull, MARK + key).is_dir()
+
+
+@contextmanager
+def moved(folder: str) -> Iterator[None]:
+    """Use another folder as the cache."""
+    before = os.environ.get(CACHE, "")
+    os.environ[CACHE] = folder
+    try:
+        yield
+    finally:
+        os.environ[CACHE] = before

@@ -1,0 +1,60 @@
+"""Likely causes of a wrong output, as values; `rendering` writes them out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import model_validator
+
+from triton_magics.model.base import Value
+
+
+class CauseCode(StrEnum):
+    """Kind of a cause; the last four are observations that name no fault."""
+
+    RACE = "race"
+    NOT_DETERMINISTIC = "not_deterministic"
+    STALE_STATE = "stale_state"
+    WRONG_STRIDE = "wrong_stride"
+    MISSING_MASK = "missing_mask"
+    WRONG_FILL = "wrong_fill"
+    MISSING_MAXIMUM = "missing_maximum"
+    CANCELLATION = "cancellation"
+    LOWER_PRECISION = "lower_precision"
+    CONSTANT_FACTOR = "constant_factor"
+    LAST_BLOCK = "last_block"
+    ZEROS = "zeros"
+    UNSET_MEMORY = "unset_memory"
+    TEXT = "text"
+
+
+class Cause(Value):
+    """A likely cause, or an observation where several causes are possible.
+
+    Attributes:
+        code: its kind.
+        advice: code to write instead.
+        file_line: of the fault, in the version's file; 1-based.
+        cell_line: the same line in the cell.
+        factor: by which every element is off.
+        tensor: the input whose layout shows the fault.
+        layout: of that input.
+        dtype: with the precision of the error.
+        text: of a record that was written before causes were values.
+    """
+
+    code: CauseCode
+    advice: str | None = None
+    file_line: int | None = None
+    cell_line: int | None = None
+    factor: float | None = None
+    tensor: str | None = None
+    layout: str | None = None
+    dtype: str | None = None
+    text: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_text(cls, value: Any) -> Any:
+        return {"code": CauseCode.TEXT, "text": value} if isinstance(value, str) else value

@@ -1,0 +1,315 @@
+"""An op as the harness uses it, built from a module of the form that the package describes."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, NoReturn
+
+import torch
+
+from triton_magics.errors import BadKernelSource, BadValue, did_you_mean
+
+Shape = tuple[int, ...]
+Inputs = tuple[Any, ...]
+Check = Callable[..., str | None]
+Scalar = bool | int | float
+
+SIZE_NAMES = ("small", "medium", "large")
+OP_CLASSES = ("elementwise", "reduction", "matmul")
+REGIMES = ("shifted", "x10", "large", "mean_heavy", "negative", "x0.1", "tiny")
+SPECIALS = (
+    "equal", "zeros", "huge element", "sums past 65504", "products past 65504",
+    "exact cancellation", "rows unlike their neighbours", "rows at -20000", "nonfinite",
+    "block of -inf",
+)  # fmt: skip
+DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
+DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {
+    1: ((1,), (7,), (1000,), (1025,), (4097,)),
+    2: ((1, 1), (7, 13), (1, 1000), (3, 4097), (127, 129), (257, 1023), (1000, 1)),
+}
+_PRIMES = (2, 3, 5, 7, 11, 13)
+_WRITE = {
+    "reference": "def reference(x): return torch.relu(x)",
+    "make_inputs": (
+        "def make_inputs(shape, dtype, device, generator): "
+        "return (torch.randn(shape, dtype=dtype, device=device, generator=generator),)"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Op:
+    """A computation: its reference, its inputs, and the properties that the harness relies on.
+
+    Attributes:
+        make_inputs: (shape, dtype, device, generator) -> tuple of inputs, in `reference`'s order.
+        flops: (*inputs) -> operations; None: unknown.
+        bytes: (*inputs, output=...) -> compulsory traffic; None: every tensor once.
+        check: (inputs, output, call=None) -> a message when the output is wrong; None: the output
+            is compared with the oracle's. `call(*inputs)` runs the version again.
+        skip_values: names in `REGIMES` and `SPECIALS` that are meaningless here.
+        scalars: for parameters of `reference` with few interesting values: these values; the
+            harness chooses one and puts it in place of what `make_inputs` returned.
+        extents: extreme shapes by name, such as {"151,936 columns": (2, 151936)}; None: those that
+            `harness` derives from the rank.
+        quick_regimes: names in `REGIMES` that a quick plan also has in every dtype, because the
+            sizes alone can't distinguish a dtype's precision from a lower one.
+        mutates: positions of the inputs that a call changes; they are outputs too.
+        independent: for each input the dimension along which it may be cut, so that the outputs
+            are cut likewise, in the first of these dimensions; None: every part needs all of it.
+            Empty: nothing may be cut.
+        scratch: (*inputs) -> elements of the reference's largest intermediate tensor;
+            None: no larger than its inputs and outputs.
+        exact: `reference` for float64 inputs, in less memory; None: `reference` itself.
+    """
+
+    name: str
+    doc: str
+    sizes: Mapping[str, Shape]
+    shapes: tuple[Shape, ...]
+    dtypes: tuple[str, ...]
+    op_class: str
+    make_inputs: Callable[[Shape, torch.dtype, torch.device, torch.Generator], Inputs]
+    reference: Callable[..., Any]
+    flops: Callable[..., int] | None = None
+    bytes: Callable[..., int] | None = None
+    check: Check | None = None
+    defined_for_nonfinite: bool = False
+    skip_values: tuple[str, ...] = ()
+    scalars: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    extents: Mapping[str, Shape] | None = None
+    quick_regimes: tuple[str, ...] = ()
+    mutates: tuple[int, ...] = ()
+    independent: tuple[int | None, ...] = ()
+    scratch: Callable[..., int] | None = None
+    exact: Callable[..., Any] | None = None
+
+    def input_names(self, n: int) -> list[str]:
+        """Return the names of the first n inputs: the reference's parameters, else numbers."""
+        parameters = inspect.signature(self.reference).parameters.values()
+        named = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+        return [*named[:n], *(f"input {i}" for i in range(len(named), n))]
+
+
+def from_module(module: ModuleType, name: str) -> Op:
+    """Build the op that a module declares.
+
+    Raises:
+        BadKernelSource: `reference` or `make_inputs` is missing or has the wrong parameters.
+        BadValue: a constant is malformed.
+    """
+    reference = _function(module, "reference", name)
+    sizes = _sizes(getattr(module, "SIZES", DEFAULT_SIZES), name)
+    shapes = getattr(module, "SHAPES", None)
+    return Op(
+        name=name,
+        doc=inspect.cleandoc(module.__doc__ or reference.__doc__ or ""),
+        sizes=MappingProxyType(sizes),
+        shapes=_default_shapes(sizes) if shapes is None else _shapes(shapes, name),
+        dtypes=_dtypes(getattr(module, "DTYPES", ("float32",)), name),
+        op_class=_one_of("OP_CLASS", getattr(module, "OP_CLASS", "reduction"), OP_CLASSES, name),
+        make_inputs=_as_tuple(_make_inputs(module, name), name),
+        reference=reference,
+        flops=getattr(module, "flops", None),
+        bytes=getattr(module, "bytes", None),
+        check=_check(getattr(module, "check", None)),
+        defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
+        skip_values=_names(module, "REGIMES_SKIP", (*REGIMES, *SPECIALS), name),
+        scalars=_scalars(getattr(module, "SCALARS", {}), reference, name),
+        extents=_extents(getattr(module, "EXTENTS", None), name),
+        quick_regimes=_names(module, "QUICK_REGIMES", REGIMES, name),
+        mutates=_mutates(getattr(module, "MUTATES", ()), name),
+        independent=_independent(getattr(module, "INDEPENDENT", ()), name),
+        scratch=getattr(module, "scratch", None),
+        exact=getattr(module, "exact", None),
+    )
+
+
+def _names(module: ModuleType, constant: str, names: Sequence[str], name: str) -> tuple[str, ...]:
+    values = getattr(module, constant, ())
+    return tuple(_one_of(constant, value, names, name) for value in values)
+
+
+def _scalars(
+    scalars: Any, reference: Callable[..., Any], name: str
+) -> Mapping[str, tuple[Scalar, ...]]:
+    parameters = list(inspect.signature(reference).parameters)
+    whole = isinstance(scalars, Mapping) and all(
+        isinstance(values, (tuple, list))
+        and values
+        and all(isinstance(v, (bool, int, float)) for v in values)
+        for values in scalars.values()
+    )
+    if not whole:
+        raise BadValue(
+            f"op {name!r}: SCALARS is {scalars!r}; write the values of each parameter, e.g. "
+            '{"alpha": (1.0, 0.5)}'
+        )
+    for parameter in scalars:
+        _one_of("SCALARS", parameter, parameters, name)
+    return MappingProxyType({p: tuple(values) for p, values in scalars.items()})
+
+
+def _extents(extents: Any, name: str) -> Mapping[str, Shape] | None:
+    if extents is None:
+        return None
+    if not isinstance(extents, Mapping):
+        raise BadValue(
+            f"op {name!r}: EXTENTS must give extreme shapes by name, e.g. "
+            '{"151,936 columns": (2, 151936)}'
+        )
+    shapes = {str(n): _shape(s, f"EXTENTS[{n!r}]", name) for n, s in extents.items()}
+    return MappingProxyType(shapes)
+
+
+class _SourceOnly(SourceFileLoader):
+    """Read the source each time: an edit may keep second and size, the keys of byte code."""
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError(f"{path}: byte code is neither read nor written")
+
+
+def module_from_file(path: Path, name: str) -> ModuleType:
+    """Run a file and return it as a module, under a name that no other module has.
+
+    Raises:
+        BadKernelSource: there is no such file.
+        Exception: whatever the file raises while it runs.
+    """
+    if not path.is_file():
+        raise BadKernelSource(f"op {name!r}: there is no file {path}; define it again")
+    module_name = f"_triton_magics_own_op_{name}"
+    spec = ModuleSpec(module_name, _SourceOnly(module_name, str(path)), origin=str(path))
+    spec.has_location = True
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+    except BaseException:
+        del sys.modules[module_name]
+        raise
+    return module
+
+
+def _function(module: ModuleType, function: str, name: str) -> Callable[..., Any]:
+    value = getattr(module, function, None)
+    if not callable(value):
+        problem = (
+            "missing"
+            if value is None
+            else f"no function but a value of type {type(value).__name__}"
+        )
+        raise BadKernelSource(f"op {name!r}: {function} is {problem}; write {_WRITE[function]}")
+    return value
+
+
+def _make_inputs(module: ModuleType, name: str) -> Callable[..., Any]:
+    function = _function(module, "make_inputs", name)
+    try:
+        inspect.signature(function).bind("shape", "dtype", "device", "generator")
+    except TypeError as error:
+        raise BadKernelSource(
+            f"op {name!r}: make_inputs must take (shape, dtype, device, generator): {error}"
+        ) from None
+    return function
+
+
+def _as_tuple(function: Callable[..., Any], name: str) -> Callable[..., Inputs]:
+    def make_inputs(
+        shape: Shape, dtype: torch.dtype, device: torch.device, generator: torch.Generator
+    ) -> Inputs:
+        inputs = function(shape, dtype, device, generator)
+        if isinstance(inputs, torch.Tensor):
+            return (inputs,)
+        if not isinstance(inputs, (tuple, list)):
+            raise BadValue(
+                f"op {name!r}: make_inputs returned a {type(inputs).__name__}; "
+                "return a tuple of inputs, in the order that reference takes them"
+            )
+        return tuple(inputs)
+
+    return make_inputs
+
+
+def _check(function: Check | None) -> Check | None:
+    """Return the op's check as a function of three parameters, with or without a use of `call`."""
+    if function is None or len(inspect.signature(function).parameters) > 2:
+        return function
+    return lambda inputs, output, call=None: function(inputs, output)
+
+
+def _sizes(sizes: Any, name: str) -> dict[str, Shape]:
+    if not isinstance(sizes, Mapping) or set(sizes) != set(SIZE_NAMES):
+        raise BadValue(
+            f"op {name!r}: SIZES must give a shape for each of {', '.join(SIZE_NAMES)}, "
+            f"e.g. {DEFAULT_SIZES}"
+        )
+    return {size: _shape(sizes[size], f"SIZES[{size!r}]", name) for size in SIZE_NAMES}
+
+
+def _shapes(shapes: Any, name: str) -> tuple[Shape, ...]:
+    if not isinstance(shapes, Sequence) or isinstance(shapes, str):
+        raise BadValue(f"op {name!r}: SHAPES must be a tuple of shapes, e.g. ((1, 1), (7, 13))")
+    return tuple(_shape(shape, f"SHAPES[{i}]", name) for i, shape in enumerate(shapes))
+
+
+def _shape(shape: Any, where: str, name: str) -> Shape:
+    whole = isinstance(shape, Sequence) and not isinstance(shape, str) and len(shape) > 0
+    if not whole or not all(type(n) is int and n >= 1 for n in shape):
+        raise BadValue(f"op {name!r}: {where} is {shape!r}; write whole numbers >= 1, e.g. (7, 13)")
+    return tuple(shape)
+
+
+def _dtypes(dtypes: Any, name: str) -> tuple[str, ...]:
+    if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
+        raise BadValue(f'op {name!r}: DTYPES must be a tuple of names, e.g. ("float32", "float16")')
+    for dtype in dtypes:
+        value = getattr(torch, dtype, None) if isinstance(dtype, str) else None
+        if not isinstance(value, torch.dtype) or value.is_complex:
+            raise BadValue(
+                f"op {name!r}: {dtype!r} in DTYPES is no name of a real torch dtype; "
+                'write "float32", "float16", "bfloat16", "int32" or "bool"'
+            )
+    return tuple(dtypes)
+
+
+def _one_of(constant: str, value: Any, choices: Sequence[str], name: str) -> str:
+    if value not in choices:
+        hint = did_you_mean(str(value), choices)
+        raise BadValue(f"op {name!r}: {value!r} in {constant}.{hint} Known: {', '.join(choices)}")
+    return str(value)
+
+
+def _mutates(positions: Any, name: str) -> tuple[int, ...]:
+    whole = isinstance(positions, tuple) and all(type(i) is int and i >= 0 for i in positions)
+    if not whole or len(set(positions)) != len(positions):
+        raise BadValue(
+            f"op {name!r}: MUTATES is {positions!r}; write the positions of the inputs that a "
+            "call changes, e.g. (0,)"
+        )
+    return tuple(positions)
+
+
+def _independent(dims: Any, name: str) -> tuple[int | None, ...]:
+    whole = isinstance(dims, tuple) and all(d is None or (type(d) is int and d >= 0) for d in dims)
+    if not whole or (dims and all(d is None for d in dims)):
+        raise BadValue(
+            f"op {name!r}: INDEPENDENT is {dims!r}; write for each input the dimension along which "
+            "it may be cut, or None, e.g. (0, None): the rows of a in a @ b"
+        )
+    return tuple(dims)
+
+
+def _default_shapes(sizes: Mapping[str, Shape]) -> tuple[Shape, ...]:
+    """Return awkward shapes with as many dimensions as the small size."""
+    rank = len(sizes["small"])
+    ones = (1,) * (rank - 1)
+    primes = tuple(_PRIMES[i % len(_PRIMES)] for i in range(rank))
+    return DEFAULT_SHAPES.get(rank, ((*ones, 1), primes, (*ones, 129), (129, *ones)))

@@ -1,0 +1,284 @@
+"""Figures of speedups per version and of the positions of wrong elements.
+
+Each verdict has a marker and a word besides its colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from triton_magics.model import SIZES, Benchmark, Mismatch, shape_text
+from triton_magics.rendering.canvas import (
+    FAINT,
+    GREY,
+    INK,
+    matplotlib_defaults,
+    new_figure,
+    png,
+    write_captions,
+)
+from triton_magics.rendering.numbers import short_ratio, time_text
+from triton_magics.rendering.select_versions import select_versions
+from triton_magics.rendering.views.badges import badge_text
+from triton_magics.rendering.views.benchmark import finding, is_void
+from triton_magics.rendering.views.timing import CLOCKS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+_COLUMN = 0.56  # left edge of the labels, as a share of a panel's width
+_TIME_LABEL, _RATIO_LABEL = 0.19, 0.12  # width of a tick label, as a share of a panel's width
+MOST_ROWS = 16
+_LEFT, _RIGHT = 0.16, 1.3  # margins of a panel, as shares of the range of its marks
+_STYLE = {
+    "faster": ("#0072B2", "^"),
+    "slower": ("#D55E00", "v"),
+    "same": ("#6b6b6b", "o"),
+    "undecided": ("#6b6b6b", "D"),
+    "": ("#6b6b6b", "o"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """One version at one size: its position on the axis and its label."""
+
+    row: int
+    middle: float
+    low: float
+    high: float
+    verdict: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """One size: its title, its marks, and the rows without a mark."""
+
+    title: str
+    marks: tuple[_Mark, ...]
+    missing: tuple[int, ...]
+
+
+def speedup_plot(value: Benchmark) -> Figure | None:
+    """Draw the speedup of each version over torch, one panel per size.
+
+    Interpreter times are drawn as times, labelled as such, never beside torch.
+
+    Args:
+        value: the benchmark; any number of sizes; at most `MOST_ROWS` versions are shown.
+
+    Returns:
+        The figure; None if nothing was timed or the benchmark is void.
+    """
+    if not value.timings or not value.versions or is_void(value):
+        return None
+    compared = value.on_gpu and "torch" in value.providers
+    value, left_out = select_versions(value, MOST_ROWS)
+    panels = [_panel(value, size, compared) for size in value.sizes]
+    with matplotlib_defaults():
+        figure, rows = _new_panels(value, len(panels))
+        _set_limits(rows, panels, compared)
+        for axes, panel in zip(rows, panels, strict=True):
+            _draw(axes, panel, compared)
+            _set_ticks(axes, compared)
+        _name_rows(rows[0], value.versions)
+        _write_captions(figure, value, compared, left_out)
+    return figure
+
+
+def _panel(value: Benchmark, size: str, compared: bool) -> _Panel:
+    shapes = [t.shape for t in value.timings if t.size == size]
+    name = size if size in SIZES else "your own"
+    title = f"{name}\n{shape_text(shapes[0]) if shapes else size if size not in SIZES else ''}"
+    row_marks = [_mark(value, row, size, compared) for row in range(len(value.versions))]
+    marks = tuple(mark for mark in row_marks if mark)
+    return _Panel(title, marks, tuple(row for row, mark in enumerate(row_marks) if not mark))
+
+
+def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None:
+    version = value.versions[row]
+    if not compared:
+        timing = value.timing(version, size)
+        if not timing:
+            return None
+        label = time_text(timing.mean_us)
+        return _Mark(row, timing.mean_us, timing.min_us, timing.max_us, "", label)
+    ratio, paired = value.size_speedup(version, size), value.comparison(version, size)
+    if paired:
+        label = f"{short_ratio(ratio or paired.ratio)}, {paired.verdict}"
+        return _Mark(row, paired.ratio, paired.low, paired.high, paired.verdict, label)
+    return _Mark(row, ratio, ratio, ratio, "", short_ratio(ratio)) if ratio else None
+
+
+# ----------------------------------------------------------------------------------- drawing
+
+
+def _new_panels(value: Benchmark, n_panels: int) -> tuple[Figure, Sequence[Axes]]:
+    names = max(len(v) for v in value.versions)
+    width = max(5.6, 0.6 + 0.085 * names + 2.6 * n_panels)
+    height = 1.75 + 0.36 * len(value.versions)
+    figure = new_figure(width, height)
+    axes = figure.subplots(1, n_panels, sharey=True, squeeze=False)
+    return figure, list(axes[0])
+
+
+def _set_limits(rows: Sequence[Axes], panels: Sequence[_Panel], compared: bool) -> None:
+    """Set one logarithmic scale for all panels, with a column for the labels at the right."""
+    import math
+
+    ends = [end for p in panels for m in p.marks for end in (m.low, m.high)]
+    low, high = min([*ends, *([1.0] if compared else [])]), max([*ends, 1.0 if compared else 0.0])
+    spread = max(math.log(high / low), math.log(1.5))
+    for axes in rows:
+        axes.set_xscale("log")
+        axes.set_xlim(low * math.exp(-_LEFT * spread), high * math.exp(_RIGHT * spread))
+
+
+def _draw(axes: Axes, panel: _Panel, compared: bool) -> None:
+    _style_panel(axes, panel)
+    if compared:
+        axes.axvline(1.0, color=INK, linewidth=1.1, zorder=1)
+    for mark in panel.marks:
+        colour, marker = _STYLE[mark.verdict]
+        axes.plot([mark.low, mark.high], [mark.row] * 2, color=colour, linewidth=2.2, zorder=2)
+        axes.plot(mark.middle, mark.row, marker, color=colour, markersize=7.5, zorder=3)
+        _write_label(axes, mark.row, mark.label)
+    for row in panel.missing:
+        axes.text(
+            _COLUMN, row, "not timed", transform=axes.get_yaxis_transform(), ha="left",
+            va="center", color=GREY, fontsize=8.5, style="italic", backgroundcolor="white",
+        )  # fmt: skip
+
+
+def _write_label(axes: Axes, row: int, text: str) -> None:
+    axes.text(
+        _COLUMN, row, text, transform=axes.get_yaxis_transform(), ha="left", va="center",
+        color=INK, fontsize=9, backgroundcolor="white",
+    )  # fmt: skip
+
+
+def _style_panel(axes: Axes, panel: _Panel) -> None:
+    axes.set_facecolor("white")
+    axes.set_title(panel.title, fontsize=9.5, color=INK)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", colors=GREY, labelsize=8.5)
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(GREY)
+
+
+def _name_rows(axes: Axes, versions: Sequence[str]) -> None:
+    axes.set_yticks(range(len(versions)), labels=list(versions), fontsize=9.5, color=INK)
+    axes.set_ylim(len(versions) - 0.5, -0.5)
+
+
+def _ticks_below_labels(axes: Axes, label: float) -> list[float]:
+    """Return round numbers under the marks, at most four, with room for their labels."""
+    import math
+    from itertools import pairwise
+
+    low, right = axes.get_xlim()
+    high = low * (right / low) ** (_COLUMN - 0.03)
+    ticks: list[float] = []
+    for steps, every in (
+        ((1, 1.5, 2, 3, 5, 7), 1),
+        ((1, 2, 5), 1),
+        ((1, 2, 3), 1),
+        ((1, 1.5, 7), 1),
+        ((1, 3), 1),
+        ((1,), 1),
+        ((1,), 3),
+    ):
+        places = [s * 10.0**power for power in range(-3, 12, every) for s in steps]
+        ticks = [p for p in places if low <= p <= high]
+        room = [math.log(b / a) / math.log(right / low) for a, b in pairwise(ticks)]
+        if len(ticks) <= 4 and min(room, default=1.0) >= label:
+            break
+    return ticks
+
+
+def _set_ticks(axes: Axes, compared: bool) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    label = _RATIO_LABEL if compared else _TIME_LABEL
+    axes.xaxis.set_major_locator(FixedLocator(_ticks_below_labels(axes, label)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    tick_text = (lambda x, _: f"{x:g}x") if compared else (lambda x, _: time_text(x))
+    axes.xaxis.set_major_formatter(FuncFormatter(tick_text))
+
+
+def _write_captions(figure: Figure, value: Benchmark, compared: bool, left_out: str) -> None:
+    device = value.environment.device if value.environment else ""
+    cache = "cold L2" if value.cold else "hot L2"
+    if compared:
+        title = f"{value.op}: speedup over torch"
+        clock = CLOCKS.get(value.clock or "")
+        where = ", ".join(part for part in (device, value.dtype, cache, clock) if part)
+        reading = "median of paired rounds with its 99 % interval; right of the line is faster"
+    else:
+        label = "interpreter times" if value.clock == "interpreter" else "times"
+        title, where = f"{value.op}: {label}", ", ".join(p for p in (device, value.dtype) if p)
+        ranks = ", not comparable with a GPU" if value.clock == "interpreter" else ""
+        reading = f"mean, with the range of the runs{ranks}; left is faster"
+    write_captions(figure, f"{title} · {where}{badge_text(value.badges)}", reading, left_out)
+
+
+# ---------------------------------------------------------------------------------- mismatch
+
+
+def mismatch_plot(mismatch: Mismatch, title: str) -> Figure | None:
+    """Draw the output's rows and columns as a coarse grid, darker where more elements are wrong.
+
+    Args:
+        mismatch: its picture has the shape (rows, columns), shares from 0 to 1.
+        title: version and case.
+
+    Returns:
+        The figure; None if the mismatch has no picture.
+    """
+    if not mismatch.picture or not mismatch.picture[0]:
+        return None
+    n_rows, n_columns = len(mismatch.picture), len(mismatch.picture[0])
+    with matplotlib_defaults():
+        size = (1.4 + 0.105 * max(n_columns, 34), 1.2 + 0.105 * n_rows)
+        figure = new_figure(*size)
+        axes = figure.subplots()
+        axes.pcolormesh(
+            [[_visible_shade(share) for share in row] for row in mismatch.picture],
+            cmap=_error_colours(), vmin=0, vmax=1, edgecolors=FAINT, linewidth=0.4,
+        )  # fmt: skip
+        axes.set_aspect("equal")
+        axes.invert_yaxis()
+        _label_grid(axes, mismatch, title)
+    return figure
+
+
+def _visible_shade(share: float) -> float:
+    """Return a shade that shows even one wrong element in a cell of thousands."""
+    return 0.3 + 0.7 * share if share > 0 else 0.0
+
+
+def _error_colours() -> LinearSegmentedColormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("errors", ["white", "#D55E00", "#7a2f00"])
+
+
+def _label_grid(axes: Axes, mismatch: Mismatch, title: str) -> None:
+    wrong = f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} wrong"
+    where = f", {mismatch.where}" if mismatch.where else ""
+    axes.set_title(f"{title}\n{wrong}{where}", fontsize=9.5, color=INK, loc="left")
+    axes.set_xlabel("columns of the output", fontsize=8.5, color=GREY)
+    axes.set_ylabel("rows", fontsize=8.5, color=GREY)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+__all__ = ["finding", "mismatch_plot", "png", "speedup_plot"]

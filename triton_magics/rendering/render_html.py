@@ -1,0 +1,178 @@
+"""Render a document as HTML that passes a notebook's sanitiser and fits either theme.
+
+No style sheet, no script, no CSS variable. Tables have captions and scopes, a verdict its sign and
+its word, a picture its description. A colour always comes with its own background, as hex, so that
+it is readable in a light and a dark theme.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from triton_magics.rendering import blocks
+from triton_magics.rendering.highlight import BACKGROUND, TEXT, python_html
+from triton_magics.rendering.markdown_parser import parse
+
+# Dark text on light red and light green, for removed and added lines.
+_DIFF_COLOURS = {
+    "- ": "background-color: #ffd7d5; color: #1f2328",
+    "+ ": "background-color: #d2f8da; color: #1f2328",
+}
+# White text on dark green, red and brown: the badge of a verdict.
+_BADGE_COLOURS: dict[blocks.LineStatus, str] = {
+    "good": "#116329",
+    "bad": "#a40e26",
+    "warn": "#7d4e00",
+}
+
+
+def to_html(document: blocks.Document) -> str:
+    """Return the document as a fragment of HTML, in one `<div>`."""
+    return f'<div class="triton-magics">\n{_body(document)}\n</div>'
+
+
+def _body(document: blocks.Document) -> str:
+    parts: list[str] = []
+    for kind, group in groupby(document, key=type):
+        members = list(group)
+        if kind is blocks.Line:
+            lines = "<br>\n".join(_line(m) for m in members)
+            parts.append(f"<p>{lines}</p>")
+        else:
+            parts += [_RENDERERS[kind](member) for member in members]
+    return "\n".join(parts)
+
+
+def _escape(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _inline(text: str) -> str:
+    return "".join(
+        f"<code>{_escape(piece)}</code>" if is_code else _escape(piece)
+        for is_code, piece in blocks.spans(text)
+    )
+
+
+def _line(block: Any) -> str:
+    lead = " ".join(part for part in (block.sign, _inline(block.lead)) if part)
+    head = f"<strong{_badge_style(block)}>{lead}</strong>" if block.lead else lead
+    return " ".join(part for part in (head, _inline(block.text)) if part)
+
+
+def _badge_style(block: blocks.Line) -> str:
+    colour = _BADGE_COLOURS.get(block.status)
+    if colour is None:
+        return ""
+    style = f"background-color: {colour}; color: #ffffff; padding: 1px 6px; border-radius: 4px"
+    return f' style="{style}"'
+
+
+def _heading(block: blocks.Heading) -> str:
+    return f"<h{block.level}>{_inline(block.text)}</h{block.level}>"
+
+
+def _text(block: blocks.Text) -> str:
+    return f"<p>{_inline(block.text)}</p>"
+
+
+def _items(block: blocks.Items) -> str:
+    tag = "ol" if block.ordered else "ul"
+    items = "\n".join(f"<li>{_inline(item)}</li>" for item in block.items)
+    return f"<{tag}>\n{items}\n</{tag}>"
+
+
+def _table(block: blocks.Table) -> str:
+    caption = f"<caption>{_inline(block.caption)}</caption>\n" if block.caption else ""
+    header = "".join(
+        _cell("th", "col", h, a) for h, a in _with_alignment(block.header, block.aligns)
+    )
+    rows = "\n".join(_row(row, block.aligns) for row in block.rows)
+    head = f"<thead>\n<tr>{header}</tr>\n</thead>"
+    return f"<table>\n{caption}{head}\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _with_alignment(
+    cells: Sequence[str], aligns: Sequence[blocks.Align]
+) -> list[tuple[str, blocks.Align]]:
+    return list(zip(cells, aligns, strict=True))
+
+
+def _row(row: Sequence[str], aligns: Sequence[blocks.Align]) -> str:
+    (name, align), *others = _with_alignment(row, aligns)
+    cells = "".join(_cell("td", "", text, side) for text, side in others)
+    return f"<tr>{_cell('th', 'row', name, align)}{cells}</tr>"
+
+
+def _cell(tag: str, scope: str, text: str, align: blocks.Align) -> str:
+    scoped = f' scope="{scope}"' if scope else ""
+    whole = "; white-space: nowrap" if align == "right" and tag == "td" else ""  # 17.6 us
+    return f'<{tag}{scoped} style="text-align: {align}{whole}">{_inline(text)}</{tag}>'
+
+
+def _code(block: blocks.Code) -> str:
+    text = blocks.clean(block.text).strip("\n")
+    if block.language != "python":
+        return f"<pre><code>{_escape(text)}</code></pre>"
+    # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
+    style = f"background-color: {BACKGROUND}; color: {TEXT}; padding: 6px 10px"
+    return f'<pre style="{style}">{python_html(text)}</pre>'
+
+
+def _changes(block: blocks.Changes) -> str:
+    titles = ("line", block.before_title, "line", block.after_title)
+    header = "".join(_cell("th", "col", title, "left") for title in titles)
+    gap = _pair_row(blocks.LinePair(None, "…", None, "…"))
+    hunks = ("\n".join(map(_pair_row, hunk)) for hunk in block.hunks)
+    rows = f"\n{gap}\n".join(hunks)
+    head = f"<thead>\n<tr>{header}</tr>\n</thead>"
+    caption = f"<caption>{_inline(block.caption)}</caption>"
+    return f"<table>\n{caption}\n{head}\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _pair_row(pair: blocks.LinePair) -> str:
+    before, after = (str(n or "") for n in (pair.before_number, pair.after_number))
+    style = "text-align: right; vertical-align: top"
+    return (
+        f'<tr><th scope="row" style="{style}">{before}</th>{_code_cell(pair.before)}'
+        f'<td style="{style}">{after}</td>{_code_cell(pair.after)}</tr>'
+    )
+
+
+def _code_cell(line: str) -> str:
+    # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
+    style = "text-align: left; vertical-align: top; white-space: pre-wrap; font-family: monospace"
+    colours = _DIFF_COLOURS.get(line[:2])
+    return f'<td style="{style}{f"; {colours}" if colours else ""}">{_escape(line)}</td>'
+
+
+def _figure(block: blocks.Figure) -> str:
+    data = base64.b64encode(block.png).decode()
+    alt = _escape(blocks.plain(block.alt))
+    return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"></figure>'
+
+
+def _details(block: blocks.Details) -> str:
+    summary = f"<summary>{_inline(block.title)}</summary>"
+    return f"<details>\n{summary}\n{_body(block.blocks)}\n</details>"
+
+
+def _markdown(block: blocks.Markdown) -> str:
+    return _body(parse(block.text))
+
+
+_RENDERERS: dict[type, Callable[[Any], str]] = {
+    blocks.Heading: _heading,
+    blocks.Text: _text,
+    blocks.Items: _items,
+    blocks.Table: _table,
+    blocks.Code: _code,
+    blocks.Changes: _changes,
+    blocks.Figure: _figure,
+    blocks.Details: _details,
+    blocks.Markdown: _markdown,
+}

@@ -1,0 +1,96 @@
+"""Text of the badges of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from triton_magics.model import Badge, BadgeCode, BadgeParameter
+from triton_magics.rendering.blocks import Document, Line
+from triton_magics.rendering.numbers import percent_text
+
+Params = Mapping[str, BadgeParameter]
+
+
+def badge_label(badge: Badge) -> str:
+    """Return `quick`, `v2: your own tolerance: rtol=0.1`."""
+    text = _TEXTS[badge.code](badge.params)
+    return f"{badge.version}: {text}" if badge.version else text
+
+
+def badge_labels(badges: Sequence[Badge]) -> tuple[str, ...]:
+    """Return the text of each, each text once."""
+    return tuple(dict.fromkeys(map(badge_label, badges)))
+
+
+def badge_lines(badges: Sequence[Badge]) -> Document:
+    """Return one line with all badges, if there are any."""
+    return (Line("badges: " + " · ".join(badge_labels(badges)), "warn"),) if badges else ()
+
+
+def badge_text(badges: Sequence[Badge]) -> str:
+    """Return the badges for the end of a caption, without the interpreter's: ` [quick]`."""
+    shown = badge_labels([b for b in badges if b.code is not BadgeCode.INTERPRETER])
+    return f" [{', '.join(shown)}]" if shown else ""
+
+
+def _own_tolerance(params: Params) -> str:
+    return "your own tolerance: " + ", ".join(f"{name}={value:g}" for name, value in params.items())
+
+
+def _needs_gpu(params: Params) -> str:
+    value = "" if params["value"] is True else f" {params['value']}"
+    return f"--{params['parameter']}{value} needs a GPU"
+
+
+def _changed_settings(params: Params) -> str:
+    return f"{params.get('provider', 'the import of a version')} changed torch's settings; restored"
+
+
+def _possible_caching(params: Params) -> str:
+    return (
+        f"possible result caching by {params['provider']}: at {params['size']}, the first call of "
+        f"each run is {params['times']:.1f}x slower than the rest"
+    )
+
+
+def _values_text(params: Params, name: str) -> str:
+    values = params[name]
+    return ", ".join(map(str, values)) if isinstance(values, tuple) else str(values)
+
+
+def _number(value: BadgeParameter) -> float:
+    return value if isinstance(value, int | float) else 0.0
+
+
+_TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
+    {
+        BadgeCode.QUICK_PLAN: lambda _: "quick",
+        BadgeCode.NAMED_SHAPES: lambda _: "only some shapes",
+        BadgeCode.SOME_DTYPES: lambda params: f"{_values_text(params, 'dtypes')} only",
+        BadgeCode.OWN_TOLERANCE: _own_tolerance,
+        BadgeCode.LOOSENED_TOLERANCE: lambda _: "loosened tolerance",
+        BadgeCode.UNCALIBRATED: lambda params: f"uncalibrated: {_values_text(params, 'dtypes')}",
+        BadgeCode.INTERPRETER: lambda _: "interpreter",
+        BadgeCode.FEW_RUNS: lambda params: f"fewer than {params['runs']} runs",
+        BadgeCode.NEEDS_GPU: _needs_gpu,
+        BadgeCode.RAW_TIMES: lambda _: "raw times: CUPTI did not measure what the timer adds",
+        BadgeCode.CHANGED_SETTINGS: _changed_settings,
+        BadgeCode.POSSIBLE_CACHING: _possible_caching,
+        BadgeCode.SLOWED_TORCH: lambda params: (
+            f"torch took {params['times']}x as long beside the versions at {params['size']}; "
+            "its own time is used"
+        ),
+        BadgeCode.CLOCK_LIMITED: lambda params: (
+            f"clock held down: {_values_text(params, 'causes')}"
+        ),
+        BadgeCode.SHARED_GPU: lambda params: (
+            f"shared GPU: process {_values_text(params, 'pids')} uses it too"
+        ),
+        BadgeCode.TORCH_WORK: lambda params: (
+            f"torch computes {percent_text(100 * _number(params['share']))} of the work "
+            f"({_values_text(params, 'operations')})"
+        ),
+        BadgeCode.TEXT: lambda params: str(params["text"]),
+    }
+)

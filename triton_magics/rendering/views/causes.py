@@ -1,0 +1,54 @@
+"""Text of the likely cause of a wrong output."""
+
+from __future__ import annotations
+
+from triton_magics.model import EVERY_INPUT, Cause, CauseCode
+from triton_magics.rendering.views.words import join_parts
+
+_TEXTS: dict[CauseCode, str] = {
+    CauseCode.RACE: "a race: two programs access the same element",
+    CauseCode.NOT_DETERMINISTIC: (
+        "two calls on the same inputs differ by more than rounding: a race, memory that was not "
+        "written, or state between calls"
+    ),
+    CauseCode.STALE_STATE: "a later call on the same inputs was wrong: state is kept between calls",
+    CauseCode.MISSING_MASK: "a load without a mask reads past the tensor",
+    CauseCode.WRONG_FILL: "`other=` is missing: the lanes past the end take part",
+    CauseCode.MISSING_MAXIMUM: "exp overflows: subtract the row's maximum first",
+    CauseCode.CANCELLATION: (
+        "large means cancel: subtract the mean before squaring (two passes, or Welford)"
+    ),
+    CauseCode.LAST_BLOCK: "the last block ends too late or too early: check the mask and the grid",
+    CauseCode.ZEROS: "all wrong elements are zero",
+    CauseCode.UNSET_MEMORY: (
+        "NaN from finite inputs: memory that was never written, or lies outside the tensor, may "
+        "have reached the output"
+    ),
+}
+_OBSERVATIONS = (
+    CauseCode.CONSTANT_FACTOR,
+    CauseCode.ZEROS,
+    CauseCode.UNSET_MEMORY,
+    CauseCode.NOT_DETERMINISTIC,
+)
+
+
+def cause_text(cause: Cause) -> str:
+    """Return `likely: a load without a mask reads past the tensor · cell line 9 · file line 11`."""
+    lead = "observed" if cause.code in _OBSERVATIONS else "likely"
+    cell = f"cell line {cause.cell_line}" if cause.cell_line else None
+    file = f"file line {cause.file_line}" if cause.file_line else None
+    return f"{lead}: {join_parts((_text(cause), cell, file))}"
+
+
+def _text(cause: Cause) -> str:
+    if cause.code is CauseCode.TEXT:
+        return cause.text or ""
+    if cause.code is CauseCode.CONSTANT_FACTOR:
+        return f"every element is {cause.factor or 0:.4g} times the expected value"
+    if cause.code is CauseCode.WRONG_STRIDE:
+        name = "the inputs" if cause.tensor in (None, EVERY_INPUT) else cause.tensor
+        return f"right where {name} is contiguous, wrong where {cause.layout}: a wrong stride"
+    if cause.code is CauseCode.LOWER_PRECISION:
+        return f"the error is that of a lower precision ({cause.dtype})"
+    return _TEXTS[cause.code]

@@ -1,0 +1,84 @@
+"""The view of one failed case: values, position, likely cause, replay line."""
+
+from __future__ import annotations
+
+from triton_magics.model import CaseResult, Mismatch, Validation
+from triton_magics.rendering.blocks import Code, Document, Line
+from triton_magics.rendering.numbers import allowed_text, exact_text
+from triton_magics.rendering.phrase import Phrase, step_code
+from triton_magics.rendering.views.causes import cause_text
+from triton_magics.rendering.views.error_map import error_map
+from triton_magics.rendering.views.faults import error_view
+from triton_magics.rendering.views.words import CASE_WORDS, on_version
+
+
+def case_words(result: CaseResult) -> str:
+    """Return how the case ended, in words."""
+    return CASE_WORDS[result.status]
+
+
+def case_view(
+    value: Validation, result: CaseResult, phrase: Phrase, *, shown_above: str = ""
+) -> Document:
+    """Return the finding of a failed case, its error map, its likely cause, its replay line.
+
+    Args:
+        value: the validation of the case.
+        result: the failed case.
+        phrase: the form of the front end.
+        shown_above: text above the view; a message in it is not repeated.
+    """
+    finding = _finding(result, shown_above)
+    above = "\n".join([shown_above, *(line.text for line in finding)])
+    error = error_view(result.error, shown_above=above) if result.error else ()
+    return (*finding, *_explanation(result.mismatch), *error, replay_line(value, result, phrase))
+
+
+def _finding(result: CaseResult, shown_above: str) -> tuple[Line, ...]:
+    if not result.mismatch:
+        reason = result.reason if result.reason and result.reason not in shown_above else None
+        is_repeated = result.reason is not None and reason is None
+        words = ": ".join(part for part in (case_words(result), reason) if part)
+        return () if is_repeated else (Line(words),)
+    lines = [Line(mismatch_text(result.mismatch))]
+    if result.error_share is not None and result.error_share == result.error_share:
+        lines.append(Line(f"the worst error is {allowed_text(result.error_share)}"))
+    if result.reason:
+        lines.append(Line(result.reason))
+    return tuple(lines)
+
+
+def mismatch_text(mismatch: Mismatch) -> str:
+    """Return `out[0, 1022] = nan, should be 0.000871 · 257 of 262,911 elements wrong`."""
+    name = "out" if mismatch.output == 0 else f"output {mismatch.output + 1}, out"
+    at = f"[{', '.join(str(i) for i in mismatch.index)}]" if mismatch.index else ""
+    values = f"{exact_text(mismatch.got)}, should be {exact_text(mismatch.expected)}"
+    wrong = f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} elements wrong"
+    where = f", {mismatch.where}" if mismatch.where else ""
+    return f"{name}{at} = {values} · {wrong}{where}"
+
+
+def _explanation(mismatch: Mismatch | None) -> Document:
+    if not mismatch:
+        return ()
+    picture = error_map(mismatch.picture)
+    blocks: list[Line | Code] = [Code(picture, "text", is_drawing=True)] if picture else []
+    if mismatch.cause:
+        blocks.append(Line(cause_text(mismatch.cause)))
+        blocks += _advice(mismatch.cause.advice or "")
+    return tuple(blocks)
+
+
+def _advice(advice: str) -> list[Line | Code]:
+    if not advice:
+        return []
+    first, _, rest = advice.partition("\n")
+    line = Line(f"try: {first}")
+    return [line, Code(rest)] if rest.strip() else [line]
+
+
+def replay_line(value: Validation, result: CaseResult, phrase: Phrase) -> Line:
+    """Return the step that runs this case again."""
+    arguments = {"shapes": (result.case.shape,), "seed": value.seed}
+    again = on_version("validate", value.op, value.version, **arguments)
+    return Line(f"replay: {step_code(again, phrase)}")

@@ -1,0 +1,305 @@
+"""Notes and tables of a benchmark: verdicts, floor, ceilings, control, statistics."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator
+
+from triton_magics import roofline
+from triton_magics.model import SIZES, Benchmark, Comparison, NotTimed, Timing, short
+from triton_magics.rendering.blocks import Document, Line, Table
+from triton_magics.rendering.numbers import (
+    MISSING,
+    duration_text,
+    fixed_text,
+    flops_text,
+    join_with_and,
+    list_text,
+    percent_text,
+    rate_text,
+    ratio_text,
+    time_text,
+)
+from triton_magics.rendering.views.badges import badge_text
+from triton_magics.rendering.views.words import join_parts
+
+CLOCKS = {
+    "gpu": "net GPU time",
+    "graph": "GPU time in a CUDA graph",
+    "launch": "time with Python and launch",
+}
+_ORDER = ("faster", "same", "slower", "undecided")
+_COMPUTE_HEAVY = 10  # flops per byte above which the arithmetic rate is shown
+
+
+def verdict_words(value: Benchmark, candidate: str, baseline: str) -> str:
+    """Return `faster`, `faster: medium large, same: small`; `—` without a comparison."""
+    groups = _groups(value, candidate, baseline)
+    if not groups:
+        return MISSING
+    if len(groups) == 1:
+        (verdict, members), *_ = groups
+        return verdict if len(members) == len(value.sizes) else f"{verdict} at {_sizes(members)}"
+    return ", ".join(
+        f"{verdict}: {' '.join(c.size for c in members)}" for verdict, members in groups
+    )
+
+
+def verdict_text(value: Benchmark, candidate: str, baseline: str) -> str:
+    """Return the verdicts as a sentence, with the speedups of `faster` and `slower`."""
+    pieces = []
+    for verdict, members in _groups(value, candidate, baseline):
+        plain = verdict in ("same", "undecided")
+        sizes = [c.size if plain else f"{c.size} ({ratio_text(c.ratio)})" for c in members]
+        every = plain and len(members) == len(value.sizes) > 1
+        pieces.append(f"{verdict} at {'every size' if every else join_with_and(sizes)}")
+    return ", ".join(pieces)
+
+
+def _sizes(members: list[Comparison]) -> str:
+    return join_with_and([c.size for c in members])
+
+
+def _groups(value: Benchmark, candidate: str, baseline: str) -> list[tuple[str, list[Comparison]]]:
+    comparisons = [c for s in value.sizes if (c := value.comparison(candidate, s, baseline))]
+    groups = [(verdict, [c for c in comparisons if c.verdict == verdict]) for verdict in _ORDER]
+    return [(verdict, members) for verdict, members in groups if members]
+
+
+# ------------------------------------------------------------------------------------- notes
+
+
+def notes(value: Benchmark) -> Document:
+    """Return the notes below the table, one line each."""
+    lines = [*_not_timed_lines(value.not_timed)]
+    if value.on_gpu and value.timings:
+        lines += [
+            *_floor_line(value),
+            *_rate_lines(value),
+            *_baseline_lines(value),
+            *_neighbour_lines(value),
+            *_census_lines(value),
+            *_quality_line(value),
+            *(Line(condition, "info") for condition in value.conditions),
+        ]
+    return tuple(lines)
+
+
+def limits(value: Benchmark) -> Iterator[Line]:
+    """Yield how far the times are from what the card can do: launch-bound sizes, rates."""
+    if any(_launch_bound(value, size) for size in value.sizes):
+        yield from _floor_line(value)
+    yield from _rate_lines(value)
+
+
+def _not_timed_lines(missing: tuple[NotTimed, ...]) -> Iterator[Line]:
+    for size, group in itertools.groupby(missing, key=lambda m: (m.size, m.reason)):
+        members = list(group)
+        who = [short(m.provider) for m in members if m.provider]
+        estimate = max((m.estimate_s for m in members if m.estimate_s is not None), default=None)
+        about = f", about {duration_text(estimate)}" if estimate is not None else ""
+        yield Line(f"{MISSING} {join_parts((size[0], list_text(who)))}: {size[1]}{about}", "info")
+
+
+def _floor_line(value: Benchmark) -> Iterator[Line]:
+    if value.floor_us is None:
+        return
+    own = f", {time_text(value.empty_kernel_us)} of it the kernel" if value.empty_kernel_us else ""
+    bound = [s for s in value.sizes if _launch_bound(value, s)]
+    verdict = f"{join_with_and(bound)}: launch-bound, with little to gain" if bound else None
+    yield Line(join_parts((f"floor {time_text(value.floor_us)} (an empty kernel{own})", verdict)))
+
+
+def _launch_bound(value: Benchmark, size: str) -> bool:
+    means = [t.mean_us for v in value.versions if (t := value.timing(v, size))]
+    return bool(means) and roofline.launch_bound(min(means), value.floor_us)
+
+
+def _rate_lines(value: Benchmark) -> Iterator[Line]:
+    """Yield the rates of the largest size, and of each shape of the user."""
+    own = [s for s in value.sizes if s not in SIZES]
+    for size in (*[s for s in value.sizes if s in SIZES][-1:], *own):
+        yield from _rate_line(value, size)
+
+
+def _rate_line(value: Benchmark, size: str) -> Iterator[Line]:
+    timed = [t for v in value.versions if (t := value.timing(v, size))]
+    best = min(timed, key=lambda t: t.mean_us, default=None)
+    if best is None or _launch_bound(value, best.size):
+        return
+    text = join_parts((_traffic_text(best, value.copy_gbps), _arithmetic_text(best, value)))
+    if text:
+        when = value.ceilings_measured
+        dated = f" (ceilings measured {when})" if when else ""
+        yield Line(f"{best.size}, {short(best.provider)}: {text}{dated}")
+
+
+def _traffic_text(timing: Timing, copy_gbps: float | None) -> str | None:
+    if timing.gbps is None:
+        return None
+    share = roofline.share_pct(timing.gbps, copy_gbps)
+    of = "" if share is None else f", {percent_text(share)} of this GPU's copy rate"
+    return f"{rate_text(timing.gbps)}{of}"
+
+
+def _arithmetic_text(timing: Timing, value: Benchmark) -> str | None:
+    if timing.tflops is None or not timing.bytes or not timing.flops:
+        return None
+    if timing.flops / timing.bytes <= _COMPUTE_HEAVY:
+        return None
+    share = roofline.share_pct(timing.tflops, value.matmul_tflops.get(value.dtype))
+    of = "" if share is None else f", {percent_text(share)} of torch's own {value.dtype} matmul"
+    return f"{flops_text(timing.tflops)}{of}"
+
+
+def _neighbour_lines(value: Benchmark) -> Iterator[Line]:
+    for older, newer in itertools.pairwise(value.versions):
+        text = verdict_text(value, newer, older)
+        if text and older not in value.against:
+            yield Line(f"{short(newer)} against {short(older)}: {text}")
+
+
+def _baseline_lines(value: Benchmark) -> Iterator[Line]:
+    """Yield each version's verdict against the baselines that `--against` names."""
+    for baseline in value.against:
+        for version in value.versions:
+            if text := verdict_text(value, version, baseline):
+                yield Line(f"{short(version)} against {short(baseline)}: {text}")
+
+
+def _census_lines(value: Benchmark) -> Iterator[Line]:
+    for note, group in itertools.groupby(value.census, key=lambda c: c.note):
+        if note:
+            who = list_text([short(c.provider) for c in group])
+            yield Line(f"{MISSING} no census of {who}: {note}", "info")
+    for c in value.census:
+        if len(c.streams) > 1:
+            yield Line(
+                f"{short(c.provider)} works on {len(c.streams)} streams; what has not joined the "
+                "current one when a call ends is not in its time",
+                "warn",
+            )
+
+
+def _quality_line(value: Benchmark) -> Iterator[Line]:
+    off = [c for c in value.controls if c.verdict in ("faster", "slower")]
+    if off:
+        yield Line(
+            f"the A/A control differs from itself: {_named(off)}; smaller differences are not "
+            "significant",
+            "warn",
+        )
+    unsettled = [c for c in value.controls if c.verdict == "undecided"]
+    if unsettled:
+        yield Line(
+            f"the A/A control is not settled: {_named(unsettled)}; differences within that "
+            "interval may be noise",
+            "info",
+        )
+    quiet = value.controls and not off and not unsettled
+    control = f"A/A control {_controls_text(value)}" if quiet else None
+    yield Line(join_parts((control, _calls_text(value), _discards_text(value))), "info")
+
+
+def _named(controls: list[Comparison]) -> str:
+    return list_text([f"{c.size} {_interval(c)}" for c in controls])
+
+
+def _calls_text(value: Benchmark) -> str | None:
+    """Return `a run is the middle of 15 calls at small`."""
+    calls = {t.size: t.calls for t in value.timings if t.calls > 1}
+    counts = join_with_and([f"{n} calls at {size}" for size, n in calls.items()])
+    return f"a run is the middle of {counts}" if calls else None
+
+
+def _controls_text(value: Benchmark) -> str:
+    middle = statistics.median(c.ratio for c in value.controls)
+    low, high = min(c.low for c in value.controls), max(c.high for c in value.controls)
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _interval(comparison: Comparison) -> str:
+    return f"{comparison.ratio:.2f} ({comparison.low:.2f} to {comparison.high:.2f})"
+
+
+def _discards_text(value: Benchmark) -> str:
+    reasons: dict[str, int] = {}
+    for discard in (d for t in value.timings for d in t.discards):
+        reasons[discard.reason] = reasons.get(discard.reason, 0) + discard.count
+    lost = sum(reasons.values())
+    used = sum(t.calls * (len(t.samples_us) + len(t.extra_us)) for t in value.timings)
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    return f"{lost} of {used + lost} calls discarded" + (f" ({why})" if why else "")
+
+
+# ------------------------------------------------------------------------------------ tables
+
+
+def comparison_table(value: Benchmark) -> Table:
+    """Return every verdict with its interval, rounds and threshold."""
+    header = (
+        "kernel",
+        "against",
+        "size",
+        "speedup",
+        "99 % interval",
+        "rounds",
+        "threshold",
+        "verdict",
+    )
+    rows = tuple(_comparison_row(c) for c in (*value.comparisons, *value.controls))
+    aligns = "lllrrrrl"
+    return Table(
+        "from paired rounds, median of the ratios; above 1 is faster", header, rows, aligns
+    )
+
+
+def _comparison_row(c: Comparison) -> tuple[str, ...]:
+    return (
+        c.candidate, c.baseline, c.size, f"{c.ratio:.3f}", f"{c.low:.3f} to {c.high:.3f}",
+        str(c.rounds), percent_text(100 * c.threshold), c.verdict,
+    )  # fmt: skip
+
+
+def statistics_table(value: Benchmark) -> Table:
+    """Return mean, median, spread, extremes and percentiles of the official runs."""
+    unit, scale = _scale(value)
+    header = ("Kernel", "size", "mean", "median", "std", "min", "max", "p95", "p99", "raw", "runs")
+    shown = [t for t in value.timings if value.on_gpu or t.provider in value.versions]
+    how = f", {CLOCKS.get(value.clock or '', 'interpreter')}"
+    label = how + badge_text(value.badges)
+    rows = tuple(_statistics_row(t, scale) for t in shown)
+    aligns = "ll" + "r" * 9
+    return Table(f"{value.op}, {unit}{label}", header, rows, aligns)
+
+
+def census_table(value: Benchmark) -> Table:
+    """Return the kernels of one call of each provider: origin, time, stream."""
+    size = value.census[0].size
+    caption = f"a call at {size}, caches warm, by CUPTI in a separate pass (clock: kernels)"
+    header = ("who", "kernel", "by", "times", "us", "stream")
+    rows = tuple(
+        (
+            c.provider, k.name[:60], "Triton" if k.triton else "torch", f"{k.count:g}",
+            fixed_text(k.us), str(k.stream),
+        )
+        for c in value.census
+        for k in c.kernels
+    )  # fmt: skip
+    return Table(caption, header, rows, "lllrrr")
+
+
+def _scale(value: Benchmark) -> tuple[str, float]:
+    slowest = max(t.mean_us for t in value.timings)
+    return ("milliseconds", 1e3) if slowest > 1e5 else ("microseconds", 1.0)
+
+
+def _statistics_row(t: Timing, scale: float) -> tuple[str, ...]:
+    raw = statistics.fmean(t.raw_us) if t.raw_us else None
+    figures = (
+        t.mean_us, t.median_us, t.std_us, t.min_us, t.max_us, t.percentile_us(95),
+        t.percentile_us(99), raw,
+    )  # fmt: skip
+    cells = (MISSING if f is None else fixed_text(f / scale) for f in figures)
+    return (t.provider, t.size, *cells, str(len(t.samples_us)))

@@ -1,7 +1,0 @@
-"""The three faces of a document."""
-
-from triton_magics.report.render_html import to_html
-from triton_magics.report.render_markdown import to_markdown
-from triton_magics.report.render_text import to_text
-
-__all__ = ["to_html", "to_markdown", "to_text"]

@@ -1,0 +1,227 @@
+"""Jobs of a session's versions, and the results that their outcomes become."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from triton_magics.errors import WorkerError
+from triton_magics.execution import Executor, Limits
+from triton_magics.execution.job_requests import (
+    CompileJob,
+    DescribeJob,
+    DeviceKind,
+    OpDescription,
+    OpRef,
+    ReplayJob,
+    VersionRef,
+)
+from triton_magics.model import (
+    CaseResult,
+    CaseStatus,
+    Compilation,
+    KernelSource,
+    Status,
+    Validation,
+)
+from triton_magics.session import outcomes
+from triton_magics.session.job_manager import JobManager
+from triton_magics.session.op_workspace import OpWorkspace
+from triton_magics.store import module_header
+
+# A version that ended its process would do so again in the compiler's.
+_KILLED = (Status.INTERRUPTED, Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
+REPLAY_S = 30.0
+
+
+class Jobs:
+    """The jobs that the verbs run, and the results that their outcomes become.
+
+    Args:
+        session: has the ops and versions.
+        executor: runs the jobs.
+
+    Attributes:
+        manager: runs the jobs, and lists those under way.
+    """
+
+    def __init__(self, session: OpWorkspace, executor: Executor) -> None:
+        self.manager = JobManager(executor)
+        self._session = session
+        self._settings = session.settings
+
+    @property
+    def executor(self) -> Executor:
+        """Return the executor of the jobs."""
+        return self.manager.executor
+
+    @property
+    def device_kind(self) -> DeviceKind:
+        """Return how kernels run on the default device."""
+        return self.executor.devices()[0].kind
+
+    def close(self) -> None:
+        """End all jobs and processes; a second time does nothing."""
+        self.manager.close()
+
+    def warm(self) -> None:
+        """Start workers, the compiler's first, if there is anything to run kernels with."""
+        if self.executor.state().missing is None:
+            self.executor.warm("compiler")
+            self.executor.warm()
+
+    def limits(self, timeout_s: float | None = None) -> Limits:
+        """Return the time limits of a job: those of the settings, or one that replaces both."""
+        return Limits.of(self._settings, timeout_s)
+
+    def op_ref(self, op: str) -> OpRef:
+        """Return the op as a worker loads it."""
+        if op not in self._session.workspace.own_ops():
+            return OpRef(name=op)
+        return OpRef.own(op, self._session.workspace.reference_path(op).read_bytes().decode())
+
+    def version_ref(self, source: KernelSource) -> VersionRef:
+        """Return the version as a worker loads it."""
+        return VersionRef(
+            version=source.version,
+            attempt=source.attempt,
+            source=module_header.render(source).decode(),
+            sha256=source.sha256,
+            entry=source.entry,
+            header_lines=source.header_lines,
+            cell_offset=source.cell_offset,
+            shown_path=source.path,
+            language=source.language,
+        )
+
+    # ---------------------------------------------------------------------------------------- ops
+
+    def describe(self, op: str, source: str) -> OpDescription:
+        """Run the reference of a user's own op in a worker, and return its declarations.
+
+        Raises:
+            UserError: the op can't be used; the message says why.
+        """
+        outcome = self.manager.run(DescribeJob(op=OpRef.own(op, source)), limits=self.limits())
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        return outcomes.description(outcome, op)
+
+    # ---------------------------------------------------------------------------------- compiling
+
+    def default_target(self) -> int:
+        """Return the compute capability to compile for: the GPU's, else the settings'."""
+        return self._gpu_target() or self._settings.target
+
+    def _gpu_target(self) -> int | None:
+        """Return the GPU's compute capability; None without a GPU, or where it isn't known."""
+        device = self.executor.devices()[0]
+        if device.kind != "gpu":
+            return None
+        environment = self.executor.state().environment
+        name = environment.capability if environment else None
+        return int(name.removeprefix("sm_")) if name else device.capability
+
+    def compile_if_possible(self, source: KernelSource) -> Compilation | None:
+        """Compile a version and record it; return None where nothing here can compile.
+
+        With a GPU, also compile all that a quick validation of the version will launch.
+        """
+        if self.executor.state().missing:
+            return None
+        if self.device_kind != "gpu":
+            return self.compile(source, self.default_target())
+        here = self.executor.state().environment
+        gpu = {"sm_count": here.sm_count} if here and here.sm_count else {}
+        return self.compile(
+            source, self.default_target(), ahead="quick",
+            own_shapes=self._session.own_shapes(source.op), **gpu,
+        )  # fmt: skip
+
+    def compile(self, source: KernelSource, target: int, **more: Any) -> Compilation:
+        """Compile a version for a target and record it, without the code as text.
+
+        Args:
+            source: the version.
+            target: compute capability, 90 for sm_90.
+            more: other fields of the `CompileJob`.
+        """
+        job = CompileJob(
+            op=self.op_ref(source.op),
+            version=self.version_ref(source),
+            target=target,
+            dtype=self._session.facts_of(source.op).dtypes[0],
+            compile_s=self._settings.compile_s,
+            **more,
+        )
+        outcome = self.manager.run(job, key=source.sha256, limits=self.limits())
+        compilation = outcomes.compilation(outcome, job)
+        recorded = compilation.evolve(listings=())
+        self._session.record(source.op, "compiled", recorded, source=source)
+        return compilation
+
+    def _newest_compilation(self, source: KernelSource) -> Compilation | None:
+        """Return the newest compilation of exactly this source, unless it was interrupted."""
+        compilation = self._session.workspace.compilation(source.op, source.sha256)
+        interrupted = compilation and compilation.status is Status.INTERRUPTED
+        return None if interrupted else compilation
+
+    # --------------------------------------------------------------------------- beside a verdict
+
+    def add_context(self, validation: Validation, source: KernelSource) -> Validation:
+        """Add the compilation, where there is no GPU, and the number of failed attempts.
+
+        Raises:
+            KeyboardInterrupt: interrupted during the compilation.
+        """
+        update: dict[str, Any] = {}
+        if validation.device_kind == "interpreter" and validation.status not in _KILLED:
+            compiled = self._newest_compilation(source) or self.compile_if_possible(source)
+            if compiled and compiled.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            update["compilation"] = compiled
+            if validation.passed and compiled and compiled.status is Status.COMPILE_ERROR:
+                update |= {"status": Status.COMPILE_ERROR, "error": compiled.error}
+        status = update.get("status", validation.status)
+        state = self._session.state(source.op).version(source.version)
+        before = state.attempts_failed if state else 0
+        already = bool(state and state.validation and state.validation.failed)
+        update["attempts_failed"] = before + int(status.failed and not already)
+        return validation.evolve(**update)
+
+    def locate_access(self, validation: Validation, source: KernelSource) -> Validation:
+        """Add the line that touches memory outside a tensor, which only the interpreter finds.
+
+        Only for the first failed case of a GPU whose failure such an access explains.
+        """
+        first = next(iter(validation.failed_cases), None)
+        if validation.device_kind != "gpu" or first is None or not _touches_memory(first):
+            return validation
+        case = min((c.case for c in validation.failed_cases), key=lambda c: math.prod(c.shape))
+        job = ReplayJob(op=self.op_ref(source.op), version=self.version_ref(source), case=case)
+        try:
+            replay = outcomes.replay(self.manager.run(job, limits=self.limits(REPLAY_S)))
+        except WorkerError as error:  # no interpreter here: the verdict stands without the line
+            last = str(error).strip().splitlines()[-1]
+            self._session.notes.add(
+                f"the line of the access outside a tensor was not searched: {last}"
+            )
+            return validation
+        if replay is None or replay.error is None:
+            why = replay.note if replay else "the replay did not end"
+            self._session.notes.add(
+                f"no line found for the access outside a tensor, {case.label}: {why}"
+            )
+            return validation
+        located = first.evolve(error=replay.error)
+        cases = tuple(located if c is first else c for c in validation.cases)
+        return validation.evolve(cases=cases, error=replay.error)
+
+
+def _touches_memory(result: CaseResult) -> bool:
+    """Return True where an access outside a tensor explains the failure of a case."""
+    if result.status is CaseStatus.OUT_OF_BOUNDS:
+        return True
+    if result.mismatch is not None and not math.isfinite(result.mismatch.got):
+        return True
+    return result.invalid_access

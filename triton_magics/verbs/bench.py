@@ -1,0 +1,156 @@
+"""Time versions beside torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from triton_magics.execution.job_requests import BenchJob, TimerName
+from triton_magics.model import SIZES, Benchmark, KernelSource, shape_text
+from triton_magics.session import Session, outcomes
+from triton_magics.session.checks import check_sizes, choose_seed
+from triton_magics.verbs import _baselines
+from triton_magics.verbs._arguments import read_shape, split_commas
+from triton_magics.verbs._base import Request, Switch, Verb, option, place, rule
+from triton_magics.verbs._fields import Budget, Dtype, Hot, Op, Runs, Seed, Timeout
+
+
+def _shape_word(text: str) -> str:
+    return shape_text(read_shape(text))
+
+
+class BenchRequest(Request):
+    """Versions, their inputs, and how they are timed."""
+
+    op: Annotated[Op, place("its name or an alias: softmax, add", names="op", nargs="?")]
+    versions: Annotated[
+        Sequence[str],
+        place(
+            "which; by default every one that passed",
+            names="version all",
+            metavar="VERSION",
+            nargs="*",
+            variadic=True,
+            doc="which; none or `all`: every one that passed",
+        ),
+    ] = ()
+    sizes: Annotated[
+        Sequence[str] | None,
+        rule(check_sizes),
+        option(
+            "of small,medium,large and shapes such as 8192x151936; by default the three and the "
+            "shapes that you keep for the op",
+            names="size",
+            metavar="SIZES",
+            read=split_commas,
+        ),
+        option(
+            "only this one, in place of the sizes: 8192x151936; may be repeated",
+            "--shape",
+            metavar="NxM",
+            read=_shape_word,
+        ),
+    ] = None
+    runs: Annotated[Runs, option("timed runs at each size: 10", metavar="N")] = 10
+    dtype: Dtype = "float32"
+    against: Annotated[
+        Sequence[str],
+        option(
+            "compare with torch.compile, a version or module:function too; may be repeated",
+            names="against version",
+            metavar="WHOM",
+        ),
+    ] = ()
+    hot: Hot = False
+    timer: Annotated[
+        TimerName,
+        option(
+            "gated: net GPU time behind a gate; graph: in a CUDA graph; launch: with Python and "
+            "launch",
+            metavar="CLOCK",
+        ),
+    ] = "gated"
+    census: Annotated[
+        bool,
+        option("afterwards count kernels and streams, and Triton's share of them, by CUPTI"),
+    ] = False
+    budget: Budget = None
+    seed: Seed = None
+    timeout: Timeout = None
+
+
+def run(session: Session, request: BenchRequest) -> Benchmark:
+    """Time versions beside torch, in random-order rounds within one session.
+
+    Without a GPU every version runs once in the interpreter, which says nothing about a GPU.
+
+    Raises:
+        IllegalStep: a version has not passed a validation of this very source.
+        BadValue, UnknownName, UnknownVersion: a value out of range, or an unknown name.
+    """
+    name = session.canonical(request.op)
+    sizes = request.sizes
+    if sizes is None:
+        sizes = (*SIZES, *map(shape_text, session.own_shapes(name)))
+    session.gate("bench", name)
+    own, others = _baselines.resolve_baselines(session, name, request.against)
+    sources = _baselines.sources_to_time(
+        session, name, request.versions, request.dtype, session.jobs.device_kind, baselines=own
+    )
+    job = _job(session, request, sources, sizes=sizes, baselines=(own, others))
+    budget = max(session.settings.job_s, 2 * job.budget_s)
+    longest = budget if request.timeout is None else request.timeout
+    key = "+".join(sorted(s.sha256 for s in sources))
+    outcome = session.jobs.manager.run(job, key=key, limits=session.jobs.limits(longest))
+    benchmark = outcomes.benchmark(outcome, job)
+    badges = _baselines.badges(session, name, sources)
+    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges))
+    session.record(name, "benchmarked", benchmark)
+    return session.finish(benchmark)
+
+
+def _job(
+    session: Session,
+    request: BenchRequest,
+    sources: Sequence[KernelSource],
+    *,
+    sizes: Sequence[str],
+    baselines: tuple[tuple[str, ...], tuple[str, ...]],
+) -> BenchJob:
+    own, others = baselines
+    settings = session.settings
+    return BenchJob(
+        op=session.jobs.op_ref(sources[0].op),
+        versions=tuple(session.jobs.version_ref(s) for s in sources),
+        sizes=tuple(s for s in dict.fromkeys((*SIZES, *sizes)) if s in sizes),
+        runs=request.runs,
+        dtype=request.dtype,
+        against=others,
+        baselines=(*own, *others),
+        cold=not request.hot,
+        timer=request.timer,
+        census=request.census,
+        seed=choose_seed(request.seed),
+        budget_s=settings.bench_budget_s if request.budget is None else request.budget,
+        compile_s=settings.compile_s,
+    )
+
+
+VERB = Verb(
+    name="bench",
+    request=BenchRequest,
+    run=run,
+    help="Times every version and torch, in random order: means, final, speedup, verdicts.",
+    example="%triton_bench softmax v1 v2 --sizes medium,large --against torch.compile",
+    rank=50,
+    judges=True,
+    long_running=True,
+    switches=(
+        Switch(
+            "--selftest",
+            "selftest",
+            "no op: times kernels of known length and cheats, to check the timing",
+            alone=True,
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""Choose the version to ship."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from triton_magics import workflow
+from triton_magics.errors import BadValue, IllegalStep, UnknownVersion
+from triton_magics.model import Best, VersionState, short
+from triton_magics.next_step import NextStep
+from triton_magics.session import Session
+from triton_magics.session.defaults import choose_version
+from triton_magics.verbs._base import Request, Verb, option, place
+from triton_magics.verbs._fields import Op
+
+
+class BestRequest(Request):
+    """An op, and a choice by hand where there is one."""
+
+    op: Op
+    version: Annotated[
+        str | None,
+        place(
+            "your choice, whatever the benchmark says",
+            names="version",
+            nargs="?",
+            doc="your choice; it stays as long as the version is unchanged and correct",
+        ),
+    ] = None
+    now: Annotated[bool, option("before the end of the workflow")] = False
+    why: Annotated[str, option("your reason, recorded in the log", metavar="TEXT")] = ""
+    fastest: Annotated[bool, option("remove a choice by hand")] = False
+
+
+def run(session: Session, request: BestRequest) -> Best:
+    """Return the version to ship, with its code: the smallest final within one benchmark.
+
+    Raises:
+        IllegalStep: not at its end, and not `now`.
+        UnknownVersion: no version is validated in full, or not the one that is named.
+        BadValue: a reason without a version, or both `fastest` and a version.
+    """
+    name, version = session.canonical(request.op), request.version
+    if request.why and version is None:
+        step = NextStep("best", {"op": name, "version": "v2", "why": request.why})
+        raise BadValue(f"the reason {request.why!r} names no version.", next_step=step)
+    if version and request.fastest:
+        raise BadValue(f"either {version} or --fastest: both choose")
+    workspace = session.workspace
+    hand = workspace.source(name, version).version if version else None
+    refusal = workflow.check("best", session.facts(name), now=request.now)
+    if refusal:
+        raise IllegalStep(refusal.message, next_step=refusal.next_step)
+    versions = workspace.versions(name)
+    if hand or request.fastest:
+        versions = _mark_choice(name, versions, hand, request.why)
+    chosen = choose_version(name, versions, workspace.ranking(name))
+    best = Best(source=workspace.source(name, chosen.version), **chosen.figures)
+    session.record(name, "chosen", best)
+    return session.finish(best)
+
+
+def _mark_choice(
+    op: str, versions: tuple[VersionState, ...], hand: str | None, why: str
+) -> tuple[VersionState, ...]:
+    """Mark the version that a person chose, and no other."""
+    reason = f"chosen by hand: {why}" if why else "chosen by hand"
+    gap = next((v.validation_gap for v in versions if v.version == hand), None)
+    if gap:
+        verb = "kernel" if gap.is_failure else "validate"
+        step = NextStep(verb, {"op": op, "version": short(gap.version or "")})
+        raise UnknownVersion(f"{op} {gap.words}.", next_step=step)
+    return tuple(v.evolve(by_hand=reason if v.version == hand else None) for v in versions)
+
+
+VERB = Verb(
+    name="best",
+    request=BestRequest,
+    run=run,
+    help="Shows the version to ship, with its code and the reason.",
+    example="%triton_best softmax",
+    rank=70,
+)

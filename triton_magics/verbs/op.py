@@ -1,0 +1,70 @@
+"""Show an op: facts, techniques, state, engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from triton_magics import knowledge
+from triton_magics.model import OpPage
+from triton_magics.session import Session
+from triton_magics.verbs._arguments import read_shape
+from triton_magics.verbs._base import Request, Verb, option
+from triton_magics.verbs._fields import Op, Shape
+
+
+class OpRequest(Request):
+    """An op, and shapes of your own to add or remove."""
+
+    op: Op
+    shapes: Annotated[
+        Sequence[Shape],
+        option(
+            "keep a shape of your own, 8192x151936, for its plans and benchmarks; may be repeated",
+            "--shape",
+            metavar="NxM",
+            read=read_shape,
+            doc="shapes of your own to keep for it: they join every plan and benchmark",
+        ),
+    ] = ()
+    no_shapes: Annotated[
+        Sequence[Shape],
+        option(
+            "remove this shape of your own; may be repeated",
+            "--no-shape",
+            metavar="NxM",
+            read=read_shape,
+        ),
+    ] = ()
+
+
+def run(session: Session, request: OpRequest) -> OpPage:
+    """Return an op's facts, techniques, state and engine; its references count as shown.
+
+    Raises:
+        UnknownOp: neither shipped nor defined here.
+        UnknownName: a shape to remove is none of your own.
+    """
+    name = session.canonical(request.op)
+    session.jobs.warm()
+    session.record(name, "shown", None)
+    session.keep_shapes(name, request.shapes, request.no_shapes)
+    facts = session.facts_of(name)
+    page = OpPage(
+        facts=facts,
+        techniques=knowledge.techniques_for(facts),
+        state=session.state(name),
+        engine=session.jobs.executor.state(),
+        own_shapes=session.own_shapes(name),
+    )
+    return session.finish(page)
+
+
+VERB = Verb(
+    name="op",
+    request=OpRequest,
+    run=run,
+    help="Shows an op before you write a kernel: facts, techniques, state, engine.",
+    example="%triton_op softmax --shape 8192x151936",
+    rank=10,
+)
