@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -54,7 +55,9 @@ def seconds(act: Callable[[], object]) -> float:
 
 def without_races() -> contextlib.AbstractContextManager[object]:
     """Switch the detector off."""
-    off = {name: lambda *_: None for name in ("load", "store", "start_program", "note_atomic")}
+    off: dict[str, Any] = {
+        name: lambda *_: None for name in ("load", "store", "start_program", "note_atomic")
+    }
     return mock.patch.multiple(RaceDetector, **off)
 
 
