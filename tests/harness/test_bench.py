@@ -35,11 +35,11 @@ def test_interpreter_times_versions_only_with_a_badge() -> None:
 
 
 def test_size_beyond_the_budget_is_skipped_with_an_estimate() -> None:
-    benchmark = run_bench(sizes=("small", "large"), runs=1, budget_s=1.5)
+    benchmark = run_bench(sizes=("small", "large"), runs=1, budget_s=0.2)
     (missing,) = benchmark.not_timed
     assert missing.size == "large"
     assert missing.estimate_s is not None
-    assert missing.estimate_s > 0.75
+    assert missing.estimate_s > 0.1
     assert benchmark.timing("v1", "large") is None
     assert benchmark.final_us("v1") is None
 
