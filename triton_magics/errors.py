@@ -7,6 +7,7 @@ TritonMagicsError
 │   ├─ UnknownName      any other name that is not in its list (size, dtype, pattern)
 │   ├─ BadName          a name that could not be a file, a module or a version
 │   ├─ BadValue         a number or a shape out of its range
+│   ├─ BadContract      an IO contract with faults; lists all of them
 │   ├─ BadKernelSource  a cell that is not a module with an entry point; knows its line
 │   │   └─ AmbiguousEntry
 │   ├─ IllegalStep      the workflow does not allow it now; lists what it allows
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 from triton_magics.next_step import NextStep
 
@@ -63,6 +65,18 @@ class BadName(UserError):
 
 class BadValue(UserError):
     """A number, a shape or a flag out of its range."""
+
+
+class BadContract(UserError):
+    """An IO contract with faults.
+
+    Attributes:
+        faults: each with its field, message and what is allowed.
+    """
+
+    def __init__(self, message: str, *, faults: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class BadKernelSource(UserError):
