@@ -85,6 +85,17 @@ def test_a_worker_that_kills_the_supervisor_crashed(
     assert run(engine, scripted_job("answers"), key="a").status == "finished"
 
 
+def test_a_worker_of_a_lost_supervisor_ends_no_later_one(engine: LocalExecutor) -> None:
+    pool = engine.queue().pool
+    worker = pool.take("interpreter", "a")
+    wait_until(lambda: pool.poll(0) or worker.ready)
+    os.kill(pool.pids[0], signal.SIGKILL)
+    wait_until(lambda: pool.poll(0) or not pool.is_up)
+    pool.prepare("interpreter")  # a new supervisor, which counts its workers from 1 again
+    assert pool.retire(worker)
+    wait_until(lambda: engine.state().standby_ready)
+
+
 def stop_supervisor(engine: LocalExecutor) -> int:
     pid = engine.queue().pool.pids[0]
     os.kill(pid, signal.SIGSTOP)

@@ -175,8 +175,11 @@ class SupervisorClient:
         """Kill a worker and its descendants; return False if one is left by the deadline.
 
         A process that hangs in a driver can't be killed until the driver returns; the supervisor
-        keeps trying.
+        keeps trying. A worker of an earlier supervisor has ended with that.
         """
+        if self.workers.get(worker.number) is not worker:
+            worker.close()
+            return worker not in self._stuck.values()
         deadline = time.monotonic() + within_s
         if worker.exit is None:
             self._command({"do": "kill", "id": worker.number})
