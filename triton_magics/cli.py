@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_quickstart(commands)
+    _add_servers(commands)
     for verb in verbs.every():
         _add(commands, verb)
     return parser
@@ -119,6 +120,19 @@ def _add_quickstart(commands: Any) -> None:
     command.add_argument("folder", metavar="DIR", help="target folder; created if missing")
     command.add_argument("--force", action="store_true", help="overwrite existing notebooks")
     command.set_defaults(function=_quickstart)
+
+
+def _add_servers(commands: Any) -> None:
+    from triton_magics.serve import command as servers
+
+    text = "Serve the verbs over REST and MCP on one port."
+    command = commands.add_parser("serve", help=text, description=text, allow_abbrev=False)
+    servers.add_arguments(command)
+    command.set_defaults(function=servers.serve)
+    text = "Serve the verbs to an agent over MCP, on standard input and output."
+    command = commands.add_parser("mcp", help=text, description=text, allow_abbrev=False)
+    command.add_argument("--workspace", metavar="DIR", help="folder of kernels/ and logs/")
+    command.set_defaults(function=servers.serve_stdio)
 
 
 # ------------------------------------------------------------------------------------- verbs

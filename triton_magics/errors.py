@@ -4,6 +4,7 @@ TritonMagicsError
 ├─ UserError            fixable by the caller; one line that says what to do
 │   ├─ UnknownOp
 │   ├─ UnknownVersion
+│   ├─ UnknownJob       an id that no job of a server has, or that of another client
 │   ├─ UnknownName      any other name that is not in its list (size, dtype, pattern)
 │   ├─ BadName          a name that could not be a file, a module or a version
 │   ├─ BadValue         a number or a shape out of its range
@@ -11,6 +12,7 @@ TritonMagicsError
 │   ├─ BadKernelSource  a cell that is not a module with an entry point; knows its line
 │   │   └─ AmbiguousEntry
 │   ├─ IllegalStep      the workflow does not allow it now; lists what it allows
+│   ├─ QueueFull        too many jobs wait already; knows when to ask again
 │   └─ Unavailable      a part that is not installed or not there (triton, ipywidgets, a GPU)
 ├─ KernelFailure        a failed verdict, raised so that Run All stops; has the value
 ├─ WorkerError          our own process failed; says nothing about the kernel
@@ -53,6 +55,22 @@ class UnknownOp(UserError):
 
 class UnknownVersion(UserError):
     """A version that was not written yet."""
+
+
+class UnknownJob(UserError):
+    """A job that the server does not have, or that another client submitted."""
+
+
+class QueueFull(UserError):
+    """Too many jobs wait.
+
+    Attributes:
+        retry_after_s: when to ask again, seconds.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class UnknownName(UserError):

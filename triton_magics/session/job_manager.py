@@ -1,18 +1,16 @@
 """The jobs of a Lab: run, list and cancel them.
 
 Two kinds, with one list and one cancel: a *job* is what the executor runs, and the caller waits for
-it; a *call* is a verb that runs beside its caller (`--bg`, the panel's buttons), one after the
-other, and runs jobs of its own.
+it; a *call* is a verb that runs beside its caller (`--bg`, the panel's buttons, a server) once its
+turn has come, and runs jobs of its own.
 """
 
 from __future__ import annotations
 
-import atexit
 import threading
 import time
 import uuid
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any
@@ -20,9 +18,9 @@ from typing import Any
 from triton_magics.execution import Executor, JobEvent, JobHandle, Limits, Outcome, wait_for
 from triton_magics.execution.job_requests import JobRequest
 from triton_magics.execution.protocol import Progress
+from triton_magics.session.call_queue import CallQueue
 from triton_magics.session.managed_call import CallEvent, ManagedCall
 
-CLOSE_S = 10.0
 OutputListener = Callable[[str], None]
 ProgressListener = Callable[[Progress], None]
 CANCELLED = Outcome(status="interrupted", detail="cancelled before it began")
@@ -124,10 +122,9 @@ class JobManager:
         self.watchers: list[Watcher] = []
         self._lock = threading.RLock()
         self._jobs: dict[str, _Entry] = {}
-        self._waiting: deque[ManagedCall] = deque()
-        self._running: ManagedCall | None = None
-        self._thread: threading.Thread | None = None
-        self._own = threading.local()  # `call`: the one that this thread runs
+        self._own = threading.local()  # `call`: the one that this thread runs; `device`: its own
+        self._every_device = False
+        self._queue = CallQueue(self._run_call, self._devices)
 
     # ------------------------------------------------------------------------------------- jobs
 
@@ -149,6 +146,8 @@ class JobManager:
             return CANCELLED
         entry = _Entry(RunningJob(uuid.uuid4().hex, job.label), self.listeners, call)
         self.listeners.newest = job.label
+        if call:
+            call.emit(job=job.kind)
         with self._lock:
             self._jobs[entry.job.id] = entry
         self._notify()
@@ -160,7 +159,10 @@ class JobManager:
 
         events: SimpleQueue[JobEvent] = SimpleQueue()
         try:
-            handle = self.executor.submit(job, key=key, limits=limits, on_event=events.put)
+            device: str | None = getattr(self._own, "device", None)
+            handle = self.executor.submit(
+                job, device=device, key=key, limits=limits, on_event=events.put
+            )
             return wait_for(
                 handle, events, on_begin=entry.set_handle, on_progress=advance,
                 on_output=entry.report_output,
@@ -185,11 +187,10 @@ class JobManager:
         Returns:
             The label of what is ended, `validate softmax v2_tiling`; None where nothing is.
         """
+        for call in self.calls:
+            if call.id == job_id:
+                return call.title if call.stop() else None
         with self._lock:
-            calls = (*([self._running] if self._running else []), *self._waiting)
-            for call in calls:
-                if call.id == job_id:
-                    return call.title if call.stop() else None
             for entry in self._jobs.values():
                 is_match = job_id in (None, entry.job.id) and thread in (None, entry.thread)
                 if is_match and entry.cancel():
@@ -200,66 +201,48 @@ class JobManager:
 
     @property
     def calls(self) -> tuple[ManagedCall, ...]:
-        """Return the call that runs and those that wait for it."""
-        with self._lock:
-            return (*([self._running] if self._running else []), *self._waiting)
+        """Return the calls that run and those that wait for them."""
+        return self._queue.calls
 
     def submit(
         self,
         title: str,
         call: Callable[[], Any],
         *,
+        owner: str = "",
         on_event: Callable[[CallEvent], None] | None = None,
     ) -> ManagedCall:
-        """Queue a call; it runs in another thread once all before it have ended.
+        """Queue a call; it runs in another thread once its turn has come.
 
         Args:
             title: `bench softmax`.
             call: returns the value; its jobs, run by this manager, are those of the call.
+            owner: owners take turns.
             on_event: called with every event.
         """
-        submitted = ManagedCall(title, call, on_event)
-        with self._lock:
-            self._waiting.append(submitted)
-            self._number_calls()
-            if self._thread is None:
-                atexit.register(self.close_calls)  # before the executor ends under a job
-                self._thread = threading.Thread(
-                    target=self._serve_calls, name="triton-background", daemon=True
-                )
-                self._thread.start()
+        submitted = ManagedCall(title, call, on_event, owner=owner)
+        self._queue.add(submitted)
         return submitted
 
+    def use_every_device(self) -> None:
+        """Run a call on each device at the same time; by default calls run one by one."""
+        self._every_device = True
+
     def close_calls(self) -> None:
-        """Cancel all calls and wait until the one that runs has ended."""
-        atexit.unregister(self.close_calls)
-        with self._lock:
-            calls, thread = self.calls, self._thread
-            self._waiting.clear()
-        for call in calls:
-            call.stop()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(CLOSE_S)
+        """Cancel all calls and wait until those that run have ended."""
+        self._queue.close()
 
     def close(self) -> None:
         """End all calls, jobs and processes; a second time does nothing."""
         self.close_calls()
         self.executor.close()
 
-    def _number_calls(self) -> None:
-        ahead = int(self._running is not None or (self._thread is not None))
-        for i, call in enumerate(self._waiting):
-            call.move_to(i + ahead)
+    def _devices(self) -> Sequence[str | None]:
+        return [d.id for d in self.executor.devices()] if self._every_device else [None]
 
-    def _serve_calls(self) -> None:
-        while True:
-            with self._lock:
-                self._running = None
-                while self._waiting and self._waiting[0].has_ended:
-                    self._waiting.popleft()  # cancelled before it began
-                if not self._waiting:
-                    self._thread = None
-                    return
-                call = self._running = self._own.call = self._waiting.popleft()
-                self._number_calls()
+    def _run_call(self, call: ManagedCall, device: str | None) -> None:
+        self._own.call, self._own.device = call, device
+        try:
             call.run()
+        finally:
+            self._own.call = self._own.device = None

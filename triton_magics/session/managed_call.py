@@ -19,10 +19,15 @@ State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 @dataclass(frozen=True)
 class CallEvent:
-    """One event of a call: a change of its state or place, a step, or printed text."""
+    """One event of a call: a change of its state or place, a new job, a step, or printed text.
+
+    Attributes:
+        job: kind of the job that begins: `validate`.
+    """
 
     state: State
     position: int = 0
+    job: str = ""
     progress: Progress | None = None
     output: str = ""
 
@@ -33,16 +38,23 @@ class ManagedCall:
     Attributes:
         id: for `JobManager.cancel`.
         title: `bench softmax`.
+        owner: owners take turns.
         state: `queued`, `running`, `done`, `failed` (it raised), `cancelled`.
         position: how many calls are before it.
         queued_at, started_at, ended_at: by `time.time()`, seconds; None: not yet.
     """
 
     def __init__(
-        self, title: str, call: Callable[[], Any], on_event: Callable[[CallEvent], None] | None
+        self,
+        title: str,
+        call: Callable[[], Any],
+        on_event: Callable[[CallEvent], None] | None,
+        *,
+        owner: str = "",
     ) -> None:
         self.id = uuid.uuid4().hex
         self.title = title
+        self.owner = owner
         self.state: State = "queued"
         self.position = 0
         self.queued_at = time.time()
@@ -136,8 +148,8 @@ class ManagedCall:
             self._future.set_result(value)
         self.emit()
 
-    def emit(self, *, progress: Progress | None = None, output: str = "") -> None:
-        """Send the subscribers an event: a change, a step or printed text."""
-        event = CallEvent(self.state, self.position, progress, output)
+    def emit(self, *, job: str = "", progress: Progress | None = None, output: str = "") -> None:
+        """Send the subscribers an event: a change, a job, a step or printed text."""
+        event = CallEvent(self.state, self.position, job, progress, output)
         for listener in tuple(self._listeners):
             listener(event)

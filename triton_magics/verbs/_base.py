@@ -175,6 +175,7 @@ class Verb:
         takes_cell: the field `source` is a notebook's cell, a file on the command line.
         judges: its result can be a failed verdict, which fails a cell or a command.
         long_running: a notebook offers to run it in the background.
+        runs_jobs: it runs jobs, though it neither judges nor takes long; see `is_queued`.
         switches: flags that ask for another verb.
         page: makes a value to show of a result that has no view of its own.
     """
@@ -188,8 +189,14 @@ class Verb:
     takes_cell: bool = False
     judges: bool = False
     long_running: bool = False
+    runs_jobs: bool = False
     switches: tuple[Switch, ...] = ()
     page: Callable[[Any], Any] | None = None
+
+    @property
+    def is_queued(self) -> bool:
+        """True where it needs a device: a server queues it."""
+        return self.judges or self.long_running or self.runs_jobs
 
     @property
     def magic(self) -> str:

@@ -59,4 +59,5 @@ VERB = Verb(
     help="Shows the cases of a validation, and what this device leaves out; runs none.",
     example="%triton_plan softmax --quick",
     rank=45,
+    runs_jobs=True,
 )

@@ -54,5 +54,6 @@ def make_inputs(shape, dtype, device, generator):
 def reference(x):
     return 2 * x""",
     rank=140,
+    runs_jobs=True,
     takes_cell=True,
 )
