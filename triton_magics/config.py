@@ -39,6 +39,12 @@ class Settings(Configurable):
     device = Enum(
         ("auto", "gpu", "interpreter"), "auto", help="`auto`, `gpu` or `interpreter`."
     ).tag(config=True)
+    gpus = Unicode(
+        "", help="GPUs for the jobs: `all`, or indices and UUIDs as in `0,1`; empty: the first."
+    ).tag(config=True)
+    lanes = Int(
+        1, min=1, max=16, help="Jobs at the same time on each device; a timing always runs alone."
+    ).tag(config=True)
     executor = Unicode("local", help="What runs kernels: `local`, or an installed one.").tag(
         config=True
     )

@@ -102,7 +102,7 @@ class Executor(Protocol):
 
         Args:
             job: what to run.
-            device: id of a device of `devices()`; None: the default one.
+            device: id of a device of `devices()`; None: the executor chooses.
             key: hash of the code under test. A worker runs one key's code only; "": a new worker.
             limits: time limits; None: those of the settings.
             on_event: called with each event, in a thread of the executor; it must return soon.
@@ -114,6 +114,11 @@ class Executor(Protocol):
 
     def devices(self) -> tuple[Device, ...]:
         """Return the devices, the default one first."""
+
+    @property
+    def capacity(self) -> int:
+        """The number of jobs that can run at the same time."""
+        return len(self.devices())
 
     def cancel(self, job_id: str) -> bool:
         """End a job, running or waiting; return False if it has ended or is unknown."""

@@ -82,6 +82,7 @@ from triton_magics.model.source import (
 )
 from triton_magics.model.state import (
     Best,
+    DeviceState,
     EngineState,
     Event,
     Export,
@@ -149,6 +150,7 @@ __all__ = [
     "Configuration",
     "Coverage",
     "DeviceKind",
+    "DeviceState",
     "Diagnosis",
     "Difference",
     "Discard",

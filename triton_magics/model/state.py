@@ -123,10 +123,27 @@ class WorkerState(Value):
         return f"{state}, process {self.pid}" if self.pid else state
 
 
+class DeviceState(Value):
+    """A device and its jobs.
+
+    Attributes:
+        id: a GPU's UUID, or `interpreter`.
+        running: labels of the jobs that run on it, such as `validate softmax v2_tiling`.
+        waiting: number of jobs that wait for it.
+    """
+
+    id: str
+    name: str
+    running: tuple[str, ...] = ()
+    waiting: int = 0
+
+
 class EngineState(Value):
     """Device and workers that run kernels, and the job that they run now.
 
-    `environment`: of the last worker that got ready; None before the first.
+    Attributes:
+        environment: of the last worker that got ready; None before the first.
+        devices: all that jobs may run on, the default one first.
     """
 
     device_kind: DeviceKind | None
@@ -136,6 +153,7 @@ class EngineState(Value):
     missing: str | None = None
     workers: tuple[WorkerState, ...] = ()
     environment: Environment | None = None
+    devices: tuple[DeviceState, ...] = ()
 
 
 class LabState(Value):

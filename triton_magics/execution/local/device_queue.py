@@ -39,6 +39,7 @@ class DeviceQueue:
         device: where they run.
         pool: its workers.
         environment: of its newest worker; None before the first.
+        last_key: hash of the code that its newest job ran.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class DeviceQueue:
         self.device = device
         self.pool = pool
         self.environment: Environment | None = None
+        self.last_key = ""
         self._quarantine = Quarantine(lambda: gpu_fault(device.uuid))
         self._busy = threading.Lock()  # held while the pool is in use
         self._mutex = threading.RLock()
@@ -74,6 +76,7 @@ class DeviceQueue:
         """Queue a job; a thread runs it as soon as the device is free."""
         with self._mutex:
             self._closed = False
+            self.last_key = job.key
             self._waiting.append(job)
             if self._thread is None:
                 atexit.register(self.close)

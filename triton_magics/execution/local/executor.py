@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable, UnknownName
@@ -12,6 +13,7 @@ from triton_magics.execution.base import Device, EventListener, Executor, Limits
 from triton_magics.execution.job_requests import DeviceKind, JobRequest, Mode
 from triton_magics.execution.local import gpu_detection, machine_checks
 from triton_magics.execution.local.device_queue import DeviceQueue
+from triton_magics.execution.local.devices import devices_of
 from triton_magics.execution.local.local_job import LocalJob
 from triton_magics.execution.local.machine import Machine
 from triton_magics.execution.local.worker_environment import (
@@ -20,10 +22,8 @@ from triton_magics.execution.local.worker_environment import (
     worker_command,
 )
 from triton_magics.execution.local.worker_pool import WorkerPool
-from triton_magics.model import EngineState, Environment, Finding, OpFacts
+from triton_magics.model import DeviceState, EngineState, Environment, Finding, OpFacts
 
-INTERPRETER = Device(id="interpreter", kind="interpreter", name="CPU (Triton's interpreter)")
-UNKNOWN_GPU = Device(id="gpu", kind="gpu", name="GPU")
 DEVICE_KINDS: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
 NO_GPU = (
     "device = 'gpu', but there is no NVIDIA GPU that this torch can use; "
@@ -34,8 +34,10 @@ NO_GPU = (
 class LocalExecutor(Executor):
     """Runs jobs in worker processes, with warm standbys, and kills those that don't end.
 
-    Each device has its own queue, workers and quarantine. Nothing starts before the first `warm` or
-    `submit`. It protects from faults, not from malice: code runs with the user's rights.
+    Each device has as many lanes as the setting `lanes` says, and each lane its own queue, workers
+    and quarantine. A job without a device goes to the lane with the fewest jobs, where the setting
+    `gpus` or `lanes` allows several. Nothing starts before the first `warm` or `submit`. It
+    protects from faults, not from malice: code runs with the user's rights.
     """
 
     def __init__(
@@ -63,8 +65,8 @@ class LocalExecutor(Executor):
         self._fork_server = fork_server if command else fork_server_command()
         self._devices = tuple(devices) if devices is not None else None
         self._gpu_fault = gpu_fault
-        self._queues: dict[str, DeviceQueue] = {}
-        self._lock = threading.Lock()
+        self._queues: dict[tuple[str, int], DeviceQueue] = {}  # of each lane of each device
+        self._lock = threading.RLock()
         self._detected: DeviceKind | None = None
 
     # ---------------------------------------------------------------------------------- devices
@@ -84,40 +86,68 @@ class LocalExecutor(Executor):
         return gpu_detection.missing() if self._is_real else None
 
     def devices(self) -> tuple[Device, ...]:
-        """Return the devices, the default one first."""
+        """Return the devices, the default one first.
+
+        Raises:
+            BadValue: the settings `gpus` and `device` contradict this machine or each other.
+        """
         if self._devices is not None:
             return self._devices
-        if self.device_kind == "interpreter":
-            return (INTERPRETER,)
-        return tuple(map(_device_of, gpu_detection.gpus())) or (UNKNOWN_GPU,)
+        kind = self.device_kind
+        gpus = gpu_detection.gpus() if kind == "gpu" else ()
+        return devices_of(kind, self._settings, gpus)
+
+    @property
+    def capacity(self) -> int:
+        """The number of jobs that can run at the same time."""
+        return len(self._places(None))
 
     def queue(self, device: str | None = None) -> DeviceQueue:
-        """Return the queue of a device; None: the default one.
+        """Return the first queue of a device; None: of the default one.
 
         Raises:
             UnknownName: there is no such device.
         """
+        return self._queue(*self._places(device)[0])
+
+    def _places(self, device: str | None) -> list[tuple[Device, int]]:
+        """Return the lanes that a job may run on, the first lane of each device first."""
         devices = self.devices()
-        chosen = next((d for d in devices if device in (None, d.id)), None)
-        if chosen is None:
+        chosen = [d for d in devices if device in (None, d.id)]
+        if not chosen:
             names = ", ".join(d.id for d in devices)
             raise UnknownName(f"there is no device {device!r}; the devices here are {names}")
+        if device is None and not self._settings.gpus:
+            chosen = chosen[:1]
+        return [(d, lane) for lane in range(self._settings.lanes) for d in chosen]
+
+    def _queue(self, device: Device, lane: int) -> DeviceQueue:
+        devices = {d.id for d in self.devices()}
         with self._lock:
-            if chosen.id not in self._queues:
-                self._queues[chosen.id] = DeviceQueue(chosen, self._pool(chosen), self._gpu_fault)
-            unused = [q for name, q in self._queues.items() if name not in {d.id for d in devices}]
+            if (device.id, lane) not in self._queues:
+                queue = DeviceQueue(device, self._pool(device), self._gpu_fault)
+                self._queues[device.id, lane] = queue
+            unused = [
+                queue
+                for (name, n), queue in self._queues.items()
+                if name not in devices or n >= self._settings.lanes
+            ]
         for queue in unused:
             queue.retire_workers()
-        return self._queues[chosen.id]
+        return self._queues[device.id, lane]
+
+    def _least_busy(self, device: str | None, key: str) -> DeviceQueue:
+        """Return the queue with the fewest jobs; of several the one that ran this code last."""
+        queues = [self._queue(*place) for place in self._places(device)]
+        return min(queues, key=lambda queue: (len(queue.jobs), queue.last_key != key))
 
     def _pool(self, device: Device) -> WorkerPool:
-        n_devices = len(self.devices())
         return WorkerPool(
             self._command,
             partial(_memory_bytes, self._settings),
             fork_server=self._fork_server,
             standbys=partial(_standbys, self._settings),
-            gpu=device.uuid if n_devices > 1 else None,
+            gpu=device.uuid if len(gpu_detection.gpus()) > 1 else None,
         )
 
     # ------------------------------------------------------------------------------------- jobs
@@ -136,11 +166,12 @@ class LocalExecutor(Executor):
             raise Unavailable(missing)
         if self._is_real and self._settings.device == "gpu" and gpu_detection.detect() != "gpu":
             raise Unavailable(NO_GPU)
-        queue = self.queue(device)
         limits = limits or Limits.of(self._settings)
         submitted = LocalJob(job, key=key, limits=limits, on_event=on_event)
-        submitted.on_cancel = queue.withdraw
-        queue.add(submitted)
+        with self._lock:  # two jobs at once take two lanes
+            queue = self._least_busy(device, key)
+            submitted.on_cancel = queue.withdraw
+            queue.add(submitted)
         return submitted
 
     def cancel(self, job_id: str) -> bool:
@@ -167,7 +198,7 @@ class LocalExecutor(Executor):
     # ------------------------------------------------------------------------------------ state
 
     def state(self) -> EngineState:
-        """Return the state of the default device; never waits."""
+        """Return the state of the default device, and the jobs of all; never waits."""
         device = self.devices()[0]
         queue = self.queue()
         queue.update()
@@ -181,6 +212,18 @@ class LocalExecutor(Executor):
             missing=self.missing,
             workers=pool.members if pool.is_up else (),
             environment=environment,
+            devices=tuple(map(self._device_state, self.devices())),
+        )
+
+    def _device_state(self, device: Device) -> DeviceState:
+        queues = [queue for (name, _), queue in [*self._queues.items()] if name == device.id]
+        jobs = [queue.jobs for queue in queues]
+        running = tuple(first.job.label for first, *_ in filter(None, jobs))
+        return DeviceState(
+            id=device.id,
+            name=device.name,
+            running=running,
+            waiting=sum(map(len, jobs)) - len(running),
         )
 
     @property
@@ -194,14 +237,22 @@ class LocalExecutor(Executor):
         Args:
             ops: their sizes should fit the GPU.
         """
-        uuid = self.devices()[0].uuid
-        machine = Machine(
+        first, *others = (self._machine(device) for device in self.devices())
+        findings = machine_checks.examine(first, ops)
+        more = (
+            machine_checks.examine_gpu(machine, ops, f"GPU {i}")
+            for i, machine in enumerate(others, 1)
+        )
+        return (*findings, *chain.from_iterable(more))
+
+    def _machine(self, device: Device) -> Machine:
+        return Machine(
             own=frozenset(self.processes),
             ncu=self._settings.ncu,
-            gpu_fault=partial(gpu_detection.gpu_fault, uuid),
-            gpu_memory_of=partial(gpu_detection.memory_of, uuid=uuid),
+            gpu=partial(gpu_detection.gpu_in_detail, device.uuid),
+            gpu_fault=partial(gpu_detection.gpu_fault, device.uuid),
+            gpu_memory_of=partial(gpu_detection.memory_of, uuid=device.uuid),
         )
-        return machine_checks.examine(machine, ops)
 
 
 def _device_name(device: Device, environment: Environment | None) -> str:
@@ -209,12 +260,6 @@ def _device_name(device: Device, environment: Environment | None) -> str:
     if environment is not None and environment.device_kind == device.kind:
         return environment.device
     return device.name
-
-
-def _device_of(gpu: gpu_detection.Gpu) -> Device:
-    capability = gpu.capability or gpu_detection.capability(gpu.uuid)
-    name = gpu.uuid or "gpu"
-    return Device(id=name, kind="gpu", name=gpu.name, uuid=gpu.uuid, capability=capability)
 
 
 def _memory_bytes(settings: Settings) -> int:

@@ -98,10 +98,10 @@ def first_gpu() -> Gpu | None:
     return next(iter(gpus()), None)
 
 
-def first_gpu_in_detail() -> Gpu | None:
-    """Return the default GPU with the facts that NVML adds."""
-    first = first_gpu()
-    return next((gpu for gpu in gpus_from_nvml() if first and gpu.uuid == first.uuid), first)
+def gpu_in_detail(uuid: str | None = None) -> Gpu | None:
+    """Return a GPU with the facts that NVML adds; without a UUID the default one."""
+    listed = next((gpu for gpu in gpus() if uuid in (None, gpu.uuid)), None)
+    return next((gpu for gpu in gpus_from_nvml() if listed and gpu.uuid == listed.uuid), listed)
 
 
 def visible(gpus: Sequence[Gpu], env: Mapping[str, str]) -> tuple[Gpu, ...]:

@@ -53,7 +53,7 @@ class Machine:
         nvml_refusal: returns why NVML does not answer.
         gpu_memory_of: returns the GPU memory of processes, bytes.
         env: the environment of a worker.
-        gpu: returns the driver's facts of the first GPU.
+        gpu: returns the driver's facts of the GPU.
         package: returns the folder of an installed package.
         version: returns its version.
         cache: folder of compiled kernels.
@@ -68,7 +68,7 @@ class Machine:
     nvml_refusal: Callable[[], str | None] = gpu_detection.nvml_refusal
     gpu_memory_of: Callable[[frozenset[int]], int | None] = gpu_detection.memory_of
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    gpu: Callable[[], gpu_detection.Gpu | None] = gpu_detection.first_gpu_in_detail
+    gpu: Callable[[], gpu_detection.Gpu | None] = gpu_detection.gpu_in_detail
     package: Callable[[str], Path | None] = _package
     version: Callable[[str], str | None] = _version
     cache: Path = field(default_factory=cache_dir)

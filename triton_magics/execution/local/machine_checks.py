@@ -51,6 +51,18 @@ def examine(machine: Machine, ops: Sequence[OpFacts] = ()) -> tuple[Finding, ...
     return (*findings, processes(machine))
 
 
+def examine_gpu(machine: Machine, ops: Sequence[OpFacts], name: str) -> tuple[Finding, ...]:
+    """Run the checks of one more GPU.
+
+    Args:
+        machine: its `gpu` is that GPU.
+        ops: their sizes should fit it.
+        name: of the GPU in the findings, such as `GPU 1`.
+    """
+    findings = (check_gpu(machine), *health(machine), *gpu_memory(machine, ops))
+    return tuple(f.evolve(subject=f.subject.replace("GPU", name)) for f in findings)
+
+
 # ------------------------------------------------------------------------------ packages
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from triton_magics.model import EngineState
+from triton_magics.model import DeviceState, EngineState
 from triton_magics.notebook.job_progress import progress_text
 from triton_magics.notebook.panel.tab import (
     PanelState,
@@ -93,6 +93,8 @@ def _about(engine: EngineState) -> str:
     if engine.missing:
         return document_html((Line(engine.missing, "warn", "no kernel can run"),))
     rows = [("runs kernels on", engine.device), *_software(engine)]
+    if len(engine.devices) > 1:
+        rows += [(f"device {i}", _jobs_of(d)) for i, d in enumerate(engine.devices)]
     rows += [(f"{w.role} for the {w.mode}", w.description) for w in engine.workers]
     if not engine.workers:
         rows.append(("workers", "none; the next job starts one"))
@@ -102,6 +104,12 @@ def _about(engine: EngineState) -> str:
         "Kernel > Interrupt also ends the job of a cell, if the button has no effect",
     )
     return document_html((table, Items(notes)))
+
+
+def _jobs_of(device: DeviceState) -> str:
+    """Return `NVIDIA H200: validate softmax v2_tiling · 3 wait`."""
+    jobs = ", ".join(device.running) or "idle"
+    return f"{device.name}: {jobs}" + (f" · {device.waiting} wait" if device.waiting else "")
 
 
 def _software(engine: EngineState) -> list[tuple[str, str]]:

@@ -160,12 +160,14 @@ def _lab_next(value: LabState, phrase: Phrase) -> str:
 
 
 def engine_line(engine: EngineState) -> Line:
-    """Return `NVIDIA H200 · idle · standby ready`."""
+    """Return `NVIDIA H200 and 3 more · idle · standby ready`."""
     if engine.missing:
         return Line(join_parts((engine.device, engine.missing)), "warn")
     busy = f"busy: {engine.busy}" if engine.busy else "idle"
     standby = "standby ready" if engine.standby_ready else "standby warming up"
-    return Line(join_parts((engine.device, busy, standby)), "info")
+    more = len(engine.devices) - 1
+    device = f"{engine.device} and {more} more" if more > 0 else engine.device
+    return Line(join_parts((device, busy, standby)), "info")
 
 
 # --------------------------------------------------------------------------------------- op

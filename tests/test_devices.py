@@ -1,0 +1,129 @@
+"""The devices that the settings choose, and the lane that a job goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from execution_kit import command, process_tag, read_facts, run, scripted_job  # noqa: F401 (process_tag: a fixture)
+
+from triton_magics.config import Settings
+from triton_magics.errors import BadValue
+from triton_magics.execution import Device, Limits, LocalExecutor
+from triton_magics.execution.local import machine_checks
+from triton_magics.execution.local.devices import INTERPRETER, chosen_gpus, devices_of
+from triton_magics.execution.local.gpu_detection import Gpu
+from triton_magics.execution.local.machine import Machine
+from triton_magics.model import DeviceState
+
+GPUS = (Gpu("H200", uuid="GPU-a1", capability=90), Gpu("H200", uuid="GPU-b2", capability=90))
+TWO = tuple(Device(id=name, kind="interpreter", name="a CPU") for name in ("first", "second"))
+LIMITS = Limits(5.0, 30.0)
+Start = Callable[..., LocalExecutor]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Return a function that starts an executor of two devices with given settings."""
+    executors: list[LocalExecutor] = []
+
+    def make(**settings: object) -> LocalExecutor:
+        executor = LocalExecutor(
+            Settings(device="interpreter", standbys=1, **settings),
+            command=lambda mode: command("obeys.py", mode),
+            devices=TWO,
+        )
+        executors.append(executor)
+        return executor
+
+    yield make
+    for executor in executors:
+        executor.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "uuids"),
+    [
+        ("", ["GPU-a1", "GPU-b2"]),
+        ("all", ["GPU-a1", "GPU-b2"]),
+        ("1", ["GPU-b2"]),
+        ("1, 0", ["GPU-b2", "GPU-a1"]),
+        ("GPU-b", ["GPU-b2"]),
+    ],
+)
+def test_gpus_are_chosen_by_index_or_uuid(setting: str, uuids: list[str]) -> None:
+    assert [gpu.uuid for gpu in chosen_gpus(setting, GPUS)] == uuids
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("0,2", r"there is no GPU 2. Here: 0 \(H200, GPU-a1\), 1 \(H200, GPU-b2\)"),
+        ("GPU-", "there is no GPU GPU-"),  # both begin so
+        ("0,,1", "there is no GPU"),
+        ("0,GPU-a1", "names a GPU twice"),
+    ],
+)
+def test_a_gpu_that_is_not_here_is_refused(setting: str, message: str) -> None:
+    with pytest.raises(BadValue, match=message):
+        chosen_gpus(setting, GPUS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gpus": "0"}, "there is no GPU here"),
+        ({"gpus": "all", "device": "interpreter"}, "device = 'interpreter' contradict each other"),
+    ],
+)
+def test_gpus_contradict_the_interpreter(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(BadValue, match=message):
+        devices_of("interpreter", Settings(**settings), ())
+
+
+def test_all_gpus_of_a_machine_without_one_is_the_interpreter() -> None:
+    assert devices_of("interpreter", Settings(gpus="all"), ()) == (INTERPRETER,)
+
+
+def test_jobs_go_to_the_least_busy_device(start: Start) -> None:
+    executor = start(gpus="all")
+    jobs = [executor.submit(scripted_job("hangs"), limits=LIMITS) for _ in range(4)]
+    labels = jobs[0].job.label
+    assert executor.state().devices == tuple(
+        DeviceState(id=d.id, name="a CPU", running=(labels,), waiting=1) for d in TWO
+    )
+    ids = [{job.id for job in executor.queue(d.id).jobs} for d in TWO]
+    assert ids == [{jobs[0].id, jobs[2].id}, {jobs[1].id, jobs[3].id}]
+    assert all(executor.cancel(job.id) for job in jobs)
+
+
+def test_a_lane_runs_a_second_job_of_one_device(start: Start) -> None:
+    executor = start(lanes=2)
+    assert executor.capacity == 2
+    hanging = executor.submit(scripted_job("hangs"), limits=LIMITS)
+    assert run(executor, scripted_job("answers")).status == "finished"
+    assert executor.state().devices[0].running == (hanging.job.label,)
+    assert executor.queue("second").jobs == ()
+    assert hanging.cancel()
+
+
+def test_a_version_returns_to_the_worker_that_ran_it(start: Start) -> None:
+    executor = start(gpus="all")
+    first = executor.submit(scripted_job("takes_a_while"), key="one", limits=LIMITS)
+    second = executor.submit(scripted_job("answers"), key="two", limits=LIMITS)
+    assert first.result(10).status == second.result(10).status == "finished"
+    pid = read_facts(second.result())["pid"]
+    assert read_facts(run(executor, scripted_job("answers"), key="two"))["pid"] == pid
+
+
+def test_the_doctor_checks_each_gpu(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/nvidia1").touch()
+    machine = Machine(
+        root=tmp_path, gpu=lambda: GPUS[1], gpu_fault=lambda: "restart the machine", env={}
+    )
+    findings = machine_checks.examine_gpu(machine, (), "GPU 1")
+    assert [(f.subject, f.detail) for f in findings] == [
+        ("GPU 1", "H200"), ("GPU 1 health", "the driver refuses to use it"),
+    ]  # fmt: skip
