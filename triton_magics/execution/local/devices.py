@@ -54,12 +54,12 @@ def chosen_gpus(setting: str, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
     chosen = {name: _named(name, gpus) for name in names}
     unknown = [name for name, gpu in chosen.items() if gpu is None]
     if unknown:
-        known = ", ".join(f"{i} ({gpu.name}, {gpu.uuid})" for i, gpu in enumerate(gpus)) or "none"
-        raise BadValue(f"gpus = {setting!r}: there is no GPU {', '.join(unknown)}. Here: {known}")
-    found = [gpu for name in names if (gpu := chosen[name])]
-    if len({gpu.uuid for gpu in found}) < len(found):
+        here = ", ".join(f"{i} ({gpu.name}, {gpu.uuid})" for i, gpu in enumerate(gpus)) or "none"
+        raise BadValue(f"gpus = {setting!r}: there is no GPU {', '.join(unknown)}. Here: {here}")
+    named = [gpu for name in names if (gpu := chosen[name])]
+    if len({gpu.uuid for gpu in named}) < len(named):
         raise BadValue(f"gpus = {setting!r} names a GPU twice; name each once")
-    return tuple(found)
+    return tuple(named)
 
 
 def _named(name: str, gpus: Sequence[Gpu]) -> Gpu | None:
