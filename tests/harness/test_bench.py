@@ -161,4 +161,4 @@ def test_interpreter_skips_a_custom_shape_that_is_too_large() -> None:
     assert [t.shape for t in benchmark.timings] == [(256, 256), (5, 13)]
     (missing,) = benchmark.not_timed
     assert (missing.size, missing.provider) == ("8192x151936", "v1_baseline")
-    assert "too large for the interpreter" in missing.reason
+    assert "too large for the CPU" in missing.reason

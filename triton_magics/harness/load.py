@@ -74,7 +74,11 @@ def load_version(ref: VersionRef) -> LoadedVersion:
     if not hasattr(module, ref.entry):
         missing = f"the module defines no {ref.entry}, the entry of its source"
         raise LoadError(missing) from AttributeError(missing)
-    return LoadedVersion(ref, module, getattr(module, ref.entry))
+    try:
+        call = kernel_runtime(ref.language).make_callable(getattr(module, ref.entry), module)
+    except BaseException as error:
+        raise LoadError(str(error)) from error
+    return LoadedVersion(ref, module, call)
 
 
 def forget_version(ref: VersionRef) -> None:

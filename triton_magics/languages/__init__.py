@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GROUP = "triton_magics.languages"
 DEFAULT = "triton"
-_BUILT_IN = {"triton": "triton_magics.languages.triton:LANGUAGE"}
+_BUILT_IN = {name: f"triton_magics.languages.{name}:LANGUAGE" for name in ("triton", "torch")}
 _registered: dict[str, KernelLanguage] = {}
 _runtimes: dict[str, KernelRuntime] = {}
 

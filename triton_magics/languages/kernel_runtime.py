@@ -250,6 +250,15 @@ class KernelRuntime(ABC):
         """Return why kernels of a dtype can't run on the CPU; None where they can."""
         return None
 
+    def limits_of_verdict(self, source: str, *, on_cpu: bool) -> tuple[str, ...]:
+        """Return what a verdict on a version does not cover: "torch's compiler".
+
+        Args:
+            source: of the version.
+            on_cpu: the kernels run on the CPU.
+        """
+        return ()
+
     def explain_symptom(self, symptom: Symptom, source: str) -> Cause | None:
         """Return the likely cause of a wrong output, where the source shows it.
 
@@ -260,6 +269,9 @@ class KernelRuntime(ABC):
         return None
 
     # ----------------------------------------------------------------------------- one version
+
+    names: ClassVar[Mapping[str, Any]] = {}
+    """Names that a version's module finds defined, beside those that it defines."""
 
     def load(self, name: str, path: Path) -> ModuleType:
         """Import a version's file as a module of that name.
@@ -274,6 +286,7 @@ class KernelRuntime(ABC):
         assert spec is not None, path
         assert spec.loader is not None, path
         module = importlib.util.module_from_spec(spec)
+        vars(module).update(self.names)
         sys.modules[name] = module
         sys.dont_write_bytecode = True  # a version is loaded once here; no __pycache__ beside it
         try:
@@ -282,6 +295,15 @@ class KernelRuntime(ABC):
             del sys.modules[name]
             raise
         return module
+
+    def make_callable(self, entry: Any, module: ModuleType) -> Callable[..., Any]:
+        """Return the function that the harness calls with an op's inputs.
+
+        Args:
+            entry: the module's attribute that `parse` named.
+            module: of the version.
+        """
+        return entry  # type: ignore[no-any-return]
 
     @abstractmethod
     def observe_launches(

@@ -35,11 +35,13 @@ class Rules:
         prefix: of an entry's name, `triton_`.
         decorators: last names of the decorators that make a function a kernel.
         mark: a decorator as a message shows it.
+        task: of an entry, as a message describes it.
     """
 
     prefix: str
     decorators: tuple[str, ...]
     mark: str
+    task: str = "launches the kernel and returns its output"
 
 
 def find_entry(
@@ -65,6 +67,43 @@ def find_entry(
     names = _Names(parse(source), rules)
     name = _requested_entry(names, entry) if entry else _default_entry(names, op, aliases)
     return Entry(name, names.signature(name))
+
+
+MODELS = ("ModelNew", "Model")
+"""Classes that may be an entry: their instance is called."""
+
+
+def find_model(
+    source: str, rules: Rules, *, op: str, aliases: Iterable[str] = (), entry: str | None = None
+) -> Entry | None:
+    """Return the class that is the entry of a source, with the signature of its `forward`.
+
+    Arguments are those of `find_entry`. A function with one of the default names comes first.
+
+    Returns:
+        None: the entry is no class.
+
+    Raises:
+        BadKernelSource: empty or not Python.
+    """
+    tree = parse(source)
+    classes = {node.name: node for node in _top_level(tree.body) if isinstance(node, ast.ClassDef)}
+    names = _Names(tree, rules)
+    defaults = (*(f"{rules.prefix}{name}" for name in (op, *aliases)), "solve")
+    if entry is None and any(name in names for name in defaults):
+        return None
+    name = entry or next((name for name in MODELS if name in classes), "")
+    return Entry(name, _forward_signature(classes[name])) if name in classes else None
+
+
+def _forward_signature(node: ast.ClassDef) -> str:
+    """Return `(x, dim=-1)` of the class's `forward`, without `self`; empty if it has none."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name in ("forward", "__call__"):
+            arguments = _without_annotations(method.args)
+            del arguments.args[:1]
+            return f"({ast.unparse(arguments)})"
+    return ""
 
 
 def parse(source: str) -> ast.Module:
@@ -199,8 +238,7 @@ def _default_entry(names: _Names, op: str, aliases: Iterable[str]) -> str:
     candidates = names.candidates
     if not candidates:
         raise BadKernelSource(
-            f"no entry point: write def {prefix}{op}(...), which launches the kernel and returns "
-            "its output"
+            f"no entry point: write def {prefix}{op}(...), which {names.rules.task}"
         )
     if len(candidates) > 1:
         raise AmbiguousEntry(

@@ -150,6 +150,7 @@ class Validation(VersionResult):
         computed_by: shares of the work; None where no case was judged.
         declared_dtypes: those of the op; None where the process was lost before it reported them.
         scope: combinations of values that the cases had; None for a quick plan and named shapes.
+        unchecked: what the verdict does not cover, in the version's language or on this device.
     """
 
     kind: Literal["validation"] = "validation"
@@ -161,6 +162,7 @@ class Validation(VersionResult):
     triton_kernels: tuple[str, ...] = ()
     computed_by: ComputedBy | None = None
     torch_ops: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     sanitized: tuple[Sanitized, ...] = ()
     compilation: Compilation | None = None
     attempts_failed: int = 0

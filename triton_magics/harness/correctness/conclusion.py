@@ -6,7 +6,7 @@ import time
 
 from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE
 from triton_magics.harness.correctness.case_plan import count_combinations
-from triton_magics.harness.correctness.launch_evidence import LaunchEvidence, share_work
+from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.model import (
     SIZES,
     CaseResult,
@@ -35,7 +35,7 @@ def conclude_validation(
         cases=results,
         scope=_count_checked(base.scope, results),
         triton_kernels=tuple(evidence.kernels) if evidence else (),
-        computed_by=share_work(results),
+        computed_by=evidence.computed_by(results) if evidence else None,
         torch_ops=tuple(evidence.torch_ops) if evidence else (),
         error=error or (first.error if first else None),
         message=message,

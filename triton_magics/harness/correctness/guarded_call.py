@@ -34,6 +34,7 @@ from triton_magics.harness.correctness.left_behind import LeftBehind
 from triton_magics.harness.load import (
     LoadedVersion,
     error_at_line,
+    is_out_of_memory,
     load_op,
     make_kernel_error,
     raised_in,
@@ -230,7 +231,7 @@ class LocalCalls:
             error=kernel_error,
             text=(str(error) or kernel_error.kind) if refuses else "",
             refuses=refuses,
-            out_of_memory=isinstance(error, torch.OutOfMemoryError),
+            out_of_memory=is_out_of_memory(error),
         )
 
 

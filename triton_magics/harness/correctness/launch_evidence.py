@@ -15,8 +15,10 @@ class LaunchEvidence:
     Attributes:
         kernels: names of the version's own kernels that ran.
         torch_ops: ATen operations that ran on the device beside them, allocations left out.
+        is_share_known: torch's share of the work was checked.
     """
 
+    is_share_known: bool = True
     kernels: dict[str, None] = field(default_factory=dict)
     torch_ops: dict[str, None] = field(default_factory=dict)
 
@@ -24,6 +26,10 @@ class LaunchEvidence:
         """Add the launches of one case."""
         self.kernels.update(dict.fromkeys(launches.names))
         self.torch_ops.update(dict.fromkeys(launches.torch_ops))
+
+    def computed_by(self, results: tuple[CaseResult, ...]) -> ComputedBy | None:
+        """Return the shares of the work; None where they were not checked or no case passed."""
+        return share_work(results) if self.is_share_known else None
 
 
 def share_work(results: tuple[CaseResult, ...]) -> ComputedBy | None:

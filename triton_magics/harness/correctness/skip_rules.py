@@ -18,8 +18,8 @@ from triton_magics.harness.process.device import CPU
 from triton_magics.languages.kernel_runtime import KernelRuntime
 from triton_magics.model import Case, CaseResult, CaseStatus
 
-_ONE_MEDIUM = "the interpreter runs medium once, in the first dtype"
-_NO_LARGE = "too large for the interpreter: about 4 s a launch and more"
+_ONE_MEDIUM = "the CPU runs medium once, in the first dtype"
+_NO_LARGE = "too large for the CPU: an interpreter takes 4 s a launch and more"
 MAX_FAILED = 12  # a wrong case takes ten times as long as a right one, and says little more
 _OWN_ELEMENTS = 2**20  # medium: what the interpreter runs of a user's own shapes
 

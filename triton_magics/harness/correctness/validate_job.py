@@ -119,7 +119,8 @@ def _plan(
     check_dtypes(op, dtypes)
     if job.op.source is not None:  # an op that ships was checked by the tests
         check_reference(op, this_device())
-    facts = DeviceFacts.of(this_device(), kernel_runtime(job.version.language), op)
+    runtime = kernel_runtime(job.version.language)
+    facts = DeviceFacts.of(this_device(), runtime, op)
     plan = plan_cases(op, job, facts)
     cases = plan.cases
     report.plan(tuple(not_run_result(c, "not reached") for c in cases))
@@ -134,6 +135,7 @@ def _plan(
         dtypes=dtypes,
         declared_dtypes=op.dtypes,
         scope=plan.scope,
+        unchecked=runtime.limits_of_verdict(job.version.body, on_cpu=facts.is_interpreted),
         environment=environment(),
     )
     return base, cases
@@ -176,7 +178,7 @@ class _Tally:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.evidence = LaunchEvidence()
+        self.evidence = LaunchEvidence(is_share_known=not subject.runtime.computes_in_torch)
         self.meter = CpuTimeMeter()
         self.stop: str | None = None
         self._results: list[CaseResult] = []

@@ -68,6 +68,7 @@ def validation_body(value: Validation, phrase: Phrase) -> Document:
         verdict_line(value),
         *evidence,
         *_sanitizer_lines(value),
+        *(Line(f"not checked: {item}", "warn") for item in value.unchecked),
         *badge_lines(value.badges),
         *_footer(value),
         *_details(value),
@@ -310,15 +311,24 @@ def _details(value: Validation) -> Document:
 def _checked_items(value: Validation) -> tuple[str, ...]:
     """Return the scope of the verdict."""
     tools = tuple(f"{s.tool} on {s.case.label}: {_sanitizer_text(s)}" for s in value.sanitized)
-    beside = ", ".join(value.torch_ops) or "none"
-    work = value.computed_by.torch_work if value.computed_by else ()
-    needed = "; ".join(map(_torch_work_text, work)) or "none"
     return (
         *(scope_text(scope) for scope in (value.scope,) if scope),
         "the outputs of the forward call; backward passes are not checked",
+        *_torch_items(value),
+        *tools,
+    )
+
+
+def _torch_items(value: Validation) -> tuple[str, ...]:
+    """Return what torch did; its share is unknown in a language that does not check it."""
+    beside = ", ".join(value.torch_ops) or "none"
+    if value.unchecked:
+        return (f"torch operations that ran: {beside}",)
+    work = value.computed_by.torch_work if value.computed_by else ()
+    needed = "; ".join(map(_torch_work_text, work)) or "none"
+    return (
         f"torch operations that ran beside its kernels: {beside}",
         f"torch operations that compute part of the output: {needed}",
-        *tools,
     )
 
 

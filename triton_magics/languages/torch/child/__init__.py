@@ -1,0 +1,1 @@
+"""torch: the child half."""

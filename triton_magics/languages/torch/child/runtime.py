@@ -1,0 +1,100 @@
+"""torch's child half: versions whose work torch does."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from triton_magics.languages.kernel_runtime import (
+    KernelRuntime,
+    LanguageFacts,
+    LaunchContext,
+    Launches,
+)
+
+
+class TorchRuntime(KernelRuntime):
+    """Functions and modules in torch: torch launches their kernels, so none are observed."""
+
+    title = "torch"
+    computes_in_torch = True
+    names: ClassVar[Mapping[str, Any]] = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
+    _device = "cpu"
+
+    def prepare_process(self, mode: str) -> None:
+        """Remember where parameters belong, and make torch's compiler start no threads."""
+        self._device = "cuda" if mode == "gpu" else "cpu"
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+        if config := sys.modules.get("torch._inductor.config"):
+            config.compile_threads = 1  # type: ignore[attr-defined]
+
+    def facts(self) -> LanguageFacts:
+        """Return torch's version."""
+        return LanguageFacts(version=torch.__version__, cpu=platform.processor() or "CPU")
+
+    def limits_of_verdict(self, source: str, *, on_cpu: bool) -> tuple[str, ...]:
+        """Return that anything may compute the output, and whether its compiler was left out."""
+        compiler = "what torch.compile makes of it: the CPU runs the function itself"
+        is_eager = on_cpu and _COMPILES.search(source)
+        return ("who computes the output", *((compiler,) if is_eager else ()))
+
+    def make_callable(self, entry: Any, module: ModuleType) -> Callable[..., Any]:
+        """Return the entry; of a `Model` class, an instance with its parameters on the device.
+
+        Its arguments are those of the module's `get_init_inputs()`, if there is one.
+        """
+        function = self._instance(entry, module) if isinstance(entry, type) else entry
+        if not _COMPILES.search(Path(module.__file__ or "").read_text()):
+            return function
+        return _eager(function) if self._device == "cpu" else _outside_modes(function)
+
+    def _instance(self, model: Any, module: ModuleType) -> Any:
+        instance = model(*getattr(module, "get_init_inputs", list)())
+        return instance.to(self._device) if isinstance(instance, torch.nn.Module) else instance
+
+    @contextmanager
+    def observe_launches(
+        self, *, suppress: bool = False, during: LaunchContext = nullcontext
+    ) -> Iterator[Launches]:
+        """Observe nothing: the harness records the torch operations of every call."""
+        yield Launches()
+
+
+# "compile" in any form: `torch.compile(f)`, `@torch.compile`, `model.compile()`.
+_COMPILES = re.compile(r"\bcompile\b")
+
+
+def _eager(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function without `torch.compile`: on the CPU its compiler takes half a minute."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with torch.compiler.set_stance("force_eager"):
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _outside_modes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, called outside the dispatch modes that guard memory.
+
+    Within such a mode torch runs a compiled function eagerly: another function would be judged than
+    the one that is timed.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not torch._C._len_torch_dispatch_stack():
+            return function(*args, **kwargs)
+        with _disable_current_modes():
+            return function(*args, **kwargs)
+
+    return call
