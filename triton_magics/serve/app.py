@@ -1,46 +1,65 @@
-"""The ASGI application: REST and MCP on one port."""
+"""The ASGI application: REST and MCP on one port, behind one guard."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from fastapi import FastAPI
 
+from triton_magics.errors import TritonMagicsError
+from triton_magics.serve.guard import Guard
 from triton_magics.serve.job_service import JobService
+from triton_magics.serve.rest import JobRoutes, add_routes
+from triton_magics.serve.tokens import Tokens
 
-TITLE = "triton_magics"
 
-
-def create_app(service: JobService) -> FastAPI:
+def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
     """Return the application of a server; its mode says which of REST and MCP it has.
 
     MCP is the Starlette application that `serve.mcp_server.create_http_app(service)` returns; its
-    routes begin with /mcp, and its lifespan runs within this one.
+    routes begin with /mcp, and its lifespan runs within this one. Workers start in the background.
+
+    Args:
+        service: runs the jobs.
+        tokens: of the clients; None: no token is asked for.
     """
-    mcp = _mcp_app(service) if service.options.mode in ("both", "mcp") else None
+    mode = service.options.mode
+    mcp = _mcp_app(service) if mode in ("both", "mcp") else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        threading.Thread(target=_warm, args=(service,), daemon=True).start()
         async with AsyncExitStack() as stack:
             if mcp is not None:
                 await stack.enter_async_context(mcp.router.lifespan_context(mcp))
             yield
 
-    app = FastAPI(title=TITLE, lifespan=lifespan)
-    if service.options.mode in ("both", "fastapi"):
-        pass
+    app = FastAPI(
+        title="triton_magics",
+        version=service.version,
+        lifespan=lifespan,
+        docs_url=None,  # its page loads scripts of another host
+        redoc_url=None,
+    )
+    add_routes(app, JobRoutes(service), verbs_too=mode != "mcp")
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
-    return app
+    return Guard(app, service.options, tokens)
 
 
 def _mcp_app(service: JobService) -> Any:
     name = "triton_magics.serve.mcp_server"
     return import_module(name).create_http_app(service) if find_spec(name) else None
+
+
+def _warm(service: JobService) -> None:
+    with suppress(TritonMagicsError):  # the first job says what is missing
+        service.lab.session.jobs.warm()
 
 
 __all__ = ["create_app"]

@@ -3,45 +3,210 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
+import socket
+import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from triton_magics.errors import Unavailable
+from triton_magics.errors import BadValue, Unavailable
+from triton_magics.serve.options import ServeOptions
 
 NEEDED = ("fastapi", "mcp", "uvicorn")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_MIB = 2**20
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `serve`."""
-    command.add_argument("--host", default="127.0.0.1", help="address to listen at: 127.0.0.1")
-    command.add_argument("--port", type=int, default=8000, help="8000")
-    command.add_argument(
-        "--mode",
-        choices=("both", "fastapi", "mcp"),
-        default="both",
-        help="REST (fastapi), MCP, or both on one port: both",
+    add = command.add_argument
+    add("--host", default="127.0.0.1", help="address to listen at: 127.0.0.1")
+    add("--port", type=int, default=8000, help="8000; 0 chooses a free one")
+    modes = ("both", "fastapi", "mcp")
+    add("--mode", choices=modes, default="both", help="REST (fastapi), MCP, or both: both")
+    add("--workspace", metavar="DIR", help="folder of kernels/ and logs/; default: the current one")
+    add("--gpus", default="all", metavar="LIST", help="all, or indices and UUIDs: 0,1")
+    add(
+        "--log-level",
+        type=str.upper,
+        choices=LEVELS,
+        default=None,
+        help="INFO, or that of LOG_LEVEL",
     )
-    command.add_argument("--workspace", metavar="DIR", help="folder of kernels/ and logs/")
+    add("--cache-dir", metavar="DIR", help="folder of compiled kernels")
+    add("--queue", type=int, default=100, metavar="N", help="jobs that may wait: 100")
+    add("--token-file", metavar="FILE", help="a name and a token a line; made if it is missing")
+    add("--no-auth", action="store_true", help="ask for no token; on 127.0.0.1 only")
+    add(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="further name of this host",
+    )
+    add("--allow-origin", action="append", default=[], metavar="URL", help="page that may call")
+    add("--max-body-mib", type=float, default=2.0, metavar="N", help="largest request: 2")
+    add("--reload", action="store_true", help="start again when a file of the package changes")
 
 
 def serve(words: argparse.Namespace) -> int:
-    """Serve until SIGTERM or Ctrl-C; return the exit code."""
+    """Serve until SIGTERM or Ctrl-C; return the exit code.
+
+    Raises:
+        BadValue, Unavailable: an option is not allowed, or a package is missing.
+    """
     _require()
+    if words.reload:
+        return _serve_again_and_again(words)
+    options = read_options(words)
+    _set_environment(words)
+    tokens_path = options.token_file
+    from triton_magics.lab import Lab
+    from triton_magics.serve import json_logs, tokens
+
+    json_logs.configure(words.log_level or _level_of_environment())
+    if tokens_path and tokens.create_file(tokens_path):
+        print(f"made a token: {tokens_path}", file=sys.stderr)
+    accepted = tokens.read_file(tokens_path) if tokens_path else None
+    with _listen(options) as listener:
+        lab = Lab(words.workspace)
+        _check_gpus(words.gpus, len(lab.jobs.executor.devices()))
+        return _run(lab, options, accepted, listener)
+
+
+def read_options(words: argparse.Namespace) -> ServeOptions:
+    """Return the options of a line.
+
+    Raises:
+        BadValue: names every value that is not allowed.
+    """
+    from triton_magics.serve import tokens
+
+    token_file = Path(words.token_file) if words.token_file else tokens.default_path()
+    options = ServeOptions(
+        host=words.host,
+        port=words.port,
+        mode=words.mode,
+        allowed_hosts=tuple(name.lower() for name in words.allow_host),
+        allowed_origins=tuple(words.allow_origin),
+        max_body_bytes=int(words.max_body_mib * _MIB),
+        n_waiting=words.queue,
+        token_file=None if words.no_auth else token_file,
+    )
+    faults = [
+        *([] if 0 <= words.port < 2**16 else [f"--port {words.port}: write 0 to 65535"]),
+        *([] if words.queue > 0 else [f"--queue {words.queue}: write a number from 1"]),
+        *([] if 0 < words.max_body_mib <= 64 else ["--max-body-mib: write 0 to 64"]),
+    ]
+    if words.no_auth and not options.is_loopback:
+        faults.append(f"--no-auth with --host {words.host}: anyone there could run code here")
+    if words.no_auth and words.token_file:
+        faults.append("--no-auth with --token-file: choose one")
+    if faults:
+        raise BadValue("; ".join(faults))
+    return options
+
+
+def _set_environment(words: argparse.Namespace) -> None:
+    """Pass GPUs and cache on to the workers, which inherit the environment."""
+    if words.gpus != "all":
+        os.environ["CUDA_VISIBLE_DEVICES"] = words.gpus
+    if words.cache_dir:
+        os.environ["TRITON_MAGICS_CACHE"] = str(Path(words.cache_dir).expanduser().resolve())
+    if os.environ.get("GPU_TYPE"):
+        print("GPU_TYPE is ignored: the driver names the GPU", file=sys.stderr)
+
+
+def _level_of_environment() -> str:
+    level = os.environ.get("LOG_LEVEL", "INFO").upper()
+    return level if level in LEVELS else "INFO"
+
+
+def _check_gpus(names: str, n_devices: int) -> None:
+    n_named = len(names.split(","))
+    if names != "all" and n_devices < n_named:
+        raise BadValue(f"--gpus {names}: {n_devices} of {n_named} are there")
+
+
+def _listen(options: ServeOptions) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        BadValue: the address can't be used.
+    """
+    try:
+        return socket.create_server(
+            (options.host, options.port),
+            family=socket.AF_INET6 if ":" in options.host else socket.AF_INET,
+            backlog=128,
+        )
+    except OSError as error:
+        place = f"--host {options.host} --port {options.port}"
+        raise BadValue(f"{place}: {error.strerror or error}") from error
+
+
+def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) -> int:
     import uvicorn
 
-    from triton_magics.lab import Lab
     from triton_magics.serve.app import create_app
     from triton_magics.serve.job_service import JobService
-    from triton_magics.serve.options import ServeOptions
+    from triton_magics.serve.web_server import MAX_CONNECTIONS, DrainingServer, PatientProtocol
 
-    options = ServeOptions(host=words.host, port=words.port, mode=words.mode)
-    service = JobService(Lab(words.workspace), options)
+    service = JobService(lab, options)
+    config = uvicorn.Config(
+        create_app(service, tokens),
+        http=PatientProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=round(options.drain_s),
+    )
+    _announce(options, listener)
     try:
-        uvicorn.run(create_app(service), host=options.host, port=options.port, http="h11")
+        DrainingServer(config, service.drain).run(sockets=[listener])
     finally:
-        service.close()
+        service.close(drain_s=options.drain_s)
     return 0
+
+
+def _announce(options: ServeOptions, listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    access = f"token in {options.token_file}" if options.token_file else "no token is asked for"
+    print(
+        f"http://{host}:{port} ({options.mode}; {access}). "
+        "Clients run code with the rights of this user.",
+        file=sys.stderr,
+        flush=True,
+    )
+    logging.getLogger("triton_magics.serve").info("serving", extra={"port": port})
+
+
+def _serve_again_and_again(words: argparse.Namespace) -> int:
+    """Serve in a child process, and start it again when a file of the package changes."""
+    from uvicorn import Config
+    from uvicorn.supervisors import ChangeReload
+
+    package = Path(__file__).parents[1]
+    config = Config("triton_magics.serve.app:create_app", reload=True, reload_dirs=[str(package)])
+    ChangeReload(config, target=_Child(words), sockets=[]).run()
+    return 0
+
+
+class _Child:
+    """The server in the process that the reloader starts."""
+
+    def __init__(self, words: argparse.Namespace) -> None:
+        self._words = argparse.Namespace(**{**vars(words), "reload": False})
+
+    def __call__(self, sockets: object) -> None:
+        """Serve until the reloader ends this process."""
+        raise SystemExit(serve(self._words))
 
 
 def serve_stdio(words: argparse.Namespace) -> int:
@@ -62,4 +227,5 @@ def serve_stdio(words: argparse.Namespace) -> int:
 def _require() -> None:
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
-        raise Unavailable(f"{', '.join(absent)} not installed: pip install 'triton-magics[serve]'")
+        names = ", ".join(absent)
+        raise Unavailable(f"{names} not installed: pip install 'triton-magics[serve]'")

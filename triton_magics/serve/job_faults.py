@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from typing import Any
 
@@ -21,6 +22,7 @@ from triton_magics.errors import (
 from triton_magics.next_step import NextStep
 from triton_magics.serve.job_model import JobFault
 
+_PATH = re.compile(r"(?<![\w./:-])(?:/[\w.+@~-]+)+/([\w.+@~-]+)")
 _LOG = logging.getLogger("triton_magics.serve")
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (UnknownJob, 404),
@@ -43,7 +45,13 @@ def fault_of(error: BaseException) -> JobFault:
         _LOG.error("internal error", exc_info=error, extra={"error_id": name})
         return JobFault(error="InternalError", message=f"internal error {name}", http=500)
     step = next_of(getattr(error, "next_step", None))
-    return JobFault(error=type(error).__name__, message=str(error), next=step, http=http)
+    message = hide_paths(str(error))
+    return JobFault(error=type(error).__name__, message=message, next=step, http=http)
+
+
+def hide_paths(text: str) -> str:
+    """Return a text with the last part alone of each absolute path: clients are strangers."""
+    return _PATH.sub(lambda match: f".../{match[1]}", text)
 
 
 def next_of(step: NextStep | None) -> dict[str, Any] | None:
@@ -51,4 +59,4 @@ def next_of(step: NextStep | None) -> dict[str, Any] | None:
     return {"verb": step.verb, "arguments": dict(step.arguments)} if step else None
 
 
-__all__ = ["fault_of", "next_of"]
+__all__ = ["fault_of", "hide_paths", "next_of"]

@@ -89,6 +89,7 @@ class JobView(Value):
         verb: `validate`, or the guide's `evaluate`, `compare`.
         client: name of the caller.
         times: phase -> when it began, seconds since 1970.
+        device: id of the device that it runs or ran on; None before, and for the default one.
         position: how many calls are before it; None unless it waits.
         waits_for: title of the call that runs now; None unless it waits.
         progress: its newest step.
@@ -104,6 +105,7 @@ class JobView(Value):
     client: str
     state: JobPhase
     times: dict[str, float]
+    device: str | None = None
     position: int | None = None
     waits_for: str | None = None
     progress: JobProgress | None = None

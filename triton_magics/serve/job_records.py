@@ -66,12 +66,17 @@ class JobRecords:
         sql = "SELECT json FROM jobs WHERE client = ? ORDER BY changed DESC LIMIT ?"
         return tuple(map(JobView.model_validate_json, self._query(sql, client, limit)))
 
-    def remove_ended(self, older_than_s: float) -> int:
-        """Remove jobs that ended so long ago; return how many."""
+    def remove_ended(self, older_than_s: float, client: str | None = None) -> int:
+        """Remove jobs that ended so long ago; return how many.
+
+        Args:
+            older_than_s: since their end, seconds.
+            client: only the jobs of this one.
+        """
         before = time.time() - older_than_s
+        sql = "DELETE FROM jobs WHERE is_final AND changed <= ? AND (? IS NULL OR client = ?)"
         with self._errors():
-            sql = "DELETE FROM jobs WHERE is_final AND changed < ?"
-            return self._conn.execute(sql, (before,)).rowcount
+            return self._conn.execute(sql, (before, client, client)).rowcount
 
     def _end_abandoned(self) -> None:
         """End the jobs of servers that do not run any more; their partial results stay."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import statistics
+import sys
 import threading
 import time
 from collections import deque
@@ -40,6 +41,7 @@ class JobService:
     Attributes:
         lab: does the work.
         started_at: seconds since 1970.
+        version: of triton_magics.
         on_end: each is called with the view of a job that has ended.
     """
 
@@ -47,6 +49,7 @@ class JobService:
         self.lab = lab
         self.options = options or ServeOptions()
         self.started_at = time.time()
+        self.version = str(sys.modules["triton_magics"].__version__)
         self.on_end: list[Callable[[JobView], None]] = []
         read_only = lab.session.workspace.read_only
         self._records = JobRecords(None if read_only else lab.path / ".triton_magics")
@@ -106,6 +109,7 @@ class JobService:
         """
         longest = min(run_s or self.options.run_s, self.options.run_s)
         job = ServedJob(title, verb, caller)
+        job.on_end = self._finish
         with self._lock:
             self._check_room()
             self._jobs[job.id] = job
@@ -183,9 +187,19 @@ class JobService:
             self._stop(job, "cancelled")
         return self.find(job_id, caller)
 
-    def remove_ended(self, older_than_s: float = 300.0) -> int:
-        """Remove the jobs that ended so long ago; return how many."""
-        return self._records.remove_ended(older_than_s)
+    def remove_ended(self, older_than_s: float = 300.0, caller: Caller | None = None) -> int:
+        """Remove the jobs that ended so long ago, of one client or all; return how many."""
+        with self._lock:
+            for job_id in tuple(self._ended):
+                if self._is_old(job_id, older_than_s, caller):
+                    self._jobs.pop(job_id, None)
+                    self._ended.remove(job_id)
+        return self._records.remove_ended(older_than_s, caller.name if caller else None)
+
+    def _is_old(self, job_id: str, older_than_s: float, caller: Caller | None) -> bool:
+        job = self._jobs[job_id]
+        is_own = caller is None or job.caller.name == caller.name
+        return is_own and time.time() - max(job.view().times.values()) >= older_than_s
 
     def drain(self) -> None:
         """Take no more jobs, and cancel those that wait."""
@@ -234,10 +248,9 @@ class JobService:
         job.handle(event)
         if event.output:
             logging.getLogger(f"worker.{job.id}").debug(event.output.rstrip("\n"))
-        if job.state is not before or self._is_due(job, event):
+        is_new = job.state is not before and not job.state.is_final
+        if is_new or self._is_due(job, event):
             self._save(job)
-        if job.state.is_final and before is not job.state:
-            self._finish(job)
 
     def _is_due(self, job: ServedJob, event: CallEvent) -> bool:
         """Return True where partial results are to be written again."""
@@ -254,6 +267,7 @@ class JobService:
             _log(job, f"job not recorded: {error}")
 
     def _finish(self, job: ServedJob) -> None:
+        self._save(job)
         view = job.view()
         self._durations.append(view.duration_s or 0.0)
         _log(job, "job ended", duration_s=round(view.duration_s or 0.0, 3))

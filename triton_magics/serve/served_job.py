@@ -49,6 +49,8 @@ class ServedJob:
         call: its place in the queue; None until it is queued.
         result: its value, also where it was interrupted; None before the end.
         reason: why it is ended before its time.
+        on_end: called once, when its final state is set and before it is over.
+        is_over: its end is recorded and counted.
         deadline: when it must be over, by `time.monotonic()`; of its wait, then of its run.
     """
 
@@ -59,6 +61,8 @@ class ServedJob:
         self.result: Any = None
         self.reason: Reason = ""
         self.deadline: float | None = None
+        self.on_end: Callable[[ServedJob], None] | None = None
+        self.is_over = False
         self.state = JobPhase.QUEUED
         self._times = {JobPhase.QUEUED.value: time.time()}
         self._progress: JobProgress | None = None
@@ -89,6 +93,7 @@ class ServedJob:
                 client=self.caller.name,
                 state=self.state,
                 times=dict(self._times),
+                device=self.call.device if self.call else None,
                 position=self.call.position if waits and self.call else None,
                 waits_for=waits_for if waits else None,
                 progress=self._progress,
@@ -106,7 +111,7 @@ class ServedJob:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the end; return False where it goes on."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.state.is_final, timeout_s)
+            return self._changed.wait_for(lambda: self.is_over, timeout_s)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call a listener after each event, in any thread; return the function that ends it."""
@@ -143,10 +148,13 @@ class ServedJob:
     def _enter(self, phase: JobPhase) -> None:
         if self.state is phase or self.state.is_final:
             return
+        self._set(phase)
+        self._emit("state", {"state": phase.value, "position": None})
+
+    def _set(self, phase: JobPhase) -> None:
         with self._changed:
             self.state = phase
-            self._times[phase.value] = time.time()
-        self._emit("state", {"state": phase.value, "position": None})
+            self._times.setdefault(phase.value, time.time())
 
     def _advance(self, step: Progress) -> None:
         done, total = (step.done, step.total) if step.total else (None, None)
@@ -172,7 +180,11 @@ class ServedJob:
             phase, message, http = _REASONS[self.reason or "cancelled"]
             name = "Timeout" if phase is JobPhase.TIMEOUT else "Cancelled"
             self._fault = JobFault(error=name, message=message, http=http)
-        self._enter(phase)
+        self._set(phase)
+        if self.on_end:
+            self.on_end(self)
+        self.is_over = True
+        self._emit("state", {"state": phase.value, "position": None})
 
     def _emit(self, kind: str, data: dict[str, Any]) -> None:
         with self._changed:

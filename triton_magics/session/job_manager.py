@@ -242,6 +242,7 @@ class JobManager:
 
     def _run_call(self, call: ManagedCall, device: str | None) -> None:
         self._own.call, self._own.device = call, device
+        call.device = device
         try:
             call.run()
         finally:

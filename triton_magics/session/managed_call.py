@@ -39,6 +39,7 @@ class ManagedCall:
         id: for `JobManager.cancel`.
         title: `bench softmax`.
         owner: owners take turns.
+        device: id of the device that it runs on; None before, and for the default one.
         state: `queued`, `running`, `done`, `failed` (it raised), `cancelled`.
         position: how many calls are before it.
         queued_at, started_at, ended_at: by `time.time()`, seconds; None: not yet.
@@ -55,6 +56,7 @@ class ManagedCall:
         self.id = uuid.uuid4().hex
         self.title = title
         self.owner = owner
+        self.device: str | None = None
         self.state: State = "queued"
         self.position = 0
         self.queued_at = time.time()

@@ -29,11 +29,21 @@ _ALLOWED = {
 
 def refusal(request: type[BaseModel], error: ValidationError) -> UserError:
     """Return one error that names every field with a fault, its value and what is allowed."""
+    faults = [fault for _, fault in faults_by_field(request, error)]
+    return faults[0] if len(faults) == 1 else BadValue("; ".join(map(str, faults)))
+
+
+def faults_by_field(
+    request: type[BaseModel], error: ValidationError
+) -> tuple[tuple[str, UserError], ...]:
+    """Return each field with a fault, `shapes[0]`, and the error that says what is allowed."""
     first: dict[object, ErrorDetails] = {}
     for fault in error.errors(include_url=False):
         first.setdefault(fault["loc"][0] if fault["loc"] else "", fault)
-    faults = [_one(request, fault) for fault in first.values()]
-    return faults[0] if len(faults) == 1 else BadValue("; ".join(map(str, faults)))
+    return tuple(
+        (_path(fault["loc"]) if fault["loc"] else "", _one(request, fault))
+        for fault in first.values()
+    )
 
 
 def _one(request: type[BaseModel], fault: ErrorDetails) -> UserError:

@@ -1,0 +1,219 @@
+"""REST: verbs, jobs, events, health, figures, and every fault of a request at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_executor import FakeExecutor
+from tests.serve.serve_kit import SOURCE, Gate, bearer, call, opened, submit
+from triton_magics import verbs
+from triton_magics.execution.protocol import Progress
+from triton_magics.model import Status
+
+VALIDATE = {"op": "softmax", "version": "v1"}
+
+
+@pytest.fixture
+def engine() -> FakeExecutor:
+    return FakeExecutor()
+
+
+def test_a_verb_is_a_job_with_its_value(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", "/v1/validate", VALIDATE))
+        body = answer.json()
+        assert (answer.status_code, body["state"]) == (200, "completed")
+        assert body["value"]["status"] == "passed"
+        assert answer.headers["x-job-id"] == body["id"]
+        assert answer.headers["cache-control"] == "no-store"
+        (again,) = call(service, ("GET", f"/job/{body['id']}", None))
+        assert again.json()["value"] == body["value"]
+
+
+def test_a_kernel_that_fails_is_a_result(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        engine.verdicts[service.lab.session.source("softmax", "v1").sha256] = Status.FAILED
+        (answer,) = call(service, ("POST", "/v1/validate", VALIDATE))
+        assert (answer.status_code, answer.json()["value"]["status"]) == (200, "failed")
+
+
+def test_a_version_is_written_validated_and_read(tmp_path: Path, engine: FakeExecutor) -> None:
+    kernel = {"op": "softmax", "version": "v2", "source": SOURCE.format("v2")}
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        answers = call(
+            service,
+            ("POST", "/v1/kernel", kernel),
+            ("POST", "/v1/validate", {"op": "softmax", "version": "v2"}),
+            ("POST", "/v1/source", {"op": "softmax", "version": "v2"}),
+            ("POST", "/v1/status", {"op": "softmax"}),
+        )
+        assert [answer.status_code for answer in answers] == [200] * 4
+        assert answers[2].json()["id"] is None  # it needs no device: no job
+        assert SOURCE.format("v2") in json.dumps(answers[2].json()["value"]).replace("\\n", "\n")
+
+
+def test_every_verb_has_a_route(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        paths = [f"/v1/{verb.name}" for verb in verbs.every()]
+        answers = call(service, *(("POST", path, {"nonsense": 1}) for path in paths))
+        for path, answer in zip(paths, answers, strict=True):
+            fields = [fault["field"] for fault in answer.json()["validation_errors"]]
+            assert (path, answer.status_code, "nonsense" in fields) == (path, 422, True)
+
+
+def test_every_fault_of_a_request_is_named_at_once(tmp_path: Path, engine: FakeExecutor) -> None:
+    body = {"op": 3, "plan": "fast", "shapes": [[4, 0]], "rtol": 7, "versin": "v1"}
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        n_jobs = len(engine.jobs)
+        (answer,) = call(service, ("POST", "/v1/validate", body))
+        fields = {fault["field"] for fault in answer.json()["validation_errors"]}
+        assert answer.status_code == 422
+        assert fields == {"op", "version", "plan", "shapes[0]", "rtol", "versin"}
+        assert answer.json()["status"] == "client_error"
+        assert len(engine.jobs) == n_jobs
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "error"),
+    [
+        ("/v1/validate", {"op": "softmux", "version": "v1"}, 404, "UnknownOp"),
+        ("/v1/validate", {"op": "softmax", "version": "v7"}, 404, "UnknownVersion"),
+        ("/v1/bench", {"op": "gelu"}, 404, "UnknownVersion"),
+        ("/nowhere", {}, 404, None),
+    ],
+)
+def test_an_error_of_the_caller_has_its_code(
+    tmp_path: Path, engine: FakeExecutor, path: str, body: dict[str, Any], code: int, error: str
+) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", path, body))
+        assert answer.status_code == code
+        content = answer.json()
+        assert error in (None, content.get("error"), (content.get("fault") or {}).get("error"))
+
+
+def test_a_forbidden_step_is_a_conflict(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        service.lab.settings.strict = True
+        (answer,) = call(service, ("POST", "/v1/best", {"op": "softmax"}))
+        assert (answer.status_code, answer.json()["error"]) == (409, "IllegalStep")
+
+
+@pytest.mark.parametrize("text", [b"{", b"[1]", b'"x"', b"[" * 100_000, b'{"a": NaN}', b"\xff"])
+def test_a_body_that_is_no_json_object_is_refused(
+    tmp_path: Path, engine: FakeExecutor, text: bytes
+) -> None:
+    import asyncio
+
+    import httpx
+
+    from tests.serve.serve_kit import BASE, TOKENS
+    from triton_magics.serve.app import create_app
+    from triton_magics.serve.tokens import Tokens
+
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        transport = httpx.ASGITransport(create_app(service, Tokens(TOKENS)))
+        headers = {**bearer(), "Content-Type": "application/json"}
+
+        async def send() -> httpx.Response:
+            async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+                return await client.post("/v1/validate", content=text, headers=headers)
+
+        answer = asyncio.run(send())
+        assert answer.status_code == 400
+        assert answer.json()["validation_errors"][0]["type"] == "json"
+
+
+def test_a_job_is_submitted_followed_and_cancelled(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path, engine, mode="fastapi", n_waiting=1) as service:
+        gate = Gate(engine)
+        (first,) = call(service, ("POST", "/v1/validate?wait=false", VALIDATE))
+        assert (first.status_code, gate.entered.wait(20)) == (202, True)
+        second, third, jobs = call(
+            service,
+            ("POST", "/v1/validate?wait=0.01", VALIDATE),
+            ("POST", "/v1/validate", VALIDATE),
+            ("GET", "/jobs?limit=5", None),
+        )
+        assert second.json()["position"] == 1
+        assert second.json()["waits_for"] == "validate softmax v1"
+        assert (third.status_code, third.headers["retry-after"]) == (429, "1")
+        assert {job["id"] for job in jobs.json()["jobs"]} == {
+            first.json()["id"],
+            second.json()["id"],
+        }
+        (ended,) = call(service, ("DELETE", f"/job/{second.json()['id']}", None))
+        assert ended.json()["state"] == "cancelled"
+        gate.open()
+        (last,) = call(service, ("GET", f"/job/{first.json()['id']}?wait=20", None))
+        assert last.json()["state"] == "completed"
+
+
+def test_events_are_streamed_and_go_on_where_a_client_left(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    engine.steps = tuple(Progress(nonce="", stage=f"s{i}", done=i, total=3) for i in (1, 2, 3))
+    engine.prints = "from the kernel"
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        job = submit(service)
+        whole, rest = call(
+            service,
+            ("GET", f"/job/{job.id}/events", None),
+            ("GET", f"/job/{job.id}/events", None, {"Last-Event-ID": "4"}),
+        )
+        kinds = [line[7:] for line in whole.text.splitlines() if line.startswith("event: ")]
+        assert kinds.count("progress") == 3
+        assert (kinds.count("output"), kinds[-1]) == (1, "end")
+        numbers = [int(line[4:]) for line in rest.text.splitlines() if line.startswith("id: ")]
+        assert numbers[0] == 5
+        assert whole.text.endswith(rest.text)
+        assert "from the kernel" in whole.text
+
+
+def test_a_job_of_another_client_is_not_found(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (first,) = call(service, ("POST", "/v1/validate", VALIDATE))
+        path = f"/job/{first.json()['id']}"
+        others = call(
+            service, ("GET", path, None), ("DELETE", path, None), ("GET", f"{path}/events", None),
+            ("POST", "/admin/cleanup-jobs", {"older_than_s": 0}), headers=bearer("ben"),
+        )  # fmt: skip
+        assert [answer.status_code for answer in others] == [404, 404, 404, 200]
+        assert others[3].json() == {"removed": 0}
+        clean = ("POST", "/admin/cleanup-jobs", {"older_than_s": 0})
+        own = call(service, clean, ("GET", path, None))
+        assert [own[0].json(), own[1].status_code] == [{"removed": 1}, 404]
+
+
+def test_health_and_figures(tmp_path: Path, engine: FakeExecutor) -> None:
+    engine.steps = (Progress(nonce="", stage="s"),)
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        answers = call(
+            service,
+            ("GET", "/health", None),
+            ("POST", "/v1/validate", VALIDATE),
+            ("GET", "/stats", None),
+            ("GET", "/stats?format=prometheus", None),
+        )
+        health, _, stats, text = answers
+        assert health.json()["queue"] == {"waiting": 0, "running": 0, "limit": 100}
+        assert [gpu["name"] for gpu in health.json()["gpus"]] == ["a fake"]
+        figures = stats.json()
+        assert (figures["validation"]["total"], figures["validation"]["failed"]) == (1, 0)
+        assert figures["profiling"]["seconds"]["mean"] is None
+        assert figures["jobs"]["ended"] == {"completed": 1}
+        assert 'triton_magics_jobs_total{state="completed"} 1\n' in text.text
+        assert text.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("wait", ["soon", "-1", "nan", "1e9"])
+def test_a_wrong_wait_runs_nothing(tmp_path: Path, engine: FakeExecutor, wait: str) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", f"/v1/validate?wait={wait}", VALIDATE))
+        assert answer.status_code == 422
+        assert answer.json()["validation_errors"][0]["field"] == "wait"
+        assert service.newest(submit(service).caller) != ()

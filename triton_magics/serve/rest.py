@@ -1,0 +1,287 @@
+"""REST: every verb under /v1, jobs, health and figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import anyio
+from fastapi import FastAPI, Response
+from fastapi import Request as HttpRequest
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_json
+
+from triton_magics import verbs
+from triton_magics.errors import QueueFull, TritonMagicsError
+from triton_magics.serve import following
+from triton_magics.serve.http_answers import (
+    BadRequest,
+    FieldFault,
+    caller_of,
+    error_answer,
+    job_answer,
+    json_answer,
+    read_model,
+    read_object,
+)
+from triton_magics.serve.job_model import JobView
+from triton_magics.serve.job_service import JobService
+from triton_magics.serve.served_job import ServedJob, as_json
+from triton_magics.serve.server_stats import ServerStats, prometheus_text
+from triton_magics.verbs._base import Request, Verb
+from triton_magics.verbs._refusal import faults_by_field
+
+MAX_WAIT_S = 3600.0
+MAX_JOBS = 500
+
+
+class Cleanup(BaseModel):
+    """Body of POST /admin/cleanup-jobs."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    older_than_s: float = Field(default=300.0, ge=0, le=10**9)
+
+
+class JobRoutes:
+    """The routes that submit and follow jobs.
+
+    Args:
+        service: runs the jobs.
+    """
+
+    def __init__(self, service: JobService) -> None:
+        self.service = service
+        self.stats = ServerStats(service)
+        self._reads = anyio.CapacityLimiter(16)
+        self._streams: Counter[str] = Counter()
+
+    # ------------------------------------------------------------------------------------ verbs
+
+    async def perform(self, verb: Verb, request: HttpRequest) -> Response:
+        """Perform a verb: at once, or as a job that the client waits for or asks for later."""
+        values = await read_object(request)
+        parameters = read_request(verb, values, self.service.options.max_source_bytes)
+        wait_s = read_wait(request)
+        if not verb.is_queued:
+            value = await anyio.to_thread.run_sync(
+                self.service.perform, verb, parameters, limiter=self._reads
+            )
+            return json_answer({"id": None, "state": "completed", "value": as_json(value)})
+        caller = caller_of(request)
+        job = await anyio.to_thread.run_sync(self.service.submit, verb, parameters, caller)
+        return job_answer(await self.follow(job, request, wait_s))
+
+    async def follow(self, job: ServedJob, request: HttpRequest, wait_s: float | None) -> JobView:
+        """Return a job at its end, or after so many seconds; a client that goes cancels it."""
+        caller = caller_of(request)
+        try:
+            if wait_s != 0:
+                await following.wait_for_end(job, request.receive, wait_s)
+        except following.ClientDisconnected:
+            self.service.cancel(job.id, caller)
+        return self.service.find(job.id, caller)
+
+    # ------------------------------------------------------------------------------------- jobs
+
+    async def read_job(self, request: HttpRequest, job_id: str) -> Response:
+        """Return a job; `?wait=20` waits so many seconds for its end, and cancels nothing."""
+        caller = caller_of(request)
+        view = self.service.find(job_id, caller)
+        wait_s = read_wait(request, default=0.0)
+        job = self.service.running(job_id, caller)
+        if job and wait_s != 0:
+            await following.wait_for_end(job, timeout_s=wait_s)
+            view = self.service.find(job_id, caller)
+        return json_answer(view, X_Job_Id=view.id)
+
+    async def list_jobs(self, request: HttpRequest) -> Response:
+        """Return the client's newest jobs, without their values; `?limit=50`."""
+        limit = read_number(request, "limit", 50, MAX_JOBS)
+        views = self.service.newest(caller_of(request), limit)
+        return json_answer({"jobs": [view.model_dump(mode="json") for view in views]})
+
+    async def cancel_job(self, request: HttpRequest, job_id: str) -> Response:
+        """End a job, waiting or running; return it."""
+        view = self.service.cancel(job_id, caller_of(request))
+        return json_answer(view, X_Job_Id=view.id)
+
+    async def stream_job(self, request: HttpRequest, job_id: str) -> Response:
+        """Stream the events of a job: state, progress, output, partial results, then `end`."""
+        caller = caller_of(request)
+        view = self.service.find(job_id, caller)
+        job = self.service.running(job_id, caller)
+        most = self.service.options.n_streams
+        if self._streams[caller.name] >= most:
+            raise QueueFull(f"{most} event streams are open already", retry_after_s=5)
+        after = read_number(request, "after", _last_event(request), 10**18)
+        headers = {"X-Accel-Buffering": "no", "X-Job-Id": view.id}
+        events = self._events(caller.name, job, view, after)
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    async def _events(self, client: str, job: ServedJob | None, view: JobView, after: int) -> Any:
+        self._streams[client] += 1
+        try:
+            if job is None:  # of a server that has ended
+                yield following.event_bytes("end", {"state": view.state.value}, after)
+                return
+            async for event in following.stream(job, after):
+                yield event
+        finally:
+            self._streams[client] -= 1
+
+    async def clean_up(self, request: HttpRequest) -> Response:
+        """Remove the client's jobs that ended so many seconds ago."""
+        body = read_model(Cleanup, await read_object(request))
+        removed = self.service.remove_ended(body.older_than_s, caller_of(request))
+        return json_answer({"removed": removed})
+
+    # ----------------------------------------------------------------------------------- server
+
+    async def read_health(self, request: HttpRequest) -> Response:
+        """Return whether jobs can run, the devices, the queue and the warm workers."""
+        return json_answer(health(self.service))
+
+    async def read_stats(self, request: HttpRequest) -> Response:
+        """Return figures since the start; `?format=prometheus` gives text for a scraper."""
+        figures = self.stats.as_json()
+        if request.query_params.get("format") == "prometheus":
+            kind = "text/plain; version=0.0.4; charset=utf-8"
+            return Response(prometheus_text(figures), media_type=kind)
+        return json_answer(figures)
+
+
+def health(service: JobService) -> dict[str, Any]:
+    """Return the state of a server; never waits for a job."""
+    lab = service.lab
+    engine, devices = lab.engine_state(), lab.jobs.executor.devices()
+    calls = lab.jobs.calls
+    waiting = sum(call.state == "queued" for call in calls)
+    status = "ok" if engine.standby_ready or len(calls) > waiting else "warming"
+    status = "unavailable" if engine.missing else status
+    return {
+        "status": "stopping" if service.is_draining else status,
+        "version": service.version,
+        "gpus": [
+            {"index": i, "name": device.name, "uuid": device.uuid}
+            for i, device in enumerate(devices)
+            if device.kind == "gpu"
+        ],
+        "device": engine.device,
+        "queue": {
+            "waiting": waiting,
+            "running": len(calls) - waiting,
+            "limit": service.options.n_waiting,
+        },
+        "standby": engine.standby_ready,
+        "message": engine.missing,
+    }
+
+
+# ------------------------------------------------------------------------------------ parameters
+
+
+def read_request(verb: Verb, values: dict[str, Any], max_source_bytes: int) -> Request:
+    """Return the request of a verb.
+
+    Raises:
+        BadRequest: names every field with a fault.
+    """
+    check_source("source", values.get("source"), max_source_bytes)
+    try:
+        return verb.request.model_validate_json(to_json(values))
+    except ValidationError as error:
+        faults = faults_by_field(verb.request, error)
+        raise BadRequest(
+            [FieldFault(field, str(fault), type(fault).__name__) for field, fault in faults]
+        ) from None
+
+
+def check_source(field: str, source: Any, max_bytes: int) -> None:
+    """Check the size of a kernel's source.
+
+    Raises:
+        BadRequest: it is too large.
+    """
+    if isinstance(source, str) and len(source.encode(errors="replace")) > max_bytes:
+        raise BadRequest([FieldFault(field, f"a source may have {max_bytes} bytes", "too_long")])
+
+
+def read_wait(request: HttpRequest, default: float | None = None) -> float | None:
+    """Return the seconds of `?wait=20`; 0 for `false`, None (until the end) for `true`.
+
+    Raises:
+        BadRequest: it is something else.
+    """
+    text = request.query_params.get("wait")
+    if text is None or text == "true":
+        return default if text is None else None
+    if text == "false":
+        return 0.0
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if 0 <= seconds <= MAX_WAIT_S:
+        return seconds
+    raise BadRequest([FieldFault("wait", f"write true, false or seconds to {MAX_WAIT_S:g}")])
+
+
+def read_number(request: HttpRequest, name: str, default: int, most: int) -> int:
+    """Return a whole number of the query.
+
+    Raises:
+        BadRequest: it is none, or too large.
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= most:
+        return int(text)
+    raise BadRequest([FieldFault(name, f"write a whole number from 0 to {most}")])
+
+
+def _last_event(request: HttpRequest) -> int:
+    """Return the number that a client sends when it connects again."""
+    text = request.headers.get("last-event-id", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+
+
+# ---------------------------------------------------------------------------------------- routes
+
+
+def add_routes(app: FastAPI, routes: JobRoutes, *, verbs_too: bool = True) -> None:
+    """Add the routes of health, figures and jobs, and those that submit work."""
+    for path, method, function in (
+        ("/health", "GET", routes.read_health),
+        ("/stats", "GET", routes.read_stats),
+        ("/jobs", "GET", routes.list_jobs),
+        ("/job/{job_id}", "GET", routes.read_job),
+        ("/job/{job_id}", "DELETE", routes.cancel_job),
+        ("/job/{job_id}/events", "GET", routes.stream_job),
+        ("/admin/cleanup-jobs", "POST", routes.clean_up),
+    ):
+        app.add_api_route(path, function, methods=[method], response_class=Response)
+    for verb in verbs.every() if verbs_too else ():
+        for name in (verb.name, *verbs.old_names(verb.name)):
+            _add_verb(app, routes, verb, name)
+    for kind in (BadRequest, TritonMagicsError, Exception):
+        app.add_exception_handler(kind, _answer_error)
+
+
+def _add_verb(app: FastAPI, routes: JobRoutes, verb: Verb, name: str) -> None:
+    async def handle(request: HttpRequest) -> Response:
+        return await routes.perform(verb, request)
+
+    app.add_api_route(
+        f"/v1/{name}", handle, methods=["POST"], name=name, summary=verb.help,
+        response_class=Response, include_in_schema=name == verb.name,
+    )  # fmt: skip
+
+
+async def _answer_error(request: HttpRequest, error: Exception) -> Response:
+    return error_answer(error)
+
+
+__all__ = ["JobRoutes", "add_routes"]
