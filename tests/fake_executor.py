@@ -112,6 +112,8 @@ class FakeExecutor:
         verdicts: source -> status of its validation; `passed` where it is not named.
         target: the GPU's compute capability, where it is known.
         times_us: version -> microseconds at small, medium, large.
+        own_sizes: the sizes of an op of the user's own; empty: small, medium, large.
+        own_dtypes: its dtypes.
         sweep_us: a configuration's settings -> microseconds, or the status of its failure.
         answer: replaces the next answer.
         prints: the output of every job.
@@ -126,6 +128,8 @@ class FakeExecutor:
         self.target: int | None = None
         self.verdicts: dict[str, Status] = {}
         self.times_us: dict[str, tuple[float, float, float]] = {}
+        self.own_sizes: dict[str, tuple[int, ...]] = {}
+        self.own_dtypes: tuple[str, ...] = ("float32",)
         self.sweep_us: Callable[[dict[str, Any]], float | CaseStatus] = lambda settings: 10.0
         self.answer: Callable[[Any], Outcome] | None = None
         self.jobs: list[Any] = []
@@ -238,9 +242,10 @@ class FakeExecutor:
         )  # fmt: skip
 
     def _description(self, job: DescribeJob) -> OpDescription:
-        shapes = tuple(SHAPES.values())
+        sizes = self.own_sizes or SHAPES
         return OpDescription(
-            name=job.op.name, sizes=SHAPES, shapes=shapes, dtypes=("float32",), signature="(x)",
+            name=job.op.name, sizes=sizes, shapes=tuple(sizes.values()), dtypes=self.own_dtypes,
+            signature="(x)",
             doc="", outputs=("[n, m] float32",),
         )  # fmt: skip
 
@@ -264,8 +269,8 @@ class FakeExecutor:
         providers = ("torch", *versions) if on_gpu else versions
         timings = tuple(
             Timing(
-                provider=p, size=s, shape=shape_of(s) or SHAPES[s], clock=self.device_kind,
-                samples_us=(self._us(p, s),) * job.runs,
+                provider=p, size=s, shape=shape_of(s) or self.own_sizes.get(s) or SHAPES[s],
+                clock=self.device_kind, samples_us=(self._us(p, s),) * job.runs,
             )
             for p in providers
             for s in job.sizes
@@ -273,7 +278,8 @@ class FakeExecutor:
         return Benchmark(
             op=job.op.name, status=Status.PASSED, versions=versions,
             sha256s=tuple(v.sha256 for v in job.versions), providers=providers, sizes=job.sizes,
-            runs=job.runs, dtype=job.dtype, clock=self.device_kind, timings=timings,
+            op_sizes=job.op_sizes, runs=job.runs, dtype=job.dtype,
+            clock=self.device_kind, timings=timings,
             environment=environment(self.device_kind), seed=job.seed,
         )  # fmt: skip
 

@@ -256,7 +256,11 @@ def test_error_of_an_own_op_names_the_missing_function(tmp_path, source, message
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('SIZES = {"small": (8,)}', "SIZES must give a shape for each of small, medium, large"),
+        ("SIZES = {}", "SIZES is {}; write at least one shape with its name"),
+        ("SIZES = (8, 8)", r"SIZES is \(8, 8\); write at least one shape with its name"),
+        ('SIZES = {"7x13": (7, 13)}', "'7x13' can't name a size: write a letter, then"),
+        ('SIZES = {"own": (7, 13)}', "'own' can't name a size"),
+        ('SIZES = {"a": (7, 0)}', r"SIZES\['a'\] is \(7, 0\); write whole numbers >= 1"),
         ("SHAPES = ((0, 3),)", r"SHAPES\[0\] is \(0, 3\)"),
         ("SHAPES = (7, 13)", r"SHAPES\[0\] is 7"),
         ('DTYPES = "float32"', "DTYPES must be a tuple of names"),

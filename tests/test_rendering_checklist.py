@@ -91,3 +91,17 @@ def test_version_that_failed_too_often_fails_no_point() -> None:
         versions=(*log.state.versions[:2], log.state.versions[2].evolve(exhausted=True))
     )
     assert unmet(dataclasses.replace(log, versions=versions, state=state)) == []
+
+
+def test_checklist_names_and_counts_the_sizes_of_the_op() -> None:
+    log = rv.log_input(3)
+    one = log.facts.evolve(sizes={"only": (8, 40)})
+    items = [item.text for item in checklist(dataclasses.replace(log, facts=one))]
+    assert "Phase 3: 10 runs at only" in items
+    timed = log.versions[2].benchmark
+    assert timed is not None
+    more = dataclasses.replace(
+        log.versions[2], benchmark=timed.evolve(op_sizes=("small", "medium", "large", "vocab"))
+    )
+    log = dataclasses.replace(log, versions=(*log.versions[:2], more))
+    assert "Phase 3: 10 runs at small, medium and large" in unmet(log)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from triton_magics.model import (
+    SIZES,
     Benchmark,
     Case,
     Compilation,
@@ -169,6 +170,7 @@ class BenchJob(JobRequest):
 
     Attributes:
         sizes: names, or shapes as text (`257x1023`).
+        op_sizes: the names of the op's sizes, over which a final is the mean.
         against: providers to time beside the versions.
         baselines: providers and versions; each version is compared with all of them.
     """
@@ -178,6 +180,7 @@ class BenchJob(JobRequest):
     op: OpRef
     versions: tuple[VersionRef, ...]
     sizes: tuple[str, ...]
+    op_sizes: tuple[str, ...] = SIZES
     runs: int
     dtype: str
     against: tuple[str, ...] = ()
@@ -205,10 +208,14 @@ class SelfTestJob(JobRequest):
 
 
 class RunJob(VersionJob):
-    """Call a version twice and compare the results."""
+    """Call a version twice and compare the results.
+
+    Attributes:
+        size: a name; None, without a shape and inputs: the op's smallest.
+    """
 
     kind: Literal["run"] = "run"
-    size: str | None = "small"
+    size: str | None = None
     shape: tuple[int, ...] | None = None
     dtype: str = "float32"
     seed: int = 0
@@ -222,6 +229,7 @@ class CompileJob(VersionJob):
     Attributes:
         target: compute capability, 90 for sm_90.
         sm_count: number of its SMs; None: that of all GPUs of the target, where they agree.
+        sizes: names; None: the smallest and the largest of the op.
         here: also run it on this GPU and return the driver's figures of the kernels.
         detail: also count their instructions.
         listings: code to return as text.
@@ -232,7 +240,7 @@ class CompileJob(VersionJob):
     kind: Literal["compile"] = "compile"
     target: int = 90
     sm_count: int | None = None
-    sizes: tuple[str, ...] = ("small", "large")
+    sizes: tuple[str, ...] | None = None
     dtype: str = "float32"
     here: bool = False
     detail: bool = False

@@ -51,7 +51,8 @@ def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
     """Return every kernel that the wrapper launches at the given sizes, with static figures."""
     started = time.monotonic()
     op = load_op(job.op)
-    cases = {s: Case(shape=op.sizes[s], dtype=job.dtype, size=s, seed=1) for s in job.sizes}
+    sizes = job.sizes or dict.fromkeys((operators.smallest_size(op), operators.largest_size(op)))
+    cases = {s: Case(shape=op.sizes[s], dtype=job.dtype, size=s, seed=1) for s in sizes}
     base = Compilation(
         op=job.op.name,
         version=job.version.version,

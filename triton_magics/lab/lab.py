@@ -117,6 +117,10 @@ class Lab(VerbMethods):
         own = self.session.workspace.own_ops()
         return tuple(sorted({*knowledge.op_names(), *knowledge.aliases(), *own}))
 
+    def sizes(self, op: str) -> tuple[str, ...]:
+        """Return the names of an op's sizes, the smallest first."""
+        return tuple(self.session.facts_of(self.session.canonical(op)).sizes)
+
     def validation(self, op: str, version: str) -> Validation | None:
         """Return the newest validation of a version's newest attempt."""
         return self.session.workspace.latest_validation(self.session.canonical(op), version)

@@ -98,9 +98,9 @@ class VerbMethods:
         op: str,
         version: str,
         *,
-        size: str = 'small',
+        size: str | None = None,
         shape: tuple[int, ...] | None = None,
-        dtype: str = 'float32',
+        dtype: str | None = None,
         seed: int = 0,
         inputs: str | None = None,
         timeout: float | None = None,
@@ -110,9 +110,9 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
-            size: small, medium or large
+            size: of the op: small, medium or large; by default the first
             shape: in place of a size: 257x1023
-            dtype: of the inputs: float32
+            dtype: of the inputs; by default float32, or the op's first
             seed: of the inputs: 0
             inputs: in place of these: Python with torch and device in it
             timeout: time limit in seconds; by default that of the settings
@@ -182,7 +182,7 @@ class VerbMethods:
         *versions: str,
         sizes: Sequence[str] | None = None,
         runs: int = 10,
-        dtype: str = 'float32',
+        dtype: str | None = None,
         against: Sequence[str] = (),
         hot: bool = False,
         timer: Literal['gated', 'graph', 'launch'] = 'gated',
@@ -198,9 +198,9 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             versions: which; none or `all`: every one that passed
-            sizes: of small,medium,large and shapes such as 8192x151936; by default the three and the shapes that you keep for the op
+            sizes: of the op's sizes (small,medium,large) and shapes such as 8192x151936; by default all of them and the shapes that you keep for the op
             runs: timed runs at each size: 10
-            dtype: of the inputs: float32
+            dtype: of the inputs; by default float32, or the op's first
             against: compare with torch.compile, a version or module:function too; may be repeated
             hot: leave the inputs in the L2 cache
             timer: gated: net GPU time behind a gate; graph: in a CUDA graph; launch: with Python and launch
@@ -234,8 +234,8 @@ class VerbMethods:
         version: str,
         knobs: Mapping[str, Sequence[bool | int | float | str]] = {},
         *,
-        size: str = 'large',
-        dtype: str = 'float32',
+        size: str | None = None,
+        dtype: str | None = None,
         runs: int = 10,
         hot: bool = False,
         write: bool = False,
@@ -252,8 +252,8 @@ class VerbMethods:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
             knobs: name -> values: constants at module level, literal arguments of a launch, `num_warps` and the like, constants of an `@triton.autotune` configuration
-            size: at which they are timed: small, medium, large or a shape such as 8192x151936; large
-            dtype: of the inputs: float32
+            size: a size of the op or a shape such as 8192x151936; by default the op's largest
+            dtype: of the inputs; by default float32, or the op's first
             runs: timed runs of each: 10
             hot: leave the inputs in the L2 cache
             write: make the best one a new version
@@ -370,7 +370,7 @@ class VerbMethods:
         op: str,
         version: str,
         *,
-        size: str = 'large',
+        size: str | None = None,
         dtype: str | None = None,
         against: str | None = None,
         seed: int | None = None,
@@ -384,7 +384,7 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
-            size: small, medium, large or a shape such as 8192x151936; large
+            size: a size of the op or a shape such as 8192x151936; by default the op's largest
             dtype: of the inputs; by default the op's first
             against: profile this version too, and compare
             seed: of the inputs; the result shows it

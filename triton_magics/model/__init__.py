@@ -7,6 +7,7 @@ properties, so that the JSON holds only what was seen.
 
 from triton_magics.model.badge import Badge, BadgeCode, BadgeParameter
 from triton_magics.model.base import (
+    CUSTOM_SIZE,
     SIZES,
     SLUGS,
     CaseStatus,
@@ -15,6 +16,7 @@ from triton_magics.model.base import (
     Status,
     Value,
     check_op_name,
+    check_size_name,
     is_version,
     parse_version,
     shape_of,
@@ -123,6 +125,7 @@ from triton_magics.model.validation import (
 __all__ = [
     "CONFIDENCE",
     "CONTIGUOUS",
+    "CUSTOM_SIZE",
     "EVERY_INPUT",
     "MAX_TORCH_SHARE",
     "METRICS",
@@ -219,6 +222,7 @@ __all__ = [
     "WorkerState",
     "Written",
     "check_op_name",
+    "check_size_name",
     "find_limit",
     "is_version",
     "parse_version",

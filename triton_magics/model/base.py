@@ -11,11 +11,13 @@ from pydantic import BaseModel, ConfigDict
 
 from triton_magics.errors import BadName
 
-SIZES = ("small", "medium", "large")
+SIZES = ("small", "medium", "large")  # of an op that names no others
+CUSTOM_SIZE = "own"  # the size of a case whose shape the user set for the op
 SLUGS = {1: "baseline", 2: "tiling", 3: "coalesced", 4: "optimized"}
 REPR_CHARS = 200
 REPR_ITEMS = 4
 _SHAPE = re.compile(r"[0-9]+(?:x[0-9]+)*")
+_SIZE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,31}")
 _OP_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VERSION_NAME = re.compile(r"v([1-9][0-9]{0,3})(?:_([a-z0-9][a-z0-9_]{0,63}))?")
 
@@ -129,6 +131,21 @@ def check_op_name(name: str) -> str:
         raise BadName(
             f"{name!r} can't be an op: write lower-case letters, digits and _, a letter first "
             "(softmax, my_op), at most 64 characters"
+        )
+    return name
+
+
+def check_size_name(name: object) -> str:
+    """Return the name of a size, if it can be typed and is no shape.
+
+    Raises:
+        BadName: anything but a letter, then letters, digits, `_`, `.` and `-`, at most 32; or
+            `own`, which a user's own shapes have.
+    """
+    if not isinstance(name, str) or not _SIZE_NAME.fullmatch(name) or name == CUSTOM_SIZE:
+        raise BadName(
+            f"{name!r} can't name a size: write a letter, then letters, digits, _, . and - "
+            f"(small, decode-1); {CUSTOM_SIZE!r} is taken"
         )
     return name
 

@@ -156,7 +156,8 @@ class Benchmark(Result):
 
     `timer_us` is what the timer adds to a call, and is taken off every net time. `against` are the
     providers, torch apart, that every version is compared with. `sizes` are names of the op's
-    sizes, or shapes of the caller's own as text: `8192x151936`.
+    sizes, or shapes of the caller's own as text: `8192x151936`. `op_sizes` are the names of all of
+    the op's sizes, over which a final is the mean.
     """
 
     kind: Literal["benchmark"] = "benchmark"
@@ -165,6 +166,7 @@ class Benchmark(Result):
     sha256s: tuple[str, ...]
     providers: tuple[str, ...]
     sizes: tuple[str, ...]
+    op_sizes: Annotated[tuple[str, ...], Field(min_length=1)] = SIZES
     runs: int
     dtype: str
     against: tuple[str, ...] = ()
@@ -212,12 +214,12 @@ class Benchmark(Result):
         return next(hits, None)
 
     def final_us(self, provider: str) -> float | None:
-        """Return the final: the mean of the means of the three sizes.
+        """Return the final: the mean of the means of the op's sizes.
 
-        None unless all three sizes were timed, by the same clock.
+        None unless all of them were timed, by the same clock.
         """
-        timings = [t for size in SIZES if (t := self.timing(provider, size))]
-        if len(timings) < len(SIZES) or len({t.clock for t in timings}) > 1:
+        timings = [t for size in self.op_sizes if (t := self.timing(provider, size))]
+        if len(timings) < len(self.op_sizes) or len({t.clock for t in timings}) > 1:
             return None
         return statistics.fmean(t.mean_us for t in timings)
 
@@ -236,10 +238,10 @@ class Benchmark(Result):
         return reference.mean_us / own.mean_us if reference and own else None
 
     def geomean_speedup(self, version: str, baseline: str = "torch") -> float | None:
-        """Return the geometric mean of the three sizes' speedups; None unless all were timed."""
-        ratios = [self.size_speedup(version, size, baseline) for size in SIZES]
+        """Return the geometric mean of the sizes' speedups; None unless all were timed."""
+        ratios = [self.size_speedup(version, size, baseline) for size in self.op_sizes]
         measured = [r for r in ratios if r is not None]
-        return statistics.geometric_mean(measured) if len(measured) == len(SIZES) else None
+        return statistics.geometric_mean(measured) if len(measured) == len(ratios) else None
 
     def comparison(self, candidate: str, size: str, baseline: str = "torch") -> Comparison | None:
         """Return the verdict between two providers at a size."""

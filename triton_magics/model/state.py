@@ -65,7 +65,7 @@ class VersionState(Value):
 
     @property
     def is_timed(self) -> bool:
-        """True with all three sizes on a GPU; the interpreter can't afford the large one."""
+        """True with every size of the op on a GPU; the interpreter can't afford the large ones."""
         interpreted = self.clock == "interpreter" and bool(self.means_us)
         return self.final_us is not None or interpreted
 

@@ -160,7 +160,6 @@ class Completion:
 
     def _of_kind(self, kind: str, values: Mapping[str, str]) -> Iterable[str]:
         from triton_magics import knowledge, languages
-        from triton_magics.model import SIZES
 
         sources: dict[str, Callable[[], Iterable[str]]] = {
             "op": self._ops,
@@ -169,7 +168,7 @@ class Completion:
             "knob": lambda: self._knobs(values.get("op", ""), values.get("version", "")),
             "against": lambda: ("torch.compile",),
             "all": lambda: ("all",),
-            "size": lambda: SIZES,
+            "size": lambda: self._sizes(values.get("op", "")),
             "dtype": lambda: _DTYPES,
             "target": lambda: _TARGETS,
             "plot": lambda: _PLOTS,
@@ -193,6 +192,15 @@ class Completion:
             return [short(version) for version in lab.versions(op)] if lab else []
         except TritonMagicsError:  # the op may be misspelt
             return []
+
+    def _sizes(self, op: str) -> Iterable[str]:
+        from triton_magics.model import SIZES
+
+        lab = self._lab()
+        try:
+            return lab.sizes(op) if lab else SIZES
+        except TritonMagicsError:  # the op may be misspelt
+            return SIZES
 
     def _knobs(self, op: str, version: str) -> Iterable[str]:
         """Return the tunable names of a version: `BLOCK_SIZE=`."""

@@ -7,8 +7,10 @@ An op's file is a plain module. It must define
 
 and it may define
 
-    SIZES         {"small": ..., "medium": ..., "large": ...}; 256x256, 1024x1024, 4096x4096
-    SHAPES        awkward shapes, cheap ones first; primes, 1x1, one row, one column, ...
+    SIZES         shapes to time by name, one or more: {"decode": (1, 4096)};
+                  small, medium, large: 256x256, 1024x1024, 4096x4096
+    SHAPES        awkward shapes, cheap ones first; primes, 1x1, one row, one column, ...;
+                  (): it is computed at its sizes only
     DTYPES        names of torch dtypes; ("float32",)
     OP_CLASS      "elementwise", "reduction" or "matmul", for the tolerance; "reduction"
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False
@@ -51,13 +53,14 @@ from pathlib import Path
 from types import ModuleType
 
 from triton_magics.errors import UnknownOp, did_you_mean
-from triton_magics.operators._op import (
+from triton_magics.operators._op import REGIMES, SPECIALS, ModuleOp, from_module, module_from_file
+from triton_magics.operators._protocol import (
     OP_CLASSES,
-    REGIMES,
-    SPECIALS,
     Op,
-    from_module,
-    module_from_file,
+    largest_input,
+    largest_size,
+    smallest_shape,
+    smallest_size,
 )
 
 
@@ -69,7 +72,7 @@ def names() -> tuple[str, ...]:
 
 
 @functools.cache
-def load(name: str) -> Op:
+def load(name: str) -> ModuleOp:
     """Load an op that ships, by its name or alias.
 
     Raises:
@@ -92,7 +95,7 @@ def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def load_file(path: str | Path, name: str) -> Op:
+def load_file(path: str | Path, name: str) -> ModuleOp:
     """Load the user's own op by running its file.
 
     Args:
@@ -107,4 +110,16 @@ def load_file(path: str | Path, name: str) -> Op:
     return from_module(module_from_file(Path(path), name), name)
 
 
-__all__ = ["OP_CLASSES", "REGIMES", "SPECIALS", "Op", "load", "load_file", "names"]
+__all__ = [
+    "OP_CLASSES",
+    "REGIMES",
+    "SPECIALS",
+    "Op",
+    "largest_input",
+    "largest_size",
+    "load",
+    "load_file",
+    "names",
+    "smallest_shape",
+    "smallest_size",
+]

@@ -1,9 +1,10 @@
-"""An op as the harness uses it, built from a module of the form that the package describes."""
+"""An op that a module declares, in the form that the package describes."""
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +15,10 @@ from typing import Any, NoReturn
 
 import torch
 
-from triton_magics.errors import BadKernelSource, BadValue, did_you_mean
+from triton_magics.errors import BadKernelSource, BadName, BadValue, did_you_mean
+from triton_magics.model import check_size_name
+from triton_magics.operators._protocol import OP_CLASSES, Check, Inputs, Scalar, Shape
 
-Shape = tuple[int, ...]
-Inputs = tuple[Any, ...]
-Check = Callable[..., str | None]
-Scalar = bool | int | float
-
-SIZE_NAMES = ("small", "medium", "large")
-OP_CLASSES = ("elementwise", "reduction", "matmul")
 REGIMES = ("shifted", "x10", "large", "mean_heavy", "negative", "x0.1", "tiny")
 SPECIALS = (
     "equal", "zeros", "huge element", "sums past 65504", "products past 65504",
@@ -45,30 +41,8 @@ _WRITE = {
 
 
 @dataclass(frozen=True)
-class Op:
-    """A computation: its reference, its inputs, and the properties that the harness relies on.
-
-    Attributes:
-        make_inputs: (shape, dtype, device, generator) -> tuple of inputs, in `reference`'s order.
-        flops: (*inputs) -> operations; None: unknown.
-        bytes: (*inputs, output=...) -> compulsory traffic; None: every tensor once.
-        check: (inputs, output, call=None) -> a message when the output is wrong; None: the output
-            is compared with the oracle's. `call(*inputs)` runs the version again.
-        skip_values: names in `REGIMES` and `SPECIALS` that are meaningless here.
-        scalars: for parameters of `reference` with few interesting values: these values; the
-            harness chooses one and puts it in place of what `make_inputs` returned.
-        extents: extreme shapes by name, such as {"151,936 columns": (2, 151936)}; None: those that
-            `harness` derives from the rank.
-        quick_regimes: names in `REGIMES` that a quick plan also has in every dtype, because the
-            sizes alone can't distinguish a dtype's precision from a lower one.
-        mutates: positions of the inputs that a call changes; they are outputs too.
-        independent: for each input the dimension along which it may be cut, so that the outputs
-            are cut likewise, in the first of these dimensions; None: every part needs all of it.
-            Empty: nothing may be cut.
-        scratch: (*inputs) -> elements of the reference's largest intermediate tensor;
-            None: no larger than its inputs and outputs.
-        exact: `reference` for float64 inputs, in less memory; None: `reference` itself.
-    """
+class ModuleOp:
+    """An op whose members are the names of a module; `Op` describes them."""
 
     name: str
     doc: str
@@ -98,7 +72,7 @@ class Op:
         return [*named[:n], *(f"input {i}" for i in range(len(named), n))]
 
 
-def from_module(module: ModuleType, name: str) -> Op:
+def from_module(module: ModuleType, name: str) -> ModuleOp:
     """Build the op that a module declares.
 
     Raises:
@@ -108,7 +82,7 @@ def from_module(module: ModuleType, name: str) -> Op:
     reference = _function(module, "reference", name)
     sizes = _sizes(getattr(module, "SIZES", DEFAULT_SIZES), name)
     shapes = getattr(module, "SHAPES", None)
-    return Op(
+    return ModuleOp(
         name=name,
         doc=inspect.cleandoc(module.__doc__ or reference.__doc__ or ""),
         sizes=MappingProxyType(sizes),
@@ -246,12 +220,19 @@ def _check(function: Check | None) -> Check | None:
 
 
 def _sizes(sizes: Any, name: str) -> dict[str, Shape]:
-    if not isinstance(sizes, Mapping) or set(sizes) != set(SIZE_NAMES):
+    """Return the sizes in the order of their elements, the smallest first."""
+    if not isinstance(sizes, Mapping) or not sizes:
         raise BadValue(
-            f"op {name!r}: SIZES must give a shape for each of {', '.join(SIZE_NAMES)}, "
+            f"op {name!r}: SIZES is {sizes!r}; write at least one shape with its name, "
             f"e.g. {DEFAULT_SIZES}"
         )
-    return {size: _shape(sizes[size], f"SIZES[{size!r}]", name) for size in SIZE_NAMES}
+    for size in sizes:
+        try:
+            check_size_name(size)
+        except BadName as error:
+            raise BadValue(f"op {name!r}: SIZES: {error}") from None
+    shapes = {size: _shape(shape, f"SIZES[{size!r}]", name) for size, shape in sizes.items()}
+    return dict(sorted(shapes.items(), key=lambda item: math.prod(item[1])))
 
 
 def _shapes(shapes: Any, name: str) -> tuple[Shape, ...]:
@@ -308,8 +289,8 @@ def _independent(dims: Any, name: str) -> tuple[int | None, ...]:
 
 
 def _default_shapes(sizes: Mapping[str, Shape]) -> tuple[Shape, ...]:
-    """Return awkward shapes with as many dimensions as the small size."""
-    rank = len(sizes["small"])
+    """Return awkward shapes with as many dimensions as the smallest size."""
+    rank = len(next(iter(sizes.values())))
     ones = (1,) * (rank - 1)
     primes = tuple(_PRIMES[i % len(_PRIMES)] for i in range(rank))
     return DEFAULT_SHAPES.get(rank, ((*ones, 1), primes, (*ones, 129), (129, *ones)))

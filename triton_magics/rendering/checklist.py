@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from triton_magics.model import SIZES, BadgeCode, Benchmark, Validation, short
+from triton_magics.model import BadgeCode, Benchmark, Validation, short
 from triton_magics.rendering.blocks import Document, Heading, Line
 from triton_magics.rendering.log_input import LogInput, VersionLog
 from triton_magics.rendering.numbers import join_with_and
@@ -32,9 +32,7 @@ def checklist(log: LogInput) -> tuple[Item, ...]:
         _every_version(log, "Phase 3: every version is right", _is_right),
         _every_version(log, "Phase 3: checked on a GPU, with the full plan", _is_fully_checked),
         _every_version(log, "Phase 3: no tolerance was loosened", _has_stated_tolerance),
-        _every_version(
-            log, f"Phase 3: {OFFICIAL_RUNS} runs at small, medium and large", _is_timed(log)
-        ),
+        _every_version(log, f"Phase 3: {OFFICIAL_RUNS} runs at {_sizes_text(log)}", _is_timed(log)),
         _torch_timed(log),
         _version_chosen(log),
         Item("no step was forced", not log.notes, "; ".join(log.notes)),
@@ -105,8 +103,12 @@ def _is_timed(log: LogInput) -> Claim:
     return claim
 
 
+def _sizes_text(log: LogInput) -> str:
+    return join_with_and(list(log.facts.sizes))
+
+
 def _is_complete(value: Benchmark, provider: str) -> bool:
-    timings = [value.timing(provider, size) for size in SIZES]
+    timings = [value.timing(provider, size) for size in value.op_sizes]
     enough = all(t is not None and len(t.samples_us) >= OFFICIAL_RUNS for t in timings)
     return enough and value.clock == "gpu"
 

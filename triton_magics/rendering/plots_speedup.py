@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from triton_magics.model import SIZES, Benchmark, Mismatch, shape_text
+from triton_magics.model import Benchmark, Mismatch, shape_text
 from triton_magics.rendering.canvas import (
     FAINT,
     GREY,
@@ -93,8 +93,9 @@ def speedup_plot(value: Benchmark) -> Figure | None:
 
 def _panel(value: Benchmark, size: str, compared: bool) -> _Panel:
     shapes = [t.shape for t in value.timings if t.size == size]
-    name = size if size in SIZES else "your own"
-    title = f"{name}\n{shape_text(shapes[0]) if shapes else size if size not in SIZES else ''}"
+    own = size not in value.op_sizes
+    name = "your own" if own else size
+    title = f"{name}\n{shape_text(shapes[0]) if shapes else size if own else ''}"
     row_marks = [_mark(value, row, size, compared) for row in range(len(value.versions))]
     marks = tuple(mark for mark in row_marks if mark)
     return _Panel(title, marks, tuple(row for row, mark in enumerate(row_marks) if not mark))

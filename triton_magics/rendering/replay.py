@@ -24,8 +24,6 @@ from triton_magics.model import (
 )
 from triton_magics.rendering.log_input import LogInput, VersionLog
 
-_SIZES = "small,medium,large"
-
 
 class Parameters(NamedTuple):
     """Defaults of the notebook's parameters cell."""
@@ -42,7 +40,7 @@ class Parameters(NamedTuple):
         measured = log.benchmark
         return cls(
             plan=verdicts[0].plan if verdicts else "full",
-            sizes=",".join(measured.sizes) if measured else _SIZES,
+            sizes=",".join(measured.sizes) if measured else ",".join(log.facts.sizes),
             runs=measured.runs if measured else 10,
             budget_s=log.budget_s,
         )

@@ -14,11 +14,12 @@ MAX_TIMEOUT_S = 86400.0
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader reads exactly
 
 
-def check_sizes(sizes: Sequence[str], *, shapes: bool = True) -> None:
-    """Check that every size is one of the three, or a shape.
+def check_sizes(sizes: Sequence[str], names: Sequence[str] = SIZES, *, shapes: bool = True) -> None:
+    """Check that every size is one of the op's, or a shape.
 
     Args:
         sizes: of the user.
+        names: of the op's sizes.
         shapes: a shape (`257x1023`) may stand for a size.
 
     Raises:
@@ -26,12 +27,12 @@ def check_sizes(sizes: Sequence[str], *, shapes: bool = True) -> None:
         BadValue: there is none.
     """
     if not sizes:
-        raise BadValue(f"no size: name some of {','.join(SIZES)}, or a shape")
+        raise BadValue(f"no size: name some of {','.join(names)}, or a shape")
     for size in sizes:
-        if size not in SIZES and not (shapes and shape_of(size)):
+        if size not in names and not (shapes and shape_of(size)):
             own = ", or a shape such as 8192x151936" if shapes else ""
-            hint = did_you_mean(size, SIZES)
-            raise UnknownName(f"unknown size {size!r}.{hint} Known: {', '.join(SIZES)}{own}")
+            hint = did_you_mean(size, names)
+            raise UnknownName(f"unknown size {size!r}.{hint} Known: {', '.join(names)}{own}")
 
 
 def choose_seed(seed: int | None) -> int:

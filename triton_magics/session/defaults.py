@@ -102,14 +102,14 @@ def facts_of_own_op(name: str, description: OpDescription) -> OpFacts:
     """Return the facts of a user's own op, from its file and one call of its reference."""
     doc, call = description.doc.strip(), f"{name}{description.signature}"
     first_line = doc.splitlines()[0] if doc else call
-    small = shape_text(description.sizes["small"])
+    smallest, shape = next(iter(description.sizes.items()))
     return OpFacts(
         name=name,
         torch_equivalent=f"reference{description.signature}",
         signature=f"triton_{name}{description.signature}",
         formula=first_line,
         description=doc or "Your own op; its reference defines what is right.",
-        input_shapes=f"those of make_inputs; small is {small}",
+        input_shapes=f"those of make_inputs; {smallest} is {shape_text(shape)}",
         output_shape=", ".join(description.outputs),
         complexity=f"{description.flops} operations on the smallest shape"
         if description.flops

@@ -25,6 +25,7 @@ from triton_magics.model import (
     shape_text,
 )
 from triton_magics.next_step import NextStep
+from triton_magics.session import checks
 from triton_magics.session.notes import Notes
 from triton_magics.store import Workspace
 
@@ -100,6 +101,39 @@ class OpWorkspace:
                     f"{op} has no dtype {dtype!r}.{did_you_mean(dtype, declared)} It declares "
                     f"{', '.join(declared)}"
                 )
+
+    def check_sizes(self, op: str, sizes: Sequence[str], *, shapes: bool = True) -> None:
+        """Check that every size is one of the op's, or a shape, where a shape may stand for one.
+
+        Raises:
+            UnknownName: one is neither.
+            BadValue: there is none.
+        """
+        checks.check_sizes(sizes, tuple(self.facts_of(op).sizes), shapes=shapes)
+
+    def choose_size(
+        self, op: str, size: str | None, *, largest: bool = False, shapes: bool = False
+    ) -> str:
+        """Return a size of the op: the named one, else its smallest or largest.
+
+        Args:
+            op: its canonical name.
+            size: of the user; None: none was named.
+            largest: take the largest size where none was named.
+            shapes: a shape (`257x1023`) may stand for a size.
+
+        Raises:
+            UnknownName: neither.
+        """
+        if size is None:
+            return list(self.facts_of(op).sizes)[-1 if largest else 0]
+        self.check_sizes(op, (size,), shapes=shapes)
+        return size
+
+    def default_dtype(self, op: str) -> str:
+        """Return the dtype of jobs that name none: float32, else the first that the op declares."""
+        declared = self.facts_of(op).dtypes
+        return "float32" if "float32" in declared else declared[0]
 
     def source(self, op: str, version: str) -> KernelSource:
         """Return a version as its file is now; an edited file becomes a new attempt."""

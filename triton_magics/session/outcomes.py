@@ -182,6 +182,7 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         sha256s=tuple(v.sha256 for v in job.versions),
         providers=versions if kind == "interpreter" else timed,
         sizes=job.sizes,
+        op_sizes=job.op_sizes,
         runs=job.runs,
         dtype=job.dtype,
         against=job.baselines,

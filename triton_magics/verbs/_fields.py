@@ -13,10 +13,9 @@ from triton_magics.session.checks import (
     MAX_RUNS,
     MAX_SEED,
     MAX_TIMEOUT_S,
-    check_sizes,
 )
 from triton_magics.verbs._arguments import read_shape, split_commas
-from triton_magics.verbs._base import Arg, constant, option, place, rule
+from triton_magics.verbs._base import Arg, constant, option, place
 
 
 def _as_tuple(value: Any) -> Any:
@@ -42,7 +41,10 @@ Ops = Annotated[
         doc="names or aliases, in order; by default every op of the workspace",
     ),
 ]
-Dtype = Annotated[str, option("of the inputs: float32", names="dtype", metavar="DTYPE")]
+Dtype = Annotated[
+    str | None,
+    option("of the inputs; by default float32, or the op's first", names="dtype", metavar="DTYPE"),
+]
 Dtypes = Annotated[
     Sequence[str] | None,
     option(
@@ -75,15 +77,13 @@ Shapes = Annotated[
     ),
 ]
 Size = Annotated[
-    str,
-    rule(lambda size: check_sizes((size,), shapes=False)),
-    option("small, medium or large", names="size", metavar="SIZE"),
+    str | None,
+    option("of the op: small, medium or large; by default the first", names="size", metavar="SIZE"),
 ]
 SizeOrShape = Annotated[
-    str,
-    rule(lambda size: check_sizes((size,))),
+    str | None,
     option(
-        "at which they are timed: small, medium, large or a shape such as 8192x151936; large",
+        "a size of the op or a shape such as 8192x151936; by default the op's largest",
         names="size",
         metavar="SIZE",
     ),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from triton_magics.execution.job_requests import BenchJob, TimerName
-from triton_magics.model import SIZES, Benchmark, KernelSource, shape_text
+from triton_magics.model import Benchmark, KernelSource, shape_text
 from triton_magics.session import Session, outcomes
-from triton_magics.session.checks import check_sizes, choose_seed
+from triton_magics.session.checks import choose_seed
 from triton_magics.verbs import _baselines
 from triton_magics.verbs._arguments import read_shape, split_commas
-from triton_magics.verbs._base import Request, Switch, Verb, option, place, rule
+from triton_magics.verbs._base import Request, Switch, Verb, option, place
 from triton_magics.verbs._fields import Budget, Dtype, Hot, Op, Runs, Seed, Timeout
 
 
@@ -36,10 +36,9 @@ class BenchRequest(Request):
     ] = ()
     sizes: Annotated[
         Sequence[str] | None,
-        rule(check_sizes),
         option(
-            "of small,medium,large and shapes such as 8192x151936; by default the three and the "
-            "shapes that you keep for the op",
+            "of the op's sizes (small,medium,large) and shapes such as 8192x151936; by default all "
+            "of them and the shapes that you keep for the op",
             names="size",
             metavar="SIZES",
             read=split_commas,
@@ -52,7 +51,7 @@ class BenchRequest(Request):
         ),
     ] = None
     runs: Annotated[Runs, option("timed runs at each size: 10", metavar="N")] = 10
-    dtype: Dtype = "float32"
+    dtype: Dtype = None
     against: Annotated[
         Sequence[str],
         option(
@@ -89,15 +88,14 @@ def run(session: Session, request: BenchRequest) -> Benchmark:
         BadValue, UnknownName, UnknownVersion: a value out of range, or an unknown name.
     """
     name = session.canonical(request.op)
-    sizes = request.sizes
-    if sizes is None:
-        sizes = (*SIZES, *map(shape_text, session.own_shapes(name)))
+    sizes = _choose_sizes(session, name, request.sizes)
+    dtype = request.dtype or session.default_dtype(name)
     session.gate("bench", name)
     own, others = _baselines.resolve_baselines(session, name, request.against)
     sources = _baselines.sources_to_time(
-        session, name, request.versions, request.dtype, session.jobs.device_kind, baselines=own
+        session, name, request.versions, dtype, session.jobs.device_kind, baselines=own
     )
-    job = _job(session, request, sources, sizes=sizes, baselines=(own, others))
+    job = _job(session, request, sources, sizes=sizes, dtype=dtype, baselines=(own, others))
     budget = max(session.settings.job_s, 2 * job.budget_s)
     longest = budget if request.timeout is None else request.timeout
     key = "+".join(sorted(s.sha256 for s in sources))
@@ -109,12 +107,22 @@ def run(session: Session, request: BenchRequest) -> Benchmark:
     return session.finish(benchmark)
 
 
+def _choose_sizes(session: Session, op: str, sizes: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the sizes in the op's order; without any, all of it and the user's own shapes."""
+    names = tuple(session.facts_of(op).sizes)
+    if sizes is None:
+        return (*names, *map(shape_text, session.own_shapes(op)))
+    session.check_sizes(op, sizes)
+    return tuple(s for s in dict.fromkeys((*names, *sizes)) if s in sizes)
+
+
 def _job(
     session: Session,
     request: BenchRequest,
     sources: Sequence[KernelSource],
     *,
-    sizes: Sequence[str],
+    sizes: tuple[str, ...],
+    dtype: str,
     baselines: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> BenchJob:
     own, others = baselines
@@ -122,9 +130,10 @@ def _job(
     return BenchJob(
         op=session.jobs.op_ref(sources[0].op),
         versions=tuple(session.jobs.version_ref(s) for s in sources),
-        sizes=tuple(s for s in dict.fromkeys((*SIZES, *sizes)) if s in sizes),
+        sizes=sizes,
+        op_sizes=tuple(session.facts_of(sources[0].op).sizes),
         runs=request.runs,
-        dtype=request.dtype,
+        dtype=dtype,
         against=others,
         baselines=(*own, *others),
         cold=not request.hot,

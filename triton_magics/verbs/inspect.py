@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from triton_magics.errors import BadValue
-from triton_magics.model import SIZES, Compilation
+from triton_magics.model import Compilation
 from triton_magics.session import Session
 from triton_magics.verbs._base import Request, Verb, option, rule
 from triton_magics.verbs._fields import Op, Version
@@ -60,7 +60,7 @@ def run(session: Session, request: InspectRequest) -> Compilation:
     compilation = session.jobs.compile(
         source,
         target or session.jobs.default_target(),
-        sizes=SIZES,
+        sizes=tuple(session.facts_of(source.op).sizes),
         here=here,
         detail=True,
         listings=tuple(form for form, is_requested in forms if is_requested),

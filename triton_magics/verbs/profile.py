@@ -6,11 +6,11 @@ import base64
 from typing import Annotated
 
 from triton_magics.execution.job_requests import ProfileJob
-from triton_magics.model import Case, KernelSource, Profile, shape_of
+from triton_magics.model import Case, KernelSource, Profile, shape_of, shape_text
 from triton_magics.session import Session, outcomes
-from triton_magics.session.checks import check_sizes, choose_seed
-from triton_magics.verbs._base import Request, Verb, option, rule
-from triton_magics.verbs._fields import Op, Seed, Timeout, Version
+from triton_magics.session.checks import choose_seed
+from triton_magics.verbs._base import Request, Verb, option
+from triton_magics.verbs._fields import Op, Seed, SizeOrShape, Timeout, Version
 
 
 class ProfileRequest(Request):
@@ -18,15 +18,7 @@ class ProfileRequest(Request):
 
     op: Op
     version: Version
-    size: Annotated[
-        str,
-        rule(lambda size: check_sizes((size,))),
-        option(
-            "small, medium, large or a shape such as 8192x151936; large",
-            names="size",
-            metavar="SIZE",
-        ),
-    ] = "large"
+    size: SizeOrShape = None
     dtype: Annotated[
         str | None,
         option("of the inputs; by default the op's first", names="dtype", metavar="DTYPE"),
@@ -63,9 +55,10 @@ def _case(session: Session, request: ProfileRequest, source: KernelSource) -> Ca
     dtype = request.dtype or facts.dtypes[0]
     session.check_dtypes(source.op, (dtype,))
     seed = choose_seed(request.seed)
-    if shape := shape_of(request.size):
+    size = session.choose_size(source.op, request.size, largest=True, shapes=True)
+    if shape := shape_of(size):
         return Case(shape=shape, dtype=dtype, seed=seed)
-    return Case(shape=facts.sizes[request.size], dtype=dtype, size=request.size, seed=seed)
+    return Case(shape=facts.sizes[size], dtype=dtype, size=size, seed=seed)
 
 
 def _profile(
@@ -82,7 +75,7 @@ def _profile(
     profile = outcomes.profile(outcome, job)
     if not profile.report_base64:
         return profile
-    name = f"{source.op}_{source.version}_{request.size}"
+    name = f"{source.op}_{source.version}_{case.size or shape_text(case.shape)}"
     data = base64.b64decode(profile.report_base64)
     path = session.workspace.save_profile(name, data)
     return profile.evolve(report_base64="", report_path=path)

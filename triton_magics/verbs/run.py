@@ -20,11 +20,11 @@ class RunRequest(Request):
 
     op: Op
     version: Version
-    size: Size = "small"
+    size: Size = None
     shape: Annotated[
         Shape | None, option("in place of a size: 257x1023", metavar="NxM", read=read_shape)
     ] = None
-    dtype: Dtype = "float32"
+    dtype: Dtype = None
     seed: Annotated[int, Field(ge=0, le=MAX_SEED), option("of the inputs: 0", metavar="N")] = 0
     inputs: Annotated[
         str | None,
@@ -40,29 +40,31 @@ def run(session: Session, request: RunRequest) -> RunResult:
         UnknownVersion: no such version.
     """
     source = session.source(request.op, request.version)
+    dtype = request.dtype or session.default_dtype(source.op)
+    size = session.choose_size(source.op, request.size)
     session.gate("run", source.op)
     job = RunJob(
         op=session.jobs.op_ref(source.op),
         version=session.jobs.version_ref(source),
-        size=request.size,
+        size=size,
         shape=request.shape,
-        dtype=request.dtype,
+        dtype=dtype,
         seed=request.seed,
         inputs=request.inputs,
         compile_s=session.settings.compile_s,
     )
     limits = session.jobs.limits(request.timeout)
     outcome = session.jobs.manager.run(job, key=source.sha256, limits=limits)
-    result = outcomes.run_result(outcome, job, _input_text(request))
+    result = outcomes.run_result(outcome, job, _input_text(job))
     session.record(source.op, "ran", result, source=source)
     return session.finish(result)
 
 
-def _input_text(request: RunRequest) -> str:
-    if request.inputs:
-        return request.inputs
-    size = shape_text(request.shape) if request.shape else request.size
-    return f"{size} {request.dtype}"
+def _input_text(job: RunJob) -> str:
+    if job.inputs:
+        return job.inputs
+    size = shape_text(job.shape) if job.shape else job.size
+    return f"{size} {job.dtype}"
 
 
 VERB = Verb(

@@ -76,8 +76,8 @@ class SweepRequest(Request):
             "`num_warps` and the like, constants of an `@triton.autotune` configuration",
         ),
     ] = {}
-    size: SizeOrShape = "large"
-    dtype: Dtype = "float32"
+    size: SizeOrShape = None
+    dtype: Dtype = None
     runs: Runs = 10
     hot: Hot = False
     write: Annotated[bool, option("make the best one a new version")] = False
@@ -97,7 +97,9 @@ def run(session: Session, request: SweepRequest) -> Sweep:
         IllegalStep: `write`, and nothing was timed.
     """
     source = session.source(request.op, request.version)
-    session.check_dtypes(source.op, (request.dtype,))
+    dtype = request.dtype or session.default_dtype(source.op)
+    session.check_dtypes(source.op, (dtype,))
+    size = session.choose_size(source.op, request.size, largest=True, shapes=True)
     on_gpu = session.jobs.device_kind == "gpu"
     if request.write and not on_gpu:
         raise IllegalStep("--write takes the fastest one, and without a GPU nothing is timed")
@@ -107,8 +109,8 @@ def run(session: Session, request: SweepRequest) -> Sweep:
         op=session.jobs.op_ref(source.op),
         version=session.jobs.version_ref(source),
         points=_points(tunables, request.knobs),
-        size=request.size,
-        dtype=request.dtype,
+        size=size,
+        dtype=dtype,
         runs=request.runs,
         cold=not request.hot,
         seed=choose_seed(request.seed),

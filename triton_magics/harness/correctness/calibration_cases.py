@@ -61,7 +61,9 @@ def _first_sensitive(op: operators.Op, dtype: str, seed: int, device: torch.devi
 def _candidates(op: operators.Op, dtype: str, seed: int) -> Iterator[Case]:
     """Yield small cases, few rows first: there the least is averaged."""
     draw = random.Random(f"{seed}-{dtype}")  # noqa: S311 (a choice that can be replayed)
-    shapes = [s for s in op.shapes if 1 < math.prod(s) <= MAX_ELEMENTS] or [op.sizes["small"]]
+    shapes = [s for s in op.shapes if 1 < math.prod(s) <= MAX_ELEMENTS] or [
+        operators.smallest_shape(op)
+    ]
     shapes.sort(key=lambda s: math.prod(s[:-1]))
     regimes = [r for r in REGIMES if r not in op.skip_values]
     pairs = [(shape, regime) for regime in regimes for shape in shapes[: MAX_TRIES // len(regimes)]]

@@ -31,7 +31,6 @@ DTYPES = {
     "uint8": torch.uint8,
     "bool": torch.bool,
 }
-CUSTOM_SIZE = "own"  # the size of a case whose shape the user set for the op
 
 
 @dataclass(frozen=True)

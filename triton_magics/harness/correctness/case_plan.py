@@ -20,7 +20,7 @@ import torch
 from triton_magics import operators
 from triton_magics.execution.job_requests import PlanJob, ValidateJob
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE, make_pristine
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
@@ -32,9 +32,9 @@ from triton_magics.harness.correctness.shape_classes import (
 from triton_magics.languages.kernel_runtime import KernelRuntime
 from triton_magics.model import (
     CONTIGUOUS,
+    CUSTOM_SIZE,
     NORMAL,
     PLAIN,
-    SIZES,
     Case,
     LeftOut,
     Plan,
@@ -45,7 +45,7 @@ STRENGTH = {"full": 2, "thorough": 3}
 _DTYPE, _SHAPE, _REGIME, _SPECIAL = "dtype", "shape", "regime", "special"
 _LAYOUT, _SCALAR = "layout of ", "scalar "
 _QUICK_ROWS, _QUICK_SHAPES = 4, 2
-_ORDER = {"small": 1, "medium": 2, "large": 3, "extent": 4, CUSTOM_SIZE: 5}
+_EXTENT = "an extent"  # in place of a size, where cases are put in order
 _CPU = torch.device("cpu")
 
 
@@ -89,10 +89,13 @@ def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceF
         else:
             cases, scope = design.complete(request.plan, device)
             scope = _with_refused(scope, dtypes, device)
-        cases += [Case(shape=op.sizes[s], dtype=d, size=s, seed=0) for d in dtypes for s in SIZES]
+        cases += [
+            Case(shape=op.sizes[s], dtype=d, size=s, seed=0) for d in dtypes for s in op.sizes
+        ]
         own = itertools.product(dtypes, request.own_shapes)
         cases += [Case(shape=s, dtype=d, size=CUSTOM_SIZE, seed=0) for d, s in own]
-    cases.sort(key=lambda c: _ORDER["extent"] if c.extent else _ORDER.get(c.size or "", 0))
+    order = {size: i for i, size in enumerate(("", *op.sizes, _EXTENT, CUSTOM_SIZE))}
+    cases.sort(key=lambda c: order[_EXTENT if c.extent else c.size or ""])
     return Plan(
         op=request.op.name, plan=request.plan, seed=request.seed, dtypes=dtypes, scope=scope,
         cases=tuple(c.evolve(seed=draw.getrandbits(31)) for c in cases),
@@ -128,7 +131,7 @@ class _Design:
 
     def __init__(self, op: operators.Op, dtypes: Sequence[str], seed: int) -> None:
         self._op, self._dtypes, self._seed = op, dtypes, seed
-        self._rank = len(op.sizes["small"])
+        self._rank = len(operators.smallest_shape(op))
         self._shapes = representatives(op)
         self._tensors = {name: _tensor_inputs(op, shape) for name, shape in self._shapes.items()}
         self._factors = self._list_factors()
@@ -193,7 +196,7 @@ class _Design:
         """
         op = self._op
         for dtype in self._dtypes:
-            shape = self._shapes.get("odd", op.sizes["small"])
+            shape = self._shapes.get("odd", operators.smallest_shape(op))
             yield from (Case(shape=shape, dtype=dtype, regime=r, seed=0) for r in op.quick_regimes)
         first = self._dtypes[0]
         yield from (Case(shape=s, dtype=first, seed=0) for s in op.shapes[:_QUICK_SHAPES])

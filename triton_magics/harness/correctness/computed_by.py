@@ -139,8 +139,8 @@ def _op_work(subject: Subject, pristine: tuple[Any, ...]) -> float:
 def _shares_at_smallest_size(subject: Subject, case: Case, call: CallRecord) -> dict[Site, float]:
     """Return the shares at the smallest benchmark size; no kernel is launched for it."""
     if case.dtype not in subject.size_shares:
-        shape = next(iter(subject.op.sizes.values()))
-        usual = case.evolve(shape=shape, regime="normal", layout="contiguous", size="small")
+        size, shape = next(iter(subject.op.sizes.items()))
+        usual = case.evolve(shape=shape, regime="normal", size=size)
         inputs = subject.make_inputs(usual)
         bare = TracedCall(subject, inputs, ()).run(suppress=True)
         operations = bare.flow.operations if bare else ()

@@ -21,6 +21,6 @@ def run(job: PlanJob, report: Reporter) -> tuple[Answer, bool]:
     check_dtypes(op, dtypes)
     device, runtime = _DEVICES[job.device_kind], kernel_runtime(job.language)
     plan = plan_cases(op, job, DeviceFacts.of(device, runtime, op))
-    reasons = [(c, unsupported_reason(c, device, dtypes[0], runtime)) for c in plan.cases]
+    reasons = [(c, unsupported_reason(op, c, device, dtypes[0], runtime)) for c in plan.cases]
     not_run = tuple(not_run_result(c, why) for c, why in reasons if why)
     return plan.evolve(not_run=not_run), job.op.source is not None

@@ -65,7 +65,7 @@ def check_reference(op: operators.Op, device: torch.device) -> None:
             from call to call; the reference depends on the default dtype or changes its inputs.
     """
     shapes = representatives(op)
-    case = Case(shape=shapes.get("odd", op.sizes["small"]), dtype=op.dtypes[0], seed=1)
+    case = Case(shape=shapes.get("odd", operators.smallest_shape(op)), dtype=op.dtypes[0], seed=1)
     inputs = make_pristine(op, case, device)
     _check_same(
         op, inputs, lambda: make_pristine(op, case, device), "make_inputs",

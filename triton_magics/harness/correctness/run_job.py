@@ -100,10 +100,11 @@ def _inputs(op: operators.Op, job: RunJob, device: torch.device) -> tuple[tuple[
         return tuple(value) if isinstance(value, tuple | list) else (value,), job.inputs
     if job.dtype not in DTYPES:
         raise UserFault(f"unknown dtype {job.dtype!r}; known: {', '.join(DTYPES)}")
-    shape = job.shape or op.sizes[job.size or "small"]
+    size = job.size or operators.smallest_size(op)
+    shape = job.shape or op.sizes[size]
     case = Case(shape=shape, dtype=job.dtype, seed=job.seed)
-    size = f"{job.size} " if job.shape is None else ""
-    return make_pristine(op, case, device), f"{size}{shape_text(shape)} {job.dtype}"
+    name = f"{size} " if job.shape is None else ""
+    return make_pristine(op, case, device), f"{name}{shape_text(shape)} {job.dtype}"
 
 
 def _call_timed(

@@ -63,9 +63,12 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
     """Return a cheap shape of each class that the op's shapes have, and one of powers of two.
 
     These shapes carry most cases, so leading dimensions are small: a program takes the interpreter
-    a millisecond.
+    a millisecond. An op without shapes is computed at its sizes only, so it has its smallest one.
     """
-    rank = len(op.sizes["small"])
+    smallest = operators.smallest_shape(op)
+    rank = len(smallest)
+    if not op.shapes:
+        return {classify(smallest, rank): smallest}
     chosen: dict[str, Shape] = {}
     for shape in op.shapes:
         small = _cut(shape)
@@ -73,7 +76,7 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
         best = chosen.setdefault(name, small)
         if _cost(small) < _cost(best):
             chosen[name] = small
-    powers = _powers_of_two(op.sizes["small"])
+    powers = _powers_of_two(smallest)
     if powers and POWERS_OF_TWO not in chosen:
         chosen[POWERS_OF_TWO] = powers
     return chosen
@@ -96,10 +99,13 @@ def _powers_of_two(size: Shape) -> Shape | None:
 
 
 def extents(op: operators.Op) -> Mapping[str, Shape]:
-    """Return the op's extents by name: those that it declares, or those of its class and rank."""
-    if op.extents is not None:
-        return op.extents
-    rank = len(op.sizes["small"])
+    """Return the op's extents by name: those that it declares, or those of its class and rank.
+
+    An op without shapes is computed at its sizes only, so it has none.
+    """
+    if op.extents is not None or not op.shapes:
+        return op.extents or {}
+    rank = len(operators.smallest_shape(op))
     if op.op_class == "matmul":
         return _PRODUCT_EXTENTS.get(rank, {})
     if rank == 1:

@@ -10,33 +10,41 @@ from dataclasses import dataclass, field
 
 import torch
 
+from triton_magics import operators
 from triton_magics.harness.correctness.call_record import CallOptions, VersionRaised
-from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.process import subject_process
 from triton_magics.harness.process.device import CPU
 from triton_magics.languages.kernel_runtime import KernelRuntime
-from triton_magics.model import Case, CaseResult, CaseStatus
+from triton_magics.model import CUSTOM_SIZE, Case, CaseResult, CaseStatus
 
-_ONE_MEDIUM = "the CPU runs medium once, in the first dtype"
 _NO_LARGE = "too large for the CPU: an interpreter takes 4 s a launch and more"
 MAX_FAILED = 12  # a wrong case takes ten times as long as a right one, and says little more
-_OWN_ELEMENTS = 2**20  # medium: what the interpreter runs of a user's own shapes
+MAX_ELEMENTS = 2**20  # of the largest input of a size or a user's own shape
 
 
 def unsupported_reason(
-    case: Case, device: torch.device, first_dtype: str, runtime: KernelRuntime
+    op: operators.Op, case: Case, device: torch.device, first_dtype: str, runtime: KernelRuntime
 ) -> str | None:
-    """Return why this device runs the case for no version; None if it can run it."""
+    """Return why this device runs the case for no version; None if it can run it.
+
+    The interpreter runs the smallest size in every dtype, the larger ones in the first.
+    """
     if device != CPU:
         return None
     if refused := runtime.refused_on_cpu(case.dtype):
         return f"{refused}; a GPU is needed"
-    if case.size == "large" or (case.size == CUSTOM_SIZE and math.prod(case.shape) > _OWN_ELEMENTS):
+    planned = case.size or case.shape_class
+    if planned and operators.largest_input(op, case.shape) > MAX_ELEMENTS:
         return _NO_LARGE
-    if case.size == "medium" and case.dtype != first_dtype:
-        return _ONE_MEDIUM
+    if _is_larger_size(op, case) and case.dtype != first_dtype:
+        return f"the CPU runs {case.size} once, in the first dtype"
     return None
+
+
+def _is_larger_size(op: operators.Op, case: Case) -> bool:
+    """Return whether the case is one of the op's sizes, and not the smallest."""
+    return case.size not in (None, CUSTOM_SIZE, operators.smallest_size(op))
 
 
 def _cpu_s() -> float:
@@ -85,24 +93,26 @@ def skip_reason(
     if not subject.is_interpreted:
         return None
     first = (subject.job.dtypes or subject.op.dtypes)[0]
-    if unsupported := unsupported_reason(case, subject.device, first, subject.runtime):
+    op, budget = subject.op, subject.job.budget_s
+    if unsupported := unsupported_reason(op, case, subject.device, first, subject.runtime):
         return unsupported
-    budget = subject.job.budget_s
-    if budget is not None and meter.spent_s > budget and case.size != "small":
+    smallest = operators.smallest_size(op)
+    if budget is not None and meter.spent_s > budget and case.size != smallest:
         return f"the interpreter's budget of {budget:g} s of CPU time is spent"
-    if budget is not None and case.size == "medium":
-        small = [meter.cases.get(r.case, 0.0) for r in results if r.case.size == "small"]
-        if small and meter.spent_s + _estimate_medium_s(subject, small[0]) > budget:
+    if budget is not None and _is_larger_size(op, case):
+        small = [meter.cases.get(r.case, 0.0) for r in results if r.case.size == smallest]
+        if small and meter.spent_s + _estimate_s(subject, case, small[0]) > budget:
             return f"it would exceed the interpreter's budget of {budget:g} s of CPU time"
     return None
 
 
-def _estimate_medium_s(subject: Subject, small_s: float) -> float:
-    """Estimate the seconds of medium from those of small, by the number of programs or loops."""
-    small, medium = subject.op.sizes["small"], subject.op.sizes["medium"]
+def _estimate_s(subject: Subject, case: Case, small_s: float) -> float:
+    """Estimate the seconds of a size from those of the smallest, by its programs or loops."""
+    small = operators.smallest_shape(subject.op)
     if subject.op.op_class == "matmul":
-        return small_s * math.prod(b / max(a, 1) for a, b in zip(small, medium, strict=False))
-    programs = [_programs(subject, Case(shape=s, dtype="float32", seed=0)) for s in (small, medium)]
+        return small_s * math.prod(b / max(a, 1) for a, b in zip(small, case.shape, strict=False))
+    cases = [case.evolve(shape=shape) for shape in (small, case.shape)]
+    programs = [_programs(subject, case) for case in cases]
     return small_s * programs[1] / programs[0]
 
 

@@ -63,7 +63,7 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     op = load_op(job.op)
     if job.dtype not in op.dtypes:
         raise UserFault(f"{op.name} has no dtype {job.dtype!r}; it declares {', '.join(op.dtypes)}")
-    base = _empty_benchmark(job)
+    base = _empty_benchmark(job, op)
     report.stage("loading")
     for name in job.against:
         load_baseline(name, op)  # refuse a bad name before the timing
@@ -144,7 +144,7 @@ def _finish(benchmark: Benchmark, started: float, missing: tuple[NotTimed, ...] 
     return benchmark.evolve(duration_s=duration_s, not_timed=not_timed)
 
 
-def _empty_benchmark(job: BenchJob) -> Benchmark:
+def _empty_benchmark(job: BenchJob, op: operators.Op) -> Benchmark:
     return Benchmark(
         op=job.op.name,
         status=Status.FAILED,
@@ -152,6 +152,7 @@ def _empty_benchmark(job: BenchJob) -> Benchmark:
         sha256s=tuple(v.sha256 for v in job.versions),
         providers=("torch", *(v.version for v in job.versions), *job.against),
         sizes=job.sizes,
+        op_sizes=tuple(op.sizes),
         runs=job.runs,
         dtype=job.dtype,
         against=job.baselines,

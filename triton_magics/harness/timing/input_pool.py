@@ -11,13 +11,13 @@ import torch
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import outputs_of
-from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE, make_pristine
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_within, judge
 from triton_magics.harness.correctness.tolerance import ScaledTolerance
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.timers.gated_timer import TimedCall
-from triton_magics.model import Case, shape_of
+from triton_magics.model import CUSTOM_SIZE, Case, shape_of
 
 MAX_SHARE = 0.3
 MIN_SETS = 2

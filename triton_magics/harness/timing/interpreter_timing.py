@@ -11,7 +11,7 @@ from triton_magics import operators
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import outputs_of
-from triton_magics.harness.correctness.case_inputs import CUSTOM_SIZE, make_pristine
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.skip_rules import unsupported_reason
 from triton_magics.harness.load import LoadedVersion, UserFault, make_kernel_error, one_line_error
 from triton_magics.harness.process.device import this_device
@@ -19,6 +19,7 @@ from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing.input_pool import timing_case
 from triton_magics.model import (
+    CUSTOM_SIZE,
     Badge,
     BadgeCode,
     BadgeParameter,
@@ -114,7 +115,7 @@ def _time_version(
         The timing, the reason for a missing time, or the error of a wrong output.
     """
     case = timing_case(op, size, job.dtype, job.seed)
-    reason = unsupported_reason(case, this_device(), job.dtype, version.runtime)
+    reason = unsupported_reason(op, case, this_device(), job.dtype, version.runtime)
     if case.size == CUSTOM_SIZE and reason:
         return NotTimed(size=size, provider=version.name, reason=reason)
     if share_s <= 0 and version.name not in costs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triton_magics.model import SIZES, Benchmark, Status, Timing, shape_text, short
+from triton_magics.model import Benchmark, Status, Timing, shape_text, short
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import Details, Document, Line, LineStatus, Table
 from triton_magics.rendering.numbers import (
@@ -41,6 +41,7 @@ from triton_magics.rendering.views.words import (
     versions_text,
 )
 
+_NUMBERS = {2: "two", 3: "three"}
 NOT_COMPARABLE = "CPU times, not comparable with a GPU and without a ranking"
 
 
@@ -101,7 +102,7 @@ def _standing(value: Benchmark) -> tuple[LineStatus, str]:
     best = value.fastest
     if best is None or "torch" not in value.providers:
         return "good", "TIMED"
-    verdicts = {c.verdict for s in SIZES if (c := value.comparison(best, s))}
+    verdicts = {c.verdict for s in value.op_sizes if (c := value.comparison(best, s))}
     speedup = value.speedup(best) or 1.0
     if "faster" in verdicts and speedup > 1:
         return "good", "FASTER"
@@ -186,9 +187,10 @@ def table_caption(value: Benchmark) -> str:
     conditions = "interpreter times" if value.clock == "interpreter" else _conditions(value)
     badges = badge_text(value.badges)
     runs = _runs_text(value)
-    own = ", without your own shapes" if any(s not in SIZES for s in value.sizes) else ""
-    final = f"final = mean of the three means{own}"
-    return f"{value.op}, {conditions}: mean of {runs} per size; {final}{badges}"
+    own = ", without your own shapes" if any(s not in value.op_sizes for s in value.sizes) else ""
+    n = len(value.op_sizes)
+    final = f"mean of the {_NUMBERS.get(n, n)} means" if n > 1 else f"mean of {value.op_sizes[0]}"
+    return f"{value.op}, {conditions}: mean of {runs} per size; final = {final}{own}{badges}"
 
 
 def _runs_text(value: Benchmark) -> str:
@@ -201,7 +203,7 @@ def _runs_text(value: Benchmark) -> str:
 
 def _size_header(value: Benchmark, size: str) -> str:
     shapes = [t.shape for t in value.timings if t.size == size]
-    return f"{size} {shape_text(shapes[0])}" if shapes and size in SIZES else size
+    return f"{size} {shape_text(shapes[0])}" if shapes and size in value.op_sizes else size
 
 
 def _row(value: Benchmark, provider: str, compared: bool) -> tuple[str, ...]:

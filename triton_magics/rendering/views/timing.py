@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 
 from triton_magics import roofline
-from triton_magics.model import SIZES, Benchmark, Comparison, NotTimed, Timing, short
+from triton_magics.model import Benchmark, Comparison, NotTimed, Timing, short
 from triton_magics.rendering.blocks import Document, Line, Table
 from triton_magics.rendering.numbers import (
     MISSING,
@@ -118,8 +118,8 @@ def _launch_bound(value: Benchmark, size: str) -> bool:
 
 def _rate_lines(value: Benchmark) -> Iterator[Line]:
     """Yield the rates of the largest size, and of each shape of the user."""
-    own = [s for s in value.sizes if s not in SIZES]
-    for size in (*[s for s in value.sizes if s in SIZES][-1:], *own):
+    own = [s for s in value.sizes if s not in value.op_sizes]
+    for size in (*[s for s in value.sizes if s in value.op_sizes][-1:], *own):
         yield from _rate_line(value, size)
 
 

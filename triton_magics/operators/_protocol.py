@@ -1,0 +1,170 @@
+"""The protocol of an op as the harness sees it, and the functions that hold for every op."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import torch
+
+Shape = tuple[int, ...]
+Inputs = tuple[Any, ...]
+Check = Callable[..., str | None]
+Scalar = bool | int | float
+
+OP_CLASSES = ("elementwise", "reduction", "matmul")
+
+
+class Op(Protocol):
+    """A computation: its reference, its inputs, and the properties that the harness relies on.
+
+    A module declares one (`_op.ModuleOp`); another op may be computed from that, or from a value
+    that describes tensors. The members with a body have a default, which a subclass inherits.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the op, a valid module name."""
+
+    @property
+    def sizes(self) -> Mapping[str, Shape]:
+        """Shapes of the benchmarks by name, at least one, the smallest first."""
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Names of the torch dtypes that `make_inputs` takes, at least one."""
+
+    def make_inputs(
+        self, shape: Shape, dtype: torch.dtype, device: torch.device, generator: torch.Generator, /
+    ) -> Inputs:
+        """Return the inputs of one call, in the order of `reference`'s parameters."""
+
+    @property
+    def reference(self) -> Callable[..., Any]:
+        """Function of the inputs that returns the correct output, in torch, in any dtype."""
+
+    def input_names(self, n: int) -> list[str]:
+        """Return the names of the first n inputs."""
+
+    @property
+    def doc(self) -> str:
+        """Description of the op."""
+        return ""
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Awkward shapes that a plan has beside the sizes, cheap ones first.
+
+        Empty: the op is computed at its sizes only.
+        """
+        return ()
+
+    @property
+    def op_class(self) -> str:
+        """One of `OP_CLASSES`: the tolerance and the special values depend on it."""
+        return "reduction"
+
+    @property
+    def flops(self) -> Callable[..., int] | None:
+        """(*inputs) -> operations; None: unknown."""
+        return None
+
+    @property
+    def bytes(self) -> Callable[..., int] | None:
+        """(*inputs, output=...) -> compulsory traffic; None: every tensor once."""
+        return None
+
+    @property
+    def check(self) -> Check | None:
+        """(inputs, output, call=None) -> a message when a random output is wrong.
+
+        None: the output is compared with the oracle's. `call(*inputs)` runs the version again.
+        """
+        return None
+
+    @property
+    def defined_for_nonfinite(self) -> bool:
+        """True if NaN and infinities may be fed."""
+        return False
+
+    @property
+    def skip_values(self) -> tuple[str, ...]:
+        """Regimes and special values that are meaningless here."""
+        return ()
+
+    @property
+    def scalars(self) -> Mapping[str, tuple[Scalar, ...]]:
+        """Values of parameters of `reference` that have few interesting ones.
+
+        The harness chooses one and puts it in place of what `make_inputs` returned.
+        """
+        return {}
+
+    @property
+    def extents(self) -> Mapping[str, Shape] | None:
+        """Extreme shapes by name: {"151,936 columns": (2, 151936)}; None: from the rank."""
+        return None
+
+    @property
+    def quick_regimes(self) -> tuple[str, ...]:
+        """Regimes that a quick plan has in every dtype.
+
+        For ops whose sizes alone can't distinguish a dtype's precision from a lower one.
+        """
+        return ()
+
+    @property
+    def mutates(self) -> tuple[int, ...]:
+        """Positions of the inputs that a call changes; they are outputs too."""
+        return ()
+
+    @property
+    def independent(self) -> tuple[int | None, ...]:
+        """For each input the dimension along which it may be cut; empty: none may.
+
+        The outputs are then cut likewise, in the first of these dimensions. None: every part needs
+        all of that input.
+        """
+        return ()
+
+    @property
+    def scratch(self) -> Callable[..., int] | None:
+        """(*inputs) -> elements of the reference's largest intermediate tensor.
+
+        None: no larger than its inputs and outputs.
+        """
+        return None
+
+    @property
+    def exact(self) -> Callable[..., Any] | None:
+        """`reference` for float64 inputs, in less memory; None: `reference` itself."""
+        return None
+
+
+def smallest_size(op: Op) -> str:
+    """Return the name of the op's smallest size."""
+    return next(iter(op.sizes))
+
+
+def largest_size(op: Op) -> str:
+    """Return the name of the op's largest size."""
+    return list(op.sizes)[-1]
+
+
+def smallest_shape(op: Op) -> Shape:
+    """Return the shape of the op's smallest size; its rank is that of the op."""
+    return op.sizes[smallest_size(op)]
+
+
+def largest_input(op: Op, shape: Shape) -> int:
+    """Return the number of elements of the largest input at a shape, without making it.
+
+    Where `make_inputs` needs real data, it is the product of the shape.
+    """
+    meta = torch.device("meta")
+    try:
+        inputs = op.make_inputs(shape, getattr(torch, op.dtypes[0]), meta, torch.Generator())
+    except Exception:  # noqa: BLE001 (the op's own code, which may refuse meta tensors)
+        return math.prod(shape)
+    return max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)
