@@ -58,7 +58,7 @@ def measure(monkeypatch: pytest.MonkeyPatch, rates: peak_rates.PeakRates | None)
     update = bench_job.measure(
         job, operators.load("sum"), (load_version(ref),), Recorder(), peak_rates=rates
     )
-    return bench_job._empty_benchmark(job).evolve(**update)
+    return bench_job._empty_benchmark(job, operators.load("sum")).evolve(**update)
 
 
 def rates_of(cold: dict[str, float]) -> peak_rates.PeakRates:

@@ -11,7 +11,7 @@ from tests.harness.kit import CPU, Recorder
 from triton_magics import operators
 from triton_magics.execution.job_requests import DescribeJob, OpRef
 from triton_magics.harness.correctness import describe_job
-from triton_magics.harness.correctness.reference_checks import check_reference
+from triton_magics.harness.correctness.reference_checks import check_float64, check_reference
 from triton_magics.harness.load import UserFault, load_op
 
 MAKE = """
@@ -66,3 +66,43 @@ def test_defining_an_op_checks_its_reference() -> None:
     job = DescribeJob(op=OpRef.own("mine", BAD[finding]))
     with pytest.raises(UserFault, match=re.escape("declare MUTATES = (0,)")):
         describe_job.run(job, Recorder())
+
+
+ANY = MAKE + "def reference(x): return "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.softmax(x, dim=-1)",  # 1 at 1x1, the first shape
+        "torch.nn.functional.layer_norm(x, x.shape[-1:])",  # 0 at 1x1
+        "x / x.norm(dim=-1, keepdim=True)",  # follows no change of scale
+        "torch.sign(x)",
+        "torch.round(x * 100)",  # follows no small change
+        "torch.ones_like(x)",
+        "x.argmax(-1)",
+    ],
+)
+def test_a_reference_that_computes_in_float64_is_accepted(body: str) -> None:
+    check_float64(load_op(OpRef.own("mine", ANY + body)), CPU)
+    describe_job.run(DescribeJob(op=OpRef.own("mine", ANY + body)), Recorder())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.softmax(x.float(), dim=-1).to(x.dtype)",
+        "torch.nn.functional.layer_norm(x.float(), x.shape[-1:]).to(x.dtype)",
+        "torch.softmax(x, dim=-1, dtype=torch.float32)",
+        "torch.round(x.float() * 100)",
+    ],
+)
+def test_a_reference_that_computes_in_float32_is_refused(body: str) -> None:
+    with pytest.raises(UserFault, match=r"computes in float32 .* promote_types"):
+        check_float64(load_op(OpRef.own("mine", ANY + body)), CPU)
+
+
+def test_a_reference_that_refuses_float64_is_named() -> None:
+    refuses = ANY + "x if x.dtype != torch.float64 else 1 / 0"
+    with pytest.raises(UserFault, match="must also work in float64.*ZeroDivisionError"):
+        check_float64(load_op(OpRef.own("mine", refuses)), CPU)

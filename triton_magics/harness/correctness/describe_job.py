@@ -11,8 +11,9 @@ from triton_magics import operators
 from triton_magics.execution.job_requests import Answer, DescribeJob, OpDescription
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
 from triton_magics.harness.correctness.oracle import evaluate, upcast
-from triton_magics.harness.correctness.reference_checks import check_reference
+from triton_magics.harness.correctness.reference_checks import check_float64, check_reference
 from triton_magics.harness.correctness.row_chunks import split_outputs
+from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.load import UserFault, load_op
 from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.reporter import Reporter
@@ -57,41 +58,11 @@ def _run_reference(op: operators.Op, case: Case) -> tuple[tuple[str, ...], int |
         raise UserFault(f"{op.name}: MUTATES names input {out_of_range[0]} of {len(inputs)}")
     first = evaluate(op, inputs)[1]
     _check_exact(op, inputs)
-    _check_float64(op, inputs)
+    check_float64(op, this_device())
     check_reference(op, this_device())
     _check_independent(op)
     forms = tuple(f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in first)
     return forms, int(op.flops(*inputs)) if op.flops else None
-
-
-def _check_float64(op: operators.Op, inputs: tuple[Any, ...]) -> None:
-    """Check that the reference computes in float64, as the oracle needs.
-
-    Raises:
-        UserFault: it raises, or rounds its inputs to float32.
-    """
-    fine = tuple(_between_floats(x) for x in upcast(inputs))
-    try:
-        exact = evaluate(op, fine)[1]
-    except UserFault as error:
-        cause = error.__cause__ or error
-        raise UserFault(
-            f"{op.name}: the reference must also work in float64, where the expected output is "
-            f"computed; it raised {type(cause).__name__}: {cause}"
-        ) from error
-    rounded = evaluate(op, tuple(_round_to_float32(x) for x in fine))[1]
-    differs = [not torch.equal(a, b) for a, b in zip(exact, rounded, strict=True)]
-    if (
-        op.check is None
-        and any(map(_floating, inputs))
-        and exact[0].dtype.is_floating_point
-        and not any(differs)
-    ):
-        raise UserFault(
-            f"{op.name}: the reference computes in float32 even where its inputs are float64, so "
-            "it can't be the oracle; write x.to(torch.promote_types(x.dtype, torch.float32)) "
-            "instead of x.float()"
-        )
 
 
 def _check_exact(op: operators.Op, inputs: tuple[Any, ...]) -> None:
@@ -145,19 +116,6 @@ def _check_independent(op: operators.Op) -> None:
 
 
 def _is_close(a: torch.Tensor, b: torch.Tensor, tolerance: float) -> bool:
-    if not _floating(a):
+    if not is_floating(a):
         return torch.equal(a, b)
     return torch.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
-def _between_floats(x: Any) -> Any:
-    """Return floating values that float32 can't represent."""
-    return x * (1 + 1e-9) if _floating(x) else x
-
-
-def _round_to_float32(x: Any) -> Any:
-    return x.float().double() if _floating(x) else x
-
-
-def _floating(x: Any) -> bool:
-    return isinstance(x, torch.Tensor) and x.dtype.is_floating_point

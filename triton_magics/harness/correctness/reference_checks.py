@@ -6,21 +6,26 @@ sound only if it computes the same from the same inputs and leaves them as they 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal, make_pristine
-from triton_magics.harness.correctness.oracle import evaluate
+from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.correctness.shape_classes import representatives
+from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.load import UserFault
 from triton_magics.model import Case
 
 _OTHER_SEED = 0x5EED
+_FINE, _COARSE = 1e-9, 1e-3  # relative changes: below and above the precision of float32
+_MAX_ELEMENTS = 2**20  # of a shape at which a reference is checked
 
 
 @contextmanager
@@ -113,3 +118,99 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return is_bitwise_equal(one, other)
     return bool(one == other)
+
+
+# ----------------------------------------------------------------------------------- float64
+
+
+def check_float64(op: operators.Op, device: torch.device) -> None:
+    """Check that the reference computes in float64, as the oracle needs.
+
+    It does if its output follows a change of the inputs that float32 can't represent. A shape at
+    which the output does not follow a larger change either says nothing: a softmax of one element
+    is 1. Of an output that has steps, such as a rounded one, the operations decide.
+
+    Raises:
+        UserFault: it raises, or rounds its inputs to float32.
+    """
+    for shape in _small_shapes(op):
+        case = Case(shape=shape, dtype=op.dtypes[0], seed=1)
+        inputs = upcast(make_pristine(op, case, device))
+        exact = _evaluate_in_float64(op, inputs)
+        if op.check or not any(map(is_floating, inputs)) or not any(map(is_floating, exact)):
+            return
+        if _is_moved(op, _change(inputs, _FINE), rounded=True):
+            return
+        if _is_moved(op, _change(inputs, _COARSE)):
+            _check_casts(op, inputs)
+            return
+
+
+def _small_shapes(op: operators.Op) -> list[tuple[int, ...]]:
+    shapes = {*op.shapes, *representatives(op).values(), operators.smallest_shape(op)}
+    small = sorted(shapes, key=math.prod)
+    return [s for s in small if math.prod(s) <= _MAX_ELEMENTS] or small[:1]
+
+
+def _evaluate_in_float64(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+    try:
+        return evaluate(op, inputs)[1]
+    except UserFault as error:
+        cause = error.__cause__ or error
+        raise UserFault(
+            f"{op.name}: the reference must also work in float64, where the expected output is "
+            f"computed; it raised {type(cause).__name__}: {cause}"
+        ) from error
+
+
+def _change(inputs: tuple[Any, ...], by: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the inputs, and inputs whose floating values differ from them by a random share."""
+    draw = torch.Generator().manual_seed(_OTHER_SEED)
+
+    def changed(x: Any) -> Any:
+        if not is_floating(x):
+            return x
+        noise = torch.rand(x.shape, dtype=torch.float64, generator=draw).to(x.device)
+        return x * (1 + by * (0.5 + noise))
+
+    return inputs, tuple(map(changed, inputs))
+
+
+def _is_moved(
+    op: operators.Op, pair: tuple[tuple[Any, ...], tuple[Any, ...]], *, rounded: bool = False
+) -> bool:
+    """Return whether an output differs between two inputs.
+
+    Args:
+        op: the op.
+        pair: the inputs.
+        rounded: compare the second of them with itself rounded to float32.
+    """
+    one, other = pair
+    if rounded:
+        one = tuple(x.float().double() if is_floating(x) else x for x in other)
+    pairs = zip(evaluate(op, one)[1], evaluate(op, other)[1], strict=True)
+    return not all(torch.equal(a, b) for a, b in pairs)
+
+
+class _FindCast(TorchDispatchMode):
+    """Notice an operation that makes a float32 tensor from a float64 one."""
+
+    has_cast = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        output = func(*args, **(kwargs or {}))
+        given = any(isinstance(x, torch.Tensor) and x.dtype is torch.float64 for x in args)
+        self.has_cast |= given and getattr(output, "dtype", None) is torch.float32
+        return output
+
+
+def _check_casts(op: operators.Op, inputs: tuple[Any, ...]) -> None:
+    with _FindCast() as casts:
+        evaluate(op, inputs)
+    if casts.has_cast:
+        raise UserFault(
+            f"{op.name}: the reference computes in float32 even where its inputs are float64, so "
+            "it can't be the oracle; write x.to(torch.promote_types(x.dtype, torch.float32)) "
+            "instead of x.float()"
+        )
