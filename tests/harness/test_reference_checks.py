@@ -98,7 +98,7 @@ def test_a_reference_that_computes_in_float64_is_accepted(body: str) -> None:
     ],
 )
 def test_a_reference_that_computes_in_float32_is_refused(body: str) -> None:
-    with pytest.raises(UserFault, match=r"computes in float32 .* promote_types"):
+    with pytest.raises(UserFault, match=r"computes in float32 .*promote_types"):
         check_float64(load_op(OpRef.own("mine", ANY + body)), CPU)
 
 

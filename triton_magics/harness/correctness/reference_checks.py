@@ -167,13 +167,13 @@ def _change(inputs: tuple[Any, ...], by: float) -> tuple[tuple[Any, ...], tuple[
     """Return the inputs, and inputs whose floating values differ from them by a random share."""
     draw = torch.Generator().manual_seed(_OTHER_SEED)
 
-    def changed(x: Any) -> Any:
+    def scale(x: Any) -> Any:
         if not is_floating(x):
             return x
         noise = torch.rand(x.shape, dtype=torch.float64, generator=draw).to(x.device)
         return x * (1 + by * (0.5 + noise))
 
-    return inputs, tuple(map(changed, inputs))
+    return inputs, tuple(map(scale, inputs))
 
 
 def _is_moved(
@@ -200,8 +200,8 @@ class _FindCast(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         output = func(*args, **(kwargs or {}))
-        given = any(isinstance(x, torch.Tensor) and x.dtype is torch.float64 for x in args)
-        self.has_cast |= given and getattr(output, "dtype", None) is torch.float32
+        from_double = any(isinstance(x, torch.Tensor) and x.dtype is torch.float64 for x in args)
+        self.has_cast |= from_double and getattr(output, "dtype", None) is torch.float32
         return output
 
 
