@@ -7,10 +7,15 @@ from typing import Any
 
 from nbdime import diff_notebooks
 from nbdime.prettyprint import PrettyPrintConfig, pretty_print_notebook_diff
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 
 from tests import report_values as rv
-from triton_magics.rendering import log_notebook
+from triton_magics import rendering
+from triton_magics.rendering import LogInput
+
+
+def log_notebook(log: LogInput) -> NotebookNode:
+    return from_dict(rendering.log_notebook(log))
 
 
 def nbdime_lines(before: NotebookNode, after: NotebookNode, **shown: bool) -> list[str]:

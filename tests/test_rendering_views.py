@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import report_values as rv
@@ -206,4 +207,19 @@ def test_views_import_neither_matplotlib_nor_nbformat() -> None:
         "print([m for m in ('matplotlib', 'nbformat', 'torch', 'IPython') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_log_is_written_without_nbformat() -> None:
+    """Where JupyterLab is installed, its import builds grammars for 2 s."""
+    code = (
+        "import sys, report_values as rv\n"
+        "from triton_magics.rendering import log_notebook, write_notebook\n"
+        "write_notebook(log_notebook(rv.log_input(1, versions=())))\n"
+        "print([m for m in ('nbformat', 'jsonschema', 'rfc3987_syntax') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parent,
+    )  # fmt: skip
     assert done.stdout.strip() == "[]"

@@ -1,8 +1,8 @@
 """Render values as plain text, Markdown, HTML, figures and development logs.
 
 Pure: no module here runs a kernel, reads a file or holds state. A view is written once, as a
-neutral document (`blocks`), and rendered in three formats (`render`). matplotlib and nbformat are
-imported at the first figure or notebook.
+neutral document (`blocks`), and rendered in three formats (`render`). matplotlib is imported at the
+first figure.
 """
 
 from triton_magics.rendering.log_document import (

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from triton_magics.errors import ExportError
 from triton_magics.model import Benchmark, KernelSource, Status, Sweep, Validation, Written, short
@@ -31,23 +32,21 @@ from triton_magics.rendering.replay import (
 )
 from triton_magics.rendering.views import bundle
 
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
 SCHEMA = 1
 _LONGEST_ID = 64
+Node: TypeAlias = dict[str, Any]  # a part of a notebook, as it is in the file
 
 
-def log_notebook(log: LogInput) -> NotebookNode:
+def log_notebook(log: LogInput) -> Node:
     """Return the log as a notebook (nbformat 4.5) with outputs.
 
-    Raises:
-        ExportError: two cells would have the same id, or the notebook is not valid.
-    """
-    from nbformat import from_dict
+    nbformat is not used: it takes seconds to import, and its schema is checked by the tests.
 
+    Raises:
+        ExportError: two cells would have the same id.
+    """
     cells = list(_cells(log.clean))
-    _check_ids([cell.id for cell in cells])
+    _check_ids([cell["id"] for cell in cells])
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -57,16 +56,29 @@ def log_notebook(log: LogInput) -> NotebookNode:
             "versions": [v.version for v in log.versions],
         },
     }
-    notebook = from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells})
-    _validate(notebook)
-    return notebook
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
 
-def write_notebook(notebook: NotebookNode) -> str:
-    """Return the text of the notebook's file, with a newline at its end."""
-    from nbformat import v4
+def write_notebook(notebook: Node) -> str:
+    """Return the text of the notebook's file, as Jupyter writes it, with a newline at its end."""
+    cells = [_split_lines(cell) for cell in notebook["cells"]]
+    form = {"ensure_ascii": False, "indent": 1, "sort_keys": True, "separators": (",", ": ")}
+    return f"{json.dumps({**notebook, 'cells': cells}, **form)}\n"  # type: ignore[arg-type]
 
-    return f"{v4.writes(notebook)}\n"  # `nbformat.writes` would validate again
+
+def _split_lines(cell: Node) -> Node:
+    """Return a cell whose texts are lists of lines; pictures stay one text."""
+    split = {**cell, "source": cell["source"].splitlines(keepends=True)}
+    if "outputs" in cell:
+        split["outputs"] = [
+            {**output, "data": {kind: _lines(kind, text) for kind, text in output["data"].items()}}
+            for output in cell["outputs"]
+        ]
+    return split
+
+
+def _lines(kind: str, text: str) -> list[str] | str:
+    return text.splitlines(keepends=True) if kind.startswith("text/") else text
 
 
 def _check_ids(ids: list[str]) -> None:
@@ -75,19 +87,10 @@ def _check_ids(ids: list[str]) -> None:
         raise ExportError(f"the log has cells with the same id: {', '.join(duplicates)}")
 
 
-def _validate(notebook: NotebookNode) -> None:
-    import nbformat
-
-    try:
-        nbformat.validate(notebook)
-    except nbformat.ValidationError as error:
-        raise ExportError(f"the log's notebook is not valid: {error}") from error
-
-
 # ------------------------------------------------------------------------------------- cells
 
 
-def _cells(log: LogInput) -> Iterator[NotebookNode]:
+def _cells(log: LogInput) -> Iterator[Node]:
     op, parameters = log.op, Parameters.of(log)
     yield _markdown(op, "summary", phases.summary(log), "summary")
     yield _code(op, "parameters", parameters.cell, [], "parameters", "summary")
@@ -106,9 +109,7 @@ def _cells(log: LogInput) -> Iterator[NotebookNode]:
     yield _markdown(op, "checklist", checklist_part(log), "summary")
 
 
-def _version_cells(
-    log: LogInput, version: VersionLog, parameters: Parameters
-) -> Iterator[NotebookNode]:
+def _version_cells(log: LogInput, version: VersionLog, parameters: Parameters) -> Iterator[Node]:
     op, name = log.op, short(version.version)
     yield _markdown(op, f"{name}-about", phases.version_intro(log, version))
     for source in version.replaced_attempts:
@@ -123,7 +124,7 @@ def _version_cells(
 
 def _attempt_cells(
     log: LogInput, version: VersionLog, source: KernelSource, parameters: Parameters, role: str
-) -> Iterator[NotebookNode]:
+) -> Iterator[Node]:
     """Yield an attempt's code cell, and its validation if it has one or is the current attempt."""
     is_current = source is version.source
     fails = not is_current or _did_not_compile(version, source)
@@ -136,7 +137,7 @@ def _attempt_cells(
         yield _code(source.op, f"{role}-validate", line, outputs)
 
 
-def _benchmark_cells(log: LogInput, parameters: Parameters) -> Iterator[NotebookNode]:
+def _benchmark_cells(log: LogInput, parameters: Parameters) -> Iterator[Node]:
     for i, value in enumerate(log.benchmarks):
         line = bench_line(value, log, parameters)
         outputs = [_output(value, log.phrase), *_plots(log, value)]
@@ -149,9 +150,7 @@ def _did_not_compile(version: VersionLog, source: KernelSource) -> bool:
     return compiled is not None and compiled.status is not Status.PASSED
 
 
-def _written_outputs(
-    log: LogInput, version: VersionLog, source: KernelSource
-) -> list[NotebookNode]:
+def _written_outputs(log: LogInput, version: VersionLog, source: KernelSource) -> list[Node]:
     written = Written(source=source, compilation=version.compilation(source))
     return [_output(written, log.phrase)]
 
@@ -159,7 +158,7 @@ def _written_outputs(
 # ----------------------------------------------------------------------------- cells, outputs
 
 
-def _markdown(op: str, role: str, document: Document, *tags: str) -> NotebookNode:
+def _markdown(op: str, role: str, document: Document, *tags: str) -> Node:
     return _node(
         cell_type="markdown", id=cell_id(op, role), source=to_markdown(document), tags=tags
     )
@@ -169,9 +168,9 @@ def _code(
     op: str,
     role: str,
     source: str,
-    outputs: list[NotebookNode] | None = None,
+    outputs: list[Node] | None = None,
     *tags: str,
-) -> NotebookNode:
+) -> Node:
     return _node(
         cell_type="code",
         id=cell_id(op, role),
@@ -182,12 +181,8 @@ def _code(
     )
 
 
-def _node(*, tags: tuple[str, ...], **content: Any) -> NotebookNode:
-    """Return a cell without validation; `log_notebook` validates the whole notebook once."""
-    from nbformat import NotebookNode
-
-    metadata = NotebookNode({"tags": list(tags)} if tags else {})
-    return NotebookNode(metadata=metadata, **content)
+def _node(*, tags: tuple[str, ...], **content: Any) -> Node:
+    return {"metadata": {"tags": list(tags)} if tags else {}, **content}
 
 
 def cell_id(op: str, role: str) -> str:
@@ -199,26 +194,23 @@ def cell_id(op: str, role: str) -> str:
     return f"{op[: _LONGEST_ID - len(role) - 10]}-{digest}-{role}"
 
 
-def _output(value: Validation | Benchmark | Sweep | Written, phrase: Phrase) -> NotebookNode:
+def _output(value: Validation | Benchmark | Sweep | Written, phrase: Phrase) -> Node:
     """Return the output of a value; an untrusted notebook shows text and Markdown too."""
     formats = bundle(value, phrase)
     return _display({kind: formats[kind] for kind in ("text/plain", "text/markdown")})
 
 
-def _plots(log: LogInput, value: Benchmark | Sweep) -> list[NotebookNode]:
+def _plots(log: LogInput, value: Benchmark | Sweep) -> list[Node]:
     return [_plot(picture) for picture in log.pictures if picture.result is value]
 
 
-def _plot(picture: Picture) -> NotebookNode:
+def _plot(picture: Picture) -> Node:
     outputs = {"image/png": base64.b64encode(picture.png).decode(), "text/plain": picture.alt}
     return _display(outputs)
 
 
-def _display(data: dict[str, str]) -> NotebookNode:
-    from nbformat import NotebookNode
-
-    outputs = NotebookNode(data)
-    return NotebookNode(output_type="display_data", data=outputs, metadata=NotebookNode())
+def _display(data: dict[str, str]) -> Node:
+    return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
 __all__ = ["cell_id", "log_notebook", "write_notebook"]
