@@ -31,7 +31,6 @@ from triton_magics.rendering.numbers import (
     rate_text,
     ratio_text,
     share_text,
-    short_ratio,
     time_text,
 )
 from triton_magics.rendering.render import to_html, to_markdown, to_text
@@ -81,7 +80,6 @@ def test_time_text_has_a_fitting_unit(time_us: float | None, text: str) -> None:
 
 def test_numbers_have_few_digits() -> None:
     assert [ratio_text(r) for r in (1.631, 12.34, 140.2, None)] == ["1.63x", "12.3x", "140x", "—"]
-    assert [short_ratio(r) for r in (1.66, 1.02, 0.97)] == ["1.7x", "1.02x", "0.97x"]
     assert [share_text(s) for s in (0.41, 0.999, 1.5, 31.2, 1e-5)] == [
         "0.4", "1", "1.5", "31", "0.001 or less",
     ]  # fmt: skip

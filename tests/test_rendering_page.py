@@ -18,7 +18,7 @@ def test_page_is_complete_and_loads_nothing() -> None:
     assert not {"script", "style", "link", "iframe"} & set(tags.tags)
     assert "<title>torch.softmax Triton Kernel development log</title>" in html
     assert tags.tags.count("table") == body.count("<caption>")
-    assert re.search(r'<img alt="softmax v1: 1.2x[^"]*" src="data:image/png;base64,', body)
+    assert re.search(r'<img alt="softmax v1: 1.16x[^"]*" src="data:image/png;base64,', body)
 
 
 def test_page_headings_skip_no_level() -> None:

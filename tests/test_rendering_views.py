@@ -38,7 +38,7 @@ KEY_NUMBERS = {
     "sweep_compiled": ["COMPILED", "9 of 12 configurations compile for sm_90", "no GPU here"],
     "validations": ["1 of 2 versions right, not v1", "WRONG", "12 of 12", "12 of 14"],
     "benchmark": ["FASTER", "1.63x", "1.44x", "55.1 us", "13.0 us", "97 %", "2.8 us", "cold L2"],
-    "benchmark_four": ["v4_optimized", "1.64x", "32.9 us", "faster at large (1.42x)"],
+    "benchmark_four": ["v4_optimized", "1.64x", "32.9 us", "v2 against v1", "1.42x"],
     "benchmark_interpreter": ["TIMED (interpreter)", "199 ms", "836 ms", "41 s", "a ranking"],
     "plan": ["PLAN", "2 cases", "quick plan", "1 of them run", "83114", "4 s a launch"],
     "report": ["PAUSED", "at gelu v2", "1 of 2 ops done", "1.63x", "21.1 us", "7 of 43 cases"],
@@ -211,7 +211,7 @@ def test_views_import_neither_matplotlib_nor_nbformat() -> None:
 
 
 def test_a_log_is_written_without_nbformat() -> None:
-    """Where JupyterLab is installed, its import builds grammars for 2 s."""
+    """With JupyterLab installed, its import builds grammars for 2 s."""
     code = (
         "import sys, report_values as rv\n"
         "from triton_magics.rendering import log_notebook, write_notebook\n"

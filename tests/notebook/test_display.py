@@ -13,7 +13,7 @@ from tests import report_values
 from tests.notebook.shells import Shell
 from triton_magics.lab import Lab
 from triton_magics.model import KernelSource, Plot, Value
-from triton_magics.notebook.display import message_bundle, picture
+from triton_magics.notebook.display import message_bundle, mismatch_bundle, picture
 from triton_magics.notebook.job_progress import Step
 from triton_magics.notebook.progress import ProgressLine, TerminalProgress
 
@@ -68,7 +68,7 @@ def test_a_picture_has_its_words_in_every_face() -> None:
 
 def test_a_wrong_output_is_pictured_with_how_much_is_wrong() -> None:
     value = report_values.wrong_validation()
-    mime_bundle = picture(value)
+    mime_bundle = mismatch_bundle(value)
     assert mime_bundle is not None
     assert f"{value.failed_cases[0].mismatch.n_wrong} of" in mime_bundle["text/plain"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,16 @@ def bundle(value: object) -> dict[str, str]:
 
     if type(value) not in VIEWS:
         return {}
-    return rendering.bundle(value, as_magic, with_drawings=False)
+    return rendering.bundle(value, as_magic, root=_workspace_root())
+
+
+def _workspace_root() -> str:
+    """Return the workspace's folder as seen from the notebook: empty, or `../work/`."""
+    import triton_magics
+
+    lab = triton_magics.open_lab()
+    relative = os.path.relpath(lab.path) if lab else "."
+    return "" if relative == "." else f"{relative}/"
 
 
 def template_cell(template: Template) -> str:
@@ -60,7 +70,7 @@ def message_bundle(text: str, *, status: str = "warn") -> dict[str, str]:
 
 def picture(value: object) -> dict[str, str] | None:
     """Return the picture of a value with its description; None if it has none."""
-    from triton_magics.model import Benchmark, Plot, Report, Sweep, Validation
+    from triton_magics.model import Benchmark, Plot, Report, Sweep
 
     if isinstance(value, Plot):
         return plot_bundle(value.result, value.name) if value.result else None
@@ -68,7 +78,7 @@ def picture(value: object) -> dict[str, str] | None:
         return plot_bundle(value)
     if isinstance(value, Report):
         return _overview(value)
-    return _mismatch(value) if isinstance(value, Validation) else None
+    return None
 
 
 def plot_bundle(value: Benchmark | Sweep, name: PlotName | None = None) -> dict[str, str] | None:
@@ -89,7 +99,8 @@ def _overview(value: Report) -> dict[str, str] | None:
     return _figure(rendering.png(figure, alt), alt)
 
 
-def _mismatch(value: Validation) -> dict[str, str] | None:
+def mismatch_bundle(value: Validation) -> dict[str, str] | None:
+    """Return the map of a failed version's wrong elements; None if no case has one."""
     from triton_magics import rendering
 
     case = next(_with_pictures(value.failed_cases), None)

@@ -93,6 +93,47 @@ class Table:
         return tuple("left" if letter == "l" else "right" for letter in letters)
 
 
+class MatrixCell(NamedTuple):
+    """One cell of a matrix: a word or a number, its status, and the words that a pointer shows."""
+
+    text: str
+    status: LineStatus = "plain"
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A small table of coloured cells; text and Markdown have signs in place of colours.
+
+    Attributes:
+        caption: title of the matrix.
+        header: one text per column, that of the row names included.
+        rows: the name of each row, and its cells.
+    """
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[MatrixCell, ...]], ...]
+
+    @property
+    def table(self) -> Table:
+        """Return the same as a table of texts."""
+        rows = tuple((name, *map(_cell_text, cells)) for name, cells in self.rows)
+        return Table(self.caption, self.header, rows)
+
+
+def _cell_text(cell: MatrixCell) -> str:
+    sign = "" if cell.status == "info" else SIGNS[cell.status]
+    return f"{sign} {cell.text}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Documents side by side where there is room, else one below the other."""
+
+    parts: tuple[Document, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """Text shown unchanged, in a fixed-width font.
@@ -189,10 +230,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Blocks that are folded until the reader opens them."""
+    """Blocks that are folded until the reader opens them, or open from the start."""
 
     title: str
     blocks: tuple[Block, ...]
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +245,31 @@ class Markdown:
 
 
 Block: TypeAlias = (
-    Line | Heading | Text | Items | Table | Code | Changes | Figure | Details | Markdown
+    Line
+    | Heading
+    | Text
+    | Items
+    | Table
+    | Matrix
+    | Beside
+    | Code
+    | Changes
+    | Figure
+    | Details
+    | Markdown
 )
 Document: TypeAlias = tuple[Block, ...]
+
+
+def one_below_the_other(document: Document) -> Document:
+    """Return the document without columns: the blocks of `Beside` follow each other."""
+    flat: list[Block] = []
+    for block in document:
+        if isinstance(block, Beside):
+            flat += [b for part in block.parts for b in one_below_the_other(part)]
+        else:
+            flat.append(block)
+    return tuple(flat)
 
 
 def clean(text: str) -> str:

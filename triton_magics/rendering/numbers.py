@@ -51,11 +51,6 @@ def ratio_text(ratio: float | None) -> str:
     return f"{ratio:.{_decimals(ratio, 9.995, 99.95)}f}x"
 
 
-def short_ratio(ratio: float) -> str:
-    """Return a speedup with one decimal (`1.6x`), or two if one would hide a loss (`0.97x`)."""
-    return f"{ratio:.1f}x" if ratio >= 1.05 and ratio < 99.95 else ratio_text(ratio)
-
-
 def number_text(value: float) -> str:
     """Return four significant digits, without trailing zeros; `1e-5`, `nan`, `inf`."""
     return _EXPONENT.sub(r"e\1\2", f"{value:.4g}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from triton_magics.model import Report, short
 from triton_magics.rendering.canvas import matplotlib_defaults, new_figure
-from triton_magics.rendering.numbers import short_ratio
+from triton_magics.rendering.numbers import ratio_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def overview_plot(value: Report) -> Figure | None:
         for row, (_, speedup) in enumerate(timed):
             colour = _FASTER if speedup >= 1 else _SLOWER
             axes.barh(row, speedup, height=0.55, color=colour)
-            axes.text(speedup, row, f" {short_ratio(speedup)}", va="center", color=_INK, fontsize=9)
+            axes.text(speedup, row, f" {ratio_text(speedup)}", va="center", color=_INK, fontsize=9)
         axes.axvline(1.0, color=_INK, linewidth=1.1)
         axes.set_yticks(range(len(timed)), labels=[name for name, _ in timed], color=_INK)
         axes.set_ylim(len(timed) - 0.5, -0.5)

@@ -19,7 +19,7 @@ from triton_magics.rendering.canvas import (
     png,
     write_captions,
 )
-from triton_magics.rendering.numbers import short_ratio, time_text
+from triton_magics.rendering.numbers import ratio_text, time_text
 from triton_magics.rendering.select_versions import select_versions
 from triton_magics.rendering.views.badges import badge_text
 from triton_magics.rendering.views.benchmark import finding, is_void
@@ -111,9 +111,9 @@ def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None
         return _Mark(row, timing.mean_us, timing.min_us, timing.max_us, "", label)
     ratio, paired = value.size_speedup(version, size), value.comparison(version, size)
     if paired:
-        label = f"{short_ratio(ratio or paired.ratio)}, {paired.verdict}"
+        label = f"{ratio_text(ratio or paired.ratio)}, {paired.verdict}"
         return _Mark(row, paired.ratio, paired.low, paired.high, paired.verdict, label)
-    return _Mark(row, ratio, ratio, ratio, "", short_ratio(ratio)) if ratio else None
+    return _Mark(row, ratio, ratio, ratio, "", ratio_text(ratio)) if ratio else None
 
 
 # ----------------------------------------------------------------------------------- drawing

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
@@ -28,11 +29,39 @@ _BADGE_COLOURS: dict[blocks.LineStatus, str] = {
     "bad": "#a40e26",
     "warn": "#7d4e00",
 }
+# Dark text on light green, red and yellow: the cells of a matrix.
+_CELL_COLOURS: dict[blocks.LineStatus, str] = {
+    "good": "background-color: #d2f8da; color: #0a3d17",
+    "bad": "background-color: #ffc1bd; color: #5c0815",
+    "warn": "background-color: #fff1c2; color: #4d3000",
+    "info": "background-color: #eaeef2; color: #1f2328",
+}
+_ROW = "display: flex; flex-wrap: wrap; gap: 0 24px; align-items: flex-start"
+_FILE = re.compile(r"<code>((?:[\w.-]+/)+[\w.-]+\.\w+)(:\d+)?</code>")
 
 
-def to_html(document: blocks.Document) -> str:
-    """Return the document as a fragment of HTML, in one `<div>`."""
-    return f'<div class="triton-magics">\n{_body(document)}\n</div>'
+def to_html(document: blocks.Document, *, root: str | None = None) -> str:
+    """Return the document as a fragment of HTML, in one `<div>`; a verdict has a coloured edge.
+
+    Args:
+        document: the blocks to render.
+        root: the workspace's folder as seen from the page; files of it become links.
+    """
+    markup = f'<div class="triton-magics"{_edge(document)}>\n{_body(document)}\n</div>'
+    return markup if root is None else _link_files(markup, root)
+
+
+def _edge(document: blocks.Document) -> str:
+    first = next(iter(document), None)
+    colour = _BADGE_COLOURS.get(first.status) if isinstance(first, blocks.Line) else None
+    if colour is None or not isinstance(first, blocks.Line) or not first.lead:
+        return ""
+    return f' style="border-left: 4px solid {colour}; padding-left: 10px"'
+
+
+def _link_files(markup: str, root: str) -> str:
+    """Make a link of each `folder/file.ext`, with or without the number of a line."""
+    return _FILE.sub(lambda m: f'<a href="{root}{m[1]}">{m[0]}</a>', markup)
 
 
 def _body(document: blocks.Document) -> str:
@@ -42,6 +71,9 @@ def _body(document: blocks.Document) -> str:
         if kind is blocks.Line:
             lines = "<br>\n".join(_line(m) for m in members)
             parts.append(f"<p>{lines}</p>")
+        elif kind is blocks.Details and len(members) > 1:
+            folds = "\n".join(_RENDERERS[kind](member) for member in members)
+            parts.append(f'<div style="{_ROW}">\n{folds}\n</div>')
         else:
             parts += [_RENDERERS[kind](member) for member in members]
     return "\n".join(parts)
@@ -59,6 +91,8 @@ def _inline(text: str) -> str:
 
 
 def _line(block: Any) -> str:
+    if block.status == "info" and not block.lead:
+        return f"<small>{_inline(block.text)}</small>"
     lead = " ".join(part for part in (block.sign, _inline(block.lead)) if part)
     head = f"<strong{_badge_style(block)}>{lead}</strong>" if block.lead else lead
     return " ".join(part for part in (head, _inline(block.text)) if part)
@@ -114,8 +148,44 @@ def _cell(tag: str, scope: str, text: str, align: blocks.Align) -> str:
     return f'<{tag}{scoped} style="text-align: {align}{whole}">{_inline(text)}</{tag}>'
 
 
+def _matrix(block: blocks.Matrix) -> str:
+    caption = f'<caption style="text-align: left">{_inline(block.caption)}</caption>'
+    header = "".join(_cell("th", "col", h, "left") for h in block.header)
+    rows = "\n".join(_matrix_row(name, cells) for name, cells in block.rows)
+    head = f"<thead>\n<tr>{header}</tr>\n</thead>"
+    style = "margin: 4px 0; line-height: 1.15"
+    return f'<table style="{style}">\n{caption}{head}\n<tbody>\n{rows}\n</tbody>\n</table>'
+
+
+def _matrix_row(name: str, cells: Sequence[blocks.MatrixCell]) -> str:
+    style = "text-align: left; padding: 1px 8px 1px 0; white-space: nowrap"
+    row = "".join(map(_matrix_cell, cells))
+    return f'<tr><th scope="row" style="{style}">{_inline(name)}</th>{row}</tr>'
+
+
+def _matrix_cell(cell: blocks.MatrixCell) -> str:
+    style = "text-align: center; padding: 1px 8px; white-space: nowrap"
+    colours = _CELL_COLOURS.get(cell.status)
+    about = f' title="{_escape(blocks.plain(cell.about))}"' if cell.about else ""
+    sign = "" if cell.status == "info" else blocks.SIGNS[cell.status]
+    text = " ".join(part for part in (sign, _inline(cell.text)) if part)
+    return f'<td style="{style}{f"; {colours}" if colours else ""}"{about}>{text}</td>'
+
+
+def _beside(block: blocks.Beside) -> str:
+    parts = "\n".join(f"<div>{_body(part)}</div>" for part in block.parts)
+    return f'<div style="{_ROW}">\n{parts}\n</div>'
+
+
+def _drawing(text: str) -> str:
+    style = "background-color: #ffffff; color: #82071e; padding: 4px 6px; font-size: 9px"
+    return f'<pre style="{style}; line-height: 1">{_escape(text)}</pre>'
+
+
 def _code(block: blocks.Code) -> str:
     text = blocks.clean(block.text).strip("\n")
+    if block.is_drawing:
+        return _drawing(text)
     if block.language != "python":
         return f"<pre><code>{_escape(text)}</code></pre>"
     # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
@@ -158,7 +228,8 @@ def _figure(block: blocks.Figure) -> str:
 
 def _details(block: blocks.Details) -> str:
     summary = f"<summary>{_inline(block.title)}</summary>"
-    return f"<details>\n{summary}\n{_body(block.blocks)}\n</details>"
+    is_open = " open" if block.is_open else ""
+    return f"<details{is_open}>\n{summary}\n{_body(block.blocks)}\n</details>"
 
 
 def _markdown(block: blocks.Markdown) -> str:
@@ -170,6 +241,8 @@ _RENDERERS: dict[type, Callable[[Any], str]] = {
     blocks.Text: _text,
     blocks.Items: _items,
     blocks.Table: _table,
+    blocks.Matrix: _matrix,
+    blocks.Beside: _beside,
     blocks.Code: _code,
     blocks.Changes: _changes,
     blocks.Figure: _figure,

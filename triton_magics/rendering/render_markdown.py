@@ -33,7 +33,7 @@ def to_markdown(document: blocks.Document, *, pictures: bool = False) -> str:
     """
     parts: list[str] = []
     before: blocks.Block | None = None
-    for block in document:
+    for block in blocks.one_below_the_other(document):
         text = _figure(block, pictures) if isinstance(block, blocks.Figure) else _block(block)
         if isinstance(before, blocks.Line) and isinstance(block, blocks.Line):
             parts[-1] += f"  \n{text}"  # two spaces: a line break within the paragraph
@@ -134,6 +134,7 @@ _RENDERERS: dict[type, Callable[[Any], str]] = {
     blocks.Text: _text,
     blocks.Items: _items,
     blocks.Table: _table,
+    blocks.Matrix: lambda block: _table(block.table),
     blocks.Code: _code,
     blocks.Changes: lambda block: _code(blocks.Code(block.unified, "diff")),
     blocks.Details: _details,

@@ -27,6 +27,7 @@ def to_text(
             None shows them all.
         unfold: how the reader can see them.
     """
+    document = blocks.one_below_the_other(document)
     pieces: list[str] = []
     before: blocks.Block | None = None
     shown = (
@@ -189,6 +190,7 @@ _RENDERERS: dict[type, Callable[[Any, int], str]] = {
     blocks.Text: _text,
     blocks.Items: _items,
     blocks.Table: _table,
+    blocks.Matrix: lambda block, width: _table(block.table, width),
     blocks.Code: _code,
     blocks.Changes: _changes,
     blocks.Figure: _figure,

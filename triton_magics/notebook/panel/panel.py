@@ -19,7 +19,13 @@ from triton_magics import rendering
 from triton_magics.errors import TritonMagicsError
 from triton_magics.model import EngineState, KernelSource, OpState, PlotName
 from triton_magics.notebook import job_progress
-from triton_magics.notebook.display import bundle, message_bundle, picture, plot_bundle
+from triton_magics.notebook.display import (
+    bundle,
+    message_bundle,
+    mismatch_bundle,
+    picture,
+    plot_bundle,
+)
 from triton_magics.notebook.panel.engine import EngineTab, RunningJobBar
 from triton_magics.notebook.panel.follow import Follower
 from triton_magics.notebook.panel.log import Log
@@ -216,7 +222,8 @@ class Panel:
         failed = [v.version for v in state.versions if v.validation and v.validation.failed]
         value = self._lab.benchmark(self._op)
         pictures = [plot_bundle(value, name) for name in _PICTURES] if value else []
-        pictures += [picture(self._lab.validation(self._op, version)) for version in failed]
+        verdicts = [self._lab.validation(self._op, version) for version in failed]
+        pictures += [mismatch_bundle(verdict) for verdict in verdicts if verdict]
         return [mime_bundle for mime_bundle in pictures if mime_bundle]
 
     # ---------------------------------------------------------------------------------- work

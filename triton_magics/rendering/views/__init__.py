@@ -5,6 +5,7 @@ Each view has the verdict first, then the main number, then folded details, and 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -33,8 +34,16 @@ from triton_magics.model import (
     Validations,
     Written,
 )
-from triton_magics.rendering.blocks import Block, Code, Details, Document, Line
-from triton_magics.rendering.phrase import Phrase, plain
+from triton_magics.rendering.blocks import (
+    Beside,
+    Block,
+    Code,
+    Details,
+    Document,
+    Line,
+    one_below_the_other,
+)
+from triton_magics.rendering.phrase import Phrase, fill, plain
 from triton_magics.rendering.render import to_html, to_markdown, to_text
 from triton_magics.rendering.views.benchmark import benchmark_view, finding
 from triton_magics.rendering.views.diagnosis import diagnosis_view
@@ -105,7 +114,17 @@ def view(value: object, phrase: Phrase = plain) -> Document:
             f"{type(value).__name__} has no view: add one to VIEWS in {__name__}, or give its "
             "verb a page"
         )
-    return VIEWS[type(value)](value, phrase)
+    return tuple(_write_steps(block, phrase) for block in VIEWS[type(value)](value, phrase))
+
+
+def _write_steps(block: Block, phrase: Phrase) -> Block:
+    """Return a block with the steps of the knowledge base (`{{ref words=syntax}}`) written out."""
+    if isinstance(block, Line) and "{{" in block.text:
+        return dataclasses.replace(block, text=fill(block.text, phrase))
+    if isinstance(block, Beside):
+        parts = tuple(tuple(_write_steps(b, phrase) for b in part) for part in block.parts)
+        return Beside(parts)
+    return block
 
 
 def headline(value: object) -> str:
@@ -113,7 +132,7 @@ def headline(value: object) -> str:
     return to_text(view(value)[:1], width=10_000)
 
 
-def bundle(value: object, phrase: Phrase = plain, *, with_drawings: bool = True) -> dict[str, str]:
+def bundle(value: object, phrase: Phrase = plain, *, root: str | None = None) -> dict[str, str]:
     """Return the value's three formats by MIME type, each complete without the others.
 
     HTML and Markdown contain every detail, folded. Plain text only names a detail of more than
@@ -122,14 +141,13 @@ def bundle(value: object, phrase: Phrase = plain, *, with_drawings: bool = True)
     Args:
         value: the result of a verb.
         phrase: writes a next step in the form of the front end.
-        with_drawings: draw pictures in characters in HTML too; not where an image follows.
+        root: the workspace's folder as seen from the page; files of it become links in HTML.
     """
     document = view(value, phrase)
-    in_html = document if with_drawings else tuple(b for b in document if not _is_drawing(b))
     return {
         "text/plain": to_text(document, fold_over=FOLD_OVER),
         "text/markdown": to_markdown(document),
-        "text/html": to_html(in_html),
+        "text/html": to_html(document, root=root),
     }
 
 
@@ -161,7 +179,8 @@ def failure_lines(
         above: the view is displayed right above, so repeat nothing of it.
     """
     filters = (*((_is_traceback,) if whole else ()), *(() if above else (_is_line_or_code,)))
-    shown = tuple(b for b in view(value, phrase) if any(is_shown(b) for is_shown in filters))
+    document = one_below_the_other(view(value, phrase))
+    shown = tuple(b for b in document if any(is_shown(b) for is_shown in filters))
     return to_text(shown).splitlines()
 
 
@@ -171,10 +190,6 @@ def _is_line_or_code(block: Block) -> bool:
 
 def _is_traceback(block: Block) -> bool:
     return isinstance(block, Details) and block.title == WHOLE_TRACEBACK
-
-
-def _is_drawing(block: Block) -> bool:
-    return isinstance(block, Code) and block.is_drawing
 
 
 def _is_code(block: Block) -> bool:

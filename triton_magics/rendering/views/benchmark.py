@@ -11,7 +11,6 @@ from triton_magics.rendering.numbers import (
     MISSING,
     duration_text,
     ratio_text,
-    short_ratio,
     time_text,
 )
 from triton_magics.rendering.phrase import Phrase, step_code
@@ -25,6 +24,7 @@ from triton_magics.rendering.views.faults import (
 from triton_magics.rendering.views.timing import (
     CLOCKS,
     census_table,
+    comparison_matrix,
     comparison_table,
     notes,
     statistics_table,
@@ -55,6 +55,7 @@ def benchmark_view(value: Benchmark, phrase: Phrase) -> Document:
         *message_view(value.message, shown_above=shown_above),
         *error,
         *tables,
+        *(comparison_matrix(value) if tables else ()),
         *(notes(value) if not is_void(value) else ()),
         *badge_lines(value.badges),
         _footer(value),
@@ -157,7 +158,7 @@ def _figure(value: Benchmark, version: str, size: str, ratios: bool) -> str:
     timing = value.timing(version, size)
     if ratios:
         ratio = value.size_speedup(version, size)
-        return short_ratio(ratio) if ratio else MISSING
+        return ratio_text(ratio) if ratio else MISSING
     return time_text(timing.mean_us) if timing else MISSING
 
 
@@ -221,7 +222,7 @@ def _mean_text(value: Benchmark, provider: str, size: str, compared: bool) -> st
     if not timing:
         return MISSING
     ratio = value.size_speedup(provider, size) if compared and provider != "torch" else None
-    return time_text(timing.mean_us) + (f" ({short_ratio(ratio)})" if ratio else "")
+    return time_text(timing.mean_us) + (f" ({ratio_text(ratio)})" if ratio else "")
 
 
 # ----------------------------------------------------------------------------------- details

@@ -33,11 +33,16 @@ _OBSERVATIONS = (
 )
 
 
-def cause_text(cause: Cause) -> str:
-    """Return `likely: a load without a mask reads past the tensor · cell line 9 · file line 11`."""
+def cause_text(cause: Cause, place: str | None = None) -> str:
+    """Return `likely: a load without a mask reads past the tensor · cell line 9 · file line 11`.
+
+    Args:
+        cause: the likely cause.
+        place: file and line, in place of the file's line alone.
+    """
     lead = "observed" if cause.code in _OBSERVATIONS else "likely"
     cell = f"cell line {cause.cell_line}" if cause.cell_line else None
-    file = f"file line {cause.file_line}" if cause.file_line else None
+    file = place or (f"file line {cause.file_line}" if cause.file_line else None)
     return f"{lead}: {join_parts((_text(cause), cell, file))}"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
 from triton_magics.model import CaseResult, Mismatch, Validation
-from triton_magics.rendering.blocks import Code, Document, Line
+from triton_magics.rendering.blocks import Beside, Code, Document, Line, code
 from triton_magics.rendering.numbers import allowed_text, exact_text
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.causes import cause_text
@@ -31,7 +33,12 @@ def case_view(
     finding = _finding(result, shown_above)
     above = "\n".join([shown_above, *(line.text for line in finding)])
     error = error_view(result.error, shown_above=above) if result.error else ()
-    return (*finding, *_explanation(result.mismatch), *error, replay_line(value, result, phrase))
+    cause = _cause_view(value, result.mismatch)
+    words = (*finding, *cause, *error, replay_line(value, result, phrase))
+    picture = error_map(result.mismatch.picture) if result.mismatch else ""
+    if not picture:
+        return words
+    return (Beside((words, (Code(picture, "text", is_drawing=True),))),)
 
 
 def _finding(result: CaseResult, shown_above: str) -> tuple[Line, ...]:
@@ -58,23 +65,29 @@ def mismatch_text(mismatch: Mismatch) -> str:
     return f"{name}{at} = {values} · {wrong}{where}"
 
 
-def _explanation(mismatch: Mismatch | None) -> Document:
-    if not mismatch:
+def _cause_view(value: Validation, mismatch: Mismatch | None) -> Document:
+    """Return the likely cause, its place, and the code to write instead."""
+    if not mismatch or not mismatch.cause:
         return ()
-    picture = error_map(mismatch.picture)
-    blocks: list[Line | Code] = [Code(picture, "text", is_drawing=True)] if picture else []
-    if mismatch.cause:
-        blocks.append(Line(cause_text(mismatch.cause)))
-        blocks += _advice(mismatch.cause.advice or "")
-    return tuple(blocks)
+    cause = mismatch.cause
+    # Only the hints on Triton's sources, which are Python, name a line.
+    file = f"kernels/{value.op}/{value.version}.py:{cause.file_line}"
+    place = code(file) if cause.file_line else None
+    return (Line(cause_text(cause, place)), *_advice(cause.advice or ""))
 
 
-def _advice(advice: str) -> list[Line | Code]:
-    if not advice:
-        return []
-    first, _, rest = advice.partition("\n")
-    line = Line(f"try: {first}")
-    return [line, Code(rest)] if rest.strip() else [line]
+def _advice(advice: str) -> tuple[Line | Code, ...]:
+    if not advice.strip():
+        return ()
+    return (Line("try:"), Code(advice)) if _is_python(advice) else (Line(f"try: {advice}"),)
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text.strip())
+    except SyntaxError:
+        return False
+    return True
 
 
 def replay_line(value: Validation, result: CaseResult, phrase: Phrase) -> Line:

@@ -13,6 +13,7 @@ from triton_magics.rendering.blocks import (
     Details,
     Document,
     Heading,
+    Items,
     Line,
     Table,
     code,
@@ -53,12 +54,14 @@ _FEW_WAVES, _SHORT_TAIL = 8, 0.5  # limits below which a partial last wave costs
 
 
 def written_view(value: Written, phrase: Phrase) -> Document:
-    """Return the path, the compilation, and the next technique."""
+    """Return the path and the compilation, or the compiler's error; hints folded."""
+    head = _written_line(value)
     error = value.compilation.error if value.compilation else None
     return (
-        _written_line(value),
-        *(error_view(error) if error else ()),
-        *_hints(value),
+        head,
+        *(error_view(error, shown_above=head.text) if error else ()),
+        *(Line(note, "warn") for note in value.notes),
+        *_folded_hints(value),
         *_compile_details(value.compilation),
         next_line(_next_step(value, phrase)),
     )
@@ -68,20 +71,14 @@ def _written_line(value: Written) -> Line:
     source = value.source
     saved = "unchanged" if value.unchanged else "saved"
     attempt = f"attempt {source.attempt}" if source.attempt > 1 else None
-    failed = value.compilation and value.compilation.error
-    text = join_parts(
-        (
-            f"{source.op} {source.version} {saved}",
-            code(source.path),
-            f"entry {entry_text(source)}",
-            attempt,
-            _compile_words(value.compilation) if not failed else None,
-        )
-    )
+    parts = (f"{source.op} {source.version} {saved}", code(source.path), attempt)
     if value.status is Status.PASSED:
-        return Line(text, "good")
+        return Line(join_parts((*parts, _compile_words(value.compilation))), "good")
     status, lead = VERDICTS[value.status]
-    return Line(text, status, lead)
+    compilation = value.compilation
+    reason = reason_text(value.status, None, compilation.error if compilation else None)
+    name = subject(source.op, source.version)
+    return Line(join_parts((f"{name}: {reason}", saved, *parts[1:])), status, lead)
 
 
 def _compile_words(compilation: Compilation | None) -> str | None:
@@ -104,16 +101,16 @@ def _compile_details(compilation: Compilation | None) -> Document:
     return (*details, *traceback_view(compilation.error))
 
 
-def _hints(value: Written) -> Document:
-    next_step = join_parts((value.next_version, value.next_technique))
-    notes = tuple(Line(note, "warn") for note in value.notes)
+def _folded_hints(value: Written) -> Document:
     if value.status is not Status.PASSED:
-        return notes
-    lines = (
-        Line(f"block size: {value.block_hint}", "info") if value.block_hint else None,
-        Line(f"after that: {next_step}", "info") if next_step else None,
+        return ()
+    after = join_parts((value.next_version, value.next_technique))
+    hints = (
+        f"block size: {value.block_hint}" if value.block_hint else None,
+        f"after that: {after}" if after else None,
+        f"entry {entry_text(value.source)}",
     )
-    return (*notes, *(line for line in lines if line))
+    return (Details("hints", (Items(tuple(hint for hint in hints if hint)),)),)
 
 
 def _next_step(value: Written, phrase: Phrase) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from triton_magics.model import OpResult, Pause, Report, Setback, Summary, short
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import Document, Line, Markdown, Table, code
-from triton_magics.rendering.numbers import MISSING, count_text, ratio_text, short_ratio, time_text
+from triton_magics.rendering.numbers import MISSING, count_text, ratio_text, time_text
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.state import missing_text
 from triton_magics.rendering.views.words import FIRST_STEP, VERDICTS, join_parts, next_line, subject
@@ -104,7 +104,7 @@ def _next(value: Report, phrase: Phrase) -> str:
 
 def report_finding(value: Report) -> str:
     """Return `softmax 1.6x, gelu 1.1x as fast as torch`, the finding of the report's plot."""
-    speedups = [f"{op.op} {short_ratio(op.speedup)}" for op in value.ops if op.speedup]
+    speedups = [f"{op.op} {ratio_text(op.speedup)}" for op in value.ops if op.speedup]
     return f"{', '.join(speedups)} as fast as torch" if speedups else "no op was timed on a GPU"
 
 

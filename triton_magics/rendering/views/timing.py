@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from triton_magics import roofline
 from triton_magics.model import Benchmark, Comparison, NotTimed, Timing, short
-from triton_magics.rendering.blocks import Document, Line, Table
+from triton_magics.rendering.blocks import Document, Line, LineStatus, Matrix, MatrixCell, Table
 from triton_magics.rendering.numbers import (
     MISSING,
     duration_text,
@@ -46,6 +46,16 @@ def verdict_words(value: Benchmark, candidate: str, baseline: str) -> str:
     )
 
 
+def _sizes(members: list[Comparison]) -> str:
+    return join_with_and([c.size for c in members])
+
+
+def _groups(value: Benchmark, candidate: str, baseline: str) -> list[tuple[str, list[Comparison]]]:
+    comparisons = [c for s in value.sizes if (c := value.comparison(candidate, s, baseline))]
+    groups = [(verdict, [c for c in comparisons if c.verdict == verdict]) for verdict in _ORDER]
+    return [(verdict, members) for verdict, members in groups if members]
+
+
 def verdict_text(value: Benchmark, candidate: str, baseline: str) -> str:
     """Return the verdicts as a sentence, with the speedups of `faster` and `slower`."""
     pieces = []
@@ -57,14 +67,35 @@ def verdict_text(value: Benchmark, candidate: str, baseline: str) -> str:
     return ", ".join(pieces)
 
 
-def _sizes(members: list[Comparison]) -> str:
-    return join_with_and([c.size for c in members])
+def comparison_matrix(value: Benchmark) -> Document:
+    """Return the speedup of each version over the one before it and over each baseline, by size."""
+    pairs = [(new, old) for old, new in itertools.pairwise(value.versions)]
+    pairs += [(v, baseline) for baseline in value.against for v in value.versions if v != baseline]
+    rows = [
+        (f"{short(new)} against {short(old)}", tuple(_pair_cell(value, new, old)))
+        for new, old in dict.fromkeys(pairs)
+        if _groups(value, new, old)
+    ]
+    if not rows or not value.on_gpu:
+        return ()
+    caption = "speedups in paired rounds, above 1 is faster"
+    return (Matrix(caption, ("versions", *value.sizes), tuple(rows)),)
 
 
-def _groups(value: Benchmark, candidate: str, baseline: str) -> list[tuple[str, list[Comparison]]]:
-    comparisons = [c for s in value.sizes if (c := value.comparison(candidate, s, baseline))]
-    groups = [(verdict, [c for c in comparisons if c.verdict == verdict]) for verdict in _ORDER]
-    return [(verdict, members) for verdict, members in groups if members]
+def _pair_cell(value: Benchmark, candidate: str, baseline: str) -> Iterator[MatrixCell]:
+    for size in value.sizes:
+        c = value.comparison(candidate, size, baseline)
+        if c is None:
+            yield MatrixCell(MISSING)
+        else:
+            word = "" if c.verdict in ("faster", "slower") else f" {c.verdict}"
+            about = f"{c.verdict}: {c.low:.2f}x to {c.high:.2f}x in {c.rounds} rounds"
+            yield MatrixCell(f"{ratio_text(c.ratio)}{word}", _COLOURS[c.verdict], about)
+
+
+_COLOURS: dict[str, LineStatus] = {
+    "faster": "good", "slower": "bad", "same": "info", "undecided": "info",
+}  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------- notes
@@ -77,8 +108,6 @@ def notes(value: Benchmark) -> Document:
         lines += [
             *_floor_line(value),
             *_rate_lines(value),
-            *_baseline_lines(value),
-            *_neighbour_lines(value),
             *_census_lines(value),
             *_quality_line(value),
             *(Line(condition, "info") for condition in value.conditions),
@@ -151,21 +180,6 @@ def _arithmetic_text(timing: Timing, value: Benchmark) -> str | None:
     share = roofline.share_pct(timing.tflops, value.matmul_tflops.get(value.dtype))
     of = "" if share is None else f", {percent_text(share)} of torch's own {value.dtype} matmul"
     return f"{flops_text(timing.tflops)}{of}"
-
-
-def _neighbour_lines(value: Benchmark) -> Iterator[Line]:
-    for older, newer in itertools.pairwise(value.versions):
-        text = verdict_text(value, newer, older)
-        if text and older not in value.against:
-            yield Line(f"{short(newer)} against {short(older)}: {text}")
-
-
-def _baseline_lines(value: Benchmark) -> Iterator[Line]:
-    """Yield each version's verdict against the baselines that `--against` names."""
-    for baseline in value.against:
-        for version in value.versions:
-            if text := verdict_text(value, version, baseline):
-                yield Line(f"{short(version)} against {short(baseline)}: {text}")
 
 
 def _census_lines(value: Benchmark) -> Iterator[Line]:

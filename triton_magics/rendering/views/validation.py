@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from triton_magics.model import (
-    CaseStatus,
-    Sanitized,
     Status,
-    TorchWork,
     Validation,
     Validations,
     short,
@@ -20,12 +17,11 @@ from triton_magics.rendering.numbers import (
     duration_text,
     join_with_and,
     list_text,
-    number_text,
-    percent_text,
     share_text,
 )
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.badges import badge_labels, badge_lines
+from triton_magics.rendering.views.case_matrix import case_matrices
 from triton_magics.rendering.views.case_tables import (
     by_reason,
     cases_text,
@@ -41,13 +37,13 @@ from triton_magics.rendering.views.faults import (
     reason_text,
     traceback_view,
 )
-from triton_magics.rendering.views.scope import scope_details, scope_text
+from triton_magics.rendering.views.scope import scope_details
+from triton_magics.rendering.views.verdict_basis import checked_items, sanitizer_text
 from triton_magics.rendering.views.words import (
     FIX,
     INTERPRETER_LIMIT,
     REMEDIES,
     VERDICTS,
-    compiled_text,
     join_parts,
     next_line,
     on_version,
@@ -63,7 +59,7 @@ def validation_view(value: Validation, phrase: Phrase) -> Document:
 
 def validation_body(value: Validation, phrase: Phrase) -> Document:
     """Return the view without its next step."""
-    evidence = _evidence(value) if value.passed else _failure(value, phrase)
+    evidence = _reservations(value) if value.passed else _failure(value, phrase)
     return (
         verdict_line(value),
         *evidence,
@@ -98,8 +94,7 @@ def summary(value: Validation) -> str:
 
 
 def _passed_text(value: Validation) -> str:
-    able = " that the CPU can run" if value.device_kind == "interpreter" else ""
-    return f"{cases_text(value)} cases{able}, {' '.join(tried_dtypes(value))}"
+    return f"{cases_text(value)} cases, {' '.join(tried_dtypes(value))}"
 
 
 def worst_text(value: Validation) -> str | None:
@@ -119,56 +114,20 @@ def _not_run_text(value: Validation) -> str | None:
 # ------------------------------------------------------------------------------------ right
 
 
-def _evidence(value: Validation) -> Document:
+def _reservations(value: Validation) -> Document:
+    """Return what a reader of a pass must know; the rest is folded."""
     lines = (
-        _tolerance_line(value),
-        _also_line(value),
+        _nondeterminism_line(value),
         _refused_line(value),
-        _uncalibrated_line(value),
-        _compiled_line(value),
+        _compile_error_line(value),
         Line(INTERPRETER_LIMIT, "warn") if value.device_kind == "interpreter" else None,
     )
     return tuple(line for line in lines if line)
 
 
-def _tolerance_line(value: Validation) -> Line | None:
-    measured = [c for c in value.cases if c.error_share is not None and c.tolerance]
-    if not measured:
-        return None
-    worst = max(measured, key=lambda c: c.error_share or 0.0)
-    assert worst.tolerance
-    rtol, atol = number_text(worst.tolerance.rtol), number_text(worst.tolerance.atol)
-    return Line(
-        f"against the reference in float64 · worst at {worst.case.label}: tolerance rtol {rtol}, "
-        f"atol {atol} ({worst.tolerance.origin})"
-    )
-
-
-def _also_line(value: Validation) -> Line:
+def _nondeterminism_line(value: Validation) -> Line | None:
     shaky = [c.case.label for c in value.cases if c.deterministic is False]
-    is_checked = any(c.deterministic for c in value.cases)
-    return Line(
-        "also: "
-        + join_parts(
-            (
-                f"not deterministic: {list_text(shaky, most=3)}" if shaky else None,
-                "deterministic" if is_checked and not shaky else None,
-                "inputs unchanged",
-                "no memory outside its tensors was read into the output or overwritten",
-                _kernels_text(value),
-            )
-        ),
-        "warn" if shaky else "plain",
-    )
-
-
-def _kernels_text(value: Validation) -> str | None:
-    kernels = f" ({list_text(value.triton_kernels, most=4)})" if value.triton_kernels else ""
-    if value.computed_by is not None:
-        share = percent_text(100 * value.computed_by.kernel_share)
-        of = "the work" if value.computed_by.measure == "work" else "GPU time"
-        return f"{share} of {of} in its kernels{kernels}"
-    return f"computed by its kernels{kernels}" if kernels else None
+    return Line(f"not deterministic: {list_text(shaky, most=3)}", "warn") if shaky else None
 
 
 def _refused_line(value: Validation) -> Line | None:
@@ -176,36 +135,15 @@ def _refused_line(value: Validation) -> Line | None:
     if not refused:
         return None
     reason = f": {refused[0].reason}" if refused[0].reason else ""
-    return Line(
-        f"refuses {count_text(len(refused), 'case')} with a clear error{reason}",
-        "warn",
-    )
+    return Line(f"refuses {count_text(len(refused), 'case')} with a clear error{reason}", "warn")
 
 
-def _uncalibrated_line(value: Validation) -> Line | None:
-    uncalibrated = [
-        c
-        for c in value.cases
-        if c.status is CaseStatus.PASSED and c.calibrated is False and not c.is_conclusive
-    ]
-    if not uncalibrated:
+def _compile_error_line(value: Validation) -> Line | None:
+    compilation = value.compilation
+    if not compilation or compilation.status is Status.PASSED:
         return None
-    return Line(
-        f"{count_text(len(uncalibrated), 'case')} too insensitive to detect lower precision; "
-        "not counted",
-        "info",
-    )
-
-
-def _compiled_line(value: Validation) -> Line | None:
-    if not value.compilation:
-        return None
-    if value.compilation.status is Status.PASSED:
-        if not value.compilation.kernels:
-            return None
-        return Line(f"compiles for {compiled_text(value.compilation)}")
-    reason = reason_text(value.compilation.status, value.compilation.note, value.compilation.error)
-    return Line(f"does not compile for {value.compilation.target}: {reason}", "warn")
+    reason = reason_text(compilation.status, compilation.note, compilation.error)
+    return Line(f"does not compile for {compilation.target}: {reason}", "warn")
 
 
 # ------------------------------------------------------------------------------------ wrong
@@ -217,14 +155,13 @@ def _failure(value: Validation, phrase: Phrase) -> Document:
     error = error_view(value.error, shown_above=shown_above) if value.error and own else ()
     more = message_view(value.message, shown_above=shown_above)
     if not value.failed_cases:
-        return (*more, *error, *_passed_line(value), *_aftermath(value))
+        return (*more, *error, *_aftermath(value))
     first = value.failed_cases[0]
     return (
         *more,
         *_counts_line(value),
         *case_view(value, first, phrase, shown_above=shown_above),
         *error,
-        *_passed_line(value),
         *_aftermath(value),
     )
 
@@ -235,19 +172,6 @@ def _counts_line(value: Validation) -> Document:
         return ()
     counts = f"{len(value.failed_cases)} of {count_text(len(value.run_cases), 'case')}"
     return (Line(f"before that: {counts} wrong · first: {value.failed_cases[0].case.label}"),)
-
-
-def _passed_line(value: Validation) -> Document:
-    right = [c for c in value.cases if c.status is CaseStatus.PASSED]
-    if not right:
-        return ()
-    by_sizes: dict[str, list[str]] = {}
-    for dtype in dict.fromkeys(c.case.dtype for c in right):
-        sizes = " ".join(c.case.size for c in right if c.case.size and c.case.dtype == dtype)
-        by_sizes.setdefault(sizes, []).append(dtype)
-    named = [f"{sizes} in {join_with_and(dtypes)}" for sizes, dtypes in by_sizes.items() if sizes]
-    among = f", among them {'; '.join(named)}" if named else ""
-    return (Line(f"right: {count_text(len(right), 'case')}{among}"),)
 
 
 def _aftermath(value: Validation) -> Document:
@@ -294,10 +218,12 @@ def _footer(value: Validation) -> Document:
 
 def _details(value: Validation) -> Document:
     details: list[Details] = []
+    is_wrong = value.status is Status.FAILED and len(value.failed_cases) > 1
     if value.run_cases:
-        details.append(Details("checks", (Items(_checked_items(value)),)))
-    if value.run_cases:
-        details.append(Details("cases by dtype", (dtype_table(value),)))
+        title = "wrong and right, by shape, layout and values" if is_wrong else "cases"
+        details.append(Details(title, case_matrices(value.cases), is_open=is_wrong))
+        details.append(Details("checks", (Items(checked_items(value)),)))
+        details.append(Details("errors by dtype", (dtype_table(value),)))
     if len(value.failed_cases) > 1:
         details.append(Details("failed cases", (failed_table(value.failed_cases),)))
     for title, cases in (("not run", value.not_run), ("refused", value.rejected_cases)):
@@ -308,54 +234,14 @@ def _details(value: Validation) -> Document:
     return (*details, *traceback_view(value.error or first), *output_details(value.output))
 
 
-def _checked_items(value: Validation) -> tuple[str, ...]:
-    """Return the scope of the verdict."""
-    tools = tuple(f"{s.tool} on {s.case.label}: {_sanitizer_text(s)}" for s in value.sanitized)
-    return (
-        *(scope_text(scope) for scope in (value.scope,) if scope),
-        "the outputs of the forward call; backward passes are not checked",
-        *_torch_items(value),
-        *tools,
-    )
-
-
-def _torch_items(value: Validation) -> tuple[str, ...]:
-    """Return what torch did; its share is unknown in a language that does not check it."""
-    beside = ", ".join(value.torch_ops) or "none"
-    if value.unchecked:
-        return (f"torch operations that ran: {beside}",)
-    work = value.computed_by.torch_work if value.computed_by else ()
-    needed = "; ".join(map(_torch_work_text, work)) or "none"
-    return (
-        f"torch operations that ran beside its kernels: {beside}",
-        f"torch operations that compute part of the output: {needed}",
-    )
-
-
-def _torch_work_text(work: TorchWork) -> str:
-    """Return `sum (cell line 20, 0.4 % of the work)`."""
-    line = f"cell line {work.line}, " if work.line else ""
-    return f"{work.operation} ({line}{percent_text(100 * work.share)} of the work)"
-
-
 def _sanitizer_lines(value: Validation) -> Document:
     """Return the findings of compute-sanitizer, or why it did not run."""
     loud = [s for s in value.sanitized if s.n_errors or s.note]
-    texts = dict.fromkeys((s.note or _sanitizer_text(s), s.tool) for s in loud)
+    texts = dict.fromkeys((s.note or sanitizer_text(s), s.tool) for s in loud)
     notes: dict[str, list[str]] = {}
     for text, tool in texts:
         notes.setdefault(text, []).append(tool)
     return tuple(Line(f"{join_with_and(tools)}: {text}", "warn") for text, tools in notes.items())
-
-
-def _sanitizer_text(result: Sanitized) -> str:
-    if result.note:
-        return result.note
-    if not result.n_errors:
-        return "no error"
-    return (
-        f"{count_text(result.n_errors, 'error')}: {'; '.join(result.findings) or 'see its report'}"
-    )
 
 
 # ---------------------------------------------------------------------------------- several

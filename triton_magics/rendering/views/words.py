@@ -88,8 +88,8 @@ CASE_WORDS: dict[CaseStatus, str] = {
 }
 
 INTERPRETER_LIMIT = (
-    "checked by the interpreter on the CPU: alignment, precision faults and races within a program "
-    "only show on a GPU"
+    "the interpreter can't show faults of alignment or precision, or races within a program: a GPU "
+    "does"
 )
 
 

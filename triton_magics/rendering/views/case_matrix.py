@@ -1,0 +1,95 @@
+"""Small matrices of cases: a dtype per column, a shape, layout or kind of values per row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from triton_magics.model import Case, CaseResult, CaseStatus, shape_text
+from triton_magics.rendering.blocks import Beside, Document, LineStatus, Matrix, MatrixCell
+from triton_magics.rendering.numbers import MISSING, count_text
+
+Judged = tuple[Case, CaseStatus | None]  # None: a case of a plan, which has not run
+_Keys = Callable[[Case], Iterable[str]]
+_LEAST_TO_MERGE = 2
+_MOST_NAMED = 6
+
+
+def case_matrices(results: Sequence[CaseResult]) -> Document:
+    """Return how many cases of each shape, layout and kind of values are right, by dtype.
+
+    Rows without a wrong case are merged if another row has one.
+    """
+    judged = [(r.case, r.status) for r in results]
+    return _matrices(judged, merge=any(r.status.failed for r in results))
+
+
+def plan_matrices(cases: Sequence[Case], run_cases: Sequence[Case]) -> Document:
+    """Return how many cases of each shape, layout and kind of values a plan has, by dtype."""
+    run = set(run_cases)
+    return _matrices([(c, None if c in run else CaseStatus.NOT_RUN) for c in cases], merge=False)
+
+
+def _matrices(judged: Sequence[Judged], *, merge: bool) -> Document:
+    matrices = [_matrix(title, keys, judged, merge=merge) for title, keys in _ASPECTS]
+    with_a_choice = [matrix for matrix in matrices if len(matrix.rows) > 1]
+    return (Beside(tuple((matrix,) for matrix in with_a_choice or matrices[:1])),)
+
+
+def _matrix(title: str, keys: _Keys, judged: Sequence[Judged], *, merge: bool) -> Matrix:
+    dtypes = tuple(dict.fromkeys(case.dtype for case, _ in judged))
+    groups: dict[str, list[Judged]] = {}
+    for case, status in judged:
+        for key in keys(case):
+            groups.setdefault(key, []).append((case, status))
+    quiet = [name for name, group in groups.items() if not _is_wrong(group)] if merge else []
+    merged = quiet if len(quiet) >= _LEAST_TO_MERGE else []
+    named = [(name, group) for name, group in groups.items() if name not in merged]
+    rest = [pair for name in merged for pair in groups[name]]
+    if rest:
+        named.append((f"{len(merged)} others", list(dict.fromkeys(rest))))
+    rows = tuple((name, tuple(_cell(group, dtype) for dtype in dtypes)) for name, group in named)
+    return Matrix(f"cases by {title}", (title, *dtypes), rows)
+
+
+def _is_wrong(group: Sequence[Judged]) -> bool:
+    return any(status is not None and status.failed for _, status in group)
+
+
+def _cell(group: Sequence[Judged], dtype: str) -> MatrixCell:
+    own = [(case, status) for case, status in group if case.dtype == dtype]
+    run = [(case, status) for case, status in own if status is not CaseStatus.NOT_RUN]
+    if not own:
+        return MatrixCell("")
+    if not run:
+        return MatrixCell(MISSING, "info", f"{count_text(len(own), 'case')} not run: {_names(own)}")
+    wrong = [(case, status) for case, status in run if status is not None and status.failed]
+    if wrong:
+        return MatrixCell(f"{len(wrong)}/{len(run)}", "bad", f"wrong: {_names(wrong)}")
+    is_plan = all(status is None for _, status in run)
+    status: LineStatus = "info" if is_plan else "good"
+    return MatrixCell(str(len(run)), status, _names(run))
+
+
+def _names(judged: Sequence[Judged]) -> str:
+    labels = [case.label for case, _ in judged]
+    more = len(labels) - _MOST_NAMED
+    return "; ".join(labels[:_MOST_NAMED]) + (f"; {more} more" if more > 0 else "")
+
+
+def _layouts(case: Case) -> tuple[str, ...]:
+    texts = tuple(layout if name == "*" else f"{name} {layout}" for name, layout in case.layouts)
+    return texts or ("contiguous",)
+
+
+def _values(case: Case) -> tuple[str, ...]:
+    special = () if case.special == "plain" else (case.special,)
+    scalars = tuple(f"{name}={value}" for name, value in case.scalars)
+    regime = () if special and case.regime == "normal" else (case.regime,)
+    return (*regime, *special, *scalars)
+
+
+_ASPECTS: tuple[tuple[str, _Keys], ...] = (
+    ("shape", lambda case: (f"{case.size or ''} {shape_text(case.shape)}".strip(),)),
+    ("layout", _layouts),
+    ("values", _values),
+)
