@@ -122,6 +122,8 @@ class FakeExecutor:
         jobs: the submitted jobs, in order.
     """
 
+    capacity = 1
+
     def __init__(self, kind: DeviceKind = "gpu", missing: str | None = None) -> None:
         self.device_kind: DeviceKind = kind
         self.missing = missing

@@ -41,6 +41,7 @@ KEY_NUMBERS = {
     "benchmark_four": ["v4_optimized", "1.64x", "32.9 us", "v2 against v1", "1.42x"],
     "benchmark_interpreter": ["TIMED (interpreter)", "199 ms", "836 ms", "41 s", "a ranking"],
     "plan": ["PLAN", "2 cases", "quick plan", "1 of them run", "83114", "4 s a launch"],
+    "batch": ["6 of 9 lines succeeded", "4 were done before", "8 a minute", "softmax has no v8"],
     "report": ["PAUSED", "at gelu v2", "1 of 2 ops done", "1.63x", "21.1 us", "7 of 43 cases"],
     "summary": ["SUMMARY", "docs/summarization.md", "25 of 600", "State of this workspace"],
     "difference": [

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton_magics.model import Diagnosis, Finding, Plot, SelfCheck, SelfTest, Status, Validations
+from triton_magics.model import (
+    Batch,
+    BatchEntry,
+    Diagnosis,
+    Finding,
+    Plot,
+    SelfCheck,
+    SelfTest,
+    Status,
+    Validations,
+)
 
 from .benchmarks import benchmark, interpreter_benchmark
 from .kernels import GPU, compilation, compile_error, written
@@ -57,6 +67,24 @@ def every_value() -> dict[str, Any]:
         "profile_refused": refused_profile(),
         "op_state": op_state(),
         "plan": PLAN,
+        "batch": Batch(
+            file="steps.jsonl",
+            results="steps.results.jsonl",
+            total=9,
+            resumed=4,
+            duration_s=30.0,
+            entries=tuple(
+                BatchEntry(
+                    line=n,
+                    key=f"{n:016}",
+                    label=f"validate softmax v{n}",
+                    duration_s=1.5,
+                    status=Status.TIMEOUT if n == 3 else Status.PASSED,
+                    error="softmax has no v8" if n == 8 else "",
+                )
+                for n in range(1, 9)
+            ),
+        ),
         "report": report(),
         "summary": SUMMARY,
         "difference": difference(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from triton_magics.session import Session
 from triton_magics.session.job_manager import JobManager, RunningJob
 from triton_magics.session.notes import NoteReader
 from triton_magics.verbs._base import Request, Verb
+from triton_magics.verbs._batch import BatchResult, Step, read_items, run_items
 from triton_magics.verbs._phrase import as_python, with_step
 
 
@@ -46,6 +47,24 @@ class Lab(VerbMethods):
     def perform(self, verb: Verb, request: Request) -> Any:
         """Run a verb with a request that is checked already: the call of every front end."""
         return verb.run(self.session, request)
+
+    def map(
+        self, items: Iterable[Step | Sequence[Step]], *, at_once: int | None = None
+    ) -> Iterator[BatchResult]:
+        """Run many verbs, several at the same time; yield each result as soon as there is one.
+
+        Each item is a step, `{"verb": "validate", "arguments": {"op": "softmax", "version":
+        "v3"}}`, or a list of steps that run in order. One that fails hurts no other. `entry.line`
+        of a result is the number of its item, from 1. Leaving the loop cancels what still runs.
+
+        Args:
+            items: what to run; all are checked before the first runs.
+            at_once: items at the same time; by default one more than there are devices and lanes.
+
+        Raises:
+            BadValue: names every item that is refused.
+        """
+        return run_items(self.session, read_items(items), at_once=at_once)
 
     @property
     def path(self) -> Path:

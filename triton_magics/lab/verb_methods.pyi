@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from triton_magics.model import Benchmark, Best, Compilation, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
+from triton_magics.model import Batch, Benchmark, Best, Compilation, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
 from triton_magics.session import Session
 
 class VerbMethods:
@@ -545,6 +545,28 @@ class VerbMethods:
 
         Raises:
             UnknownOp: no such op; nothing was done.
+        """
+
+    def batch(
+        self,
+        file: str,
+        *,
+        results: str | None = None,
+        at_once: int | None = None,
+    ) -> Batch:
+        """Run every line of a file, several at the same time.
+
+        Each result is written as soon as there is one. A further call, also after a kill, runs the
+        lines that have none. A line that fails hurts no other.
+
+        Args:
+            file: JSON lines; each a step, {"verb": "validate", "arguments": {"op": "softmax", "version": "v3"}}, or a list of steps that run in order
+            results: where the results go, a line each; by default FILE with .results before its suffix. Lines that it has already are not run again
+            at_once: lines at the same time; by default one more than there are lanes
+
+        Raises:
+            BadValue: the file can't be read, or some of its lines are refused; nothing has run.
+            Interrupted: interrupted; the results so far are in their file.
         """
 
     def report(

@@ -24,6 +24,7 @@ from triton_magics.model.base import (
     short,
     version_name,
 )
+from triton_magics.model.batch import Batch, BatchEntry
 from triton_magics.model.benchmark import (
     CONFIDENCE,
     Benchmark,
@@ -137,6 +138,8 @@ __all__ = [
     "Badge",
     "BadgeCode",
     "BadgeParameter",
+    "Batch",
+    "BatchEntry",
     "Benchmark",
     "Best",
     "Case",

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from triton_magics.model import (
+    Batch,
     Benchmark,
     Best,
     Compilation,
@@ -45,6 +46,7 @@ from triton_magics.rendering.blocks import (
 )
 from triton_magics.rendering.phrase import Phrase, fill, plain
 from triton_magics.rendering.render import to_html, to_markdown, to_text
+from triton_magics.rendering.views.batch_view import batch_view
 from triton_magics.rendering.views.benchmark import benchmark_view, finding
 from triton_magics.rendering.views.diagnosis import diagnosis_view
 from triton_magics.rendering.views.difference import difference_view
@@ -73,6 +75,7 @@ from triton_magics.rendering.views.validation import validation_view, validation
 FOLD_OVER = 12
 VIEWS: Mapping[type, Callable[[Any, Phrase], Document]] = MappingProxyType(
     {
+        Batch: batch_view,
         Benchmark: benchmark_view,
         Best: best_view,
         Compilation: compilation_view,
