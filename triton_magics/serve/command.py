@@ -163,6 +163,7 @@ def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) 
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # a client could choose its address in the log
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=round(options.drain_s),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 @contextmanager
-def waking(job: ServedJob) -> Any:
+def waking(job: ServedJob) -> Iterator[asyncio.Event]:
     """Give an event that is set, in this loop, after each event of the job."""
     loop, wake = asyncio.get_running_loop(), asyncio.Event()
 

@@ -14,7 +14,10 @@ import re
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+from h11 import LocalProtocolError
 
 from triton_magics.serve.job_model import Caller
 from triton_magics.serve.options import LOOPBACK, ServeOptions
@@ -97,7 +100,8 @@ class Guard:
             if refusal is None:
                 body, refusal = await self._read(scope, receive)
             if refusal:
-                await _refuse(log, refusal)
+                with suppress(LocalProtocolError):  # uvicorn has refused the request already
+                    await _refuse(log, refusal)
             elif scope["path"] == PUBLIC:
                 await _answer(log, 200, {"status": "ok"})
             else:

@@ -15,6 +15,9 @@ from triton_magics.errors import QueueFull
 from triton_magics.serve.job_faults import fault_of
 from triton_magics.serve.job_model import Caller, JobFault, JobView
 
+MAX_FIELDS = 200
+MAX_FAULTS = 50  # that an answer lists
+MAX_CHARS = 2_000  # of one message
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -64,6 +67,8 @@ async def read_object(request: HttpRequest) -> dict[str, Any]:
         raise BadRequest([FieldFault("", f"the body is not JSON: {error}", "json")], 400) from None
     if not isinstance(value, dict):
         raise BadRequest([FieldFault("", "the body must be a JSON object", "json")], 400)
+    if len(value) > MAX_FIELDS:
+        raise BadRequest([FieldFault("", f"a request has at most {MAX_FIELDS} fields", "too_long")])
     return value
 
 
@@ -134,11 +139,12 @@ def error_answer(error: Exception) -> Response:
     """Return the refusal of an error."""
     if isinstance(error, BadRequest):
         faults = [
-            {k: v for k, v in vars(fault).items() if v or k == "field"} for fault in error.faults
+            {k: v[:MAX_CHARS] for k, v in vars(fault).items() if v or k == "field"}
+            for fault in error.faults[:MAX_FAULTS]
         ]
         content = {
             "error": "BadRequest",
-            "message": str(error),
+            "message": f"{len(error.faults)} faults: {error}"[:MAX_CHARS],
             "validation_errors": faults,
             "status": "client_error",
         }

@@ -117,10 +117,13 @@ class JobRoutes:
             raise QueueFull(f"{most} event streams are open already", retry_after_s=5)
         after = read_number(request, "after", _last_event(request), 10**18)
         headers = {"X-Accel-Buffering": "no", "X-Job-Id": view.id}
-        events = self._events(caller.name, job, view, after)
+        events = self._events(request, job, view, after)
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
-    async def _events(self, client: str, job: ServedJob | None, view: JobView, after: int) -> Any:
+    async def _events(
+        self, request: HttpRequest, job: ServedJob | None, view: JobView, after: int
+    ) -> Any:
+        client = caller_of(request).name
         self._streams[client] += 1
         try:
             if job is None:  # of a server that has ended
