@@ -131,7 +131,7 @@ def _add_servers(commands: Any) -> None:
     command.set_defaults(function=servers.serve)
     text = "Serve the verbs to an agent over MCP, on standard input and output."
     command = commands.add_parser("mcp", help=text, description=text, allow_abbrev=False)
-    command.add_argument("--workspace", metavar="DIR", help="folder of kernels/ and logs/")
+    servers.add_stdio_arguments(command)
     command.set_defaults(function=servers.serve_stdio)
 
 

@@ -7,10 +7,9 @@ import logging
 import os
 import socket
 import sys
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from triton_magics.errors import BadValue, Unavailable
 from triton_magics.serve.options import ServeOptions
@@ -50,6 +49,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--allow-origin", action="append", default=[], metavar="URL", help="page that may call")
     add("--max-body-mib", type=float, default=2.0, metavar="N", help="largest request: 2")
     add("--reload", action="store_true", help="start again when a file of the package changes")
+
+
+def add_stdio_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `mcp`."""
+    command.add_argument("--workspace", metavar="DIR", help="folder of kernels/ and logs/")
+    command.add_argument(
+        "--context-limit", type=int, metavar="N", default=128_000,
+        help="tokens of the model's context: 128000",
+    )  # fmt: skip
 
 
 def serve(words: argparse.Namespace) -> int:
@@ -210,19 +218,14 @@ class _Child:
         raise SystemExit(serve(self._words))
 
 
-def serve_stdio(words: argparse.Namespace) -> int:
-    """Serve MCP on standard input and output until EOF; return the exit code."""
+def serve_stdio(words: argparse.Namespace) -> NoReturn:
+    """Serve MCP on standard input and output until EOF; then exit."""
     _require()
     from triton_magics.lab import Lab
     from triton_magics.serve.job_service import JobService
+    from triton_magics.serve.mcp_server import run_stdio
 
-    service = JobService(Lab(words.workspace))
-    try:
-        server: Any = import_module("triton_magics.serve.mcp_server")
-        server.run_stdio(service)
-    finally:
-        service.close()
-    return 0
+    run_stdio(lambda: JobService(Lab(words.workspace)), context_limit=words.context_limit)
 
 
 def _require() -> None:
