@@ -95,12 +95,12 @@ def test_texts_of_one_version_lie_in_different_files(tmp_path: Path) -> None:
     ref = version_of(KERNELS / "softmax_right.py", "softmax")
     (tmp_path / "softmax_right.py").write_text(ref.source + "\n")
     other = version_of(tmp_path / "softmax_right.py", "softmax")
-    first, second = job_sources.version_path(ref), job_sources.version_path(other)
+    first, second = job_sources.write_version(ref), job_sources.write_version(other)
     assert first != second
     assert (first.read_text(), second.read_text()) == (ref.source, other.source)
 
 
 def test_a_file_that_code_under_test_has_changed_is_written_anew() -> None:
     ref = version_of(KERNELS / "softmax_right.py", "softmax")
-    job_sources.version_path(ref).write_text("scribble")
-    assert job_sources.version_path(ref).read_text() == ref.source
+    job_sources.write_version(ref).write_text("scribble")
+    assert job_sources.write_version(ref).read_text() == ref.source

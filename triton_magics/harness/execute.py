@@ -6,10 +6,10 @@ import contextlib
 import ctypes
 import importlib
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Self
 
+from triton_magics import exception_text
 from triton_magics.errors import UserError
 from triton_magics.execution.job_requests import Answer, WorkerFault
 from triton_magics.execution.protocol import Order, Progress, Reply
@@ -17,7 +17,6 @@ from triton_magics.harness.process import compile_processes, descriptor_reserve
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Value
 
-MESSAGE_CHARS = 2_000
 TRACEBACK_CHARS = 50_000
 HANDLERS = {
     "validate": "triton_magics.harness.correctness.validate_job",
@@ -102,28 +101,19 @@ def fault_of(error: BaseException) -> WorkerFault:
     from triton_magics.harness.load import UserFault
     from triton_magics.harness.process.subject_process import SubjectFault
 
-    if isinstance(error, SubjectFault):
+    if type(error) is SubjectFault:
         return WorkerFault(user=False, message=error.message, traceback=error.traceback)
-    user = isinstance(error, UserFault | UserError)
-    message = str(error) if user else traceback.format_exception_only(error)[-1].strip()
-    trace = "".join(traceback.format_exception(error))
-    return WorkerFault(
-        user=user,
-        message=_sendable(message)[:MESSAGE_CHARS],
-        traceback=_sendable(trace)[-TRACEBACK_CHARS:],
-    )
-
-
-def _sendable(text: str) -> str:
-    """Return the text with lone surrogates escaped, which JSON can't contain."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    user = exception_text.is_a(error, UserFault, UserError)
+    message = exception_text.message(error) if user else exception_text.one_line(error)
+    trace = exception_text.format_error(error)
+    return WorkerFault(user=user, message=message, traceback=trace[-TRACEBACK_CHARS:])
 
 
 def flush() -> None:
     """Flush output from Python and C (such as a kernel's prints) before the answer is sent."""
     for stream in (sys.stdout, sys.stderr):
-        # Code under test may have closed or replaced it.
-        with contextlib.suppress(ValueError, OSError, AttributeError):
+        # Code under test may have closed or replaced it; its own may even exit.
+        with contextlib.suppress(BaseException):
             stream.flush()
     ctypes.CDLL(None).fflush(None)
 

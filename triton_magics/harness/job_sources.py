@@ -20,8 +20,13 @@ from triton_magics.execution.scratch import SCRATCH, SOURCES
 
 
 def version_path(ref: VersionRef) -> Path:
+    """Return the path of a version's module, whether or not it has been written."""
+    return _path(ref.source, ref.version + languages.get(ref.language).suffix)
+
+
+def write_version(ref: VersionRef) -> Path:
     """Return the file of a version's module; write it if it isn't there."""
-    return write(ref.source, ref.version + languages.get(ref.language).suffix)
+    return write(ref.source, version_path(ref).name)
 
 
 def op_path(ref: OpRef) -> Path:
@@ -37,8 +42,8 @@ def digest(text: str) -> str:
 
 def write(text: str, name: str) -> Path:
     """Write a text that only processes of this worker read, and return its path."""
-    folder = _scratch() / SOURCES / digest(text)
-    path, data = folder / name, text.encode()
+    path, data = _path(text, name), text.encode()
+    folder = path.parent
     try:
         if path.read_bytes() == data:
             return path
@@ -49,6 +54,10 @@ def write(text: str, name: str) -> Path:
     partial.write_bytes(data)
     partial.replace(path)  # another process of this worker never reads a partial file
     return path
+
+
+def _path(text: str, name: str) -> Path:
+    return _scratch() / SOURCES / digest(text) / name
 
 
 def _scratch() -> Path:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from triton_magics import operators
+from triton_magics import exception_text, operators
 from triton_magics.execution.job_requests import OpRef, VersionRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.process.descriptor_reserve import is_exhaustion_error, release_reserve
@@ -59,8 +62,8 @@ def load_op(ref: OpRef) -> operators.Op:
         return operators.load(ref.name)
     try:
         return operators.load_file(job_sources.op_path(ref), ref.name)
-    except Exception as error:
-        raise UserFault(f"{ref.shown_path}: {type(error).__name__}: {error}") from error
+    except BaseException as error:  # exit() too: the file is the user's own
+        raise UserFault(f"{ref.shown_path}: {exception_text.one_line(error)}") from error
 
 
 def load_version(ref: VersionRef) -> LoadedVersion:
@@ -70,7 +73,7 @@ def load_version(ref: VersionRef) -> LoadedVersion:
         LoadError: whatever the module raised, as `__cause__`; or it has no such entry.
     """
     name = _module_name(ref)
-    module = sys.modules.get(name) or _import(ref, name, job_sources.version_path(ref))
+    module = sys.modules.get(name) or _import(ref, name, job_sources.write_version(ref))
     if not hasattr(module, ref.entry):
         missing = f"the module defines no {ref.entry}, the entry of its source"
         raise LoadError(missing) from AttributeError(missing)
@@ -94,7 +97,7 @@ def _import(ref: VersionRef, name: str, path: Path) -> ModuleType:
     try:
         return kernel_runtime(ref.language).load(name, path)
     except BaseException as error:
-        raise LoadError(str(error)) from error
+        raise LoadError(exception_text.message(error)) from error
 
 
 @contextmanager
@@ -117,40 +120,49 @@ def compile_cache(refs: Sequence[VersionRef], *, language: str | None = None) ->
 # ------------------------------------------------------------------------------------ errors
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exception and its causes, outermost first."""
-    current: BaseException | None = error
-    while current is not None:
-        yield current
-        current = current.__cause__ or (
-            None if current.__suppress_context__ else current.__context__
-        )
-
-
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether the exception, or a cause of it, reports that memory ran out."""
     return any(
-        isinstance(link, torch.OutOfMemoryError | MemoryError)
-        or (isinstance(link, RuntimeError) and "can't allocate memory" in str(link))
-        for link in _chain(error)
+        exception_text.is_a(link, torch.OutOfMemoryError, MemoryError)
+        or (
+            exception_text.is_a(link, RuntimeError)
+            and "can't allocate memory" in exception_text.text_of(link)
+        )
+        for link in exception_text.chain(error)
     )
 
 
 def raised_in(error: BaseException, ref: VersionRef) -> bool:
     """Return whether a line of the version itself raised it, not a function that it called."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename == str(job_sources.version_path(ref))
+    code = None
+    for frame, _ in traceback.walk_tb(exception_text.stack(error)):
+        code = frame.f_code
+    return code is not None and code.co_filename == str(job_sources.version_path(ref))
 
 
 def _frame_place(error: BaseException, path: str) -> SourcePlace | None:
     """Return the line and column of the innermost frame in that file."""
-    if isinstance(error, SyntaxError) and error.filename == path and error.lineno:
-        return SourcePlace(error.lineno, error.offset)
-    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-    if not own or own[-1].lineno is None:
+    if place := _syntax_place(error, path):
+        return place
+    place, trace = None, exception_text.stack(error)
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == path:
+            positions = next(islice(code.co_positions(), trace.tb_lasti // 2, None), None)
+            column = positions[2] if positions else None
+            place = SourcePlace(trace.tb_lineno, None if column is None else column + 1)
+        trace = trace.tb_next
+    return place
+
+
+def _syntax_place(error: BaseException, path: str) -> SourcePlace | None:
+    if not exception_text.is_a(error, SyntaxError):
         return None
-    column = own[-1].colno
-    return SourcePlace(own[-1].lineno, None if column is None else column + 1)
+    read = partial(exception_text.attribute, error)
+    if read("filename") != path or type(read("lineno")) is not int:
+        return None
+    column = read("offset")
+    return SourcePlace(read("lineno"), column if type(column) is int else None)
 
 
 def one_line_error(error: KernelError) -> str:
@@ -170,8 +182,8 @@ def make_kernel_error(
     if is_exhaustion_error(error):
         release_reserve()
     runtime = kernel_runtime(ref.language)
-    chain = list(_chain(error))
-    if isinstance(error, LoadError):
+    chain = exception_text.chain(error)
+    if type(error) is LoadError:
         chain = chain[1:]
     module = module or sys.modules.get(_module_name(ref))
     path = str(job_sources.version_path(ref))
@@ -179,28 +191,15 @@ def make_kernel_error(
     for i, link in enumerate(chain):
         if link_place := runtime.error_place(link, module) or _frame_place(link, path):
             place, deepest = link_place, i
-    message = runtime.error_message(chain, deepest) or _message_of(chain[deepest])
-    text = "".join(traceback.format_exception(chain[0])).replace(path, ref.shown_path)
-    return _make_error(type(chain[deepest]).__name__, message, place, ref, text)
+    message = runtime.error_message(chain, deepest) or exception_text.message(chain[deepest])
+    text = exception_text.format_error(chain[0]).replace(path, ref.shown_path)
+    return _make_error(exception_text.class_name(chain[deepest]), message, place, ref, text)
 
 
 def error_at_line(kind: str, message: str, file_line: int, ref: VersionRef) -> KernelError:
     """Return an error at a line of the version's file that raised no exception."""
     place = SourcePlace(file_line) if file_line > 0 else None
     return _make_error(kind, message, place, ref, "")
-
-
-def _sendable(text: str) -> str:
-    """Return the text with lone surrogates escaped, which JSON can't contain."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _message_of(error: BaseException) -> str:
-    try:
-        message = str(error).strip()
-    except Exception:  # noqa: BLE001 (the version's own exception, whose __str__ raises)
-        message = ""
-    return message or type(error).__name__
 
 
 def _make_error(
@@ -210,13 +209,13 @@ def _make_error(
     ref: VersionRef,
     text: str,
 ) -> KernelError:
-    message, text = _sendable(message), _sendable(text)
+    message, text = exception_text.shorten(message), exception_text.sendable(text)
     hint = kernel_runtime(ref.language).hint_for(f"{kind}: {message}")
     if place is None:
         return KernelError(kind=kind, message=message, hint=hint, traceback=text[-8000:])
     file_line, column = place
     line = file_line - ref.header_lines
-    lines = ref.source.splitlines()
+    lines = io.StringIO(ref.source, newline=None).read().split("\n")  # as Python counts them
     code = lines[file_line - 1] if 0 < file_line <= len(lines) else None
     return KernelError(
         kind=kind,

@@ -17,6 +17,7 @@ import pytest
 from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown, verdict
 from triton_magics.config import LOCKS
+from triton_magics.errors import UserError
 
 SECRET = "correct horse battery staple"
 SHARES = 6
@@ -86,6 +87,29 @@ def test_a_forked_worker_has_the_threads_of_a_new_process(faults: FaultLab) -> N
     ask = [sys.executable, "-c", "import torch; print(torch.get_num_threads())"]
     assert threads == int(subprocess.run(ask, capture_output=True, check=True).stdout)
     assert running >= threads  # its own, and the one that watches the engine
+
+
+LEAVES = """
+import torch
+
+SIZES = {"small": (4,), "medium": (8,), "large": (16,)}
+
+
+def make_inputs(shape, dtype, device, generator):
+    return (torch.ones(shape, dtype=dtype, device=device),)
+
+
+def reference(x):
+    raise SystemExit(0)
+"""
+
+
+def test_code_beside_a_version_that_exits_is_named(faults: FaultLab) -> None:
+    with pytest.raises(UserError, match=r"--inputs: SystemExit: 5"):
+        faults.lab.run("relu", "v1", inputs="exit(5)")
+    with pytest.raises(UserError, match=r"the reference .*SystemExit: 0"):
+        faults.lab.reference("leaves", LEAVES)
+    assert faults.next_job_works()
 
 
 def test_there_are_enough_faults_and_each_says_what_comes_of_it() -> None:

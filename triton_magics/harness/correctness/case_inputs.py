@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from triton_magics import operators
+from triton_magics import exception_text, operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_values import apply_values
 from triton_magics.harness.correctness.guard_bands import (
@@ -89,9 +89,9 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
         inputs = op.make_inputs(case.shape, DTYPES[case.dtype], device, generator)
     except torch.OutOfMemoryError:
         raise
-    except Exception as error:
+    except BaseException as error:  # exit() too: the code is the user's own
         raise UserFault(
-            f"{op.name}: make_inputs failed for {case.label}: {type(error).__name__}: {error}"
+            f"{op.name}: make_inputs failed for {case.label}: {exception_text.one_line(error)}"
         ) from error
     values = apply_values(inputs, case, generator)
     scalars = dict(case.scalars)

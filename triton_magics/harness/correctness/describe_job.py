@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from triton_magics import operators
+from triton_magics import exception_text, operators
 from triton_magics.execution.job_requests import Answer, DescribeJob, OpDescription
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
 from triton_magics.harness.correctness.oracle import evaluate, upcast
@@ -35,9 +35,9 @@ def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
         outputs, flops = _run_reference(op, case)
     except UserFault:
         raise
-    except Exception as error:
+    except BaseException as error:  # exit() too: the reference is the user's own
         raise UserFault(
-            f"{op.name}: the reference failed on {case.label}: {type(error).__name__}: {error}"
+            f"{op.name}: the reference failed on {case.label}: {exception_text.one_line(error)}"
         ) from error
     return OpDescription(
         name=op.name,

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from triton_magics import exception_text
 from triton_magics.execution.job_requests import OpRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.compile_ahead import Form, compile_here
@@ -226,10 +227,10 @@ class LocalCalls:
     def _failure(self, error: BaseException, *, launched: bool) -> CallFailure:
         ref = self._version.ref
         kernel_error = make_kernel_error(error, ref, self._version.module)
-        refuses = isinstance(error, REFUSALS) and not launched and raised_in(error, ref)
+        refuses = exception_text.is_a(error, *REFUSALS) and not launched and raised_in(error, ref)
         return CallFailure(
             error=kernel_error,
-            text=(str(error) or kernel_error.kind) if refuses else "",
+            text=exception_text.message(error) if refuses else "",
             refuses=refuses,
             out_of_memory=is_out_of_memory(error),
         )

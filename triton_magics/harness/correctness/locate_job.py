@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from triton_magics import exception_text
 from triton_magics.execution.job_requests import Answer, ReplayJob
 from triton_magics.harness.correctness.case_inputs import make_inputs
 from triton_magics.harness.correctness.guard_bands import guard_allocations
@@ -52,5 +53,5 @@ def _call(runtime: KernelRuntime, call: object, arguments: tuple[object, ...]) -
             return f"{launches.programs} programs are too many for the interpreter"
         call(*arguments)  # type: ignore[operator]
     except BaseException as error:  # noqa: BLE001 (what the version raises; the bounds were launches)
-        return f"{type(error).__name__}: {error}"
+        return exception_text.one_line(error)
     return None

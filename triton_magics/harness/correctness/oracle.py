@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from triton_magics import operators
+from triton_magics import exception_text, operators
 from triton_magics.harness.correctness import call_record
 from triton_magics.harness.correctness.judgement import (
     Judgement,
@@ -99,10 +99,10 @@ def evaluate(
         value = op.exact(*own) if op.exact and doubled and with_exact else op.reference(*own)
     except torch.OutOfMemoryError:
         raise
-    except Exception as error:
+    except BaseException as error:  # exit() too: the code is the user's own
         arguments = ", ".join(_describe_input(x) for x in inputs)
         raise UserFault(
-            f"{op.name}: the reference raised {type(error).__name__}: {error}; its inputs were "
+            f"{op.name}: the reference raised {exception_text.one_line(error)}; its inputs were "
             f"{arguments}. It must take every dtype that the op declares, and float64, in which "
             "the expected output is computed"
         ) from error

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from triton_magics import operators
+from triton_magics import exception_text, operators
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal, make_pristine
 from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.correctness.shape_classes import representatives
@@ -159,7 +159,7 @@ def _evaluate_in_float64(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[tor
         cause = error.__cause__ or error
         raise UserFault(
             f"{op.name}: the reference must also work in float64, where the expected output is "
-            f"computed; it raised {type(cause).__name__}: {cause}"
+            f"computed; it raised {exception_text.one_line(cause)}"
         ) from error
 
 

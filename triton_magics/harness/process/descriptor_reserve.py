@@ -6,6 +6,8 @@ import errno
 import os
 import resource
 
+from triton_magics.exception_text import attribute, is_a
+
 RESERVE = 64
 EXHAUSTED = (
     "the worker has no file descriptor left: a version opened files or sockets and did not close "
@@ -27,10 +29,14 @@ def reserve_descriptors() -> None:
 
 
 def release_reserve() -> None:
-    """Raise the soft limit to the reserve, for all code in this process."""
+    """Raise the soft limit to the reserve, for all code in this process.
+
+    Code under test may have lowered the hard limit; then there is less, or nothing.
+    """
     if _reserved:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_reserved[0], hard))
+        limit = _reserved[0] if hard == resource.RLIM_INFINITY else min(_reserved[0], hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def is_exhausted() -> bool:
@@ -44,7 +50,7 @@ def is_exhausted() -> bool:
 
 def is_exhaustion_error(error: BaseException) -> bool:
     """Return whether the error says that no descriptor was left."""
-    return isinstance(error, OSError) and error.errno == errno.EMFILE
+    return is_a(error, OSError) and attribute(error, "errno") == errno.EMFILE
 
 
 __all__ = [

@@ -28,6 +28,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from triton_magics import exception_text
 from triton_magics.errors import UserError
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED
 from triton_magics.execution.scratch import STACK
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 HEADER = struct.Struct(">I")
 MAX_REPLY_BYTES = 2**28
+TRACEBACK_CHARS = 50_000
 PROGRESS, REPLY, FAULT = b"P", b"R", b"F"
 MAP_NORESERVE = 0x4000  # Linux; Python's mmap module names it from 3.13 on
 CPU_BYTES = tuple(2**n for n in (38, 36, 34, 32, 30))  # address space; only used pages take memory
@@ -383,22 +385,10 @@ def _encode(kind: bytes, value: Value) -> bytes:
 def _fault(error: BaseException) -> Fault:
     if descriptor_reserve.is_exhaustion_error(error):
         return Fault(message=descriptor_reserve.EXHAUSTED, user=True)
-    message = str(error) if isinstance(error, UserError) else _last_line(error)
-    text = "".join(traceback.format_exception(error))
-    return Fault(
-        message=_sendable(message)[:2000],
-        traceback=_sendable(text)[-50_000:],
-        user=isinstance(error, UserError),
-    )
-
-
-def _last_line(error: BaseException) -> str:
-    return traceback.format_exception_only(error)[-1].strip()
-
-
-def _sendable(text: str) -> str:
-    """Return the text with lone surrogates escaped, which JSON can't contain."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    user = exception_text.is_a(error, UserError)
+    message = exception_text.message(error) if user else exception_text.one_line(error)
+    text = exception_text.format_error(error)
+    return Fault(message=message, traceback=text[-TRACEBACK_CHARS:], user=user)
 
 
 def _spin(fd: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from triton_magics import operators
+from triton_magics import exception_text, operators
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.load import LoadedVersion, UserFault
 from triton_magics.harness.process.device import kernel_runtime
@@ -61,9 +61,9 @@ def load_baseline(name: str, op: operators.Op) -> Callable[..., Any]:
         baseline: Callable[..., Any] = attrgetter(function)(importlib.import_module(module))
         if not callable(baseline):
             raise TypeError(f"{function} is not a function")
-    except Exception as error:  # importing the module can raise anything
+    except BaseException as error:  # exit() too: the code is the user's own
         raise UserFault(
-            f"--against {name}: {type(error).__name__}: {error}; use torch.compile, a version or "
+            f"--against {name}: {exception_text.one_line(error)}; use torch.compile, a version or "
             "an importable module:function"
         ) from error
     return baseline

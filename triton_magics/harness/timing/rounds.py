@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from triton_magics import operators, stats
+from triton_magics import exception_text, operators, stats
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.load import make_kernel_error, one_line_error
 from triton_magics.harness.process.device import this_device
@@ -320,7 +320,7 @@ def _call_or_drop(
         size_run.drop(provider, size, "out of GPU memory")
     except BaseException as error:
         reason = failure_reason(provider, error)
-        if "CUDA error" in str(error):
+        if "CUDA error" in exception_text.text_of(error):
             raise CudaContextLost(provider.name, size, reason) from error
         size_run.drop(provider, size, reason, _failure_code(error))
     return None
@@ -331,7 +331,7 @@ def failure_reason(provider: Provider, error: BaseException) -> str:
     if isinstance(error, BaselineMismatch):
         return str(error)
     if provider.version is None:
-        return f"{type(error).__name__}: {str(error)[:200]}"
+        return exception_text.shorten(exception_text.one_line(error), 200)
     return one_line_error(make_kernel_error(error, provider.version.ref, provider.version.module))
 
 

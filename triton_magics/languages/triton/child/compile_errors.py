@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from triton.runtime.jit import JITFunction
 
+from triton_magics.exception_text import attribute, message, text_of
 from triton_magics.languages.kernel_runtime import SourcePlace
 from triton_magics.model import KernelError
 
@@ -26,18 +28,17 @@ def compile_message(chain: Sequence[BaseException], index: int) -> str | None:
     None: the exception's own text.
     """
     link, deepest = chain[index], chain[-1]
-    if own := getattr(link, "error_message", None):
-        return str(own)
-    if deepest is link or getattr(link, "src", None) is None:
+    if own := text_of(attribute(link, "error_message") or ""):
+        return own
+    if deepest is link or attribute(link, "src") is None:
         return None
-    return str(getattr(deepest, "error_message", None) or deepest).strip() or type(deepest).__name__
+    return text_of(attribute(deepest, "error_message") or "") or message(deepest)
 
 
 def compile_place(error: BaseException, module: ModuleType | None) -> SourcePlace | None:
     """Return the place of a CompilationError, which counts its lines from the `def`."""
-    source: Any = getattr(error, "src", None)
-    node: Any = getattr(error, "node", None)
-    if module is None or source is None or not hasattr(node, "lineno"):
+    source, node = attribute(error, "src"), attribute(error, "node")
+    if module is None or type(source) is not str or not isinstance(node, ast.stmt | ast.expr):
         return None
     for value in vars(module).values():
         function = getattr(value, "fn", value)

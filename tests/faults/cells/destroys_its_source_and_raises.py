@@ -1,0 +1,12 @@
+"""Its file is no text any more when it raises.
+
+status: runtime_error
+sees: the message
+"""
+
+from pathlib import Path
+
+
+def triton_relu(x):
+    Path(__file__).write_bytes(b"\xff\xfe\x00" * 100)
+    raise ValueError("the message")

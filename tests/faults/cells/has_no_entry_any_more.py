@@ -1,0 +1,13 @@
+"""The module deletes its entry.
+
+status: runtime_error
+by: validate
+sees: triton_relu
+"""
+
+
+def triton_relu(x):
+    return x
+
+
+del triton_relu

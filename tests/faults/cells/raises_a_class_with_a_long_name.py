@@ -1,0 +1,9 @@
+"""An exception whose class has a name of 30 MB.
+
+status: runtime_error
+sees: xxxx
+"""
+
+
+def triton_relu(x):
+    raise type("x" * 30_000_000, (Exception,), {})

@@ -1,0 +1,15 @@
+"""Its file is gone when it raises, and so is the folder.
+
+status: runtime_error
+sees: the message
+"""
+
+import shutil
+from pathlib import Path
+
+
+def triton_relu(x):
+    folder = Path(__file__).parents[1]
+    shutil.rmtree(folder)
+    folder.touch()
+    raise ValueError("the message")
