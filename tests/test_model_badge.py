@@ -42,6 +42,7 @@ OLD = {
 NEW = {
     BadgeCode.SLOWED_TORCH: {"size": "small", "times": 2.1},
     BadgeCode.SOME_DTYPES: {"dtypes": ("float32",)},
+    BadgeCode.SOME_LAYOUTS: {"layouts": ("contiguous",)},
     BadgeCode.UNCALIBRATED: {"dtypes": ("float32",)},
     BadgeCode.TORCH_WORK: {"operations": ("sum",), "share": 0.004},
 }
@@ -78,6 +79,7 @@ def test_every_badge_has_a_text() -> None:
     assert [badge_label(Badge.of(code, **params)) for code, params in NEW.items()] == [
         "torch took 2.1x as long beside the versions at small; its own time is used",
         "float32 only",
+        "inputs in these layouts only: contiguous",
         "uncalibrated: float32",
         "torch computes 0.4 % of the work (sum)",
     ]

@@ -265,6 +265,8 @@ def test_error_of_an_own_op_names_the_missing_function(tmp_path, source, message
         ("SHAPES = (7, 13)", r"SHAPES\[0\] is 7"),
         ('DTYPES = "float32"', "DTYPES must be a tuple of names"),
         ('DTYPES = ("fp32",)', "'fp32' in DTYPES is no name of a real torch dtype"),
+        ('LAYOUTS = ("transposed",)', 'LAYOUTS is .*"contiguous" among them'),
+        ('LAYOUTS = ("contiguous", "strided rows")', "'strided rows' in LAYOUTS. Did you mean"),
         ('OP_CLASS = "reduce"', "'reduce' in OP_CLASS.*'reduction'"),
         ('REGIMES_SKIP = ("zero",)', "'zero' in REGIMES_SKIP. Did you mean 'zeros'"),
     ],

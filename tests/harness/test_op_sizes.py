@@ -15,11 +15,14 @@ from tests.harness.own_kit import (
     validate,
     version,
 )
+from triton_magics import operators
 from triton_magics.execution.job_requests import OpRef, PlanJob, RunJob
+from triton_magics.harness import layouts
 from triton_magics.harness.correctness import plan_job, run_job
-from triton_magics.model import CaseStatus, Plan, RunResult, Status
+from triton_magics.model import Badge, BadgeCode, CaseStatus, Plan, RunResult, Status
 
 ONE = 'SIZES = {"only": (8, 40)}\n' + DOUBLE_OP
+FEW = "SHAPES = ((7, 13), (3, 65))\nEXTENTS = {}\n" + ONE
 MANY = (
     'SIZES = {"prefill": (64, 96), "decode-1": (1, 96), "decode-8": (8, 96), "vocab": (2048, 1024)}'
     + DOUBLE_OP
@@ -76,3 +79,26 @@ def test_a_run_without_a_size_takes_the_smallest() -> None:
     result, _ = run_job.run(job, Recorder())
     assert isinstance(result, RunResult)
     assert result.inputs == "decode-1 1x96 float32"
+
+
+TRUSTING_DOUBLE = RIGHT_DOUBLE.replace("    x = x.contiguous()\n", "").replace(
+    "torch.empty_like(x)", "torch.empty(x.shape, dtype=x.dtype, device=x.device)"
+)
+
+
+def test_contiguous_only_op_accepts_a_kernel_of_that_kind() -> None:
+    refused = validate(FEW, TRUSTING_DOUBLE, plan="full")
+    assert refused.status is Status.FAILED
+    assert all(not c.case.is_contiguous for c in refused.failed_cases)
+    restricted = 'LAYOUTS = ("contiguous",)\n' + FEW
+    accepted = validate(restricted, TRUSTING_DOUBLE, plan="full")
+    assert accepted.status is Status.PASSED
+    assert all(c.case.is_contiguous for c in accepted.cases)
+    assert Badge.of(BadgeCode.SOME_LAYOUTS, layouts=("contiguous",)) in accepted.badges
+    assert accepted.coverage.is_full
+    wrong = TRUSTING_DOUBLE.replace("x * 2", "x * 3")
+    assert validate(restricted, wrong, plan="full").status is Status.FAILED
+
+
+def test_layouts_of_ops_are_those_that_inputs_are_made_in() -> None:
+    assert set(operators.LAYOUTS) == set(layouts.LAYOUTS)

@@ -21,6 +21,7 @@ class BadgeCode(StrEnum):
     QUICK_PLAN = "quick_plan"
     NAMED_SHAPES = "named_shapes"
     SOME_DTYPES = "some_dtypes"
+    SOME_LAYOUTS = "some_layouts"
     OWN_TOLERANCE = "own_tolerance"
     LOOSENED_TOLERANCE = "loosened_tolerance"
     UNCALIBRATED = "uncalibrated"
@@ -50,6 +51,8 @@ PARAMETERS: Mapping[BadgeCode, BadgeParameters] = MappingProxyType(
         BadgeCode.OWN_TOLERANCE: BadgeParameters(optional={"rtol": _NUMBER, "atol": _NUMBER}),
         # The dtypes that were checked.
         BadgeCode.SOME_DTYPES: BadgeParameters({"dtypes": tuple}),
+        # The layouts that the op restricts its tensors to.
+        BadgeCode.SOME_LAYOUTS: BadgeParameters({"layouts": tuple}),
         # Dtypes in which no case that passed detects a lower precision.
         BadgeCode.UNCALIBRATED: BadgeParameters({"dtypes": tuple}),
         # `runs`: as many as were requested.

@@ -149,6 +149,7 @@ class Validation(VersionResult):
         dtypes: those that were to be checked.
         computed_by: shares of the work; None where no case was judged.
         declared_dtypes: those of the op; None where the process was lost before it reported them.
+        declared_layouts: those that the op restricts its tensors to; None for every layout.
         scope: combinations of values that the cases had; None for a quick plan and named shapes.
         unchecked: what the verdict does not cover, in the version's language or on this device.
     """
@@ -157,6 +158,7 @@ class Validation(VersionResult):
     request: ValidationRequest
     dtypes: tuple[str, ...]
     declared_dtypes: tuple[str, ...] | None = None
+    declared_layouts: tuple[str, ...] | None = None
     scope: PlanScope | None = None
     cases: tuple[CaseResult, ...] = ()
     triton_kernels: tuple[str, ...] = ()
@@ -237,6 +239,8 @@ class Validation(VersionResult):
             request.shapes and Badge(code=BadgeCode.NAMED_SHAPES),
             self.coverage.missing_dtypes
             and Badge(code=BadgeCode.SOME_DTYPES, params={"dtypes": self.dtypes}),
+            self.declared_layouts
+            and Badge.of(BadgeCode.SOME_LAYOUTS, layouts=self.declared_layouts),
             self.is_loosened and Badge(code=BadgeCode.LOOSENED_TOLERANCE),
             uncalibrated and Badge.of(BadgeCode.UNCALIBRATED, dtypes=uncalibrated),
             self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),

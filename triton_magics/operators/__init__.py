@@ -13,6 +13,9 @@ and it may define
                   (): it is computed at its sizes only
     DTYPES        names of torch dtypes; ("float32",)
     OP_CLASS      "elementwise", "reduction" or "matmul", for the tolerance; "reduction"
+    LAYOUTS       ("contiguous",): layouts in memory that a version must take its tensors in; all:
+                  contiguous, transposed, strided, padded rows, interleaved heads, expanded,
+                  unaligned
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False
     REGIMES_SKIP                  kinds of input that are meaningless for it; ()
     QUICK_REGIMES                 kinds of input that a quick plan also has, in every dtype; ()
@@ -55,6 +58,7 @@ from types import ModuleType
 from triton_magics.errors import UnknownOp, did_you_mean
 from triton_magics.operators._op import REGIMES, SPECIALS, ModuleOp, from_module, module_from_file
 from triton_magics.operators._protocol import (
+    LAYOUTS,
     OP_CLASSES,
     Op,
     largest_input,
@@ -111,6 +115,7 @@ def load_file(path: str | Path, name: str) -> ModuleOp:
 
 
 __all__ = [
+    "LAYOUTS",
     "OP_CLASSES",
     "REGIMES",
     "SPECIALS",

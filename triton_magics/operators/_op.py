@@ -17,7 +17,7 @@ import torch
 
 from triton_magics.errors import BadKernelSource, BadName, BadValue, did_you_mean
 from triton_magics.model import check_size_name
-from triton_magics.operators._protocol import OP_CLASSES, Check, Inputs, Scalar, Shape
+from triton_magics.operators._protocol import LAYOUTS, OP_CLASSES, Check, Inputs, Scalar, Shape
 
 REGIMES = ("shifted", "x10", "large", "mean_heavy", "negative", "x0.1", "tiny")
 SPECIALS = (
@@ -55,6 +55,7 @@ class ModuleOp:
     flops: Callable[..., int] | None = None
     bytes: Callable[..., int] | None = None
     check: Check | None = None
+    layouts: tuple[str, ...] = LAYOUTS
     defined_for_nonfinite: bool = False
     skip_values: tuple[str, ...] = ()
     scalars: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
@@ -94,6 +95,7 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         flops=getattr(module, "flops", None),
         bytes=getattr(module, "bytes", None),
         check=_check(getattr(module, "check", None)),
+        layouts=_layouts(module, name),
         defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
         skip_values=_names(module, "REGIMES_SKIP", (*REGIMES, *SPECIALS), name),
         scalars=_scalars(getattr(module, "SCALARS", {}), reference, name),
@@ -109,6 +111,16 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
 def _names(module: ModuleType, constant: str, names: Sequence[str], name: str) -> tuple[str, ...]:
     values = getattr(module, constant, ())
     return tuple(_one_of(constant, value, names, name) for value in values)
+
+
+def _layouts(module: ModuleType, name: str) -> tuple[str, ...]:
+    layouts = getattr(module, "LAYOUTS", LAYOUTS)
+    if isinstance(layouts, str) or not isinstance(layouts, Sequence) or "contiguous" not in layouts:
+        raise BadValue(
+            f"op {name!r}: LAYOUTS is {layouts!r}; write the layouts that a version must take, "
+            '"contiguous" among them, e.g. ("contiguous", "padded rows")'
+        )
+    return tuple(_one_of("LAYOUTS", value, LAYOUTS, name) for value in layouts)
 
 
 def _scalars(

@@ -13,6 +13,10 @@ Inputs = tuple[Any, ...]
 Check = Callable[..., str | None]
 Scalar = bool | int | float
 
+LAYOUTS = (
+    "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
+    "unaligned",
+)  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 
 
@@ -82,6 +86,11 @@ class Op(Protocol):
         None: the output is compared with the oracle's. `call(*inputs)` runs the version again.
         """
         return None
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """Layouts that a version must take its tensors in, `contiguous` among them."""
+        return LAYOUTS
 
     @property
     def defined_for_nonfinite(self) -> bool:

@@ -145,7 +145,8 @@ class _Design:
         for tensors in self._tensors.values():
             for name, shape in tensors.items():
                 names_so_far = offered.setdefault(_LAYOUT + name, [])
-                new = layouts.available(shape, is_mutated=name in mutated)
+                possible = layouts.available(shape, is_mutated=name in mutated)
+                new = [layout for layout in possible if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
         specials = [
             name

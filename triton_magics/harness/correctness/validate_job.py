@@ -134,6 +134,7 @@ def _plan(
         request=job.request,
         dtypes=dtypes,
         declared_dtypes=op.dtypes,
+        declared_layouts=None if op.layouts == operators.LAYOUTS else op.layouts,
         scope=plan.scope,
         unchecked=runtime.limits_of_verdict(job.version.body, on_cpu=facts.is_interpreted),
         environment=environment(),

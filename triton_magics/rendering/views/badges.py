@@ -68,6 +68,9 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
         BadgeCode.QUICK_PLAN: lambda _: "quick",
         BadgeCode.NAMED_SHAPES: lambda _: "only some shapes",
         BadgeCode.SOME_DTYPES: lambda params: f"{_values_text(params, 'dtypes')} only",
+        BadgeCode.SOME_LAYOUTS: lambda params: (
+            f"inputs in these layouts only: {_values_text(params, 'layouts')}"
+        ),
         BadgeCode.OWN_TOLERANCE: _own_tolerance,
         BadgeCode.LOOSENED_TOLERANCE: lambda _: "loosened tolerance",
         BadgeCode.UNCALIBRATED: lambda params: f"uncalibrated: {_values_text(params, 'dtypes')}",
