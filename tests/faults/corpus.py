@@ -41,7 +41,12 @@ from tests.faults.corpus_processes import (  # noqa: E402
     in_child,
     skip_kernel,
 )
-from tests.faults.corpus_tables import class_figures, class_text, missed_of_classes  # noqa: E402
+from tests.faults.corpus_tables import (  # noqa: E402
+    class_figures,
+    class_text,
+    explanation_lines,
+    missed_of_classes,
+)
 from tests.harness.kit import KERNELS  # noqa: E402
 from triton_magics import languages  # noqa: E402
 from triton_magics.harness import compile_ahead  # noqa: E402
@@ -125,13 +130,13 @@ def run_all(
 
 def stop_at_first_failure() -> None:
     """Run no more cases of a kernel after one has failed; the table of guards needs every case."""
-    original = validate_job.why_not
+    original = validate_job.skip_reason
 
-    def why_not(subject: Any, case: Case, results: list[Any], meter: Any) -> str | None:
+    def skip_reason(subject: Any, case: Case, results: list[Any], meter: Any) -> str | None:
         failed = any(r.status.failed for r in results)
         return "one has failed" if failed else original(subject, case, results, meter)
 
-    validate_job.why_not = why_not
+    validate_job.skip_reason = skip_reason
 
 
 def main() -> int:
@@ -179,6 +184,7 @@ def main() -> int:
     if any("class" not in r for r in results):
         print_figures(results, guards_table(results) if options.guards else {})
     print(class_text(results))
+    print("\n".join(explanation_lines(results)))
     print(f"\n{len(results)} kernels in {time.monotonic() - start_s:.0f} s")
     missed = missed_kernels(results)
     missed += missed_of_classes(results) if options.strict else []

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from tests.faults.class_kernels import is_class_kernel
+from tests.faults.corpus_causes import explain
 from tests.faults.corpus_files import kind_of
 from tests.faults.corpus_guards import BY_PLAN, BY_STATUS, CALIBRATED, without
-from tests.faults.corpus_principles import cause_code_of, principles_of
+from tests.faults.corpus_principles import principles_of
 from tests.harness.kit import Recorder, field_of, job_for, version_of
 from triton_magics import operators
 from triton_magics.execution.job_requests import BenchJob, OpRef
@@ -37,7 +38,7 @@ def judge_by_validation(path: Path, seed: int, budget_s: float) -> dict[str, Any
         "message": answer.message or (answer.error.message[:200] if answer.error else None) or why,
         "failed": [c for c in cases if c["failed"]],
         "principles": principles_of(failed, op),
-        "cause_code": next((cause_code_of(r) for r in failed), None),
+        **explain(path, list(failed)),
         "ran": sum(c["status"] != "not_run" for c in cases),
         "planned": len(cases),
         "deterministic": all(r.deterministic is not False for r in answer.cases),

@@ -100,37 +100,3 @@ def conditions_of(case: Case, op: str) -> frozenset[str]:
         "scalar": bool(case.scalars),
     }
     return frozenset(name for name, present in conditions.items() if present)
-
-
-# ------------------------------------------------------------------------------- explanations
-
-# Codes of an explanation that are right for a cause, beside the code of the same name.
-ALSO_CORRECT = {
-    "cancellation": ("low_precision", "one_pass_variance"),
-    "missing_mask": ("wrong_fill", "truncated_extent"),
-    "truncated_extent": ("missing_mask", "unwritten_output"),
-    "int_overflow": ("truncated_extent", "overflow"),
-    "missing_maximum": ("overflow",),
-    "missing_rescale": ("missing_maximum", "wrong_formula"),
-    "stale_state": ("stale_cache", "call_count"),
-    "call_count": ("stale_state",),
-    "nan_lost": ("nan_handling", "wrong_fill"),
-    "reused_memory": ("aliased",),
-    "shifted_stream": ("shared_draws",),
-}
-EXPLANATIONS = ("correct", "vague", "misleading")
-
-
-def cause_code_of(result: CaseResult) -> str | None:
-    """Return the code of a failed case's explanation; None where it names no cause."""
-    mismatch = result.mismatch
-    code = getattr(mismatch, "cause_code", None) or getattr(mismatch, "code", None)
-    code = code or getattr(result, "cause_code", None)
-    return str(getattr(code, "value", code)) if code else None
-
-
-def grade_explanation(cause: str, code: str | None) -> str:
-    """Compare the code of an explanation with the true cause."""
-    if code is None:
-        return "vague"
-    return "correct" if code in (cause, *ALSO_CORRECT.get(cause, ())) else "misleading"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.class_kernels import is_class_kernel, read_kernel
+from tests.faults.corpus_causes import true_cause
 from tests.faults.corpus_files import kind_of, needs
 from tests.faults.corpus_judges import judge_by_all, judge_by_simple_rules, judge_by_validation
 from tests.harness.kit import KERNELS, field_of, run_cases
@@ -30,7 +31,8 @@ CRASHED = {
     "passed": False,
     "failed": [],
     "principles": ["errors"],
-    "cause_code": None,
+    "cause_code": "crashed",
+    "explanation": "vague",
     "message": "its process died",
 }
 FORKING = threading.Lock()
@@ -110,7 +112,7 @@ def about(path: Path, figures: dict[str, Any]) -> dict[str, Any]:
     """Return a kernel's figures with its file, kind, op and device."""
     return {
         "file": str(path.relative_to(KERNELS)), "kind": kind_of(path),
-        "op": field_of(path, "op"), "needs": needs(path), **figures,
+        "op": field_of(path, "op"), "needs": needs(path), "cause": true_cause(path), **figures,
         "failed": [_label(c) for c in figures["failed"]], **_class_fields(path),
     }  # fmt: skip
 
@@ -122,7 +124,6 @@ def _class_fields(path: Path) -> dict[str, Any]:
     return {
         "class": kernel.class_name,
         "right": kernel.is_right,
-        "cause": kernel.cause,
         "held_out": kernel.held_out,
         "operator": kernel.operator,
     }
@@ -131,7 +132,7 @@ def _class_fields(path: Path) -> dict[str, Any]:
 def skip_kernel(path: Path) -> dict[str, Any]:
     """Return the result of a kernel of a class whose fault this device can't show."""
     figures = {"status": "skipped", "passed": False, "failed": [], "message": "needs a GPU"}
-    return about(path, {**figures, "principles": [], "caught_by": None, "cause_code": None})
+    return about(path, {**figures, "principles": [], "caught_by": None})
 
 
 def is_isolated(path: Path) -> bool:

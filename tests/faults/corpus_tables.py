@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.faults.class_kernels import CLASSES
-from tests.faults.corpus_principles import EXPLANATIONS, PRINCIPLES, grade_explanation
+from tests.faults.corpus_causes import GRADES
+from tests.faults.corpus_principles import PRINCIPLES
 
 Result = Mapping[str, Any]
 
@@ -68,13 +69,29 @@ def principles_table(results: Iterable[Result]) -> dict[str, dict[str, Any]]:
 
 
 def explanations_table(results: Iterable[Result]) -> dict[str, int]:
-    """Count the explanations of the wrong kernels that the validation caught."""
-    graded = [
-        grade_explanation(r["cause"], r["cause_code"])
-        for r in of_classes(results)
-        if not r["right"] and r["caught_by"] == "validation"
+    """Count the explanations of the wrong kernels that the validation caught, by grade."""
+    grades = [r["explanation"] for r in explained(results)]
+    return {grade: grades.count(grade) for grade in GRADES}
+
+
+def explained(results: Iterable[Result]) -> list[Result]:
+    """Return the results of the wrong kernels that the validation caught and that have a cause."""
+    return [r for r in results if r.get("cause") and r.get("explanation") and not r["passed"]]
+
+
+def explanation_lines(results: Sequence[Result]) -> list[str]:
+    """Return the shares of the grades as text, then the misleading ones, less those held out."""
+    graded = explained(results)
+    if not graded:
+        return []
+    counted = explanations_table(results)
+    shares = (f"{grade} {n} ({n / len(graded):.0%})" for grade, n in counted.items())
+    misled = [r for r in graded if r["explanation"] == "misleading" and not r.get("held_out")]
+    return [
+        "",
+        f"explanations of {len(graded)}: " + ", ".join(shares),
+        *(f"  misleading: {r['file']}: {r['cause_code']}, is {r['cause']}" for r in misled),
     ]
-    return {grade: graded.count(grade) for grade in EXPLANATIONS}
 
 
 def class_figures(results: Sequence[Result]) -> dict[str, Any]:
@@ -129,8 +146,6 @@ def class_text(results: Sequence[Result]) -> str:
     lines += ["", "by op", *_lines_by(figures["ops"], str)]
     lines += ["", "wrong kernels with a failed case, by principle and class"]
     lines += [*_lines_of_principles(figures["principles"])]
-    graded = figures["explanations"]
-    lines += ["", "explanations: " + ", ".join(f"{n} {grade}" for grade, n in graded.items())]
     lines += ["", f"missed: {sum(r['held_out'] for r in missed)} that are held out"]
     lines += [f"  {r['file']} ({r['cause']})" for r in missed if not r["held_out"]]
     refused = [r for r in own if r["right"] and not r["passed"]]

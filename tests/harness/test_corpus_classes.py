@@ -22,12 +22,14 @@ from tests.faults.class_kernels import (
 )
 from tests.faults.class_operators import CLASS_OPERATORS
 from tests.faults.class_witness import WITNESSES, check_right, still_shown
-from tests.faults.corpus_files import part_of, part_of_day
+from tests.faults.corpus_causes import CORRECT, grade_explanation, true_cause
+from tests.faults.corpus_files import files, kind_of, part_of, part_of_day
 from tests.faults.corpus_judges import benchmark_job
-from tests.faults.corpus_principles import ALSO_CORRECT, grade_explanation, principles_of
+from tests.faults.corpus_principles import principles_of
 from tests.faults.corpus_tables import (
     class_figures,
     class_text,
+    explanation_lines,
     explanations_table,
     missed_of_classes,
     principles_table,
@@ -213,7 +215,13 @@ def test_a_mutant_with_a_side_effect_still_returns_its_output() -> None:
 
 def test_causes_and_operators_use_the_codes() -> None:
     assert {cause for _, cause, _ in CLASS_OPERATORS.values()} <= set(CAUSES)
-    assert set(ALSO_CORRECT) <= set(CAUSES)
+    own = {"race", "lower_precision", "unset_memory", "wrong_form", "exception"}
+    assert {cause for causes in CORRECT.values() for cause in causes} <= {*CAUSES, *own}
+
+
+def test_every_wrong_kernel_has_a_true_cause() -> None:
+    wrong = [p for p in files() if kind_of(p) in ("wrong", "guards", "class_wrong")]
+    assert [p.name for p in wrong if true_cause(p) is None] == ["refuses_everything.py"]
 
 
 @pytest.mark.parametrize(
@@ -275,29 +283,31 @@ def test_a_random_op_is_judged_by_its_battery() -> None:
 
 
 def test_an_explanation_is_graded_by_its_code() -> None:
-    assert grade_explanation("wrong_stride", None) == "vague"
+    assert grade_explanation("wrong_stride", None) == "absent"
     assert grade_explanation("wrong_stride", "wrong_stride") == "correct"
-    assert grade_explanation("nan_lost", "nan_handling") == "correct"
-    assert grade_explanation("wrong_stride", "race") == "misleading"
+    assert grade_explanation("stale_cache", "stale") == "correct"
+    assert grade_explanation("wrong_stride", "constant_factor") == "vague"
+    assert grade_explanation("wrong_stride", "missing_maximum") == "misleading"
 
 
 def result(file: str, **fields: Any) -> dict[str, Any]:
     return {
         "file": file, "class": "layouts", "op": "sum", "right": False, "held_out": False,
         "status": "failed", "passed": False, "message": "", "cause": "wrong_stride",
-        "cause_code": None, "caught_by": "validation", "principles": ["layout"], **fields,
+        "explanation": "absent", "cause_code": None, "caught_by": "validation",
+        "principles": ["layout"], **fields,
     }  # fmt: skip
 
 
 RESULTS = [
     result("a"),
-    result("b", principles=["layout", "regime"], cause_code="race"),
+    result("b", principles=["layout", "regime"], explanation="misleading", cause_code="zeros"),
     result("c", caught_by=None, passed=True, principles=[]),
     result("d", caught_by="benchmark", passed=True, principles=[], held_out=True),
     result("e", caught_by=None, passed=True, principles=[], held_out=True),
     result("f", right=True, cause=None, caught_by=None, passed=True),
     result("g", right=True, cause=None),
-    result("h", status="skipped", caught_by=None),
+    result("h", status="skipped", caught_by=None, explanation=None),
     {"file": "old", "kind": "wrong", "status": "failed", "passed": False},
 ]
 
@@ -322,7 +332,12 @@ def test_a_principle_counts_its_own_and_its_sole_catches() -> None:
 
 
 def test_explanations_of_caught_kernels_are_counted() -> None:
-    assert explanations_table(RESULTS) == {"correct": 0, "vague": 1, "misleading": 1}
+    counted = {"correct": 0, "vague": 0, "misleading": 1, "absent": 1}
+    assert explanations_table(RESULTS) == counted
+    assert explanation_lines(RESULTS)[1:] == [
+        "explanations of 2: correct 0 (0%), vague 0 (0%), misleading 1 (50%), absent 1 (50%)",
+        "  misleading: b: zeros, is wrong_stride",
+    ]
 
 
 def test_missed_are_uncaught_wrong_and_refused_right_kernels() -> None:
