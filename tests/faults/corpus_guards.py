@@ -15,6 +15,7 @@ from triton_magics.harness.correctness import (
     validate_job,
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.repeat_calls import CallsInARow
 from triton_magics.model import CaseStatus
 
 
@@ -31,10 +32,10 @@ def without(name: str) -> Any:
             (output_checks, "find_damage"), (guarded_call, "find_damage"),
             (output_checks, "check_unfinished_work"),
             (repeat_calls, "check_launches"), (repeat_calls, "check_other_code"),
-            (validate_job, "check_torch_work"), (repeat_calls, "_check_stale_cache"),
+            (validate_job, "check_torch_work"), (repeat_calls, "near_contents"),
             (computed_by, "check_unfinished_work"),
-            (repeat_calls, "check_form"), (repeat_calls, "check_unfinished_work"),
-            (repeat_calls, "check_reused_memory"), (validate_job, "check_form"),
+            (repeat_calls, "check_form"), (CallsInARow, "_check_late_work"),
+            (CallsInARow, "_check_earlier_outputs"), (validate_job, "check_form"),
             (validate_job, "check_side_effects"), (validate_job, "check_reads"),
             (guard_bands, "POISON"), (guard_bands, "_POISON_WORD"),
             (CaseInputs, "find_changed_input"),
@@ -58,12 +59,12 @@ def _switch_off(name: str) -> None:
     elif name == "inputs unchanged":
         CaseInputs.find_changed_input = _never  # type: ignore[method-assign]
     elif name == "work left behind":
-        output_checks.check_unfinished_work = repeat_calls.check_unfinished_work = _never
+        output_checks.check_unfinished_work = CallsInARow._check_late_work = _never  # type: ignore[method-assign]
         computed_by.check_unfinished_work = _never
     elif name == "memory of earlier outputs":
-        repeat_calls.check_reused_memory = _never
+        CallsInARow._check_earlier_outputs = _never  # type: ignore[method-assign]
     elif name == "stale":
-        repeat_calls._check_stale_cache = _never
+        repeat_calls.near_contents = lambda *_: []
     elif name == "who computes":
         repeat_calls.check_launches = repeat_calls.check_other_code = _never
         validate_job.check_torch_work = lambda *_: (None, ())

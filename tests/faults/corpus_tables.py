@@ -70,18 +70,18 @@ def principles_table(results: Iterable[Result]) -> dict[str, dict[str, Any]]:
 
 def explanations_table(results: Iterable[Result]) -> dict[str, int]:
     """Count the explanations of the wrong kernels that the validation caught, by grade."""
-    grades = [r["explanation"] for r in explained(results)]
+    grades = [r["explanation"] for r in caught_with_cause(results)]
     return {grade: grades.count(grade) for grade in GRADES}
 
 
-def explained(results: Iterable[Result]) -> list[Result]:
+def caught_with_cause(results: Iterable[Result]) -> list[Result]:
     """Return the results of the wrong kernels that the validation caught and that have a cause."""
     return [r for r in results if r.get("cause") and r.get("explanation") and not r["passed"]]
 
 
 def explanation_lines(results: Sequence[Result]) -> list[str]:
     """Return the shares of the grades as text, then the misleading ones, less those held out."""
-    graded = explained(results)
+    graded = caught_with_cause(results)
     if not graded:
         return []
     counted = explanations_table(results)

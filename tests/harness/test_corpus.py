@@ -143,7 +143,7 @@ def test_a_kernel_passes_without_its_only_guard(guard: str, kernel: str, case: C
     assert run_cases(path, case)[0].status.failed
 
 
-DIFFERS = "another call on the same inputs was wrong"
+DIFFERS = "of 4 in a row, was wrong"
 STATE = "stale_state"
 LEAVES = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
 LATER = {

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from triton_magics.harness.compile_ahead import Form
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
+from triton_magics.harness.correctness.output_forms import OutputForm
 from triton_magics.harness.correctness.torch_operations import Operation, Site
 from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import KernelError, Value
@@ -115,6 +116,66 @@ class CallRecord:
     replaced: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One call of a series.
+
+    Attributes:
+        content: index of the contents of its inputs.
+        is_renewed: its inputs are new tensors, not those of the case with new contents.
+    """
+
+    content: int
+    is_renewed: bool = False
+
+
+@dataclass(frozen=True)
+class CallSeries:
+    """Many calls of a version on changing contents, whose outputs are all kept until the end.
+
+    Attributes:
+        arguments: of the case; they get the contents, and the first ones again after the last call.
+        contents: values of all inputs, by number.
+        turns: the calls.
+        at_return: for each output the memory of its values when each call returned; the calls are
+            its first dimension.
+        at_end: likewise, after the last call.
+        returns_tensor: the version returns one tensor, not a tuple or list.
+        mutates: positions of the arguments that the op changes.
+        watches: look for unfinished work after each call, not only after the last.
+    """
+
+    arguments: tuple[Any, ...]
+    contents: tuple[tuple[Any, ...], ...]
+    turns: tuple[Turn, ...]
+    at_return: tuple[Any, ...]
+    at_end: tuple[Any, ...]
+    returns_tensor: bool = True
+    mutates: tuple[int, ...] = ()
+    watches: bool = True
+
+
+class SeriesRecord(Value):
+    """Facts of a series of calls; it ends with the first call that has one.
+
+    Attributes:
+        n_calls: calls that returned outputs of the right form.
+        failure: the exception of the next one.
+        container, forms: its return value, where its form is another.
+        late_work: a message on work that continued after its return.
+        shares_input: the last one returned memory of an input.
+        reuses_memory: the last one returned memory of an earlier output.
+    """
+
+    n_calls: int
+    failure: CallFailure | None = None
+    container: str = ""
+    forms: tuple[OutputForm, ...] = ()
+    late_work: str | None = None
+    shares_input: bool = False
+    reuses_memory: bool = False
+
+
 def outputs_of(value: Any) -> tuple[Any, ...]:
     """Return a call's return value as a tuple."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
@@ -140,6 +201,9 @@ class VersionCalls(Protocol):
             VersionRaised: it raised.
         """
 
+    def call_series(self, series: CallSeries) -> SeriesRecord:
+        """Call the version many times, and copy the outputs into the series' memory."""
+
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
 
@@ -152,7 +216,10 @@ __all__ = [
     "CallFailure",
     "CallOptions",
     "CallRecord",
+    "CallSeries",
     "DataFlow",
+    "SeriesRecord",
+    "Turn",
     "VersionCalls",
     "VersionRaised",
     "all_outputs",

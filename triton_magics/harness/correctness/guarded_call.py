@@ -18,11 +18,14 @@ from triton_magics.harness.correctness.call_record import (
     CallFailure,
     CallOptions,
     CallRecord,
+    CallSeries,
     DataFlow,
+    SeriesRecord,
     VersionRaised,
     all_outputs,
     outputs_of,
 )
+from triton_magics.harness.correctness.call_series import run_series, storage_address
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
 from triton_magics.harness.correctness.data_flow import FlowChange
 from triton_magics.harness.correctness.guard_bands import (
@@ -156,6 +159,21 @@ class LocalCalls:
             failure = self._failure(error, launched=bool(launches.names))
             raise VersionRaised(failure, launches) from error
 
+    def call_series(self, series: CallSeries) -> SeriesRecord:
+        """Call the version many times, and copy its outputs into the series' memory."""
+        before = ProcessState.record(self._device)
+
+        def call(*arguments: Any) -> Any:
+            with fake_gpu(self._device):
+                return self._version.call(*arguments)
+
+        with torch.no_grad():
+            return run_series(
+                call, series, earlier=self._earlier_outputs,
+                find_late_work=lambda outputs: _find_late_work(outputs, before),
+                describe=lambda error: self._failure(error, launched=True),
+            )  # fmt: skip
+
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes, dtypes and layouts."""
         compile_here(load_op(self._op), self._version, forms)
@@ -247,15 +265,8 @@ def _guard(path: str, *, guarded: bool) -> Iterator[AllocationGuard]:
 
 def _positions_shared(value: Any, others: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the positions of the tensors that share memory with a returned tensor."""
-    own = {_memory(t) for t in outputs_of(value)} - {None}
-    return tuple(i for i, other in enumerate(others) if _memory(other) in own)
-
-
-def _memory(value: Any) -> int | None:
-    """Return the address of a tensor's storage; None if it has none."""
-    if not isinstance(value, torch.Tensor) or not value.numel() or value.layout != torch.strided:
-        return None
-    return value.untyped_storage().data_ptr() or None
+    own = {storage_address(t) for t in outputs_of(value)} - {None}
+    return tuple(i for i, other in enumerate(others) if storage_address(other) in own)
 
 
 def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None:

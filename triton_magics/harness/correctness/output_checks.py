@@ -96,13 +96,6 @@ def check_form(
     return None
 
 
-def check_reused_memory(case: Case, call: CallRecord) -> CaseResult | None:
-    """Check that the output does not use memory that an earlier call returned."""
-    if call.reuses_memory:
-        return failed_case(case, CaseStatus.ALIASED, REUSED_MEMORY)
-    return None
-
-
 def _describe_expected(torch_outputs: oracle.TorchOutputs) -> str:
     if not torch_outputs.returned:
         return "None: this op changes its inputs"

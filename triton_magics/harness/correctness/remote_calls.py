@@ -14,13 +14,21 @@ from triton_magics.harness.correctness.call_record import (
     CallFailure,
     CallOptions,
     CallRecord,
+    CallSeries,
     DataFlow,
+    SeriesRecord,
     VersionRaised,
     all_outputs,
     outputs_of,
 )
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
 from triton_magics.harness.correctness.guarded_call import LocalCalls
+from triton_magics.harness.correctness.output_forms import (
+    OutputForm,
+    container_of,
+    form_of,
+    rebuild_value,
+)
 from triton_magics.harness.load import LoadError, load_version, make_kernel_error
 from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.fake_gpu import fake_gpu
@@ -30,11 +38,6 @@ from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import KernelError, Value
 
 MODULE = __name__
-DTYPES = frozenset(
-    str(dtype).removeprefix("torch.")
-    for dtype in vars(torch).values()
-    if isinstance(dtype, torch.dtype) and not dtype.is_complex
-)
 
 
 class VersionNotLoaded(Exception):
@@ -43,28 +46,6 @@ class VersionNotLoaded(Exception):
     def __init__(self, error: KernelError) -> None:
         super().__init__(error.message)
         self.error = error
-
-
-class OutputForm(Value):
-    """One returned value.
-
-    Attributes:
-        type_name: of its class.
-        dtype, device, shape: of a plain tensor; `dtype` is None for anything else.
-        is_copied: its content is in the room of the request.
-    """
-
-    type_name: str
-    dtype: str | None = None
-    device: str = "cpu"
-    shape: tuple[int, ...] = ()
-    is_copied: bool = False
-
-    @property
-    def n_bytes(self) -> int:
-        """Return the size of its elements."""
-        itemsize = getattr(torch, self.dtype or "uint8").itemsize
-        return int(torch.Size(self.shape).numel() * itemsize)
 
 
 class LoadReply(Value):
@@ -142,7 +123,7 @@ class RemoteCalls:
         )  # fmt: skip
         if reply.failure is not None:
             raise VersionRaised(reply.failure, reply.launches)
-        value = _rebuild(reply, room)
+        value = rebuild_value(reply.container, reply.outputs, room)
         return CallRecord(
             value=value,
             outputs=all_outputs(value, arguments, options.mutates),
@@ -158,33 +139,13 @@ class RemoteCalls:
             replaced=reply.replaced,
         )
 
+    def call_series(self, series: CallSeries) -> SeriesRecord:
+        """Call the version many times."""
+        return self._link.request(f"{MODULE}:call_series", SeriesRecord, series=series)
+
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
         self._link.request(f"{MODULE}:compile_forms", Done, forms=tuple(forms))
-
-
-def _rebuild(reply: CallReply, room: torch.Tensor) -> Any:
-    """Return the value that the version returned, its tensors in the room."""
-    values, start = [], 0
-    for form in reply.outputs:
-        values.append(_rebuild_one(form, room, start))
-        start += round_up(form.n_bytes) if form.is_copied else 0
-    if reply.container == "tuple":
-        return tuple(values)
-    return values if reply.container == "list" else values[0]
-
-
-def _rebuild_one(form: OutputForm, room: torch.Tensor, start: int) -> Any:
-    if form.dtype is None:
-        return None if form.type_name == "NoneType" else type(form.type_name, (), {})()
-    dtype = getattr(torch, form.dtype) if form.dtype in DTYPES else torch.uint8
-    if form.is_copied and start + form.n_bytes <= room.numel():
-        end = start + form.n_bytes
-        return room[start:end].view(dtype).reshape(form.shape)
-    device = form.device if form.device.partition(":")[0] in ("cpu", "cuda") else "meta"
-    if not dtype.is_floating_point:
-        return torch.full((1,), -1, dtype=torch.int64).to(dtype).to(device).expand(form.shape)
-    return torch.full((1,), torch.nan, dtype=dtype, device=device).expand(form.shape)
 
 
 # ------------------------------------------------------------------------- the subject process
@@ -228,7 +189,7 @@ def call(
     except VersionRaised as raised:
         return CallReply(failure=raised.failure, **_facts(raised.launches))
     return CallReply(
-        container=type(record.value).__name__ if _is_container(record.value) else "",
+        container=container_of(record.value),
         outputs=forms,
         flow=record.flow,
         late_work=record.late_work,
@@ -243,14 +204,18 @@ def call(
     )
 
 
+def call_series(series: CallSeries) -> SeriesRecord:
+    """Call the version many times, and copy its outputs into the series' memory."""
+    record = _loaded[0].call_series(series)
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    return record
+
+
 def compile_forms(forms: tuple[Form, ...]) -> Done:
     """Compile the kernels of these shapes and dtypes."""
     _loaded[0].compile_forms(forms)
     return Done()
-
-
-def _is_container(value: Any) -> bool:
-    return isinstance(value, tuple | list)
 
 
 def _facts(launches: Launches) -> dict[str, Any]:
@@ -266,7 +231,7 @@ def _hand_over(value: Any, room: torch.Tensor) -> tuple[OutputForm, ...]:
     """Copy each output that fits into the room, one behind the other."""
     forms, start = [], 0
     for output in outputs_of(value):
-        form = _form(output)
+        form = form_of(output)
         end = start + form.n_bytes if form.dtype else 0
         if form.dtype and output.device == room.device and end <= room.numel():
             dtype = getattr(torch, form.dtype)
@@ -277,18 +242,6 @@ def _hand_over(value: Any, room: torch.Tensor) -> tuple[OutputForm, ...]:
     if room.is_cuda:
         torch.cuda.synchronize()
     return tuple(forms)
-
-
-def _form(output: Any) -> OutputForm:
-    plain = type(output) is torch.Tensor and output.layout == torch.strided
-    if not plain or str(output.dtype).removeprefix("torch.") not in DTYPES:
-        return OutputForm(type_name=type(output).__name__)
-    return OutputForm(
-        type_name="Tensor",
-        dtype=str(output.dtype).removeprefix("torch."),
-        device=str(output.device),
-        shape=tuple(output.shape),
-    )
 
 
 __all__ = ["RemoteCalls", "VersionNotLoaded"]

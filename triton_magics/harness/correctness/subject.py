@@ -40,6 +40,7 @@ class Subject:
         memory: shared with that process.
         needed_sites: whether the output depends on the torch operation at a site, where known.
         checked_routes: dtype, launches and operations of the calls whose data flow was checked.
+        long_series: the cases on which the version is called many times.
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
     """
 
@@ -50,6 +51,7 @@ class Subject:
     source: str
     remote_calls: VersionCalls | None = None
     memory: SharedMemory | None = None
+    long_series: frozenset[Case] = frozenset()
     needed_sites: dict[Site, bool] = field(default_factory=dict, compare=False)
     checked_routes: set[tuple[str, ...]] = field(default_factory=set, compare=False)
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
@@ -89,6 +91,12 @@ class Subject:
         """Return the inputs of a case, in memory that the version's process can read."""
         allocate = self.memory.allocate if self.memory else allocate_bytes
         return make_inputs(self.op, case, self.device, allocate=allocate)
+
+    def allocate_many(self, n: int, like: torch.Tensor) -> torch.Tensor:
+        """Return memory for n tensors like this one, that the version's process can write."""
+        allocate = self.memory.allocate if self.memory else allocate_bytes
+        memory = allocate(max(n * like.nbytes, 1), self.device)
+        return memory[: n * like.nbytes].view(like.dtype).reshape(n, *like.shape)
 
     def free_inputs(self) -> None:
         """Free the memory that was shared with the version's process for earlier cases."""

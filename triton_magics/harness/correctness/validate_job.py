@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -31,7 +32,7 @@ from triton_magics.harness.correctness.output_checks import (
 )
 from triton_magics.harness.correctness.reference_checks import check_reference
 from triton_magics.harness.correctness.remote_calls import RemoteCalls, VersionNotLoaded
-from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
+from triton_magics.harness.correctness.repeat_calls import check_repeat_calls, choose_long_series
 from triton_magics.harness.correctness.skip_rules import CpuTimeMeter, not_run_result, skip_reason
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import (
@@ -69,7 +70,8 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     op = load_op(job.op)
     base, cases = _plan(job, op, report)
     try:
-        tally = _Tally(load_subject(job, op, this_device()))
+        subject = load_subject(job, op, this_device())
+        tally = _Tally(replace(subject, long_series=choose_long_series(cases)))
     except VersionNotLoaded as failed:
         status = Status.RUNTIME_ERROR
         return conclude_validation(base, (), started, error=failed.error, status=status), True

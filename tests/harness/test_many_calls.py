@@ -1,0 +1,169 @@
+"""Series of calls: contents that differ in little, and what their outputs show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.harness.kit import CPU, KERNELS, job_for, run_cases
+from triton_magics import operators
+from triton_magics.harness.correctness.call_record import CallFailure, CallSeries, Turn
+from triton_magics.harness.correctness.call_series import run_series
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.near_inputs import near_contents
+from triton_magics.harness.correctness.output_forms import form_of
+from triton_magics.harness.correctness.repeat_calls import choose_long_series
+from triton_magics.harness.correctness.validate_job import Subject, run_case
+from triton_magics.harness.load import load_version
+from triton_magics.model import Case, CaseStatus
+from triton_magics.model.base import CaseStatus as Status
+
+CASE = Case(shape=(7, 13), dtype="float32", seed=1)
+RIGHT = KERNELS / "softmax_right.py"
+
+
+def write_variant(path: Path, tmp_path: Path, old: str, new: str) -> Path:
+    """Write a kernel with one text replaced."""
+    source = path.read_text()
+    assert source.count(old) == 1
+    (tmp_path / "kernel.py").write_text(source.replace(old, new))
+    return tmp_path / "kernel.py"
+
+
+def long_result(path: Path, case: Case = CASE) -> Status:
+    job = job_for(path)
+    subject = Subject(
+        operators.load(job.op.name), load_version(job.version), job, CPU, path.read_text(),
+        long_series=frozenset({case}),
+    )  # fmt: skip
+    return run_case(subject, case)[0].status
+
+
+def test_near_contents_differ_in_one_element_or_in_two_that_swap() -> None:
+    op = operators.load("softmax")
+    (x,) = make_pristine(op, CASE, CPU)
+    contents = [new for (new,) in near_contents(op, CASE, (x,), CPU, 8)]
+    n_different = sorted(int((new != x).sum()) for new in contents)
+    assert n_different == [1, 2, 91]
+    (swapped,) = [new for new in contents if int((new != x).sum()) == 2]
+    assert torch.equal(swapped.flatten().sort().values, x.flatten().sort().values)
+
+
+def test_near_contents_replace_integers_as_a_whole() -> None:
+    op = operators.load("cross_entropy")
+    old = make_pristine(op, CASE, CPU)
+    fresh = make_pristine(op, CASE.evolve(seed=CASE.seed ^ 0x5EED), CPU)
+    others = [new[1] for new in near_contents(op, CASE, old, CPU, 9)]
+    assert all(torch.equal(new, old[1]) or torch.equal(new, fresh[1]) for new in others)
+    assert any(torch.equal(new, fresh[1]) for new in others)
+
+
+def test_near_contents_are_those_of_the_layout_and_of_the_seed() -> None:
+    op = operators.load("vector_add")
+    case = CASE.evolve(layouts=(("y", "expanded"),))
+    old = make_pristine(op, case, CPU)
+    contents = near_contents(op, case, old, CPU, 9)
+    assert all(bool((new[1] == new[1][:1]).all()) for new in contents)
+    again = near_contents(op, case, old, CPU, 9)
+    assert [new[2] for new in contents] == [new[2] for new in again]
+
+
+def run_on(function, turns: tuple[Turn, ...], **more: object):
+    x = torch.arange(6.0)
+    memory = tuple(torch.zeros(len(turns), 6) for _ in range(2))
+    series = CallSeries((x,), ((x.clone(),), (-x,)), turns, (memory[0],), (memory[1],), **more)
+    record = run_series(
+        function, series, earlier=(), find_late_work=lambda outputs: None,
+        describe=lambda error: CallFailure.model_construct(text=str(error)),
+    )  # fmt: skip
+    return record, *memory, x
+
+
+def test_a_series_calls_on_all_contents_and_restores_the_first() -> None:
+    addresses: list[int] = []
+
+    def double(x: torch.Tensor) -> torch.Tensor:
+        addresses.append(x.data_ptr())
+        return 2 * x
+
+    turns = (Turn(0), Turn(1), Turn(0, True), Turn(1, True))
+    record, at_return, at_end, x = run_on(double, turns)
+    assert record.n_calls == 4
+    assert at_return[:, 1].tolist() == [2, -2, 2, -2]
+    assert torch.equal(at_return, at_end)
+    assert addresses[0] == addresses[1] == x.data_ptr() != addresses[2]
+    assert torch.equal(x, torch.arange(6.0))
+
+
+def test_a_series_keeps_outputs_as_they_are_after_the_last_call() -> None:
+    outputs: list[torch.Tensor] = []
+
+    def spoil_the_one_before(x: torch.Tensor) -> torch.Tensor:
+        outputs.append(x.clone())
+        outputs[-2:-1] = [outputs[-2].fill_(7.0)] if len(outputs) > 1 else []
+        return outputs[-1]
+
+    record, at_return, at_end, _ = run_on(spoil_the_one_before, (Turn(0), Turn(1), Turn(0)))
+    assert record.n_calls == 3
+    assert at_return[:, 1].tolist() == [1, -1, 1]
+    assert at_end[:, 1].tolist() == [7, 7, 1]
+
+
+def test_a_series_ends_where_memory_of_an_output_is_used_again() -> None:
+    out = torch.zeros(2, 6)
+    numbers = iter(range(9))
+    turns = (Turn(0), Turn(1), Turn(0), Turn(1))
+
+    def fill_alternately(x: torch.Tensor) -> torch.Tensor:
+        return out[next(numbers) % 2].copy_(x)
+
+    record, *_ = run_on(fill_alternately, turns)
+    assert (record.n_calls, record.reuses_memory) == (2, True)
+
+
+def test_a_series_ends_with_another_form_or_an_exception() -> None:
+    record, *_ = run_on(lambda x: x.double() + 1, (Turn(0), Turn(1)))
+    assert (record.n_calls, record.forms) == (0, (form_of(torch.zeros(6).double()),))
+    record, *_ = run_on(lambda x: (x + 1,), (Turn(0),))
+    assert record.container == "tuple"
+    record, *_ = run_on(lambda x: x.view(-1), (Turn(0),))
+    assert record.shares_input
+    record, *_ = run_on(lambda x: 1 / 0, (Turn(0),))
+    assert record.failure
+    assert record.failure.text == "division by zero"
+
+
+def test_an_overwritten_output_of_a_pool_is_seen_at_the_end(tmp_path: Path) -> None:
+    pool = "torch.empty_like(rows)"
+    path = write_variant(RIGHT, tmp_path, pool, "take(rows)")
+    path.write_text(
+        path.read_text()
+        + "\n\nKEPT = []\n\n\ndef take(rows):\n    KEPT.append(torch.empty_like(rows))\n"
+        "    if len(KEPT) > 20:\n        KEPT[-20].zero_()\n    return KEPT[-1]\n"
+    )
+    assert run_cases(path, CASE)[0].status is CaseStatus.PASSED
+    assert long_result(path) is CaseStatus.ALIASED
+
+
+@pytest.mark.parametrize(("calls", "status"), [(3, "failed"), (57, "failed"), (70, "passed")])
+def test_a_call_of_a_long_series_has_to_be_right(tmp_path: Path, calls: int, status: str) -> None:
+    end = "    return out.view(x.shape)\n"
+    count = f"    CALLS.append(1)\n    if len(CALLS) == {calls}:\n        out.mul_(1.01)\n"
+    path = write_variant(RIGHT, tmp_path, end, count + end)
+    path.write_text(path.read_text() + "\n\nCALLS = []\n")
+    got = long_result(path)  # 400 programs: 57 calls on 7 rows, and one before
+    assert got is (CaseStatus.WRONG_VALUES if status == "failed" else CaseStatus.PASSED)
+
+
+def test_the_long_series_has_few_rows_and_plain_values() -> None:
+    plain = [Case(shape=s, dtype="float32", seed=1) for s in ((1, 1), (7, 13), (1, 64), (1, 900))]
+    others = [plain[2].evolve(regime="x10"), plain[2].evolve(layouts=(("x", "strided"),))]
+    assert choose_long_series([*plain, *others]) == {plain[2]}
+    half = plain[1].evolve(dtype="float16")
+    assert choose_long_series([*plain, half]) == {plain[2], half}
+
+
+def test_a_deterministic_version_is_reported_so() -> None:
+    assert run_cases(RIGHT, CASE)[0].deterministic is True

@@ -1,0 +1,130 @@
+"""Execute a series of calls where the version is loaded: change inputs, call, keep the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.call_record import (
+    CallFailure,
+    CallSeries,
+    SeriesRecord,
+    Turn,
+    all_outputs,
+    outputs_of,
+)
+from triton_magics.harness.correctness.output_forms import container_of, form_of
+
+
+def run_series(
+    function: Callable[..., Any],
+    series: CallSeries,
+    *,
+    earlier: tuple[Any, ...],
+    find_late_work: Callable[[tuple[Any, ...]], str | None],
+    describe: Callable[[BaseException], CallFailure],
+) -> SeriesRecord:
+    """Call a function for each turn of the series.
+
+    Args:
+        function: the version's entry.
+        series: the calls; its memory takes their outputs.
+        earlier: outputs of earlier calls, whose memory no output may have.
+        find_late_work: returns a message on work that continues after a return.
+        describe: describes an exception of the function.
+    """
+    results: list[tuple[Any, ...]] = []
+    addresses = _addresses(earlier)
+    record = SeriesRecord(n_calls=len(series.turns))
+    for number, turn in enumerate(series.turns):
+        arguments = _prepare(series, turn)
+        try:
+            value = function(*arguments)
+        except BaseException as error:  # noqa: BLE001 (sys.exit() too is the version's result)
+            record = SeriesRecord(n_calls=number, failure=describe(error))
+            break
+        outputs = all_outputs(value, arguments, series.mutates)
+        watched = series.watches or number == len(series.turns) - 1
+        if fact := _find_fact(series, value, outputs, find_late_work if watched else None):
+            record = SeriesRecord(n_calls=number, **fact)
+            break
+        for memory, output in zip(series.at_return, outputs, strict=True):
+            memory[number].copy_(output)
+        results.append(outputs)
+        own, inputs = _addresses(outputs_of(value)), _addresses(arguments)
+        if not series.mutates and own & (addresses | inputs):
+            shares = bool(own & inputs)
+            record = SeriesRecord(n_calls=number + 1, shares_input=shares, reuses_memory=not shares)
+            break
+        addresses |= own
+    _keep_final(series, results)
+    return record
+
+
+def _prepare(series: CallSeries, turn: Turn) -> tuple[Any, ...]:
+    """Return the inputs of a call; an op that changes its inputs always gets new tensors."""
+    contents = series.contents[turn.content]
+    pairs = list(zip(series.arguments, contents, strict=True))
+    if turn.is_renewed or series.mutates:
+        return tuple(_renew(old, new) for old, new in pairs)
+    return tuple(_refill(old, new) for old, new in pairs)
+
+
+def _refill(old: Any, new: Any) -> Any:
+    """Write the contents into the tensor of the case."""
+    if not isinstance(old, torch.Tensor):
+        return new
+    layouts.write(old, new)
+    return old
+
+
+def _renew(old: Any, new: Any) -> Any:
+    """Return a new tensor with the contents, in the layout of the old one."""
+    if not isinstance(old, torch.Tensor) or not old.numel():
+        return new
+    offset = old.storage_offset()
+    size = offset + layouts.span(tuple(old.shape), old.stride())
+    memory = torch.empty(size, dtype=old.dtype, device=old.device)
+    tensor = memory.as_strided(old.shape, old.stride(), offset)
+    layouts.write(tensor, new)
+    return tensor
+
+
+def _find_fact(
+    series: CallSeries,
+    value: Any,
+    outputs: tuple[Any, ...],
+    find_late_work: Callable[[tuple[Any, ...]], str | None] | None,
+) -> dict[str, Any] | None:
+    """Return what ends the series after a call, as fields of its record."""
+    forms = tuple(map(form_of, outputs))
+    expected = tuple(form_of(memory[0]) for memory in series.at_return)
+    if forms != expected or series.returns_tensor == isinstance(value, tuple | list):
+        own = tuple(map(form_of, outputs_of(value)))
+        return {"container": container_of(value), "forms": own}
+    late_work = find_late_work(outputs) if find_late_work else None
+    return {"late_work": late_work} if late_work else None
+
+
+def _keep_final(series: CallSeries, results: list[tuple[Any, ...]]) -> None:
+    """Copy the outputs as they are after the last call, and restore the first contents."""
+    for number, outputs in enumerate(results):
+        for memory, output in zip(series.at_end, outputs, strict=True):
+            memory[number].copy_(output)
+    for old, new in zip(series.arguments, series.contents[0], strict=True):
+        _refill(old, new)
+
+
+def _addresses(values: tuple[Any, ...]) -> set[int | None]:
+    """Return the addresses of the storages."""
+    return {storage_address(value) for value in values} - {None}
+
+
+def storage_address(value: Any) -> int | None:
+    """Return the address of a tensor's storage; None if it has none."""
+    if not isinstance(value, torch.Tensor) or not value.numel() or value.layout != torch.strided:
+        return None
+    return value.untyped_storage().data_ptr() or None

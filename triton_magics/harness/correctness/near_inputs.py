@@ -1,0 +1,109 @@
+"""Contents of a case's inputs that differ from its own in little.
+
+A kernel that keeps answers recognizes inputs by something cheaper than all of their elements: their
+address, a few of them, a sum. So the contents of a series of calls differ in one element, in two
+elements that swap places (their sum stays), or in one argument alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.model import Case
+
+Contents = tuple[Any, ...]
+_FRESH_SEED = 0x5EED
+
+
+def near_contents(
+    op: operators.Op, case: Case, pristine: Contents, device: torch.device, n: int
+) -> list[Contents]:
+    """Return up to n other contents of a case's inputs, chosen by its seed.
+
+    Integers and scalars are only replaced by others that `make_inputs` or the op gives: a float may
+    have any value of the same draw, but an index may not.
+
+    Args:
+        op: the op.
+        case: the case.
+        pristine: its contents.
+        device: of its tensors.
+        n: the number wanted.
+    """
+    fresh = make_pristine(op, case.evolve(seed=case.seed ^ _FRESH_SEED), device)
+    draw = random.Random(f"{case.seed} near")  # noqa: S311 (replayed from the seed)
+    changes = _changes(op, pristine, fresh, draw)
+    names = op.input_names(len(pristine))
+    return [
+        tuple(
+            layouts.equal_along_expanded(x, case.layout_of(name)) if _is_tensor(x) else x
+            for name, x in zip(names, change(), strict=True)
+        )
+        for change in draw.sample(changes, min(n, len(changes)))
+    ]
+
+
+def _changes(
+    op: operators.Op, old: Contents, fresh: Contents, draw: random.Random
+) -> list[Callable[[], Contents]]:
+    """Return the changes that these contents allow."""
+    tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
+    floats = [i for i in tensors if old[i].is_floating_point()]
+    integers = [i for i in tensors if i not in floats]
+    single = [i for i in floats or integers if old[i].numel() > 1]
+    changes: list[Callable[[], Contents]] = [partial(_replace, old, fresh, tensors)]
+    changes += [partial(_change_one, old, fresh, i, draw) for i in single]
+    changes += [partial(_swap_two, old, i, draw) for i in single]
+    if floats and integers:
+        changes += [partial(_replace, old, fresh, floats), partial(_replace, old, fresh, integers)]
+    for i, name in enumerate(op.input_names(len(old))):
+        others = [v for v in op.scalars.get(name, ()) if v != old[i] and isinstance(v, float)]
+        if others:
+            changes.append(partial(_with, old, i, draw.choice(others)))
+    return changes
+
+
+def _replace(old: Contents, fresh: Contents, which: Sequence[int]) -> Contents:
+    """Take all elements of these inputs from the fresh contents."""
+    return tuple(fresh[i] if i in which else x for i, x in enumerate(old))
+
+
+def _change_one(old: Contents, fresh: Contents, which: int, draw: random.Random) -> Contents:
+    """Change one element to the fresh contents' largest or smallest, whichever is further away."""
+    changed, flat = _flat_copy(old[which])
+    place = draw.randrange(flat.numel())
+    values = fresh[which].flatten()
+    ends = torch.stack((values.min(), values.max()))
+    flat[place] = ends[(ends.double() - flat[place].double()).abs().argmax()]
+    return _with(old, which, changed)
+
+
+def _swap_two(old: Contents, which: int, draw: random.Random) -> Contents:
+    """Swap one element with the one that differs most from it."""
+    changed, flat = _flat_copy(old[which])
+    one = draw.randrange(flat.numel())
+    other = int((flat.double() - flat[one].double()).abs().argmax())
+    flat[[one, other]] = flat[[other, one]]
+    return _with(old, which, changed)
+
+
+def _with(old: Contents, which: int, value: Any) -> Contents:
+    return (*old[:which], value, *old[which + 1 :])
+
+
+def _flat_copy(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a contiguous copy, and a view of it in one dimension."""
+    copied = x.clone(memory_format=torch.contiguous_format)
+    return copied, copied.view(-1)
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, torch.Tensor)
