@@ -123,6 +123,7 @@ def _add_quickstart(commands: Any) -> None:
 
 
 def _add_servers(commands: Any) -> None:
+    from triton_magics.serve import agent_commands
     from triton_magics.serve import command as servers
 
     text = "Serve the verbs over REST and MCP on one port."
@@ -133,6 +134,7 @@ def _add_servers(commands: Any) -> None:
     command = commands.add_parser("mcp", help=text, description=text, allow_abbrev=False)
     servers.add_stdio_arguments(command)
     command.set_defaults(function=servers.serve_stdio)
+    agent_commands.add_commands(commands)
 
 
 # ------------------------------------------------------------------------------------- verbs

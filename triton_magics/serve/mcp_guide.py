@@ -6,12 +6,11 @@ SKILL.md is their one source; it is what `triton-magics skill` installs.
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from triton_magics import knowledge
 from triton_magics.lab import Lab
+from triton_magics.serve.agent_files import SKILL
 
-SKILL = Path(__file__).parent / "skill" / "SKILL.md"
 HEADLINE = "Develop GPU kernels: research, write, check, choose; a verdict comes from the server."
 INSTRUCTIONS = (
     "Write GPU kernels (Triton first) and let this server judge and time them. Order: "
