@@ -52,7 +52,8 @@ def api_page() -> str:
     """Return a page with every public method of Lab and every function of the module."""
     parts = [_API_HEAD]
     parts += ["## `Lab`", _entry(Lab, "triton_magics.Lab")]
-    every = {verb.name: getattr(Lab, verb.name) for verb in verbs.every()}
+    methods = [verbs.method_name(verb.name) for verb in verbs.every()]
+    every = {name: getattr(Lab, name) for name in methods}
     parts += [_entry(member, f"Lab.{name}") for name, member in every.items()]
     parts += [_entry(member, f"Lab.{name}") for name, member in _methods(Lab, every)]
     parts += ["## The module"]
@@ -128,7 +129,9 @@ def stub() -> str:
     """Return the methods of the verbs with their signatures, for type checkers and editors."""
     every = verbs.every()
     methods = [
-        _stub_of(verb, name) for verb in every for name in (verb.name, *verbs.old_names(verb.name))
+        _stub_of(verb, verbs.method_name(name))
+        for verb in every
+        for name in (verb.name, *verbs.old_names(verb.name))
     ]
     results = {word for verb in every for word in re.findall(r"[A-Z]\w+", _result(verb))}
     imported = ", ".join(sorted(results & set(vars(model))))

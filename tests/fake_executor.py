@@ -15,9 +15,11 @@ from triton_magics.execution.job_requests import (
     BenchJob,
     CompileJob,
     DescribeJob,
+    Findings,
     JobRequest,
     OpDescription,
     PlanJob,
+    ProbeJob,
     ProfileJob,
     ReplayJob,
     RunJob,
@@ -200,6 +202,7 @@ class FakeExecutor:
             return answer(job)
         makers: dict[type, Callable[[Any], Any]] = {
             ValidateJob: self._validation,
+            ProbeJob: self._findings,
             PlanJob: self._plan,
             ReplayJob: self._replay,
             BenchJob: self._benchmark,
@@ -250,6 +253,9 @@ class FakeExecutor:
             signature="(x)",
             doc="", outputs=("[n, m] float32",),
         )  # fmt: skip
+
+    def _findings(self, job: ProbeJob) -> Findings:
+        return Findings(sizes={"given": (16,)}, shapes=((1,), (3,)), input_names=("x",))
 
     def _replay(self, job: ReplayJob) -> Replay:
         error = KernelError(kind="OutOfBounds", message="reads outside input 0", file_line=9)

@@ -107,11 +107,12 @@ def test_a_new_verb_is_one_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", verbs.every(), ids=lambda verb: verb.name)
 def test_every_parameter_reaches_every_front_end(verb: Verb) -> None:
     fields = verb.request.model_fields
-    assert list(inspect.signature(getattr(Lab, verb.name)).parameters)[1:] == list(
+    method = verbs.method_name(verb.name)
+    assert list(inspect.signature(getattr(Lab, method)).parameters)[1:] == list(
         verb.signature.parameters
     )
     assert set(verb.signature.parameters) == set(fields)
-    assert list(inspect.signature(getattr(triton_magics, verb.name)).parameters) == list(
+    assert list(inspect.signature(getattr(triton_magics, method)).parameters) == list(
         verb.signature.parameters
     )
     schema = verb.request.model_json_schema()["properties"]
@@ -148,7 +149,7 @@ def test_no_module_of_the_package_hides_a_verb() -> None:
     assert not modules & {*verbs.names(), *verbs.OLD_NAMES}
 
 
-@pytest.mark.parametrize("name", [*verbs.names(), *verbs.OLD_NAMES])
+@pytest.mark.parametrize("name", [*map(verbs.method_name, verbs.names()), *verbs.OLD_NAMES])
 def test_every_verb_is_a_function_and_a_lab_method(name: str) -> None:
     assert callable(getattr(triton_magics, name))
     assert callable(getattr(Lab, name))

@@ -107,9 +107,9 @@ def __dir__() -> list[str]:
 
 def _verbs() -> tuple[str, ...]:
     """Return the names of the verbs, old ones too; imports none."""
-    from triton_magics.verbs import OLD_NAMES, names
+    from triton_magics.verbs import OLD_NAMES, method_name, names
 
-    return (*names(), *OLD_NAMES)
+    return (*map(method_name, names()), *OLD_NAMES)
 
 
 def _on_default_lab(method: Any) -> Any:

@@ -350,6 +350,46 @@ class OpDescription(Value):
     flops: int | None = None
 
 
+class ProbeJob(JobRequest):
+    """Find a draft of an imported problem that works, and the inputs that it accepts.
+
+    Attributes:
+        op: the problem.
+        drafts: its texts as an op, the most useful first.
+        max_bytes: of the inputs and outputs of a size; a larger one gets a smaller batch.
+        batch: position of the batch in a shape, for each draft; None: nothing can be made smaller.
+    """
+
+    kind: Literal["probe"] = "probe"
+    op: OpRef
+    drafts: tuple[OpRef, ...]
+    batch: tuple[int | None, ...]
+    max_bytes: int
+
+
+class Findings(Value):
+    """Facts about a problem that a worker found by calling its reference.
+
+    Attributes:
+        draft: position of the first draft that works.
+        sizes: shapes to time, by name; those of the problem, or with a smaller batch.
+        shapes: shapes to check, cheap ones first.
+        skip_values: kinds of input values at which the reference is not finite, or takes long.
+        input_names: of the reference.
+        has_oracle: the reference works in float64.
+        notes: restrictions, for the op's text.
+    """
+
+    kind: Literal["findings"] = "findings"
+    draft: int = 0
+    sizes: dict[str, tuple[int, ...]]
+    shapes: tuple[tuple[int, ...], ...]
+    skip_values: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
+    has_oracle: bool = True
+    notes: tuple[str, ...] = ()
+
+
 class WorkerFault(Value):
     """A job that failed for a reason other than the version.
 
@@ -375,7 +415,8 @@ Job = Annotated[
     | RunJob
     | ProfileJob
     | CompileJob
-    | DescribeJob,
+    | DescribeJob
+    | ProbeJob,
     Field(discriminator="kind"),
 ]
 Answer = Annotated[
@@ -389,6 +430,7 @@ Answer = Annotated[
     | Profile
     | Compilation
     | OpDescription
+    | Findings
     | WorkerFault,
     Field(discriminator="kind"),
 ]
@@ -400,12 +442,14 @@ __all__ = [
     "CompileJob",
     "DescribeJob",
     "DeviceKind",
+    "Findings",
     "Job",
     "JobRequest",
     "Mode",
     "OpDescription",
     "OpRef",
     "PlanJob",
+    "ProbeJob",
     "ProfileJob",
     "ReplayJob",
     "RunJob",

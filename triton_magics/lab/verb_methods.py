@@ -28,7 +28,8 @@ def _method(verb: Verb) -> Callable[..., Any]:
                 error.add_note(f"Next: {as_python(error.next_step)}")
             raise
 
-    call.__name__, call.__qualname__ = verb.name, f"Lab.{verb.name}"
+    call.__name__ = verbs.method_name(verb.name)
+    call.__qualname__ = f"Lab.{call.__name__}"
     call.__doc__ = verb.doc
     signature = verb.signature
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -50,5 +51,5 @@ class _LazyMethod:
 
 
 for _verb in verbs.names():
-    for _name in (_verb, *verbs.old_names(_verb)):
+    for _name in map(verbs.method_name, (_verb, *verbs.old_names(_verb))):
         setattr(VerbMethods, _name, _LazyMethod(_name, _verb))

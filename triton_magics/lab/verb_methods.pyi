@@ -446,6 +446,30 @@ class VerbMethods:
             BadName, UserError: no valid name, the name of a shipped op, a reference that can't be used.
         """
 
+    def import_(
+        self,
+        path: str,
+        *,
+        op: str | None = None,
+        version: str | None = None,
+        type: str = 'triton',
+    ) -> OpPage | Written:
+        """Define an op from a problem of another collection, or save a function as a version.
+
+        The problem's text is read here, and runs in a worker only.
+
+        Args:
+            path: a problem (kernelbench: a module with Model, get_inputs and get_init_inputs), or path.py:function
+            op: name of the op; by default that of the problem
+            version: of path.py:function: its name; by default the next one
+            type: of path.py:function: its kernel language
+
+        Raises:
+            BadValue: the path is no problem, or an option is missing or does not belong to it.
+            BadKernelSource, UnknownOp: as for `kernel`.
+            UserError: the problem can't be an op; the message says why.
+        """
+
     def plot(
         self,
         op: str,

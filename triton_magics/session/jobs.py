@@ -13,6 +13,7 @@ from triton_magics.execution.job_requests import (
     DeviceKind,
     OpDescription,
     OpRef,
+    ProbeJob,
     ReplayJob,
     VersionRef,
 )
@@ -24,6 +25,7 @@ from triton_magics.model import (
     Status,
     Validation,
 )
+from triton_magics.problems import Draft
 from triton_magics.session import outcomes
 from triton_magics.session.job_manager import JobManager
 from triton_magics.session.op_workspace import OpWorkspace
@@ -32,6 +34,7 @@ from triton_magics.store import module_header
 # A version that ended its process would do so again in the compiler's.
 _KILLED = (Status.INTERRUPTED, Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
 REPLAY_S = 30.0
+MAX_SIZE_BYTES = 16 << 30  # inputs and outputs of a size of an imported problem
 
 
 class Jobs:
@@ -106,6 +109,27 @@ class Jobs:
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
         return outcomes.description(outcome, op)
+
+    def probe(self, draft: Draft, *, max_bytes: int = MAX_SIZE_BYTES) -> str:
+        """Return the text of an imported problem as an op, as a worker found it to work.
+
+        Raises:
+            UserError: it can't be an op; the message says why.
+        """
+        candidates = list(draft.candidates())
+        texts = [draft.write(dims, training=training) for dims, training in candidates]
+        job = ProbeJob(
+            op=OpRef.own(draft.name, texts[0]),
+            drafts=tuple(OpRef.own(draft.name, text) for text in texts),
+            batch=tuple(draft.batch_position(dims) for dims, _ in candidates),
+            max_bytes=max_bytes,
+        )
+        outcome = self.manager.run(job, limits=self.limits())
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        findings = outcomes.findings(outcome, draft.name)
+        dims, training = candidates[findings.draft]
+        return draft.finish(findings, dims, training=training)
 
     # ---------------------------------------------------------------------------------- compiling
 

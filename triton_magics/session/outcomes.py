@@ -10,6 +10,7 @@ from triton_magics.execution import Outcome
 from triton_magics.execution.job_requests import (
     BenchJob,
     CompileJob,
+    Findings,
     JobRequest,
     OpDescription,
     ProfileJob,
@@ -283,5 +284,17 @@ def description(outcome: Outcome, op: str) -> OpDescription:
         WorkerError: our own process failed.
     """
     if answer := _answer(outcome, OpDescription):
+        return answer
+    raise UserError(f"{op}: its reference could not be called: {_message(outcome)}")
+
+
+def findings(outcome: Outcome, op: str) -> Findings:
+    """Return what a worker found out about an imported problem.
+
+    Raises:
+        UserError: no draft of it works, or its reference crashed or did not end.
+        WorkerError: our own process failed.
+    """
+    if answer := _answer(outcome, Findings):
         return answer
     raise UserError(f"{op}: its reference could not be called: {_message(outcome)}")

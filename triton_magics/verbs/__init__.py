@@ -2,7 +2,8 @@
 
 A module `verbs/<name>.py` defines a request, `run(session, request)` and `VERB`. Magics, commands,
 their help and completion, the methods of `Lab`, the functions of the package and the reference in
-docs/ are derived from these. Modules that begin with an underscore are helpers.
+docs/ are derived from these. Modules that begin with an underscore are helpers. A verb whose name
+is a word of Python has an underscore behind it as a module and as a method: `import_`.
 
 Importing this package imports no verb: `names` and `cell_names` read file names and text only,
 because `%load_ext` must be quick. `load` imports one verb, `every` imports all.
@@ -10,6 +11,7 @@ because `%load_ext` must be quick. `load` imports one verb, `every` imports all.
 
 from __future__ import annotations
 
+import keyword
 import pkgutil
 from functools import cache
 from importlib import import_module
@@ -30,7 +32,12 @@ _TAKES_CELL = "\n    takes_cell=True,\n"  # a line of the module's `VERB = Verb(
 def names() -> tuple[str, ...]:
     """Return the names of all verbs, sorted; imports none."""
     modules = (module.name for module in pkgutil.iter_modules(__path__))
-    return tuple(sorted(name for name in modules if not name.startswith("_")))
+    return tuple(sorted(name.rstrip("_") for name in modules if not name.startswith("_")))
+
+
+def method_name(name: str) -> str:
+    """Return the name of a verb's method: `import_` of `import`."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def cell_names() -> tuple[str, ...]:
@@ -39,9 +46,10 @@ def cell_names() -> tuple[str, ...]:
 
 
 def _text(name: str) -> str:
-    spec = next(m for m in pkgutil.iter_modules(__path__) if m.name == name)
-    source: Any = spec.module_finder.find_spec(name, None)
-    return source.loader.get_source(name) or "" if source and source.loader else ""
+    module = method_name(name)
+    spec = next(m for m in pkgutil.iter_modules(__path__) if m.name == module)
+    source: Any = spec.module_finder.find_spec(module, None)
+    return source.loader.get_source(module) or "" if source and source.loader else ""
 
 
 @cache
@@ -56,7 +64,7 @@ def load(name: str) -> Verb:
     """
     if name not in names():
         raise UnknownName(f"no verb {name!r}.{did_you_mean(name, names())}")
-    verb: Verb = import_module(f"{__name__}.{name}").VERB
+    verb: Verb = import_module(f"{__name__}.{method_name(name)}").VERB
     return verb
 
 
@@ -88,4 +96,14 @@ def is_failure(value: object) -> bool:
     return bool(verdict.failed) if isinstance(value, Written) else verdict is not Status.PASSED
 
 
-__all__ = ["OLD_NAMES", "cell_names", "every", "find", "is_failure", "load", "names", "old_names"]
+__all__ = [
+    "OLD_NAMES",
+    "cell_names",
+    "every",
+    "find",
+    "is_failure",
+    "load",
+    "method_name",
+    "names",
+    "old_names",
+]

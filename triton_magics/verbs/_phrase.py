@@ -42,7 +42,7 @@ def as_python(step: NextStep) -> str:
             by_position.append(repr(value))
         else:
             by_name.append(f"{name}={value!r}")
-    name = verb.name if verb else step.verb
+    name = verbs.method_name(verb.name if verb else step.verb)
     return f"tm.{name}({', '.join([*by_position, *by_name])})"
 
 

@@ -1,0 +1,11 @@
+"""Problems of other collections as ops: text in, text out; nothing of a problem runs here.
+
+`read_problem` makes a `Draft` of a file or a folder. A worker calls the draft's reference and finds
+the shapes and kinds of values that it accepts; `Draft.finish` writes them as constants below the
+problem, which stays as it is. `child/` has what that text imports in the worker.
+"""
+
+from triton_magics.problems.draft import Draft
+from triton_magics.problems.formats import FORMATS, read_problem, read_text
+
+__all__ = ["FORMATS", "Draft", "read_problem", "read_text"]

@@ -1,0 +1,1 @@
+"""Child side of imported problems: `make_inputs` and `reference` of each format."""

@@ -1,0 +1,81 @@
+"""The formats of problems, and the one that a file or folder has."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from pathlib import Path
+
+from triton_magics.errors import BadKernelSource, BadValue
+from triton_magics.model import check_op_name
+from triton_magics.problems.draft import Draft
+from triton_magics.problems.kernelbench import draft_kernelbench, is_kernelbench
+
+MAX_FILE_BYTES = 4 << 20
+FORMATS = {
+    "kernelbench": "a module with Model, get_inputs and get_init_inputs",
+}
+
+
+def read_problem(path: Path, name: str | None = None) -> Draft:
+    """Return the draft of a problem's file or folder; its code is read, not run.
+
+    Args:
+        path: the file or folder.
+        name: of the op; None: that of the problem.
+
+    Raises:
+        BadValue: there is no such file, or its format is not known.
+        BadKernelSource: it is no Python.
+        BadName: the op can't have that name.
+    """
+    if not path.exists():
+        raise BadValue(f"there is no {path}; give a problem's file or folder")
+    if path.is_file() and path.suffix == ".py":
+        return _read_module(path, name)
+    listing = "; ".join(f"{format_}: {text}" for format_, text in FORMATS.items())
+    raise BadValue(f"{path} has no format of a problem that is known. {listing}")
+
+
+def _read_module(path: Path, name: str | None) -> Draft:
+    source = read_text(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise BadKernelSource(f"{path} is no Python: {error}", line=line) from None
+    if not is_kernelbench(tree):
+        raise BadValue(
+            f"{path} is no problem: a module of KernelBench defines Model, get_inputs and "
+            "get_init_inputs; to bring a kernel, write path.py:function --op NAME"
+        )
+    return draft_kernelbench(op_name(name, path.stem), source, tree)
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text.
+
+    Raises:
+        BadValue: it is too large, or no text.
+    """
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise BadValue(f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadValue(f"{path} can't be read: {error}") from None
+
+
+def op_name(name: str | None, stem: str) -> str:
+    """Return the name of an op: the one that was asked for, else that of a file, as a word.
+
+    Raises:
+        BadName: it can't be an op's name.
+    """
+    if name is not None:
+        return check_op_name(name)
+    word = re.sub(r"\W+", "_", re.sub(r"^\d+_", "", stem)).strip("_").lower()
+    return check_op_name(word or "problem")
