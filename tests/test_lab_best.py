@@ -9,8 +9,10 @@ import pytest
 
 from tests.fake_executor import FakeExecutor
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
+from triton_magics.config import Settings
 from triton_magics.errors import BadValue, IllegalStep, UnknownVersion
 from triton_magics.lab import Lab
+from triton_magics.model import Status
 from triton_magics.verbs._phrase import as_command
 
 
@@ -85,16 +87,39 @@ def test_unknown_version_is_reported_before_missing_steps(lab: Lab) -> None:
         lab.best("softmax", "v9")
     with pytest.raises(BadValue, match="names no version"):
         lab.best("softmax", why="it is short")
-    with pytest.raises(IllegalStep):
+    with pytest.raises(UnknownVersion, match="v1: not yet validated"):
         lab.best("softmax", "v1")
 
 
-def test_best_waits_for_the_end_and_for_something_that_passed(lab: Lab) -> None:
+def test_best_waits_for_something_that_passed(lab: Lab) -> None:
     write(lab, "v1")
-    with pytest.raises(IllegalStep, match="1 of 3 versions written"):
-        lab.best("softmax")
-    with pytest.raises(UnknownVersion, match="no version of softmax is validated in full"):
-        lab.best("softmax", now=True)
+    for now in (False, True):
+        with pytest.raises(UnknownVersion, match="no version of softmax is validated in full"):
+            lab.best("softmax", now=now)
+
+
+def test_a_later_experiment_does_not_take_the_best_away(lab: Lab, engine: FakeExecutor) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    crashes = write(lab, "v2_crash")
+    engine.verdicts[crashes] = Status.CRASHED
+    lab.validate("softmax", "v2_crash")
+    best = lab.best("softmax")
+    assert best.source.version == "v1_baseline"
+    assert best.provisional.startswith("softmax: workflow unfinished (2 of 3")
+    lab.best("softmax", "v1", why="it is right")
+    assert lab.best("softmax").by_hand
+    assert not lab.best("softmax", fastest=True).by_hand
+
+
+def test_strict_best_waits_for_the_end(tmp_path: Path, engine: FakeExecutor) -> None:
+    with Lab(tmp_path, engine=engine, settings=Settings(), strict=True) as strict:
+        strict.op("softmax")
+        write(strict, "v1")
+        strict.validate("softmax", "v1")
+        with pytest.raises(IllegalStep, match="1 of 3 versions written"):
+            strict.best("softmax")
+        assert strict.best("softmax", now=True).source.version == "v1_baseline"
 
 
 def test_reason_without_a_version_suggests_the_whole_step(lab: Lab) -> None:

@@ -11,6 +11,8 @@ are imported when they are needed, because a worker imports this package too.
 
 from __future__ import annotations
 
+from _thread import RLock  # `threading` would load a dozen modules
+
 TYPE_CHECKING = False  # importing typing would take longer than the rest of this module
 if TYPE_CHECKING:
     from typing import Any
@@ -27,15 +29,17 @@ class _Default:
 
     lab: Lab | None = None
     settings: Settings | None = None
+    lock = RLock()  # `%load_ext` opens the Lab in a thread
 
 
 def default_lab() -> Lab:
     """Return the Lab of the magics and of this module's functions; make it on the first call."""
-    if _Default.lab is None:
-        from triton_magics.lab import Lab
+    with _Default.lock:
+        if _Default.lab is None:
+            from triton_magics.lab import Lab
 
-        _Default.lab = Lab(settings=_Default.settings)
-    return _Default.lab
+            _Default.lab = Lab(settings=_Default.settings)
+        return _Default.lab
 
 
 def open_lab() -> Lab | None:

@@ -187,10 +187,17 @@ def allowed_steps(facts: Facts) -> tuple[str, ...]:
 
 
 class Refusal(NamedTuple):
-    """Reason why a step is not allowed now, and the step that is due."""
+    """Reason why a step is not allowed now, and the step that is due.
+
+    Attributes:
+        message: with the ways on, for an error.
+        next_step: that is due.
+        note: the reason alone, for a reader who goes on anyway.
+    """
 
     message: str
     next_step: NextStep
+    note: str
 
 
 def check(step: str, facts: Facts, *, now: bool = False) -> Refusal | None:
@@ -210,24 +217,22 @@ def check(step: str, facts: Facts, *, now: bool = False) -> Refusal | None:
         return None
     if step == FORCE_WRITE and facts.state == "evaluation":
         return None
-    message = f"{_why(step, facts)} Allowed now: {', '.join(allowed_steps(facts))}."
-    return Refusal(message, next_step(facts))
+    note, way_on = _why(step, facts)
+    message = f"{note} {way_on}Allowed now: {', '.join(allowed_steps(facts))}."
+    return Refusal(message, next_step(facts), note)
 
 
-def _why(step: str, facts: Facts) -> str:
+def _why(step: str, facts: Facts) -> tuple[str, str]:
+    """Return the reason, and the way on without the step that is due, if there is one."""
     if step == "best":
-        return (
-            f"{facts.op}: workflow unfinished ({_missing_text(facts)}). Use --now to choose from "
-            "the results so far."
-        )
+        note = f"{facts.op}: workflow unfinished ({_missing_text(facts)})."
+        return note, "Use --now to choose from the results so far. "
     if facts.state == "start":
-        return f"{facts.op}: references not shown yet."
+        return f"{facts.op}: references not shown yet.", ""
     if step in ("kernel", "restore"):
-        return (
-            f"{_name(facts)} waits for its verdict: {_missing_text(facts)}. "
-            f"`status {facts.op} --force-write REASON` goes on without it."
-        )
-    return f"{step} is for an op in evaluation; the state of {facts.op} is {facts.state}."
+        note = f"{_name(facts)} waits for its verdict: {_missing_text(facts)}."
+        return note, f"`status {facts.op} --force-write REASON` goes on without it. "
+    return f"{step} is for an op in evaluation; the state of {facts.op} is {facts.state}.", ""
 
 
 def _missing_text(facts: Facts) -> str:

@@ -11,10 +11,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tests import report_values
 from tests.notebook.shells import Shell
+from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
-from triton_magics.model import KernelSource, Plot, Value
+from triton_magics.model import Case, CaseResult, CaseStatus, KernelSource, Plot, Value
 from triton_magics.notebook.display import message_bundle, mismatch_bundle, picture
-from triton_magics.notebook.job_progress import Step
+from triton_magics.notebook.job_progress import PlannedWork, Step
 from triton_magics.notebook.progress import ProgressLine, TerminalProgress
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -136,16 +137,31 @@ def test_a_quick_job_shows_no_progress() -> None:
     assert place.lines == []
 
 
-def test_a_slow_job_shows_its_step_and_keeps_the_last() -> None:
-    place = Place()
-    with ProgressLine("validate softmax v1", place, delay_s=0.0) as line:
+@pytest.mark.parametrize(("ends_at_s", "kept"), [(1.9, False), (2.1, True)])
+def test_the_last_line_of_a_slow_job_stays(ends_at_s: float, kept: bool) -> None:
+    place, now = Place(), [0.0]
+    with ProgressLine("validate softmax v1", place, delay_s=0.0, clock=lambda: now[0]) as line:
         line.update(Step("validate softmax v1_baseline", "257x1023 float16", 12, 46))
         assert place.has_line.wait(10.0)
         line.update(Step("validate softmax v1_baseline", "7x13 float16", 46, 46))
-    text, is_final = place.lines[-1]
+        now[0] = ends_at_s
+    *before, (text, is_final) = place.lines
     assert is_final
-    assert [was_final for _, was_final in place.lines[:-1]].count(True) == 0
-    assert text.startswith("validate softmax v1 · 7x13 float16 · 46 of 46 · ended after ")
+    assert [was_final for _, was_final in before].count(True) == 0
+    stays = f"validate softmax v1 · 7x13 float16 · 46 of 46 · ended after {ends_at_s} s"
+    assert text == (stays if kept else "")
+
+
+def rv_case(elements: int, seed: int) -> Case:
+    return Case(shape=(elements,), dtype="float32", seed=seed)
+
+
+def case_result(case: Case) -> CaseResult:
+    return CaseResult(case=case, status=CaseStatus.PASSED, error_share=0.1)
+
+
+def report(**data: object) -> Progress:
+    return Progress(nonce="", stage="validating", **data)
 
 
 def progress_text(steps: list[tuple[float, Step]], title: str = "validate softmax v1") -> str:
@@ -166,7 +182,7 @@ def case(done: int, total: int = 46, job: str = "validate softmax v1_baseline") 
 
 def test_a_slow_job_says_when_the_rest_will_be_done() -> None:
     assert progress_text([(2, case(0)), (4, case(4)), (7, case(10))]) == (
-        "validate softmax v1 · 257x1023 float16 · 10 of 46 · 7.0 s · the rest of 46 in about 18 s"
+        "validate softmax v1 · 257x1023 float16 · 10 of 46 · 7.0 s · about 18 s left"
     )
 
 
@@ -182,7 +198,28 @@ def test_a_slow_job_says_when_the_rest_will_be_done() -> None:
     ],
 )
 def test_a_guess_without_grounds_is_not_made(steps: list[tuple[float, Step]]) -> None:
-    assert "the rest" not in progress_text(steps)
+    assert " left" not in progress_text(steps)
+
+
+def test_the_time_left_falls_and_counts_large_cases_as_such() -> None:
+    small = [rv_case(7, seed) for seed in range(8)]
+    large = [rv_case(1_000_000, seed) for seed in range(2)]
+    work, shares = PlannedWork(), []
+    work.add(report(planned=tuple(map(case_result, (*small, *large)))))
+    for case in (*small, large[0]):
+        shares.append(work.add(report(case_result=case_result(case))))
+    assert shares[7] == pytest.approx(8 * 50_007 / (8 * 50_007 + 2 * 1_050_000))
+    assert shares[8] == pytest.approx(1 - 1_050_000 / (8 * 50_007 + 2 * 1_050_000))
+
+
+def test_a_saved_source_is_told_while_the_compiler_works() -> None:
+    place = Place()
+    line = ProgressLine("kernel softmax v1", place, clock=lambda: 1.0)
+    line.set_saved()
+    line.update(Step("compile softmax v1_baseline", "starting a worker"))
+    line._show(is_final=False)
+    shown = "kernel softmax v1 · saved · compile softmax v1_baseline · starting a worker · 0.0 s"
+    assert place.lines == [(shown, False)]
 
 
 def test_a_call_of_many_jobs_says_which_one_is_on() -> None:
@@ -192,12 +229,13 @@ def test_a_call_of_many_jobs_says_which_one_is_on() -> None:
 
 
 def test_a_slow_job_that_fails_keeps_its_last_step() -> None:
-    place = Place()
+    place, now = Place(), [0.0]
 
     def fail() -> None:
-        with ProgressLine("bench softmax", place, delay_s=0.0) as line:
+        with ProgressLine("bench softmax", place, delay_s=0.0, clock=lambda: now[0]) as line:
             line.update(Step("bench softmax", "large: torch"))
             assert place.has_line.wait(10.0)
+            now[0] = 3.0
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

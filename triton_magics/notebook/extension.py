@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,13 @@ from triton_magics.notebook.config_magic import ConfigMagic
 from triton_magics.notebook.display import Display, message_bundle
 from triton_magics.notebook.job_progress import Step, call, listen_to_jobs
 from triton_magics.notebook.magics import make_magics
-from triton_magics.notebook.progress import NotebookProgress, ProgressLine, TerminalProgress
+from triton_magics.notebook.progress import (
+    DELAY_S,
+    KEEP_S,
+    NotebookProgress,
+    ProgressLine,
+    TerminalProgress,
+)
 from triton_magics.notebook.tracebacks import explain_error
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from triton_magics.notebook.panel import Panel
     from triton_magics.session.notes import NoteReader
 
+STORE_FOLDER = ".triton_magics"
 _LAB_SETTINGS = ["workspace", "history"]  # settings that a Lab reads only once
 _extensions: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
@@ -139,6 +147,8 @@ class Extension:
         self._config.load()
         for magic in self._magics:
             self.shell.register_magic_function(magic, magic.kind, magic.name)
+        if self._has_store():
+            threading.Thread(target=_warm, name="triton-warm", daemon=True).start()
 
     def unload(self) -> None:
         """Remove everything; end the Lab and its processes."""
@@ -154,22 +164,25 @@ class Extension:
         triton_magics.configure(None)
 
     @contextmanager
-    def progress(self, title: str, quiet: bool) -> Iterator[Lab]:
+    def progress(self, title: str, quiet: bool, *, is_job: bool = False) -> Iterator[Lab]:
         """Yield the Lab; meanwhile show progress and a kernel's prints, afterwards notes.
 
         Args:
             title: title of the progress line.
             quiet: show none of these.
+            is_job: a worker runs something: show progress at once, not only what takes long.
         """
         lab = triton_magics.default_lab()
         if quiet:
             yield lab
             return
         reader = self._note_reader(lab)
+        delay_s = DELAY_S if is_job else KEEP_S
         try:
             with (
-                ProgressLine(title, self._progress_display()) as line,
+                ProgressLine(title, self._progress_display(), delay_s=delay_s) as line,
                 listen_to_jobs(lab, on_progress=line.update, on_output=_print),
+                _call_on_change(lab, line.set_saved if title.startswith("kernel ") else None),
             ):
                 yield lab
         finally:
@@ -225,11 +238,11 @@ class Extension:
 
     def _existing_lab(self) -> Lab | None:
         """Return the Lab for completion; make one only if the workspace exists."""
-        from triton_magics.store.safe_files import STORE
+        return triton_magics.default_lab() if self._has_store() else triton_magics.open_lab()
 
-        folder = Path(self.settings.workspace or ".").expanduser()
-        has_store = (folder / STORE).is_dir()
-        return triton_magics.default_lab() if has_store else triton_magics.open_lab()
+    def _has_store(self) -> bool:
+        """Return True if the workspace exists; opening a Lab would make one."""
+        return (Path(self.settings.workspace or ".").expanduser() / STORE_FOLDER).is_dir()
 
     def _progress_display(self) -> NotebookProgress | TerminalProgress:
         return NotebookProgress() if self.display.in_notebook else TerminalProgress(sys.stderr)
@@ -267,6 +280,29 @@ class Extension:
         for panel in self.panels:
             panel.close()
         self.panels.clear()
+
+
+def _warm() -> None:
+    """Start warm workers for the first cell, where a workspace exists; a fault waits for a verb."""
+    with suppress(TritonMagicsError):
+        triton_magics.default_lab().session.jobs.warm()
+
+
+@contextmanager
+def _call_on_change(lab: Lab, listener: Callable[[], None] | None) -> Iterator[None]:
+    """Call the listener whenever something of the workspace has changed."""
+    if listener is None:
+        yield
+        return
+
+    def changed(_op: str) -> None:
+        listener()
+
+    lab.on_change.append(changed)
+    try:
+        yield
+    finally:
+        lab.on_change.remove(changed)
 
 
 def _print(text: str) -> None:

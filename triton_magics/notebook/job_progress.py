@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,9 @@ from triton_magics.errors import Interrupted
 if TYPE_CHECKING:
     from triton_magics.execution.protocol import Progress
     from triton_magics.lab import Lab
+    from triton_magics.model import Case
+
+CASE_ELEMENTS = 50_000  # what every case costs besides its elements, in elements
 
 
 class Step(NamedTuple):
@@ -20,12 +24,39 @@ class Step(NamedTuple):
         job: name of the running job; a call may consist of several.
         stage: present stage of the job.
         done, total: completed steps and all steps; None if unknown.
+        share: completed part of the work, 0 to 1; None if unknown.
     """
 
     job: str
     stage: str
     done: int | None = None
     total: int | None = None
+    share: float | None = None
+
+
+class PlannedWork:
+    """The part of a plan's work that is done; a case counts by its number of elements."""
+
+    def __init__(self) -> None:
+        self._weights: dict[Case, int] = {}
+        self._done: set[Case] = set()
+
+    def add(self, progress: Progress) -> float | None:
+        """Note a plan or a result; return the share of the work that is done."""
+        from triton_magics.model import CaseStatus  # imported late: loading must be quick
+
+        if progress.planned is not None:
+            cases = [result.case for result in progress.planned]
+            self._weights = {case: CASE_ELEMENTS + math.prod(case.shape) for case in cases}
+            self._done.clear()
+        if result := progress.case_result:
+            if result.status is CaseStatus.NOT_RUN:
+                self._weights.pop(result.case, None)
+            else:
+                self._done.add(result.case)
+        total = sum(self._weights.values())
+        done = sum(self._weights.get(case, 0) for case in self._done)
+        return done / total if total and done else None
 
 
 @contextmanager
@@ -42,10 +73,12 @@ def listen_to_jobs(
         on_progress: called with each step.
         on_output: called with the text that a kernel prints.
     """
+    work = PlannedWork()
 
     def step(progress: Progress) -> None:
         if on_progress:
-            on_progress(Step(lab.newest_job, progress.stage, progress.done, progress.total))
+            share = work.add(progress)
+            on_progress(Step(lab.newest_job, progress.stage, progress.done, progress.total, share))
 
     listeners = (lab.on_progress, lab.on_output)
     lab.on_progress, lab.on_output = step, on_output

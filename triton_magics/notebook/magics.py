@@ -38,7 +38,9 @@ class NotebookSession(Protocol):
     shell: Any
     display: Display
 
-    def progress(self, title: str, quiet: bool) -> AbstractContextManager[Lab]:
+    def progress(
+        self, title: str, quiet: bool, *, is_job: bool = False
+    ) -> AbstractContextManager[Lab]:
         """Give the Lab; meanwhile show progress and a kernel's prints."""
 
     def start_job(
@@ -117,6 +119,11 @@ class MagicCall:
         return " ".join([self.verb.name, *(str(name) for name in names if name)])
 
     @property
+    def is_job(self) -> bool:
+        """True if a worker has to run something."""
+        return self.verb.judges or self.verb.long_running
+
+    @property
     def no_raise(self) -> bool:
         """True if a failed verdict does not fail the cell."""
         return getattr(self.options, "no_raise", False) or not self.verb.judges
@@ -171,7 +178,7 @@ class Magic:
             return self._start_job(call)
         with (
             self._translate_errors(call.options, call),
-            extension.progress(call.title, quiet) as lab,
+            extension.progress(call.title, quiet, is_job=call.is_job) as lab,
         ):
             if self._verb_name == PANEL:
                 call.value = extension.open_panel(lab, call.request)

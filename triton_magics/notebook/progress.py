@@ -11,19 +11,21 @@ from typing import Any, Protocol, Self
 
 from triton_magics.notebook.job_progress import Step, progress_text
 
-DELAY_S = 2.0
+DELAY_S = 0.3
+KEEP_S = 2.0  # the line of a shorter job disappears
 PERIOD_S = 0.5
+MORE = 1.5  # a time left that grows less than this keeps falling
 
 
 class ProgressDisplay(Protocol):
     """Shows one line of text that changes."""
 
     def __call__(self, text: str, *, is_final: bool) -> None:
-        """Replace the line; a final one stays."""
+        """Replace the line; a final one stays, an empty one removes it."""
 
 
 class ProgressLine:
-    """Shows the stage, completed steps, elapsed and remaining time of a job after 2 s.
+    """Shows the stage, completed steps, elapsed and remaining time of a job after 0.3 s.
 
     A thread updates the time, because a job may report nothing for longer than that.
     """
@@ -48,6 +50,8 @@ class ProgressLine:
         self._title, self._display, self._delay_s = title, display, delay_s
         self._step = Step("", "")
         self._count_start: tuple[Step, float] | None = None
+        self._end_s: float | None = None  # when the job will be done, by the clock
+        self._is_saved = False
         self._stop = threading.Event()
         self._started = clock()
         # A thread prints to the cell whose context it has.
@@ -59,7 +63,12 @@ class ProgressLine:
         start = self._count_start
         if start is None or (start[0].job, start[0].total) != (step.job, step.total):
             self._count_start = (step, self._clock()) if step.total else None
+            self._end_s = None
         self._step = step
+
+    def set_saved(self) -> None:
+        """Tell from now on that the input of the job is saved."""
+        self._is_saved = True
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -80,26 +89,45 @@ class ProgressLine:
         self._show(is_final=False)
         while not self._stop.wait(PERIOD_S):
             self._show(is_final=False)
-        self._show(is_final=True)
+        self._end()
+
+    def _end(self) -> None:
+        """Keep the last line of a long job, remove that of a short one."""
+        if self._clock() - self._started >= KEEP_S:
+            self._show(is_final=True)
+        else:
+            self._display("", is_final=True)
 
     def _show(self, *, is_final: bool) -> None:
         step = self._step
         elapsed = f"{self._clock() - self._started:.1f} s"
         job = "" if step.job.startswith(self._title) else step.job
         ends = (f"ended after {elapsed}",) if is_final else (elapsed, self._time_left())
-        parts = (self._title, job, progress_text(step.stage, step.done, step.total), *ends)
+        saved = "saved" if self._is_saved else ""
+        stage = progress_text(step.stage, step.done, step.total)
+        parts = (self._title, saved, job, stage, *ends)
         self._display(" · ".join(p for p in parts if p), is_final=is_final)
 
     def _time_left(self) -> str:
-        """Return `the rest of 46 in about 8 s` once two steps are complete, else nothing."""
+        """Return `about 8 s left` once two steps are complete, else nothing.
+
+        It falls: a new estimate that is a little later than the last one does not replace it.
+        """
         start, step = self._count_start, self._step
         if start is None or not step.total or not step.done:
             return ""
-        done = step.done - (start[0].done or 0)
-        if done < 2 or step.done >= step.total:
+        if step.done - (start[0].done or 0) < 2 or step.done >= step.total:
             return ""
-        left_s = (self._clock() - start[1]) / done * (step.total - step.done)
-        return f"the rest of {step.total} in about {left_s:.0f} s" if left_s >= 1 else ""
+        now = self._clock()
+        share = step.share or step.done / step.total
+        before = start[0].share or (start[0].done or 0) / step.total
+        if share <= before:
+            return ""
+        left_s = (now - start[1]) / (share - before) * (1 - share)
+        if self._end_s is None or not self._end_s - now < left_s < MORE * (self._end_s - now):
+            self._end_s = now + left_s
+        left_s = self._end_s - now
+        return f"about {left_s:.0f} s left" if left_s >= 1 else ""
 
 
 class NotebookProgress:
@@ -128,5 +156,5 @@ class TerminalProgress:
     def __call__(self, text: str, *, is_final: bool) -> None:
         """Replace the line."""
         if self._stream.isatty():
-            self._stream.write(f"\r\x1b[2K{text}" + ("\n" if is_final else ""))
+            self._stream.write(f"\r\x1b[2K{text}" + ("\n" if is_final and text else ""))
             self._stream.flush()

@@ -212,7 +212,7 @@ class OpWorkspace:
             return
         if self.is_strict:
             raise IllegalStep(refusal.message, next_step=refusal.next_step)
-        self.notes.add(refusal.message, next_step=refusal.next_step)
+        self.notes.add(refusal.note, next_step=refusal.next_step)
 
     # ---------------------------------------------------------------------------------- recording
 

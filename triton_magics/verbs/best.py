@@ -27,7 +27,7 @@ class BestRequest(Request):
             doc="your choice; it stays as long as the version is unchanged and correct",
         ),
     ] = None
-    now: Annotated[bool, option("before the end of the workflow")] = False
+    now: Annotated[bool, option("before the end of the workflow, in strict mode too")] = False
     why: Annotated[str, option("your reason, recorded in the log", metavar="TEXT")] = ""
     fastest: Annotated[bool, option("remove a choice by hand")] = False
 
@@ -36,7 +36,7 @@ def run(session: Session, request: BestRequest) -> Best:
     """Return the version to ship, with its code: the smallest final within one benchmark.
 
     Raises:
-        IllegalStep: not at its end, and not `now`.
+        IllegalStep: in strict mode, not at its end, and not `now`.
         UnknownVersion: no version is validated in full, or not the one that is named.
         BadValue: a reason without a version, or both `fastest` and a version.
     """
@@ -49,13 +49,16 @@ def run(session: Session, request: BestRequest) -> Best:
     workspace = session.workspace
     hand = workspace.source(name, version).version if version else None
     refusal = workflow.check("best", session.facts(name), now=request.now)
-    if refusal:
+    if refusal and session.is_strict:
         raise IllegalStep(refusal.message, next_step=refusal.next_step)
     versions = workspace.versions(name)
     if hand or request.fastest:
         versions = _mark_choice(name, versions, hand, request.why)
     chosen = choose_version(name, versions, workspace.ranking(name))
     best = Best(source=workspace.source(name, chosen.version), **chosen.figures)
+    if refusal:
+        reasons = (refusal.note.removesuffix("."), best.provisional)
+        best = best.evolve(provisional="; ".join(filter(None, reasons)))
     session.record(name, "chosen", best)
     return session.finish(best)
 
