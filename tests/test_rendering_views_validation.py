@@ -6,7 +6,9 @@ import pytest
 import report_values as rv
 
 from triton_magics.model import CaseResult, CaseStatus, Status, Validations
+from triton_magics.notebook.tracebacks import kernel_failure
 from triton_magics.rendering import bundle, failure_lines, headline, to_text, view
+from triton_magics.verbs._phrase import as_magic
 
 
 def test_verdict_has_cases_and_worst_error() -> None:
@@ -192,3 +194,23 @@ def test_a_validation_without_kernels_does_not_say_it_compiles() -> None:
     assert "compiles for sm_" in bundle(compiled)["text/plain"]
     nothing = rv.interpreter_validation(compilation=rv.compilation(kernels=()))
     assert "compiles for" not in bundle(nothing)["text/plain"]
+
+
+def test_an_error_in_an_error_is_told_without_its_repr() -> None:
+    message = """AttributeError("module 'triton.language' has no attribute 'expp'")"""
+    error = rv.compile_error(kind="CompilationError", message=message, hint="{{ref words=syntax}}")
+    value = rv.validation(status=Status.COMPILE_ERROR, cases=(), error=error)
+    assert headline(value).endswith(
+        "AttributeError: module 'triton.language' has no attribute 'expp'"
+    )
+    text = bundle(value, as_magic)["text/plain"]
+    assert "AttributeError(" not in text
+    assert "hint: %triton_ref syntax" in text
+
+
+def test_one_line_repeats_a_verdict_that_is_shown_above() -> None:
+    error = kernel_failure(rv.every_value()["validation_compile_error"], value_is_shown=True)
+    first, *rest = error._render_traceback_()
+    assert rest == []
+    assert first.startswith("KernelFailure: ✗ DOES NOT COMPILE")
+    assert len(first) < 110

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TypeVar
 
 from triton_magics.errors import BadKernelSource, KernelFailure, TritonMagicsError
 
 E = TypeVar("E", bound=BaseException)
+MOST_LETTERS = 84  # of a verdict that is repeated in one line
 _HOOK = "_render_traceback_"  # IPython calls this method of an exception
 
 
@@ -49,6 +51,6 @@ def kernel_failure(
 
     error = KernelFailure(rendering.headline(value), value)
     lines = rendering.failure_lines(value, as_magic, whole=full_traceback, above=value_is_shown)
-    verdict = " ".join(str(error).split())
+    verdict = textwrap.shorten(str(error), MOST_LETTERS, placeholder=" …")
     summary = [f"KernelFailure: {verdict}, see above"] if value_is_shown else []
     return set_lines(error, summary + lines)

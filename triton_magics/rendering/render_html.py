@@ -173,8 +173,15 @@ def _matrix_cell(cell: blocks.MatrixCell) -> str:
 
 
 def _beside(block: blocks.Beside) -> str:
-    parts = "\n".join(f"<div>{_body(part)}</div>" for part in block.parts)
+    parts = "\n".join(map(_column, block.parts))
     return f'<div style="{_ROW}">\n{parts}\n</div>'
+
+
+def _column(part: blocks.Document) -> str:
+    """Return a column; one of sentences takes the room that others leave."""
+    has_words = any(isinstance(b, blocks.Line) for b in part)
+    width = "flex: 1 1 300px; min-width: 0" if has_words else "flex: 0 0 auto; max-width: 100%"
+    return f'<div style="{width}">{_body(part)}</div>'
 
 
 def _drawing(text: str) -> str:

@@ -36,10 +36,12 @@ def _matrices(judged: Sequence[Judged], *, merge: bool) -> Document:
 
 
 def _matrix(title: str, keys: _Keys, judged: Sequence[Judged], *, merge: bool) -> Matrix:
-    dtypes = tuple(dict.fromkeys(case.dtype for case, _ in judged))
+    run = [pair for pair in judged if pair[1] is not CaseStatus.NOT_RUN]
+    dtypes = tuple(dict.fromkeys(case.dtype for case, _ in (run if merge else judged)))
     groups: dict[str, list[Judged]] = {}
     for case, status in judged:
-        for key in keys(case):
+        # Where something is wrong, rows of cases that did not run only hide it.
+        for key in () if merge and status is CaseStatus.NOT_RUN else keys(case):
             groups.setdefault(key, []).append((case, status))
     quiet = [name for name, group in groups.items() if not _is_wrong(group)] if merge else []
     merged = quiet if len(quiet) >= _LEAST_TO_MERGE else []

@@ -79,7 +79,9 @@ def _cause_view(value: Validation, mismatch: Mismatch | None) -> Document:
 def _advice(advice: str) -> tuple[Line | Code, ...]:
     if not advice.strip():
         return ()
-    return (Line("try:"), Code(advice)) if _is_python(advice) else (Line(f"try: {advice}"),)
+    return (
+        (Line("write instead:"), Code(advice)) if _is_python(advice) else (Line(f"try: {advice}"),)
+    )
 
 
 def _is_python(text: str) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from triton_magics.model import KernelError, Status
 from triton_magics.rendering.blocks import Code, Details, Document, Line, clean, code
 from triton_magics.rendering.views.words import EXPLANATIONS, join_parts
 
+# A compiler's error whose message is the repr of another one: AttributeError("no tl.expp").
+_REPR = re.compile(r"""(?P<kind>\w+)\((?P<quote>["'])(?P<text>[^\n]*)(?P=quote)\)""")
 WHOLE_TRACEBACK = "whole traceback"
 
 
@@ -23,6 +27,8 @@ def error_view(error: KernelError, *, shown_above: str = "") -> Document:
 def error_text(error: KernelError) -> str:
     """Return `CompilationError: mask has no value`, with the kind once."""
     message = clean(error.message).strip()
+    if inner := _REPR.fullmatch(message.removeprefix(f"{error.kind}: ")):
+        return f"{inner['kind']}: {inner['text']}"
     return message if error.kind in message else f"{error.kind}: {message}".removesuffix(": ")
 
 
