@@ -196,7 +196,7 @@ def test_a_validation_without_kernels_does_not_say_it_compiles() -> None:
     assert "compiles for" not in bundle(nothing)["text/plain"]
 
 
-def test_an_error_in_an_error_is_told_without_its_repr() -> None:
+def test_an_error_in_an_error_has_no_repr() -> None:
     message = """AttributeError("module 'triton.language' has no attribute 'expp'")"""
     error = rv.compile_error(kind="CompilationError", message=message, hint="{{ref words=syntax}}")
     value = rv.validation(status=Status.COMPILE_ERROR, cases=(), error=error)

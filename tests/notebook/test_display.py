@@ -212,7 +212,7 @@ def test_the_time_left_falls_and_counts_large_cases_as_such() -> None:
     assert shares[8] == pytest.approx(1 - 1_050_000 / (8 * 50_007 + 2 * 1_050_000))
 
 
-def test_a_saved_source_is_told_while_the_compiler_works() -> None:
+def test_a_saved_source_is_reported_while_the_compiler_works() -> None:
     place = Place()
     line = ProgressLine("kernel softmax v1", place, clock=lambda: 1.0)
     line.set_saved()

@@ -295,14 +295,14 @@ def _call_on_change(lab: Lab, listener: Callable[[], None] | None) -> Iterator[N
         yield
         return
 
-    def changed(_op: str) -> None:
+    def notify(_op: str) -> None:
         listener()
 
-    lab.on_change.append(changed)
+    lab.on_change.append(notify)
     try:
         yield
     finally:
-        lab.on_change.remove(changed)
+        lab.on_change.remove(notify)
 
 
 def _print(text: str) -> None:
