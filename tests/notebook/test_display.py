@@ -137,8 +137,8 @@ def test_a_quick_job_shows_no_progress() -> None:
     assert place.lines == []
 
 
-@pytest.mark.parametrize(("ends_at_s", "kept"), [(1.9, False), (2.1, True)])
-def test_the_last_line_of_a_slow_job_stays(ends_at_s: float, kept: bool) -> None:
+@pytest.mark.parametrize(("ends_at_s", "is_final_line_shown"), [(1.9, False), (2.1, True)])
+def test_the_last_line_of_a_slow_job_stays(ends_at_s: float, is_final_line_shown: bool) -> None:
     place, now = Place(), [0.0]
     with ProgressLine("validate softmax v1", place, delay_s=0.0, clock=lambda: now[0]) as line:
         line.update(Step("validate softmax v1_baseline", "257x1023 float16", 12, 46))
@@ -149,7 +149,7 @@ def test_the_last_line_of_a_slow_job_stays(ends_at_s: float, kept: bool) -> None
     assert is_final
     assert [was_final for _, was_final in before].count(True) == 0
     stays = f"validate softmax v1 · 7x13 float16 · 46 of 46 · ended after {ends_at_s} s"
-    assert text == (stays if kept else "")
+    assert text == (stays if is_final_line_shown else "")
 
 
 def rv_case(elements: int, seed: int) -> Case:
