@@ -176,7 +176,7 @@ def test_an_executor_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Mo
     )
     with Lab(tmp_path, settings=Settings(executor="toy")) as lab:
         assert lab.engine_state().device == "a toy"
-    with pytest.raises(UnknownName, match="no executor 'tax'. Installed: local, toy"):
+    with pytest.raises(UnknownName, match="no executor 'tax'. Installed: local, dask, toy"):
         Lab(tmp_path, settings=Settings(executor="tax"))
 
 

@@ -45,9 +45,12 @@ class Settings(Configurable):
     lanes = Int(
         1, min=1, max=16, help="Jobs at the same time on each device; a timing always runs alone."
     ).tag(config=True)
-    executor = Unicode("local", help="What runs kernels: `local`, or an installed one.").tag(
-        config=True
-    )
+    executor = Unicode(
+        "local", help="What runs kernels: `local`, `dask`, or an installed one."
+    ).tag(config=True)
+    scheduler = Unicode(
+        "", help="Of `dask`: its scheduler's address, or `local` for a cluster of this machine."
+    ).tag(config=True)
     target = Int(
         90, min=70, max=130, help="Compute capability to cross-compile for where there is no GPU."
     ).tag(config=True)

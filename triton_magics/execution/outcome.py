@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import TypeAdapter
+
 from triton_magics.execution.job_requests import Answer
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Case, CaseResult, Configuration, Environment, Setting, Timing
@@ -55,6 +57,23 @@ class Outcome:
     detail: str = ""
 
 
+def outcome_to_json(outcome: Outcome) -> str:
+    """Return an outcome as JSON, for another machine."""
+    return _ADAPTER.dump_json(outcome).decode()
+
+
+def outcome_from_json(text: str | bytes) -> Outcome:
+    """Return the outcome of a JSON text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return _ADAPTER.validate_json(text)
+
+
+_ADAPTER: TypeAdapter[Outcome] = TypeAdapter(Outcome)
+
+
 class ResultCollector:
     """Collects partial results of a job, so that a deadline or a crash loses none."""
 
@@ -88,4 +107,4 @@ class ResultCollector:
         return n_results > MAX_RESULTS
 
 
-__all__ = ["Ending", "Outcome", "ResultCollector"]
+__all__ = ["Ending", "Outcome", "ResultCollector", "outcome_from_json", "outcome_to_json"]

@@ -1,4 +1,4 @@
-"""Executors by name: `local`, and those that packages add (entry points)."""
+"""Executors by name: `local`, `dask`, and those that packages add (entry points)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from triton_magics.execution.local.executor import LocalExecutor
 
 GROUP = "triton_magics.executors"
 LOCAL = "local"
+DASK = "dask"
 
 
 def create(settings: Settings) -> Executor:
@@ -25,9 +26,13 @@ def create(settings: Settings) -> Executor:
     name = settings.executor
     if name == LOCAL:
         return LocalExecutor(settings)
+    if name == DASK:
+        from triton_magics.execution.dask_executor import DaskExecutor
+
+        return DaskExecutor(settings)
     installed = {point.name: point for point in entry_points(group=GROUP)}
     if name not in installed:
-        names = (LOCAL, *installed)
+        names = (LOCAL, DASK, *installed)
         hint = did_you_mean(name, names)
         raise UnknownName(f"there is no executor {name!r}.{hint} Installed: {', '.join(names)}")
     executor: Executor = installed[name].load()(settings)
