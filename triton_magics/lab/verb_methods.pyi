@@ -446,6 +446,28 @@ class VerbMethods:
             BadName, UserError: no valid name, the name of a shipped op, a reference that can't be used.
         """
 
+    def io(
+        self,
+        op: str,
+        source: str,
+        *,
+        reference: str | None = None,
+    ) -> OpPage:
+        """Define an op from an IO contract and its reference.
+
+        The cell is the contract as JSON, or a module with `contract` and `reference`, which runs in a
+        worker.
+
+        Args:
+            op: a name of your own: my_op
+            source: the whole source, byte for byte
+            reference: of a JSON contract: an expression of its arguments, 'torch.relu(x)'
+
+        Raises:
+            BadContract: names every fault of the contract.
+            BadKernelSource, BadName, UserError: as for `reference`.
+        """
+
     def import_(
         self,
         path: str,

@@ -5,7 +5,8 @@ the shapes and kinds of values that it accepts; `Draft.finish` writes them as co
 problem, which stays as it is. `child/` has what that text imports in the worker.
 """
 
+from triton_magics.problems.contract_cell import write_contract_op
 from triton_magics.problems.draft import Draft
 from triton_magics.problems.formats import FORMATS, read_problem, read_text
 
-__all__ = ["FORMATS", "Draft", "read_problem", "read_text"]
+__all__ = ["FORMATS", "Draft", "read_problem", "read_text", "write_contract_op"]
