@@ -9,7 +9,7 @@ DEMO ?= demo
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cluster,kernels,gpu,lab,serve,test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cluster,cuda,kernels,gpu,lab,serve,test]'
 	touch $@
 
 install: $(VENV)/.installed

@@ -228,6 +228,8 @@ def compile_version(
             version = load_version(ref)
             if not version.runtime.compiles_ahead:
                 return None, f"{version.runtime.title} compiles nothing ahead"
+            if missing := version.runtime.missing_tool():
+                return None, f"not compiled: {missing}"
             ahead(version)
             record.clear()  # launches that bypassed the JIT, at any size
         for size, case in cases.items():

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 GROUP = "triton_magics.languages"
 DEFAULT = "triton"
-_BUILT_IN = {name: f"triton_magics.languages.{name}:LANGUAGE" for name in ("triton", "torch")}
+_OWN = ("triton", "torch", "cuda")
+_BUILT_IN = {name: f"triton_magics.languages.{name}:LANGUAGE" for name in _OWN}
 _registered: dict[str, KernelLanguage] = {}
 _runtimes: dict[str, KernelRuntime] = {}
 

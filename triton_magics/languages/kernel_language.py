@@ -63,6 +63,7 @@ class KernelLanguage(ABC):
         suffix: of a version's file.
         comment: the sign that begins a comment line.
         runtime: `module:class` of the child half, a `KernelRuntime` without arguments.
+        has_hints: the hints of the knowledge base on versions and blocks are for this language.
         instruments: `module:class` of the kernels that timers are calibrated with; empty: none.
     """
 
@@ -71,6 +72,7 @@ class KernelLanguage(ABC):
     suffix: ClassVar[str] = ".py"
     comment: ClassVar[str] = "#"
     runtime: ClassVar[str]
+    has_hints: ClassVar[bool] = False
     instruments: ClassVar[str] = ""
 
     @abstractmethod

@@ -238,6 +238,14 @@ class KernelRuntime(ABC):
             RuntimeError: kernels can't run here; the message says what to install.
         """
 
+    def missing_tool(self) -> str | None:
+        """Return what is missing to compile kernels here, and its remedy; None: nothing."""
+        return None
+
+    def refused_here(self) -> str | None:
+        """Return why this process can run no kernel at all; None where it can."""
+        return None
+
     def facts(self) -> LanguageFacts:
         """Return the facts that every result's environment names."""
         return LanguageFacts(version="", cpu="CPU")

@@ -204,8 +204,10 @@ class Jobs:
             if compiled and compiled.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             update["compilation"] = compiled
-            if validation.passed and compiled and compiled.status is Status.COMPILE_ERROR:
-                update |= {"status": Status.COMPILE_ERROR, "error": compiled.error}
+            undecided = validation.passed or validation.status is Status.NO_GPU
+            if undecided and compiled and compiled.status is Status.COMPILE_ERROR:
+                error = {"error": compiled.error, "message": None}
+                update |= {"status": Status.COMPILE_ERROR, **error}
         status = update.get("status", validation.status)
         state = self._session.state(source.op).version(source.version)
         before = state.attempts_failed if state else 0

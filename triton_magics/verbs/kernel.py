@@ -80,10 +80,8 @@ def run(session: Session, request: KernelRequest) -> Written:
     session.notify_change(name)
     compilation = session.jobs.compile_if_possible(saved) if request.compile else None
     number = saved.number + 1
-    # The hints name blocks and autotuning: advice for a language that has such parameters.
-    is_tunable = language.tunables(saved.source) is not None
     technique_hint, block_hint = (
-        knowledge.version_hint(name, number) if is_tunable else (None, None)
+        knowledge.version_hint(name, number) if language.has_hints else (None, None)
     )
     written = Written(
         source=saved,

@@ -55,6 +55,9 @@ def _run(job: RunJob, op: operators.Op, report: Reporter) -> tuple[Answer, bool]
         inputs=label,
         environment=environment(),
     )
+    if reason := kernel_runtime(job.version.language).refused_here():
+        status = Status.UNAVAILABLE if device == GPU else Status.NO_GPU
+        return base.evolve(status=status, message=reason), False
     compiles_s = job.compile_s if device == GPU else 0.0
     report.stage(f"calling it on {label}", patience_s=compiles_s)
     try:

@@ -44,7 +44,7 @@ from triton_magics.harness.load import (
     make_kernel_error,
 )
 from triton_magics.harness.process import subject_process
-from triton_magics.harness.process.device import environment, kernel_runtime, this_device
+from triton_magics.harness.process.device import CPU, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
@@ -69,6 +69,8 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     report.environment(environment())
     op = load_op(job.op)
     base, cases = _plan(job, op, report)
+    if reason := kernel_runtime(job.version.language).refused_here():
+        return _not_run_here(base, cases, reason), False
     try:
         subject = load_subject(job, op, this_device())
         tally = _Tally(replace(subject, long_series=choose_long_series(cases)))
@@ -89,6 +91,13 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
     return verdict.evolve(sanitized=findings), tally.stop is not None
+
+
+def _not_run_here(base: Validation, cases: tuple[Case, ...], reason: str) -> Validation:
+    """Return a verdict on nothing: no kernel of the language can run in this process."""
+    results = tuple(not_run_result(case, reason) for case in cases)
+    status = Status.NO_GPU if this_device() == CPU else Status.UNAVAILABLE
+    return base.evolve(status=status, message=reason, cases=results)
 
 
 def _ready_cases(

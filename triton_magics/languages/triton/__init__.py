@@ -18,6 +18,7 @@ class TritonLanguage(KernelLanguage):
 
     name = "triton"
     title = "Triton"
+    has_hints = True
     runtime = "triton_magics.languages.triton.child.runtime:TritonRuntime"
     instruments = "triton_magics.languages.triton.child.instruments:TritonInstruments"
 

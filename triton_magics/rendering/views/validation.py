@@ -38,7 +38,11 @@ from triton_magics.rendering.views.faults import (
     traceback_view,
 )
 from triton_magics.rendering.views.scope import scope_details
-from triton_magics.rendering.views.verdict_basis import checked_items, sanitizer_text
+from triton_magics.rendering.views.verdict_basis import (
+    checked_items,
+    compiled_items,
+    sanitizer_text,
+)
 from triton_magics.rendering.views.words import (
     FIX,
     INTERPRETER_LIMIT,
@@ -155,7 +159,9 @@ def _failure(value: Validation, phrase: Phrase) -> Document:
     error = error_view(value.error, shown_above=shown_above) if value.error and own else ()
     more = message_view(value.message, shown_above=shown_above)
     if not value.failed_cases:
-        return (*more, *error, *_aftermath(value))
+        compiled = compiled_items(value) if value.status is Status.NO_GPU else ()
+        lines = tuple(map(Line, compiled))
+        return (*more, *error, *lines, *_aftermath(value))
     first = value.failed_cases[0]
     return (
         *more,
@@ -195,6 +201,8 @@ def next_step(value: Validation, phrase: Phrase) -> str:
     if value.passed:
         reason = f"({value.gap.reason})"
         return f"{bench}; {validate} runs the full plan, required to finish {reason}"
+    if value.status is Status.NO_GPU and value.device_kind == "interpreter":
+        return "run it on a machine with a GPU"
     if value.status in REMEDIES:
         return REMEDIES[value.status]
     return f"{FIX}; it becomes attempt {value.attempt + 1}"

@@ -15,7 +15,7 @@ def checked_items(value: Validation) -> tuple[str, ...]:
     return (
         *_tolerance_items(value),
         *right,
-        *_compiled_items(value),
+        *compiled_items(value),
         *(scope_text(scope) for scope in (value.scope,) if scope),
         "the outputs of the forward call; backward passes are not checked",
         *_torch_items(value),
@@ -26,7 +26,7 @@ def checked_items(value: Validation) -> tuple[str, ...]:
 def _torch_items(value: Validation) -> tuple[str, ...]:
     """Return what torch did; its share is unknown in a language that does not check it."""
     beside = ", ".join(value.torch_ops) or "none"
-    if value.unchecked:
+    if value.unchecked and value.computed_by is None:
         return (f"torch operations that ran: {beside}",)
     work = value.computed_by.torch_work if value.computed_by else ()
     needed = "; ".join(map(_torch_work_text, work)) or "none"
@@ -82,7 +82,8 @@ def _uncalibrated_items(value: Validation) -> tuple[str, ...]:
     return (f"{n} too insensitive to detect lower precision; not counted",)
 
 
-def _compiled_items(value: Validation) -> tuple[str, ...]:
+def compiled_items(value: Validation) -> tuple[str, ...]:
+    """Return the GPU that it compiles for, with the kernels' figures."""
     compilation = value.compilation
     if not compilation or compilation.status is not Status.PASSED or not compilation.kernels:
         return ()

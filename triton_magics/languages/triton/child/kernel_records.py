@@ -13,8 +13,8 @@ import triton
 from triton.compiler.compiler import CompiledKernel
 
 from triton_magics.languages.kernel_runtime import CodeRequest, Target
+from triton_magics.languages.occupancy import LIMITS
 from triton_magics.languages.triton.child.error_hints import hint_for
-from triton_magics.languages.triton.child.occupancy import LIMITS
 from triton_magics.languages.triton.child.static_figures import (
     Instructions,
     disassemble,

@@ -1,0 +1,262 @@
+"""Versions in CUDA C++ without a GPU: compiled by NVRTC, with lines and figures; never a pass."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.harness.kit import Recorder
+from tests.languages.language_kernels import LanguageKernel, kernels
+from triton_magics import languages, rendering
+from triton_magics.errors import BadKernelSource
+from triton_magics.execution.job_requests import (
+    CompileJob,
+    OpRef,
+    RunJob,
+    ValidateJob,
+    VersionRef,
+)
+from triton_magics.harness import compile_job
+from triton_magics.harness.correctness import run_job, validate_job
+from triton_magics.lab import Lab
+from triton_magics.languages.cuda.child import kernel_handle, nvrtc_compiler
+from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
+from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, CudaSource
+from triton_magics.languages.cuda.cpp_source import find_kernels
+from triton_magics.model import CaseStatus, Compilation, OpState, RunResult, Status, Validation
+from triton_magics.rendering import view
+
+KERNELS = kernels("cuda")
+ROOT = Path(__file__).parents[2]
+needs_nvrtc = pytest.mark.skipif(
+    nvrtc_compiler.missing_compiler() is not None, reason="pip install '.[cuda]'"
+)
+RIGHT = next(k for k in KERNELS if k.path.stem == "right_rows").source
+
+
+def version_ref(source: str) -> VersionRef:
+    return VersionRef(
+        version="v1", attempt=1, source=source, header_lines=0, cell_offset=0,
+        sha256=hashlib.sha256(source.encode()).hexdigest(),
+        entry=languages.get("cuda").parse(source, op="softmax").name,
+        shown_path="kernels/softmax/v1.cu", language="cuda",
+    )  # fmt: skip
+
+
+def compile_source(source: str, **changes: object) -> Compilation:
+    job = CompileJob(op=OpRef(name="softmax"), version=version_ref(source), sizes=("small",))
+    answer, _ = compile_job.run(job.evolve(**changes), Recorder())
+    assert isinstance(answer, Compilation)
+    return answer
+
+
+def test_the_cuda_corpus_has_every_ending() -> None:
+    assert len(KERNELS) >= 8
+    assert {k.status for k in KERNELS} >= {
+        "passed", "wrong_values", "out_of_bounds", "runtime_error", "timeout", "out_of_memory",
+        "compile_error", "stale", "not_triton",
+    }  # fmt: skip
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.path.stem)
+def test_a_cuda_version_compiles_as_it_should(kernel: LanguageKernel) -> None:
+    value = compile_source(kernel.source)
+    assert value.status == kernel.fact("compiles"), rendering.to_text(view(value))
+    if value.status is Status.PASSED:
+        assert value.note is None
+        registers = [figures.registers for figures in value.kernels]
+        assert all(registers)
+        assert bool(registers) is (kernel.status != "stale")  # a cache ends the second call
+        return
+    assert value.error is not None
+    assert (kernel.fact("message") or "?") in value.error.message
+    if line := kernel.fact("line"):
+        assert (value.error.line, value.error.code) == (
+            int(line), kernel.source.splitlines()[int(line) - 1],
+        )  # fmt: skip
+
+
+@needs_nvrtc
+def test_figures_are_those_of_the_launch_and_of_ptxas() -> None:
+    (kernel,) = compile_source(RIGHT, detail=True).kernels
+    assert (kernel.name, kernel.grid, kernel.num_warps) == ("softmax_kernel<float>", (256,), 8)
+    assert (kernel.shared_bytes, kernel.spill_bytes) == (1024, 0)
+    assert kernel.registers is not None
+    assert 16 <= kernel.registers <= 64
+    assert kernel.occupancy_pct == 100.0
+    assert kernel.loads
+    warps = next(k for k in KERNELS if k.path.stem == "right_warps").source
+    (kernel,) = compile_source(warps).kernels
+    assert (kernel.grid, kernel.num_warps, kernel.shared_bytes) == ((64,), 4, 0)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("target", [80, 90, 100, 120])
+def test_each_target_is_compiled_for(target: int) -> None:
+    value = compile_source(RIGHT, target=target, listings=("ptx",))
+    assert value.status is Status.PASSED
+    (listing,) = value.listings
+    assert re.search(rf"^\.target sm_{target}", listing.text, re.M)
+
+
+@needs_nvrtc
+def test_an_unknown_target_is_named() -> None:
+    value = compile_source(RIGHT, target=37)
+    assert value.note is not None
+    assert "can't compile for sm_37; it knows sm_" in value.note
+
+
+@needs_nvrtc
+def test_options_and_defines_reach_the_compiler() -> None:
+    strict = compile_source(RIGHT, listings=("ptx",)).listings[0].text
+    fast = RIGHT.replace("/*py\n", '/*py\nOPTIONS = ["--use_fast_math"]\n')
+    assert "div.rn.f32" in strict
+    assert "div.rn.f32" not in compile_source(fast, listings=("ptx",)).listings[0].text
+    half = compile_source(RIGHT.replace("BLOCK 256", "BLOCK 128")).kernels[0]
+    assert (half.num_warps, half.shared_bytes) == (4, 512)
+
+
+@needs_nvrtc
+def test_the_headers_that_kernels_include_are_there() -> None:
+    names = ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "mma.h", "cstdint",
+             "cmath", "cfloat", "stdio.h")  # fmt: skip
+    text = "".join(f"#include <{name}>\n" for name in names)
+    text += '__global__ void k(float* x) { x[0] = FLT_MAX; uint32_t n = 0; printf("%u", n); }'
+    assert nvrtc_compiler.compile_kernel(CudaSource(text, "k.cu"), "k", 90).registers > 0
+    with pytest.raises(CompileError) as raised:
+        nvrtc_compiler.compile_kernel(CudaSource("#include <vector>\n" + text, "k.cu"), "k", 90)
+    assert raised.value.line == 1
+
+
+def validate(source: str) -> Validation:
+    job = ValidateJob(op=OpRef(name="softmax"), version=version_ref(source), plan="quick", seed=1)
+    answer, _ = validate_job.run(job, Recorder())
+    assert isinstance(answer, Validation)
+    return answer
+
+
+def test_without_a_gpu_nothing_passes() -> None:
+    value = validate(RIGHT)
+    assert value.status is Status.NO_GPU
+    assert {case.status for case in value.cases} == {CaseStatus.NOT_RUN}
+    assert {case.reason for case in value.cases} == {"CUDA C++ runs on a GPU only"}
+    assert value.unchecked == ("the values of its output",)
+    job = RunJob(op=OpRef(name="softmax"), version=version_ref(RIGHT), size="small", seed=1)
+    ran, _ = run_job.run(job, Recorder())
+    assert isinstance(ran, RunResult)
+    assert (ran.status, ran.message) == (Status.NO_GPU, "CUDA C++ runs on a GPU only")
+
+
+@needs_nvrtc
+@pytest.mark.slow  # 14 s: a whole Lab with its compiler's worker
+def test_a_cuda_version_goes_through_the_lab(tmp_path: Path) -> None:
+    with Lab(tmp_path) as lab:
+        lab.op("softmax")
+        written = lab.kernel("softmax", "v1", RIGHT, type="cuda", cell_offset=1)
+        path = tmp_path / "kernels/softmax/v1_baseline.cu"
+        assert path.read_text().startswith("// softmax v1_baseline (language: cuda), written by")
+        assert path.read_bytes().endswith(RIGHT.encode())
+        assert "BLOCK_SIZE" not in rendering.to_text(view(written))
+        verdict = lab.validate("softmax", "v1", plan="quick")
+        text = rendering.to_text(view(verdict))
+        assert "! NO GPU" in text
+        assert "compiles for sm_90: " in text
+        assert "not checked: the values of its output" in text
+        state = lab.status("softmax")
+        assert isinstance(state, OpState)
+        assert (state.versions[0].validation, state.versions[0].attempts_failed) == ("no_gpu", 0)
+        sweep = lab.sweep("softmax", "v1", {"BLOCK": [128, 512]})
+        assert [c.kernel.num_warps for c in sweep.configurations if c.kernel] == [4, 16]
+        bad = RIGHT.replace("float sum = 0.f", "flot sum = 0.f")
+        lab.kernel("softmax", "v2", bad, type="cuda", cell_offset=1)
+        verdict = lab.validate("softmax", "v2", plan="quick")
+        assert verdict.status is Status.COMPILE_ERROR
+        with pytest.raises(BadKernelSource, match="nothing launches"):
+            lab.kernel("softmax", "v3", RIGHT.split("/*py")[0], type="cuda")
+        assert not list((tmp_path / "kernels/softmax").glob("v3*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (lambda x: (x, 1), r"takes 3 arguments \(x, n, scale\), the launch has 2"),
+        (lambda x: (x.half(), 1, 1.0), r"x: float\* gets a tensor of torch.float16"),
+        (lambda x: (3, 1, 1.0), r"x: float\* needs a tensor, not 3"),
+        (lambda x: (x, 2**31, 1.0), "n: 2147483648 does not fit into int"),
+        (lambda x: (x, 1.5, x), "n: 1.5 is no whole number.*; scale: float is no pointer"),
+        (lambda x: (x.to("cpu"), 1, 1.0), "the tensor is on cpu"),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_named(arguments: object, message: str) -> None:
+    launches: list[CudaLaunch] = []
+    kernel = find_kernels("__global__ void k(float* x, int n, float scale) {}")["k"]
+    handle = KernelHandle(CudaSource("", "k.cu"), kernel, launches.append)
+    x = torch.empty(4, device="cpu" if "cpu" in message else "meta")
+    with pytest.raises(LaunchError, match=message):
+        handle.configure("", 1, 32)(*arguments(x))
+    assert launches == []
+
+
+def test_a_launch_has_its_arguments_in_c_types() -> None:
+    launches: list[CudaLaunch] = []
+    text = "template <typename T> __global__ void k(T* x, size_t n, double s, bool b) {}"
+    handle = KernelHandle(CudaSource(text, "k.cu"), find_kernels(text)["k"], launches.append)
+    handle.configure("<float>", (2, 3), 32, 64)(torch.empty(4, device="meta"), 2**40, 2, True)
+    (launch,) = launches
+    assert (launch.expression, launch.grid, launch.block) == ("k<float>", (2, 3, 1), (32, 1, 1))
+    assert (launch.shared_bytes, launch.shown_grid) == (64, (2, 3))
+    values = [argument.value for argument in launch.arguments]
+    assert values == [None, 2**40, 2.0, True]
+    with pytest.raises(LaunchError, match=r"k: it is a template of \(T\): write k<...><<<"):
+        handle.configure("", 1, 32)
+    with pytest.raises(LaunchError, match=r"grid.x is 0; .*; block 1.5 is not made of whole"):
+        handle.configure("<float>", 0, 1.5)
+
+
+def test_types_of_cpp_are_named() -> None:
+    assert kernel_handle.ctype(torch.empty(1, dtype=torch.bfloat16)) == "__nv_bfloat16"
+    assert kernel_handle.ctype(torch.float16) == "__half"
+    with pytest.raises(LaunchError, match="no C\\+\\+ type for torch.complex64"):
+        kernel_handle.ctype(torch.complex64)
+    assert kernel_handle.cdiv(1025, 256) == 5
+
+
+@pytest.mark.slow  # 5 s: a process that imports torch and triton
+def test_a_worker_imports_no_language_that_it_does_not_use() -> None:
+    code = (
+        "import sys\n"
+        "from triton_magics.harness import __main__\n"
+        "from triton_magics.harness.process import fork_server\n"
+        "from triton_magics.harness.process.device import create_context\n"
+        "fork_server.import_all_modules()\n"
+        "create_context('interpreter')\n"
+        "prefix = 'triton_magics.languages.'\n"
+        "used = {m.split('.')[2] for m in sys.modules if m.startswith(prefix) and '.child' in m}\n"
+        "print(sorted(used))\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "HOME": "/tmp"},
+    )  # fmt: skip
+    assert process.stdout.strip() == "['triton']"
+
+
+def test_a_message_on_missing_bindings_has_the_remedy() -> None:
+    code = (
+        "import sys; sys.modules['cuda'] = None\n"
+        "from triton_magics.languages.cuda.child.nvrtc_compiler import missing_compiler\n"
+        "print(missing_compiler())"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert process.stdout.strip() == (
+        "CUDA's Python bindings are missing here: pip install 'triton-magics[cuda]'"
+    )

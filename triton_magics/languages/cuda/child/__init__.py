@@ -1,0 +1,1 @@
+"""CUDA C++: the child half; imports torch, and CUDA's own bindings on first use."""
