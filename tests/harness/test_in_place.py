@@ -1,4 +1,4 @@
-"""Ops that change their inputs: judged by what the reference leaves there, and not timed."""
+"""Ops that change their inputs: judged by what the reference leaves there; timed on the same contents."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.harness.kit import CPU, version_of
+from tests.harness.kit import CPU, Recorder, version_of
+from tests.harness.own_kit import bench, version
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, ValidateJob
-from triton_magics.harness.correctness import oracle, validate_job
+from triton_magics.execution.job_requests import OpRef, RunJob, ValidateJob
+from triton_magics.harness.correctness import oracle, run_job, validate_job
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version
-from triton_magics.harness.timing.input_pool import timing_case
-from triton_magics.model import Case, CaseResult, CaseStatus
+from triton_magics.harness.timing.input_pool import InputPool, timing_case, traffic
+from triton_magics.model import Case, CaseResult, CaseStatus, RunResult, Status
 
 IN_PLACE_OP = """
 import torch
@@ -96,8 +97,53 @@ def test_the_oracle_of_an_in_place_op_leaves_the_inputs_alone(tmp_path: Path) ->
     assert torch.equal(x, torch.ones(3))
 
 
-def test_an_op_that_changes_its_inputs_is_not_timed_and_says_so(tmp_path: Path) -> None:
+RIGHT, WRONG = ADD, ADD.replace("x + y", "x - y")
+IN_PLACE = OpRef.own("accumulate", IN_PLACE_OP)
+
+
+def test_in_place_op_is_timed_on_the_same_contents_each_time() -> None:
+    right = bench(IN_PLACE, RIGHT, sizes=("small", "large"), runs=4)
+    assert right.status is Status.PASSED, right.message
+    timing = right.timing("v1", "large")
+    assert timing is not None
+    assert len(timing.samples_us) == 4
+    wrong = bench(IN_PLACE, WRONG, runs=2)
+    assert "wrong answer in a timed run at small" in str(wrong.message)
+    # right in the first call, and on what the first call left it is not
+    twice = "    kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)"
+    assert bench(IN_PLACE, RIGHT.replace(twice, f"{twice}\n{twice}"), runs=1).message
+
+
+def test_pool_restores_what_a_call_changes(tmp_path: Path) -> None:
     reference = tmp_path / "reference.py"
     reference.write_text(IN_PLACE_OP)
-    with pytest.raises(UserFault, match=r"accumulate changes its inputs \(MUTATES\)"):
-        timing_case(operators.load_file(reference, "accumulate"), "small", "float32", 1)
+    op = operators.load_file(reference, "accumulate")
+    pool = InputPool(op, timing_case(op, "small", "float32", 1), CPU, n=2)
+    pool.refill(5)
+    values = []
+    for call in pool.make_calls(op.reference, 6):  # each set is used more than once
+        call.before_gate()
+        call.fill_inputs()
+        values.append(call.copy_output(call.function()))
+    assert pool.check_outputs(values) is None
+    assert traffic(op, pool)[0] == 3 * 64 * 4  # reads x and y, writes x
+    (call,) = pool.make_calls(lambda x, y: x.add_(2 * y), 1)
+    call.fill_inputs()
+    assert "times the allowed error" in str(
+        pool.check_outputs([call.copy_output((call.function(), None)[1])])
+    )
+
+
+def test_graph_timer_is_refused_for_an_in_place_op() -> None:
+    with pytest.raises(UserFault, match="accumulate changes its inputs .* --timer graph"):
+        bench(IN_PLACE, RIGHT, timer="graph")
+
+
+def test_run_calls_an_in_place_op_twice_on_the_same_input() -> None:
+    job = RunJob(
+        op=IN_PLACE, version=version(ADD, "accumulate"), inputs="(torch.ones(3), torch.ones(3))"
+    )
+    result, _ = run_job.run(job, Recorder())
+    assert isinstance(result, RunResult)
+    (output,) = result.outputs
+    assert (output.min, output.max) == (2.0, 2.0)

@@ -93,7 +93,7 @@ def evaluate(
         UserFault: it raises, or returns something other than tensors on the inputs' device.
         torch.OutOfMemoryError: its inputs are too large for this GPU.
     """
-    own = tuple(x.clone() if i in op.mutates else x for i, x in enumerate(inputs))
+    own = own_inputs(op, inputs)
     doubled = any(isinstance(x, torch.Tensor) and x.dtype is torch.float64 for x in own)
     try:
         value = op.exact(*own) if op.exact and doubled and with_exact else op.reference(*own)
@@ -109,6 +109,12 @@ def evaluate(
     outputs = all_outputs(op, value, own)
     _check_outputs(op, outputs, own)
     return value, outputs
+
+
+def own_inputs(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the inputs of one call, with copies of those that it changes."""
+    mutates = [i in op.mutates and isinstance(x, torch.Tensor) for i, x in enumerate(inputs)]
+    return tuple(x.clone() if mine else x for x, mine in zip(inputs, mutates, strict=True))
 
 
 def _check_outputs(op: operators.Op, outputs: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:

@@ -9,8 +9,9 @@ import torch
 
 from triton_magics import exception_text, operators
 from triton_magics.execution.job_requests import Answer, RunJob, VersionRef
-from triton_magics.harness.correctness.call_record import outputs_of
+from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
+from triton_magics.harness.correctness.oracle import own_inputs
 from triton_magics.harness.load import (
     LoadedVersion,
     LoadError,
@@ -63,10 +64,11 @@ def _run(job: RunJob, op: operators.Op, report: Reporter) -> tuple[Answer, bool]
     try:
         with compile_cache((job.version,)), torch.no_grad(), fake_gpu(device):
             version = load_version(job.version)
-            value, first_ms = _call_timed(version, arguments, device)
+            _, first_ms = _call_timed(version, own_inputs(op, arguments), device)
             report.stage(f"calling it again on {label}")
             value, second_ms = _call_timed(version, arguments, device)
-            outputs = tuple(map(summary, outputs_of(value)))
+            mutates = tuple(i for i in op.mutates if i < len(arguments))
+            outputs = tuple(map(summary, all_outputs(value, arguments, mutates)))
     except LoadError as error:
         return _failed_run(base, job.version, error, make_kernel_error(error, job.version)), True
     except BaseException as error:  # noqa: BLE001 (sys.exit() too is the version's result)

@@ -61,8 +61,7 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     device = this_device()
     report.environment(environment())
     op = load_op(job.op)
-    if job.dtype not in op.dtypes:
-        raise UserFault(f"{op.name} has no dtype {job.dtype!r}; it declares {', '.join(op.dtypes)}")
+    _check_request(job, op)
     base = _empty_benchmark(job, op)
     report.stage("loading")
     for name in job.against:
@@ -99,6 +98,21 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
         return _finish(_void(base, replaced), started, missing), True
     spoiled = filled.status is not Status.PASSED or job.census or bool(missing)
     return _finish(filled, started, missing), spoiled
+
+
+def _check_request(job: BenchJob, op: operators.Op) -> None:
+    """Check that the op can be timed so.
+
+    Raises:
+        UserFault: it does not declare the dtype, or a graph can't restore what it changes.
+    """
+    if job.dtype not in op.dtypes:
+        raise UserFault(f"{op.name} has no dtype {job.dtype!r}; it declares {', '.join(op.dtypes)}")
+    if op.mutates and job.timer == "graph":
+        raise UserFault(
+            f"{op.name} changes its inputs (MUTATES), and the calls in a CUDA graph can't restore "
+            "them; time it without --timer graph"
+        )
 
 
 def _void(base: Benchmark, replaced: tuple[str, ...]) -> Benchmark:

@@ -10,11 +10,10 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
-from triton_magics.harness.correctness.call_record import outputs_of
+from triton_magics.harness.correctness.call_record import all_outputs, outputs_of
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_within, judge
 from triton_magics.harness.correctness.tolerance import ScaledTolerance
-from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.timers.gated_timer import TimedCall
 from triton_magics.model import CUSTOM_SIZE, Case, shape_of
@@ -29,13 +28,7 @@ Answers = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]
 
 
 def timing_case(op: operators.Op, size: str, dtype: str, seed: int) -> Case:
-    """Return the case of a named size or of a custom shape (`8192x151936`).
-
-    Raises:
-        UserFault: the op changes its inputs, so a run can't be repeated.
-    """
-    if op.mutates:
-        raise UserFault(f"{op.name} changes its inputs (MUTATES); such ops can't be timed yet")
+    """Return the case of a named size or of a custom shape (`8192x151936`)."""
     if custom := shape_of(size):
         return Case(shape=custom, dtype=dtype, size=CUSTOM_SIZE, seed=seed)
     return Case(shape=op.sizes[size], dtype=dtype, size=size, seed=seed)
@@ -83,7 +76,7 @@ class InputPool:
         self._buffers: list[torch.Tensor] = []
         self._last = 0
         self._dirty = set(range(len(self._sets)))
-        self._output_forms = [(t.shape, t.dtype) for t in outputs_of(op.reference(*first))]
+        self._output_forms = [(t.shape, t.dtype) for t in oracle.evaluate(op, first)[1]]
         n_blocks = POISONED_BLOCKS if self.outputs_bytes <= SMALL_BYTES else 1
         self._poisoned_blocks = [
             deque([self._poisoned_tensor(*form) for _ in range(n_blocks)], n_blocks)
@@ -107,7 +100,8 @@ class InputPool:
         """Return n calls of the function, each on the next set of inputs.
 
         A set is cleared before it gets its contents, and the memory that the output is likely to
-        get is poisoned. The output is copied at the moment when the call has ended.
+        get is poisoned. The output is copied at the moment when the call has ended, and so are the
+        inputs that the op changes: the next call on the set has its contents again.
         """
         buffers = self._output_buffers(n)
         order = [(self._last + 1 + i) % len(self._sets) for i in range(n)]
@@ -135,11 +129,11 @@ class InputPool:
                 old.copy_(new)
 
         def copy_output(value: Any) -> Any:
-            outputs = outputs_of(value)
+            outputs = all_outputs(value, inputs, self.op.mutates)
             if self._forms(outputs) != self._output_forms:
-                return value
+                return outputs
             copies = tuple(b.copy_(o) for b, o in zip(buffers, outputs, strict=True))
-            return copies[0] if isinstance(value, torch.Tensor) else copies
+            return copies[0] if isinstance(value, torch.Tensor) and len(copies) == 1 else copies
 
         return TimedCall(
             lambda: function(*inputs),
@@ -228,7 +222,7 @@ class InputPool:
                 expected.tolerance.rtol,
                 by_row=self.op.op_class != "elementwise",
             )
-        references = outputs_of(self.op.reference(*oracle.upcast(self._contents)))
+        references = oracle.evaluate(self.op, oracle.upcast(self._contents))[1]
         answers = oracle.double_floats(references)
         return answers, self._tolerance.allowed_errors(answers)
 
@@ -277,5 +271,5 @@ def traffic(op: operators.Op, input_pool: InputPool) -> tuple[int | None, int | 
     inputs = input_pool.inputs(0)
     flops = int(op.flops(*inputs)) if op.flops else None
     if op.bytes is not None:
-        return int(op.bytes(*inputs, output=op.reference(*inputs))), flops
+        return int(op.bytes(*inputs, output=oracle.evaluate(op, inputs)[0])), flops
     return sum(t.nbytes for t in _tensors(inputs)) + input_pool.outputs_bytes, flops

@@ -10,7 +10,7 @@ import torch
 from triton_magics import operators
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.correctness import oracle
-from triton_magics.harness.correctness.call_record import outputs_of
+from triton_magics.harness.correctness.call_record import all_outputs, outputs_of
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.skip_rules import unsupported_reason
 from triton_magics.harness.load import LoadedVersion, UserFault, make_kernel_error, one_line_error
@@ -123,7 +123,7 @@ def _time_version(
         return NotTimed(size=size, provider=version.name, reason=reason)
     inputs = make_pristine(op, case, this_device())
     try:
-        programs = _count_programs(version, inputs)
+        programs = _count_programs(version, oracle.own_inputs(op, inputs))
         estimate = costs.get(version.name, 0.0) * programs * ESTIMATE_MARGIN
         if estimate > share_s:
             return NotTimed(
@@ -133,12 +133,12 @@ def _time_version(
                 f"--budget {job.budget_s:g}",
                 estimate_s=estimate,
             )
-        samples, value = _time_runs(version, inputs, job.runs, share_s)
+        samples, outputs = _time_runs(version, op, inputs, runs=job.runs, share_s=share_s)
     except BaseException as error:  # noqa: BLE001 (a version can raise anything)
         reason = one_line_error(make_kernel_error(error, version.ref, version.module))
         return NotTimed(size=size, provider=version.name, reason=reason)
     costs[version.name] = min(samples) / max(programs, 1) / 1e6
-    if wrong := _check_output(op, inputs, value, case):
+    if wrong := _check_output(op, inputs, outputs, case):
         return f"{version.name} gave a wrong answer in a timed run at {size}: {wrong}"
     flops = int(op.flops(*inputs)) if op.flops else None
     return Timing(
@@ -163,20 +163,29 @@ def _count_programs(version: LoadedVersion, inputs: tuple[Any, ...]) -> int:
 
 
 def _time_runs(
-    version: LoadedVersion, inputs: tuple[Any, ...], runs: int, share_s: float
+    version: LoadedVersion,
+    op: operators.Op,
+    inputs: tuple[Any, ...],
+    *,
+    runs: int,
+    share_s: float,
 ) -> tuple[list[float], Any]:
-    """Return microseconds of the calls that fit the share, at least one; and the last output."""
+    """Return microseconds of the calls that fit the share, at least one; and the last output.
+
+    Each call gets the same contents, also of the inputs that it changes.
+    """
     start_s = time.monotonic()
     samples: list[float] = []
     value = None
     with torch.no_grad(), fake_gpu(this_device()):
         while len(samples) < runs:
+            arguments = oracle.own_inputs(op, inputs)
             start = time.perf_counter()
-            value = version.call(*inputs)
+            value = version.call(*arguments)
             samples.append(1e6 * (time.perf_counter() - start))
             if time.monotonic() - start_s + samples[-1] / 1e6 > share_s:
                 break
-    return samples, value
+    return samples, all_outputs(value, arguments, op.mutates) if op.mutates else value
 
 
 def _check_output(op: operators.Op, inputs: tuple[Any, ...], value: Any, case: Any) -> str | None:
