@@ -1,4 +1,4 @@
-"""Ops that change their inputs: judged by what the reference leaves there; timed on the same contents."""
+"""Ops that change their inputs: judged by what the reference leaves there, and timed."""
 
 from __future__ import annotations
 
