@@ -114,7 +114,7 @@ def evaluate(
 def own_inputs(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the inputs of one call, with copies of those that it changes."""
     mutates = [i in op.mutates and isinstance(x, torch.Tensor) for i, x in enumerate(inputs)]
-    return tuple(x.clone() if mine else x for x, mine in zip(inputs, mutates, strict=True))
+    return tuple(x.clone() if changes else x for x, changes in zip(inputs, mutates, strict=True))
 
 
 def _check_outputs(op: operators.Op, outputs: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:
