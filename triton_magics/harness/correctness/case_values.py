@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from triton_magics import operators
+from triton_magics.harness.correctness.tolerance import is_floating, widen_float8
 from triton_magics.model import NORMAL, PLAIN, Case
 
 REGIMES = (NORMAL, *operators.REGIMES)
@@ -57,8 +58,24 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
     """Return an op's inputs with the values of a case.
 
     A regime changes every floating tensor. Special values change one of those with as many
-    dimensions as the largest, or all of them, but not the weights beside it.
+    dimensions as the largest, or all of them, but not the weights beside it. Torch does no
+    arithmetic in float8, so its values are changed in float32, and those too large are clamped.
     """
+    if case.has_plain_values:
+        return inputs
+    changed = _apply(widen_float8(*inputs), case, draw)
+    return tuple(
+        _round_to(new, old.dtype) if is_floating(old) and old.itemsize == 1 else new
+        for old, new in zip(inputs, changed, strict=True)
+    )
+
+
+def _round_to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    limit = torch.finfo(dtype).max
+    return torch.where(x.isfinite(), x.clamp(-limit, limit), x).to(dtype)
+
+
+def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[Any, ...]:
     changed = [_apply_regime(x, case) if _is_floating(x) else x for x in inputs]
     if case.special == PLAIN:
         return tuple(changed)

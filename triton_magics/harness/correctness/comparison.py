@@ -14,7 +14,7 @@ from triton_magics.harness.correctness.judgement import Judgement, judge
 from triton_magics.harness.correctness.oracle import ExpectedOutputs, TorchOutputs
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.harness.correctness.tolerance import STATED_RTOL
+from triton_magics.harness.correctness.tolerance import STATED_RTOL, widen_float8
 from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
 
 
@@ -142,4 +142,4 @@ def _passes_plain_allclose(got: torch.Tensor, torch_outputs: torch.Tensor) -> bo
         return False
     if not got.dtype.is_floating_point:
         return torch.equal(got, torch_outputs)
-    return torch.allclose(got, torch_outputs, atol=1e-5, rtol=1e-5, equal_nan=True)
+    return torch.allclose(*widen_float8(got, torch_outputs), atol=1e-5, rtol=1e-5, equal_nan=True)

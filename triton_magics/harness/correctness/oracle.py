@@ -28,6 +28,7 @@ from triton_magics.harness.correctness.perturbed_arithmetic import (
 )
 from triton_magics.harness.correctness.tolerance import (
     STATED_RTOL,
+    accumulation_unit,
     apply_own_tolerance,
     calibrate,
     is_floating,
@@ -251,7 +252,7 @@ def _conditioning(
     The inputs and every intermediate result are changed, by one unit of the precision in which a
     kernel accumulates. One evaluation is not enough: changes may cancel in it by chance.
     """
-    unit = torch.finfo(torch.promote_types(getattr(torch, dtype), torch.float32)).eps
+    unit = accumulation_unit(dtype)
     steps = [torch.zeros((), dtype=torch.float64, device=v.device) for v in values]
     for which in range(PERTURBATIONS):
         signs = RandomSigns(which)

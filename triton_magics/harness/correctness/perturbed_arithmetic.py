@@ -75,11 +75,16 @@ class PerturbedArithmetic(TorchDispatchMode):
             self._expanded.discard(func)
 
     def _perturb(self, func: Any, result: Any) -> None:
-        """Change the new floating tensors of a result in place; views stay as they are."""
+        """Change the new floating tensors of a result in place; views and float8 stay as they are.
+
+        Values in float8 are rounded from others, which were changed.
+        """
         results = result if isinstance(result, tuple | list) else (result,)
         for value, form in zip(results, func._schema.returns, strict=False):
             is_view = form.alias_info is not None and not form.alias_info.is_write
             if is_view or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+                continue
+            if value.itemsize == 1:
                 continue
             shape = torch.Size() if self._coherent else value.shape
             value.mul_(1 + self._unit * self._signs.draw(shape, value.device))

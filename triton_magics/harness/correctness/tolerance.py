@@ -168,9 +168,33 @@ def lower_precision(inputs: tuple[Any, ...], dtype: str) -> tuple[Any, ...]:
             return torch.where(x.isfinite(), bits.view(torch.float32), x)
         if dtype in ("float16", "bfloat16"):
             return x.float().clamp(-448, 448).to(torch.float8_e4m3fn).to(x.dtype)
+        if x.itemsize == 1:
+            return _drop_a_bit(x)
         return x.float().to(x.dtype)
 
     return tuple(lower(x.contiguous() if isinstance(x, torch.Tensor) else x) for x in inputs)
+
+
+def _drop_a_bit(x: torch.Tensor) -> torch.Tensor:
+    """Return float8 values with one bit less in their mantissas."""
+    mantissa = {torch.float8_e4m3fn: 3, torch.float8_e5m2: 2}[x.dtype]
+    place = 1 << (23 - mantissa)  # of the last bit, in float32
+    bits = (x.float().view(torch.int32) + place) & ~(2 * place - 1)
+    lower = bits.view(torch.float32)
+    limit = torch.finfo(x.dtype).max
+    return torch.where(x.float().isfinite(), lower.clamp(-limit, limit), x.float()).to(x.dtype)
+
+
+def accumulation_unit(dtype: str) -> float:
+    """Return the relative spacing of the precision in which a kernel accumulates a dtype."""
+    torch_dtype: torch.dtype = getattr(torch, dtype)
+    wide = torch.float64 if torch_dtype is torch.float64 else torch.float32
+    return torch.finfo(wide).eps
+
+
+def widen_float8(*tensors: Any) -> tuple[Any, ...]:
+    """Return the tensors with float8 ones in float32: torch does no arithmetic in float8."""
+    return tuple(x.float() if is_floating(x) and x.itemsize == 1 else x for x in tensors)
 
 
 def is_floating(x: Any) -> bool:

@@ -3,6 +3,7 @@
 Each call of a device function of its own library (`tl.max`, `tl.rand`) patches the language again,
 which stays patched from the first such call on: half of a softmax's time in triton 3.7. And ten
 rounds of Philox for a block of random numbers are a hundred operations, each with types of its own.
+One patch repairs a result: the interpreter rounds 1.97 to 1.0 in float8, for the carry is lost.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from triton import language as tl
 from triton.language import random
 from triton.runtime import interpreter
@@ -28,6 +30,7 @@ def apply_patches() -> None:
     _remember_dtypes()
     _no_overflow_checks()
     _philox_at_once()
+    _round_to_float8()
 
 
 def _no_overflow_checks() -> None:
@@ -94,6 +97,44 @@ def _philox_at_once() -> None:
 
     philox_impl.original = original  # type: ignore[attr-defined]
     random.philox_impl = philox_impl
+
+
+_FLOAT8 = {"fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2}
+_FLOATS = {**_FLOAT8, "fp16": torch.float16, "fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def _round_to_float8() -> None:
+    """Convert to and from float8 as a GPU does: to the nearest, ties to even, saturated."""
+    builder: Any = getattr(interpreter, "InterpreterBuilder", None)
+    original: Any = getattr(builder, "create_fp_to_fp", None)
+    if original is None or hasattr(original, "original"):
+        return
+
+    def create_fp_to_fp(self: Any, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        source, target = src.dtype.scalar, dst_type.scalar
+        names = {source.name, target.name}
+        if not names & _FLOAT8.keys() or names - _FLOATS.keys() or "RTZ" in str(rounding_mode):
+            return original(self, src, dst_type, rounding_mode)
+        values = torch.from_numpy(np.array(src.data, order="C")).view(_FLOATS[source.name])
+        converted = convert_float(values, _FLOATS[target.name])
+        bits = converted.view({1: torch.uint8, 2: torch.int16, 4: torch.int32}[converted.itemsize])
+        data = bits.numpy().view(interpreter._get_np_dtype(dst_type))
+        return interpreter.TensorHandle(data, target)
+
+    create_fp_to_fp.original = original  # type: ignore[attr-defined]
+    builder.create_fp_to_fp = create_fp_to_fp
+
+
+def convert_float(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return the values in another floating dtype; float8 has the largest finite in place of more.
+
+    Source: PTX ISA, cvt.rn.satfinite.
+    """
+    wide = values.float()
+    if dtype.itemsize > 1:
+        return wide.to(dtype)
+    limit = torch.finfo(dtype).max
+    return wide.clamp(-limit, limit).to(dtype)
 
 
 def philox(counters: Sequence[Any], key: Sequence[Any], n_rounds: int) -> tuple[Any, ...]:
