@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from triton_magics.errors import TritonMagicsError
 from triton_magics.serve.guard import Guard
+from triton_magics.serve.guide_routes import GuideRoutes
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.rest import JobRoutes, add_routes
 from triton_magics.serve.tokens import Tokens
@@ -46,7 +47,10 @@ def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
         docs_url=None,  # its page loads scripts of another host
         redoc_url=None,
     )
-    add_routes(app, JobRoutes(service), verbs_too=mode != "mcp")
+    routes = JobRoutes(service)
+    add_routes(app, routes, verbs_too=mode != "mcp")
+    if mode != "mcp":
+        GuideRoutes(routes).add_to(app)
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
     return Guard(app, service.options, tokens)

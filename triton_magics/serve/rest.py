@@ -266,11 +266,16 @@ def add_routes(app: FastAPI, routes: JobRoutes, *, verbs_too: bool = True) -> No
         ("/admin/cleanup-jobs", "POST", routes.clean_up),
     ):
         app.add_api_route(path, function, methods=[method], response_class=Response)
-    for verb in verbs.every() if verbs_too else ():
+    for verb in offered_verbs() if verbs_too else ():
         for name in (verb.name, *verbs.old_names(verb.name)):
             _add_verb(app, routes, verb, name)
     for kind in (BadRequest, TritonMagicsError, Exception):
         app.add_exception_handler(kind, _answer_error)
+
+
+def offered_verbs() -> tuple[Verb, ...]:
+    """Return the verbs that clients may call: those that read no file of this machine."""
+    return tuple(verb for verb in verbs.every() if not verb.reads_files)
 
 
 def _add_verb(app: FastAPI, routes: JobRoutes, verb: Verb, name: str) -> None:
@@ -287,4 +292,4 @@ async def _answer_error(request: HttpRequest, error: Exception) -> Response:
     return error_answer(error)
 
 
-__all__ = ["JobRoutes", "add_routes"]
+__all__ = ["JobRoutes", "add_routes", "offered_verbs"]

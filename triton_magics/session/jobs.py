@@ -42,14 +42,14 @@ class Jobs:
 
     Args:
         session: has the ops and versions.
-        executor: runs the jobs.
+        manager: runs the jobs.
 
     Attributes:
         manager: runs the jobs, and lists those under way.
     """
 
-    def __init__(self, session: OpWorkspace, executor: Executor) -> None:
-        self.manager = JobManager(executor)
+    def __init__(self, session: OpWorkspace, manager: JobManager) -> None:
+        self.manager = manager
         self._session = session
         self._settings = session.settings
 

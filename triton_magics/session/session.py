@@ -9,6 +9,7 @@ from triton_magics.config import Settings
 from triton_magics.errors import Interrupted
 from triton_magics.execution import Executor, registry
 from triton_magics.model import Status
+from triton_magics.session.job_manager import JobManager
 from triton_magics.session.jobs import Jobs
 from triton_magics.session.op_workspace import OpWorkspace
 
@@ -22,6 +23,7 @@ class Session(OpWorkspace):
         path: folder of the workspace.
         settings: the user's; read when they are needed, never changed.
         executor: runs kernels; by default that of the settings, started when first needed.
+        manager: runs the jobs of another session too, and outlives this one.
         strict: overrides the setting of that name.
 
     Attributes:
@@ -35,15 +37,18 @@ class Session(OpWorkspace):
         settings: Settings,
         *,
         executor: Executor | None = None,
+        manager: JobManager | None = None,
         strict: bool | None = None,
     ) -> None:
         super().__init__(path, settings, strict=strict)
-        self.jobs = Jobs(self, executor or registry.create(settings))
+        self._owns_manager = manager is None
+        self.jobs = Jobs(self, manager or JobManager(executor or registry.create(settings)))
         self.last: Any = None
 
     def close(self) -> None:
         """End the executor's processes and close the store; a second time does nothing."""
-        self.jobs.close()
+        if self._owns_manager:
+            self.jobs.close()
         super().close()
 
     def finish(self, result: T) -> T:

@@ -176,6 +176,7 @@ class Verb:
         judges: its result can be a failed verdict, which fails a cell or a command.
         long_running: a notebook offers to run it in the background.
         runs_jobs: it runs jobs, though it neither judges nor takes long; see `is_queued`.
+        reads_files: it reads files outside the workspace, so that no server offers it.
         switches: flags that ask for another verb.
         page: makes a value to show of a result that has no view of its own.
     """
@@ -190,6 +191,7 @@ class Verb:
     judges: bool = False
     long_running: bool = False
     runs_jobs: bool = False
+    reads_files: bool = False
     switches: tuple[Switch, ...] = ()
     page: Callable[[Any], Any] | None = None
 

@@ -1,0 +1,213 @@
+"""Evaluate, compare, validate: all faults at once; results, codes, deadlines; nothing stays."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_executor import FakeExecutor
+from tests.serve.guide_examples import ADD, MULTI, REFERENCE, TRITON, evaluation
+from tests.serve.serve_kit import ANN, ServerProcess, call, opened
+from triton_magics.execution import Outcome
+from triton_magics.execution.job_requests import BenchJob, RunJob, ValidateJob
+from triton_magics.model import Status
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "cache"))
+    return FakeExecutor()
+
+
+def fields(answer: Any) -> set[str]:
+    assert answer.status_code == 422
+    return {fault["field"] for fault in answer.json()["validation_errors"]}
+
+
+def test_a_kernel_is_judged_and_timed(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        body = evaluation(num_trials=20, rtol=1e-3, timer="graph", timeout=30)
+        (answer,) = call(service, ("POST", "/evaluate", body))
+        result = answer.json()
+        assert (answer.status_code, result["status"]) == (200, "passed")
+        outcome = result["kernel_exec_result"]
+        assert (outcome["compiled"], outcome["correctness"]) == (True, True)
+        assert outcome["runtime"] == pytest.approx(0.040)  # the fake's 40 us, in milliseconds
+        assert set(outcome["runtime_stats"]) == {
+            "mean", "std", "min", "max", "median", "percentile_95", "percentile_99",
+        }  # fmt: skip
+        assert result["ref_runtime"] == pytest.approx(0.054)
+        assert result["speedup"] > 1
+        bench = next(job for job in engine.jobs if isinstance(job, BenchJob))
+        assert (bench.runs, bench.timer) == (20, "graph")
+        validate = next(job for job in engine.jobs if isinstance(job, ValidateJob))
+        assert validate.rtol == 1e-3
+        assert {limits.job_s for limits in engine.limits[-2:] if limits} >= {30.0}
+        (job,) = call(service, ("GET", f"/job/{result['job_id']}", None))
+        assert job.json()["title"] == "evaluate triton"
+        assert not [*(tmp_path / "cache").rglob("v1*")]  # its workspace is gone
+        assert "subject" not in service.lab.op_names()
+
+
+def test_validate_times_nothing_and_compare_does(tmp_path: Path, engine: FakeExecutor) -> None:
+    body = evaluation()
+    both = {"ref_kernel": body["reference"], "custom_kernel": body["kernel"]}
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        first, second = call(service, ("POST", "/validate", body), ("POST", "/compare", both))
+        assert first.json()["kernel_exec_result"]["correctness"] is True
+        assert first.json()["kernel_exec_result"]["runtime"] is None
+        assert second.json()["kernel_exec_result"]["runtime"] is not None
+        assert sum(isinstance(job, BenchJob) for job in engine.jobs) == 1
+
+
+def test_an_op_of_the_server_needs_no_contract(tmp_path: Path, engine: FakeExecutor) -> None:
+    source = "def triton_softmax(x):\n    return x\n"
+    kernel = {"source_code": source, "kernel_type": "triton", "metadata": {"op": "softmax"}}
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", "/evaluate", {"kernel": kernel}))
+        assert answer.json()["kernel_exec_result"]["correctness"] is True
+        assert engine.jobs[-1].op.name == "softmax"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("timeout", 500), ("crashed", 500), ("out_of_memory", 200)]
+)
+def test_a_crash_and_a_timeout_are_500_with_the_whole_result(
+    tmp_path: Path, engine: FakeExecutor, status: str, code: int
+) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        run = engine.run
+
+        def end(job: Any, **more: Any) -> Outcome:
+            is_it = isinstance(job, ValidateJob)
+            return Outcome(status=status, detail="it ended") if is_it else run(job, **more)  # type: ignore[arg-type]
+
+        engine.run = end  # type: ignore[method-assign]
+        (answer,) = call(service, ("POST", "/evaluate", evaluation()))
+        assert (answer.status_code, answer.json()["status"]) == (code, status)
+        assert answer.json()["kernel_exec_result"]["correctness"] is False
+
+
+def test_the_guides_requests_run_unchanged(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        first, second = call(service, ("POST", "/evaluate", TRITON), ("POST", "/evaluate", MULTI))
+        outcome = first.json()["kernel_exec_result"]
+        assert (first.status_code, outcome["compiled"]) == (200, False)
+        assert "entry point" in outcome["compilation_error"]
+        assert (second.status_code, second.json()["badges"]) == (200, ["no_reference"])
+        assert second.json()["kernel_exec_result"]["correctness"] is None
+        assert isinstance(engine.jobs[-1], RunJob)
+
+
+def test_the_old_form_is_a_comparison_and_deprecated(tmp_path: Path, engine: FakeExecutor) -> None:
+    text = "def make_inputs(s, d, e, g):\n    return ()\ndef reference(x):\n    return x\n"
+    old = {"ref_code": text, "custom_code": "def run(x):\n    return x\n", "num_trials": 5}
+    body = evaluation()
+    new = {"ref_kernel": body["reference"], "custom_kernel": body["kernel"]}
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        for form in (old, new):
+            (answer,) = call(service, ("POST", "/", form))
+            assert (answer.status_code, answer.headers["deprecation"]) == (200, "true")
+            assert answer.json()["kernel_exec_result"]["correctness"] is True
+
+
+def test_every_fault_of_an_evaluation_is_named_at_once(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    body = copy.deepcopy(evaluation(num_trials=0, timeout=1, rtol=2, speed="fast"))
+    args = body["kernel"]["io"]["args"]
+    args[0]["tensor_spec"]["dtype"] = "float31"
+    args[1]["name"] = "x_ptr"
+    args[2]["tensor_spec"]["shape"] = [0]
+    body["kernel"]["io"]["launch"]["block"] = {"x": 2048}
+    body["reference"]["kernel_type"] = "tritan"
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        before = len(engine.jobs)
+        (answer,) = call(service, ("POST", "/evaluate", body))
+        faults = fields(answer)
+        assert {"num_trials", "timeout", "rtol", "speed", "reference.kernel_type"} <= faults
+        assert {
+            "kernel.io.args[0].tensor_spec.dtype",
+            "kernel.io.args[1].name",
+            "kernel.io.args[2].tensor_spec.shape[0]",
+            "kernel.io.launch.block",
+        } <= faults
+        assert len(engine.jobs) == before
+        assert service.newest(ANN) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"kernel_type": "cuda", "io": None}, "kernel.io"),
+        ({"kernel_type": "triton", "io": None}, "kernel.io"),
+        ({"kernel_type": "multi_kernel"}, "kernel.metadata.entry_point"),
+        (
+            {"kernel_type": "multi_kernel", "metadata": {"entry_point": "nowhere"}},
+            "kernel.metadata.entry_point",
+        ),
+        ({"kernel_type": "fortran"}, "kernel.kernel_type"),
+        ({"source_code": ""}, "kernel.source_code"),
+        ({"source_code": "x" * 2000}, "kernel.source_code"),
+        ({"source": "x"}, "kernel.source"),
+    ],
+)
+def test_a_kernel_that_lacks_something_is_refused(
+    tmp_path: Path, engine: FakeExecutor, change: dict[str, Any], field: str
+) -> None:
+    body = copy.deepcopy(evaluation())
+    body["kernel"] |= change
+    with opened(tmp_path / "w", engine, mode="fastapi", max_source_bytes=1000) as service:
+        (answer,) = call(service, ("POST", "/evaluate", body))
+        assert field in fields(answer)
+
+
+def test_wait_false_gives_a_job(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", "/evaluate?wait=false", evaluation()))
+        assert answer.status_code == 202
+        (job,) = call(service, ("GET", f"/job/{answer.json()['id']}?wait=30", None))
+        assert job.json()["value"]["status"] == Status.PASSED.value
+
+
+# ------------------------------------------------------------------------- a real server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    process = ServerProcess(tmp_path_factory.mktemp("guide"))
+    yield process
+    process.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "status", "outcome"),
+    [
+        (ADD, "no_gpu", {"compiled": True, "correctness": True, "runtime": None}),
+        (ADD.replace("x + y", "x - y"), "failed", {"compiled": True, "correctness": False}),
+        (ADD.replace("* BLOCK", "* 128"), "failed", {"compiled": True, "correctness": False}),
+        (ADD.replace("tl.store", "tl.stor"), "compile_error", {"compiled": False}),
+    ],
+)
+def test_a_raw_kernel_in_the_interpreter(
+    server: ServerProcess, source: str, status: str, outcome: dict[str, Any]
+) -> None:
+    with server.client() as client:
+        answer = client.post("/evaluate", json=evaluation(source), timeout=200)
+        assert (answer.status_code, answer.json()["status"]) == (200, status)
+        assert outcome.items() <= answer.json()["kernel_exec_result"].items()
+    assert REFERENCE not in server.path.read_text()
+
+
+@pytest.mark.slow
+def test_the_guides_requests_on_a_real_server(server: ServerProcess) -> None:
+    with server.client() as client:
+        first = client.post("/evaluate", json=TRITON, timeout=200).json()
+        second = client.post("/evaluate", json=MULTI, timeout=200).json()
+        assert first["kernel_exec_result"]["compiled"] is False
+        assert "missing 1 required positional" in second["kernel_exec_result"]["validation_error"]

@@ -1,0 +1,215 @@
+"""Requests that bring their own kernels: evaluate, compare, validate. All faults at once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from triton_magics.errors import BadContract
+from triton_magics.io_contract import IOContract, find_language_faults, read_contract
+from triton_magics.serve.http_answers import BadRequest, FieldFault, read_model
+from triton_magics.session.checks import MAX_RUNS
+
+KernelType = Literal["torch", "torch_cuda", "triton", "cuda", "multi_kernel"]
+NEED_CONTRACT = ("triton", "cuda", "multi_kernel")
+_ENTRIES = ("entry_point", "kernel_name", "function_name", "class_name")
+MAX_METADATA = 50
+Tolerance = Annotated[float | None, Field(ge=0, lt=1)]
+
+
+class Body(BaseModel):
+    """Base of the bodies."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class KernelCode(Body):
+    """A kernel: its source, its type, its arguments.
+
+    Attributes:
+        source_code: a module; for `cuda` the text of a .cu file.
+        kernel_type: its language.
+        io: contract of its arguments; needed for triton, cuda and multi_kernel.
+        metadata: `entry_point`, `kernel_name`, `function_name` or `class_name` names what is
+            called; `op` names an op of this server in place of a reference and a contract.
+    """
+
+    source_code: str = Field(min_length=1)
+    kernel_type: KernelType
+    io: dict[str, Any] | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict, max_length=MAX_METADATA)
+    _contract: IOContract | None = PrivateAttr(default=None)
+
+    @property
+    def contract(self) -> IOContract | None:
+        """The contract, checked."""
+        return self._contract
+
+    @property
+    def entry(self) -> str | None:
+        """Name of what is called; None where the metadata does not name it."""
+        return next((str(self.metadata[k]) for k in _ENTRIES if k in self.metadata), None)
+
+    @property
+    def op(self) -> str | None:
+        """Name of an op of this server; None where the request brings its own."""
+        op = self.metadata.get("op")
+        return str(op) if op is not None else None
+
+    def find_faults(self, field: str, max_source_bytes: int) -> Iterator[FieldFault]:
+        """Yield what is wrong with the kernel, with the path of each field.
+
+        Args:
+            field: `kernel`.
+            max_source_bytes: largest source.
+        """
+        if len(self.source_code.encode(errors="replace")) > max_source_bytes:
+            text = f"a source may have {max_source_bytes} bytes"
+            yield FieldFault(f"{field}.source_code", text, "too_long")
+        yield from self._find_contract_faults(field)
+        if self.kernel_type == "multi_kernel":
+            yield from self._find_entry_faults(field)
+
+    def _find_contract_faults(self, field: str) -> Iterator[FieldFault]:
+        if self.io is None:
+            if self.kernel_type in NEED_CONTRACT and self.op is None:
+                text = f"a {self.kernel_type} kernel needs the contract of its arguments"
+                yield FieldFault(f"{field}.io", text, "missing")
+            return
+        try:
+            self._contract = read_contract(self.io)
+            faults: Any = find_language_faults(self._contract, self.kernel_type)
+        except BadContract as error:
+            faults = error.faults
+        for fault in faults:
+            path = f"{field}.io.{fault.field}" if fault.field else f"{field}.io"
+            yield FieldFault(path, fault.message, "contract", fault.allowed)
+
+    def _find_entry_faults(self, field: str) -> Iterator[FieldFault]:
+        names = _functions(self.source_code)
+        path = f"{field}.metadata.entry_point"
+        if self.metadata.get("entry_point") is None:
+            yield FieldFault(path, "a multi_kernel source needs its function's name", "missing")
+        elif names and self.metadata["entry_point"] not in names:
+            listing = ", ".join(names)
+            yield FieldFault(path, f"no function {self.entry!r}", "unknown", listing)
+
+
+def _functions(source: str) -> list[str]:
+    """Return the functions of a module; none where it is not Python, which its compilation says."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+class _Options(Body):
+    """Options that all requests have."""
+
+    num_warmup: int = Field(default=10, ge=0, le=1000)
+    rtol: Tolerance = None
+    atol: Tolerance = None
+    timeout: float = Field(default=120, ge=5, le=600)
+    enable_device_metrics: bool = False
+    timer: Literal["gated", "graph", "launch"] = "gated"
+
+    @property
+    def subjects(self) -> dict[str, KernelCode | None]:
+        """The kernels by their fields: the one that is judged, then its reference."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, values: dict[str, Any], max_source_bytes: int) -> Self:
+        """Return the request of a JSON object.
+
+        Raises:
+            BadRequest: names every field with a fault.
+        """
+        faults: list[FieldFault] = []
+        request = None
+        try:
+            request = read_model(cls, values)
+        except BadRequest as error:
+            faults += error.faults
+        for name, kernel in _kernels(request, values):
+            faults += kernel.find_faults(name, max_source_bytes)
+        if request is None or faults:
+            raise BadRequest(list(dict.fromkeys(faults)))
+        return request
+
+
+def _kernels(request: _Options | None, values: dict[str, Any]) -> Iterator[tuple[str, KernelCode]]:
+    """Yield the kernels with their fields, those that are valid also beside other faults."""
+    if request is not None:
+        yield from ((name, kernel) for name, kernel in request.subjects.items() if kernel)
+        return
+    for name in ("kernel", "reference", "ref_kernel", "custom_kernel"):
+        if isinstance(values.get(name), dict):
+            try:
+                yield name, read_model(KernelCode, values[name])
+            except BadRequest:
+                continue  # named already, with its path
+
+
+class EvaluateBody(_Options):
+    """A kernel to compile, validate and time.
+
+    Attributes:
+        kernel: what is judged.
+        reference: defines the right output; None: the op of the metadata, or none at all.
+        num_trials: timed runs.
+    """
+
+    kernel: KernelCode
+    reference: KernelCode | None = None
+    num_trials: int = Field(default=100, ge=1, le=MAX_RUNS)
+
+    @property
+    def subjects(self) -> dict[str, KernelCode | None]:
+        """The kernels by their fields."""
+        return {"kernel": self.kernel, "reference": self.reference}
+
+
+class ValidateBody(EvaluateBody):
+    """A kernel to compile and validate."""
+
+    num_trials: int = Field(default=1, ge=1, le=MAX_RUNS)
+    timeout: float = Field(default=60, ge=5, le=600)
+
+
+class CompareBody(_Options):
+    """A kernel to compare with another: right, and how much faster."""
+
+    ref_kernel: KernelCode
+    custom_kernel: KernelCode
+    num_trials: int = Field(default=100, ge=1, le=MAX_RUNS)
+
+    @property
+    def subjects(self) -> dict[str, KernelCode | None]:
+        """The kernels by their fields."""
+        return {"custom_kernel": self.custom_kernel, "ref_kernel": self.ref_kernel}
+
+
+class LegacyBody(Body):
+    """The old form of a comparison: torch with torch that holds CUDA."""
+
+    ref_code: str = Field(min_length=1)
+    custom_code: str = Field(min_length=1)
+    num_trials: int = Field(default=100, ge=1, le=MAX_RUNS)
+    timeout: float = Field(default=120, ge=5, le=600)
+
+    def as_compare(self) -> dict[str, Any]:
+        """Return the comparison in its new form."""
+        return {
+            "ref_kernel": {"source_code": self.ref_code, "kernel_type": "torch"},
+            "custom_kernel": {"source_code": self.custom_code, "kernel_type": "torch_cuda"},
+            "num_trials": self.num_trials,
+            "timeout": self.timeout,
+        }
+
+
+__all__ = ["CompareBody", "EvaluateBody", "KernelCode", "LegacyBody", "ValidateBody"]
