@@ -25,8 +25,8 @@ def test_evolve_refuses_what_the_type_does_not_allow(changes: dict[str, object])
 
 def test_a_printed_value_is_short() -> None:
     plan = Plan(op="softmax", plan="full", seed=1, dtypes=("float32",), cases=(CASE,) * 50)
-    assert "cases=<50 items>" in str(plan)
-    assert "not_run" not in str(plan)
+    assert "cases=<50 items>" in repr(plan)
+    assert "not_run" not in repr(plan)
     assert len(repr(plan)) < 200
     long = Reference(query="softmax", title="Softmax", markdown="x" * 10_000)
     assert f"markdown='{'x' * 200}...'" in repr(long)

@@ -11,13 +11,39 @@ from triton_magics.config import Settings
 from triton_magics.execution import Executor
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab.verb_methods import VerbMethods
-from triton_magics.model import Benchmark, EngineState, Event, OpState, Setting, Validation
+from triton_magics.model import (
+    Benchmark,
+    EngineState,
+    Event,
+    OpState,
+    Setting,
+    Validation,
+    Value,
+)
+from triton_magics.model.base import set_renderer
 from triton_magics.session import Session
 from triton_magics.session.job_manager import JobManager, RunningJob
 from triton_magics.session.notes import NoteReader
 from triton_magics.verbs._base import Request, Verb
 from triton_magics.verbs._batch import BatchResult, Step, read_items, run_items
 from triton_magics.verbs._phrase import as_python, with_step
+
+TEXT_LINES = 40  # of a value that is printed
+
+
+def _text_of(value: Value) -> str | None:
+    """Return the first lines of the text that a terminal shows; None for a value without a view."""
+    from triton_magics import rendering
+    from triton_magics.rendering.views import VIEWS
+
+    if type(value) not in VIEWS:
+        return None
+    lines = rendering.bundle(value, as_python)["text/plain"].rstrip().splitlines()
+    cut = len(lines) - TEXT_LINES
+    return "\n".join([*lines[:TEXT_LINES], *([f"... {cut} more lines"] if cut > 0 else [])])
+
+
+set_renderer(_text_of)
 
 
 class Lab(VerbMethods):

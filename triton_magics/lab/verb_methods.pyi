@@ -279,12 +279,12 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: your choice; it stays as long as the version is unchanged and correct
-            now: before the end of the workflow
+            now: before the end of the workflow, in strict mode too
             why: your reason, recorded in the log
             fastest: remove a choice by hand
 
         Raises:
-            IllegalStep: not at its end, and not `now`.
+            IllegalStep: in strict mode, not at its end, and not `now`.
             UnknownVersion: no version is validated in full, or not the one that is named.
             BadValue: a reason without a version, or both `fastest` and a version.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Literal, Self
 
@@ -26,6 +26,17 @@ Clock = Literal["gpu", "graph", "launch", "interpreter"]
 """Timed: a call on the GPU behind a gate, net; in a CUDA graph; with Python and launch."""
 
 
+# Names that pydantic gives a model, which would fill the list of a completion.
+_PYDANTIC_NAMES = {name for name in dir(BaseModel) if not name.startswith("_")}
+_renderer: Callable[[Any], str | None] | None = None
+
+
+def set_renderer(renderer: Callable[[Any], str | None]) -> None:
+    """Set the function that writes a value as text; it returns None for a value without a view."""
+    global _renderer  # noqa: PLW0603 (a worker has none)
+    _renderer = renderer
+
+
 class Value(BaseModel):
     """A frozen value; equal by content, safe to share, the same in JSON."""
 
@@ -38,6 +49,19 @@ class Value(BaseModel):
             ValueError: the copy breaks a rule of its type, or has no such field.
         """
         return self.model_validate({**self.__dict__, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as JSON has it: dicts, lists, texts, numbers."""
+        return self.model_dump(mode="json")
+
+    def __str__(self) -> str:
+        """Return the text that a terminal shows for the value, else its representation."""
+        text = _renderer(self) if _renderer else None
+        return repr(self) if text is None else text
+
+    def __dir__(self) -> list[str]:
+        """Return the names of the domain, for completion; those of pydantic work all the same."""
+        return sorted(set(super().__dir__()) - _PYDANTIC_NAMES)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield the fields that differ from their defaults; long ones abbreviated."""

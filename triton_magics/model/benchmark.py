@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,7 @@ from triton_magics.model import older_records
 from triton_magics.model.badge import Badge
 from triton_magics.model.base import SIZES, Clock, Value, short
 from triton_magics.model.result import Result, VersionResult
+from triton_magics.model.tabular import Tabular
 
 CONFIDENCE = 0.99
 """Confidence of a comparison's interval, which is computed again as rounds are added."""
@@ -151,7 +152,7 @@ class Census(Value):
         return sum(k.us for k in self.kernels if k.triton) / whole if whole else None
 
 
-class Benchmark(Result):
+class Benchmark(Tabular, Result):
     """Times of every provider at every size, in one session, in random order.
 
     `timer_us` is what the timer adds to a call, and is taken off every net time. `against` are the
@@ -159,6 +160,8 @@ class Benchmark(Result):
     sizes, or shapes of the caller's own as text: `8192x151936`. `op_sizes` are the names of all of
     the op's sizes, over which a final is the mean.
     """
+
+    rows_of: ClassVar[str] = "timings"
 
     kind: Literal["benchmark"] = "benchmark"
     op: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -13,6 +13,7 @@ from triton_magics.model.base import CaseStatus, Clock, Value
 from triton_magics.model.benchmark import Benchmark, Comparison, Timing
 from triton_magics.model.result import KernelError, VersionResult
 from triton_magics.model.source import KernelResources
+from triton_magics.model.tabular import Tabular
 
 Setting = bool | int | float | str
 """Value of a module's constant, a launch option or a part of a configuration."""
@@ -53,13 +54,15 @@ class Configuration(Value):
         return settings_text(self.settings)
 
 
-class Sweep(VersionResult):
+class Sweep(Tabular, VersionResult):
     """A version at every point of a grid, timed in one session at one size.
 
     `clock` None: compiled for `target` only, nothing was checked or timed. `standing` are the
     settings as the version has them now, as far as they are written there. `culprit`: the settings
     that ended the process or left its GPU unusable.
     """
+
+    rows_of: ClassVar[str] = "configurations"
 
     kind: Literal["sweep"] = "sweep"
     knobs: dict[str, tuple[Setting, ...]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import computed_field, model_validator
 
@@ -15,6 +15,7 @@ from triton_magics.model.coverage import Coverage, LeftOut, PlanName, PlanScope
 from triton_magics.model.gap import Gap, validation_gap
 from triton_magics.model.result import KernelError, VersionResult
 from triton_magics.model.source import Compilation
+from triton_magics.model.tabular import Tabular
 
 MAX_TORCH_SHARE = 0.01  # of an op's work, for joining partial results
 
@@ -142,7 +143,7 @@ class ValidationRequest(Value):
     shapes: tuple[tuple[int, ...], ...] = ()
 
 
-class Validation(VersionResult):
+class Validation(Tabular, VersionResult):
     """Verdict on a version: every planned case and how it ended.
 
     Attributes:
@@ -153,6 +154,8 @@ class Validation(VersionResult):
         scope: combinations of values that the cases had; None for a quick plan and named shapes.
         unchecked: what the verdict does not cover, in the version's language or on this device.
     """
+
+    rows_of: ClassVar[str] = "cases"
 
     kind: Literal["validation"] = "validation"
     request: ValidationRequest
