@@ -36,7 +36,14 @@ def click(panel: Panel, name: str) -> None:
 
 def text(panel: Panel) -> str:
     assert panel.wait_until_shown()
-    return "\n".join(w.value for w in within(panel.widget) if isinstance(w, widgets.HTML))
+    return shown_text(panel)
+
+
+def shown_text(panel: Panel) -> str:
+    """Return the text of the panel now: its HTML, and the labels of its choices."""
+    pages = [w.value for w in within(panel.widget) if isinstance(w, widgets.HTML)]
+    rows = [w for w in within(panel.widget) if isinstance(w, widgets.ToggleButtons)]
+    return "\n".join([*pages, *(label for row in rows for label, _ in row.options)])
 
 
 def results(panel: Panel) -> list[dict[str, str]]:

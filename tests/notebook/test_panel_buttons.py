@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipywidgets as widgets
+import pytest
 
 from tests.fake_executor import FakeExecutor
 from tests.notebook.panels import buttons, choices, click, open_tab, results, text, within
@@ -21,7 +22,8 @@ def test_the_newest_version_is_chosen_until_a_person_chooses(panel: Panel, lab: 
     lab.write("softmax", "v3", KERNEL.format("v3"))
     assert panel.wait_until_shown()
     assert choices(panel, "version").value == "v1_baseline"
-    assert [name for name, _ in choices(panel, "version").options] == ["v3", "v2", "v1"]
+    rows = [row for row, _ in choices(panel, "version").options]
+    assert [row.split(" · ")[0] for row in rows] == ["v3_coalesced", "v2_tiling", "v1_baseline"]
 
 
 def test_buttons_act_on_the_chosen_version(panel: Panel, lab: Lab, engine: FakeExecutor) -> None:
@@ -165,3 +167,35 @@ def test_what_a_kernel_prints_is_shown(panel: Panel, engine: FakeExecutor) -> No
     click(panel, "validate")
     output = next(w for w in within(panel.widget) if isinstance(w, widgets.Output))
     assert output.outputs[0]["text"] == "here I am\n"
+
+
+def test_one_button_stands_out_and_it_is_the_next_step(panel: Panel, lab: Lab) -> None:
+    def primary() -> list[str]:
+        return [n for n, button in buttons(panel).items() if button.button_style == "primary"]
+
+    assert primary() == ["validate"]
+    lab.validate("softmax", "v1")
+    assert primary() == ["bench all"]
+
+
+def test_a_result_is_hidden_where_another_tab_is_open(panel: Panel) -> None:
+    click(panel, "code")
+    open_tab(panel, "References")
+    output = panel._result
+    assert output.layout.display == "none"
+    open_tab(panel, "Versions")
+    assert output.layout.display != "none"
+    assert output.outputs
+
+
+def test_speedups_of_versions_are_bars(lab: Lab, engine: FakeExecutor) -> None:
+    for version, time_us in (("v1", 2.0), ("v2", 1.0)):
+        lab.write("softmax", version, KERNEL.format(version))
+        lab.validate("softmax", version)
+        engine.times_us[version] = (time_us,) * 3
+    lab.bench("softmax")
+    panel = Panel(lab, "softmax")
+    ratios = [v.speedup for v in lab.op_state("softmax").versions]
+    assert ratios[1] == pytest.approx(2 * ratios[0])
+    assert "speedup ▅█ v1 " in text(panel)
+    panel.close()

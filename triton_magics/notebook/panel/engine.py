@@ -62,8 +62,17 @@ class RunningJobBar:
 def job_text(job: RunningJob) -> str:
     """Return `validate softmax v2_tiling · 257x1023 float16 · 12 of 46 · 3 s`."""
     step = progress_text(job.stage, job.done, job.total)
-    elapsed = f"{time.monotonic() - job.since:.0f} s"
-    return " · ".join(part for part in (job.label, step, elapsed) if part)
+    elapsed_s = time.monotonic() - job.since
+    parts = (job.label, step, f"{elapsed_s:.0f} s", _left_text(job, elapsed_s))
+    return " · ".join(part for part in parts if part)
+
+
+def _left_text(job: RunningJob, elapsed_s: float) -> str:
+    """Return `about 8 s left`; nothing for a job that has just begun, or is of unknown length."""
+    if not job.total or not job.done or job.done >= job.total or elapsed_s < 1:
+        return ""
+    left_s = elapsed_s / job.done * (job.total - job.done)
+    return f"about {left_s:.0f} s left" if left_s >= 1 else ""
 
 
 def _queue(waiting: list[RunningJob]) -> tuple[Line, ...]:

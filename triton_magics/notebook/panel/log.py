@@ -55,7 +55,8 @@ class Log(Tab):
         """Show the newest events, the last one first."""
         if self._n_drawn != self._n_events:
             self._n_drawn = self._n_events
-            set_traits(self._events, value=_events(self._history(NEWEST)))
+            changes = [e for e in self._history(4 * NEWEST) if e.verb != "shown"]
+            set_traits(self._events, value=_events(tuple(changes[-NEWEST:])))
 
 
 def _events(events: tuple[Event, ...]) -> str:

@@ -38,10 +38,18 @@ from triton_magics.notebook.panel.tab import (
     enable_subshell_messages,
     html_widget,
     set_traits,
+    set_visible,
+    style_widget,
 )
 from triton_magics.notebook.panel.versions import Versions
-from triton_magics.rendering.blocks import Table
-from triton_magics.rendering.views.state import engine_line, state_line
+from triton_magics.rendering.blocks import Line
+from triton_magics.rendering.phrase import step_code
+from triton_magics.rendering.views.state import (
+    engine_line,
+    missing_line,
+    speedups_line,
+    state_line,
+)
 from triton_magics.verbs._phrase import as_magic, with_step
 from triton_magics.verbs.source import source_page
 
@@ -80,6 +88,7 @@ class Panel:
         self._engine: EngineState | None = None
         self._last_pulse: object = None
         self._busy = threading.Lock()
+        self._result_tab = 0
         self._sidecar: Any = None
         self._state_displays: list[Any] = []
         self._bundle: dict[str, str] = {}
@@ -97,7 +106,8 @@ class Panel:
         )
         self._tab.observe(self._draw_open_tab, "selected_index")
         above, below = (self._about, self._job_bar.widget), (self._tab, self._result)
-        self.controls = widgets.VBox([*above, *below])
+        self.controls = widgets.VBox([style_widget(), *above, *below])
+        self.controls.add_class("triton-panel")
         self.widget = widgets.VBox([self._head, self.controls])
         enable_subshell_messages(self.widget)
         self._follower = Follower(self.refresh, self._pulse)
@@ -183,10 +193,9 @@ class Panel:
             for head in self._state_displays:
                 head.update(self._bundle, raw=True)
         set_traits(self._head, value=rendering.to_html((state_line(state),)))
-        steps = (
-            block for block in rendering.view(state, as_magic)[1:] if not isinstance(block, Table)
-        )
-        set_traits(self._about, value=rendering.to_html((*steps, engine_line(engine))))
+        next_step = Line(f"next: {step_code(state.next_step, as_magic)}")
+        lines = (*speedups_line(state), *missing_line(state), next_step, engine_line(engine))
+        set_traits(self._about, value=rendering.to_html(lines))
 
     def _on_op_change(self, op: str) -> None:
         if op == self._op:
@@ -210,9 +219,11 @@ class Panel:
             return str(error)
 
     def _draw_open_tab(self, _change: object) -> None:
-        """Draw the open tab only."""
+        """Draw the open tab only; the result of a click belongs to the tab of its button."""
+        open_tab = self._tab.selected_index or 0
+        set_visible(self._result, open_tab == self._result_tab)
         try:
-            self._tabs[self._tab.selected_index or 0].draw()
+            self._tabs[open_tab].draw()
         except TritonMagicsError as error:
             set_traits(self._about, value=message_bundle(str(error), status="bad")["text/html"])
 
@@ -233,6 +244,8 @@ class Panel:
 
         A job runs in the background, so that Cancel and other cells work meanwhile.
         """
+        self._result_tab = self._tab.selected_index or 0
+        set_visible(self._result, True)
         if not job:
             self._do(action)
         elif running_jobs := self._lab.running_jobs:

@@ -39,6 +39,8 @@ class Plots(Tab):
         if self._drawn_content == self._content:
             return
         self._drawn_content = self._content
+        if not self.widget.value:
+            set_traits(self.widget, value=paragraph_html("drawing …"))
         pictures = "\n".join(mime_bundle["text/html"] for mime_bundle in self._pictures())
         set_traits(
             self.widget,

@@ -15,6 +15,16 @@ from triton_magics.rendering.blocks import Document, Text
 if TYPE_CHECKING:
     from triton_magics.lab import Lab
 
+_STYLE = """
+.triton-panel .lm-TabBar-tab, .triton-panel .p-TabBar-tab {
+  flex: 0 1 auto !important; min-width: 3em !important; max-width: none !important;
+}
+.triton-rows .widget-toggle-buttons, .triton-rows { width: 100%; flex-flow: column; }
+.triton-rows .widget-toggle-button {
+  width: 100% !important; height: auto; margin: 1px 0; padding: 2px 8px;
+  text-align: left; white-space: normal; line-height: 1.4;
+}
+"""
 Action = Callable[["Lab"], Any]
 STYLED = "jp-RenderedHTMLCommon"  # JupyterLab's class for tables and prose, in either theme
 
@@ -90,6 +100,16 @@ def html_widget(value: str = "") -> Any:
     """Return a widget for HTML in the notebook's style."""
     widget = widgets.HTML(value)
     widget.add_class(STYLED)
+    return widget
+
+
+def style_widget() -> Any:
+    """Return an invisible widget with the layout that ipywidgets has no traits for.
+
+    Rows of versions read as lines of text, and the titles of tabs are never cut.
+    """
+    widget = widgets.HTML(f"<style>{_STYLE}</style>")
+    widget.layout.height = widget.layout.margin = "0"
     return widget
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
@@ -13,15 +12,13 @@ from triton_magics.notebook.panel.tab import (
     RunAction,
     Tab,
     button_choice,
-    document_html,
     html_widget,
     paragraph_html,
-    scrollable_region,
     set_options,
     set_traits,
     set_visible,
 )
-from triton_magics.rendering.views.state import versions_table
+from triton_magics.rendering.views.state import version_row_text
 from triton_magics.verbs._phrase import as_magic
 
 if TYPE_CHECKING:
@@ -29,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class Versions(Tab):
-    """Every version with verdict, time and badges, and buttons for the selected one.
+    """A row per version, the newest on top, of which one is selected, and buttons for it.
+
+    A row has verdict, time, speedup and badges. One button, the next step, stands out.
 
     The number of widgets does not grow with the number of versions.
     """
@@ -42,10 +41,11 @@ class Versions(Tab):
         self._newest: str | None = None  # selected by default, not by the user
         self._against_for: str | None = None  # the version whose `compare with` was selected
         self._is_updating = False
-        self._table = html_widget()
-        self._version = button_choice("version", "triton-version")
+        self._hint = html_widget()
+        self._version = button_choice("version", "triton-rows")
         self._attempt = button_choice("attempt", "triton-attempt")
         self._against = button_choice("compare with", "triton-against")
+        self._version.layout.max_height, self._version.layout.overflow = "24em", "auto"
         self._make_buttons()
         one = (self._validate, self._bench, self._code, self._diff, self._restore, self._mark)
         wrap = widgets.Layout(flex_flow="row wrap")
@@ -55,7 +55,7 @@ class Versions(Tab):
             [self._validate_all, self._bench_all, self._best], layout=wrap
         )
         self.widget = widgets.VBox(
-            [self._table, self._choices, self._version_buttons, self._op_buttons]
+            [self._hint, self._choices, self._version_buttons, self._op_buttons]
         )
         for chooser in (self._version, self._attempt, self._against):
             chooser.observe(self._on_choice, "value")
@@ -108,19 +108,26 @@ class Versions(Tab):
         for part in (self._choices, self._version_buttons, self._op_buttons):
             set_visible(part, has_versions)
         if not has_versions:
-            set_traits(
-                self._table, value=paragraph_html(f"next: `{as_magic(now.state.next_step)}`")
-            )
+            step = as_magic(now.state.next_step)
+            set_traits(self._hint, value=paragraph_html(f"next: `{step}`"))
             return
-        set_traits(self._table, value=_table(now.state))
+        set_traits(self._hint, value="")
         newest = next((v.version for v in now.state.versions if v.current), None)
         names = [v.version for v in reversed(now.state.versions)]
         selected = self._version.value
         if selected not in names or selected == self._newest:
             selected = self._newest = newest or names[0]
         self._is_updating = True
-        set_options(self._version, [(short(name), name) for name in names], selected)
+        rows = [(version_row_text(v), v.version) for v in reversed(now.state.versions)]
+        set_options(self._version, rows, selected)
         self._name_buttons()
+        self._mark_next_step(now.state.next_step.verb)
+
+    def _mark_next_step(self, verb: str) -> None:
+        """Let the button of the next step stand out, and no other."""
+        steps = {"validate": self._validate, "bench": self._bench_all, "best": self._best}
+        for name, button in steps.items():
+            set_traits(button, button_style="primary" if name == verb else "")
 
     def _on_choice(self, _change: object) -> None:
         """Update the buttons after a choice by the user."""
@@ -200,10 +207,3 @@ def _neighbour(version: str, state: OpState) -> str | None:
     at = names.index(version)
     others = names[:at][-1:] or names[at + 1 :][:1]
     return others[0] if others else None
-
-
-def _table(state: OpState) -> str:
-    """Return the table of all versions, the newest on top, which scrolls."""
-    table = versions_table(state)
-    table = replace(table, rows=table.rows[::-1])
-    return scrollable_region(table.caption, document_html((table,)))

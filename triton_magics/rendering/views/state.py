@@ -17,8 +17,23 @@ from triton_magics.model import (
     short,
 )
 from triton_magics.next_step import NextStep
-from triton_magics.rendering.blocks import Details, Document, Items, Line, LineStatus, Table, code
-from triton_magics.rendering.numbers import MISSING, count_text, ratio_text, time_text
+from triton_magics.rendering.blocks import (
+    Details,
+    Document,
+    Items,
+    Line,
+    LineStatus,
+    Table,
+    Text,
+    code,
+)
+from triton_magics.rendering.numbers import (
+    MISSING,
+    count_text,
+    list_text,
+    ratio_text,
+    time_text,
+)
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.badges import badge_labels
 from triton_magics.rendering.views.words import (
@@ -71,7 +86,7 @@ def missing_line(value: OpState) -> Document:
 def _allowed_line(value: OpState) -> Document:
     if not value.allowed:
         return ()
-    return (Line(f"allowed now: {', '.join(value.allowed)}", "info"),)
+    return (Details("allowed now", (Text(", ".join(value.allowed)),)),)
 
 
 def versions_table(value: OpState) -> Table:
@@ -94,6 +109,28 @@ def _version_row(v: VersionState) -> tuple[str, ...]:
         _attempts_text(v),
         _notes(v),
     )
+
+
+def version_row_text(v: VersionState) -> str:
+    """Return `v2_tiling · ✓ right 46/46 · 13.0 us · 1.63x · 2 attempts · best`."""
+    final = None if v.final_us is None and not v.means_us else time_text(v.final_us)
+    attempts = count_text(v.attempt, "attempt") if v.attempt > 1 else None
+    verdict = " ".join(part for part in (verdict_cell(v), v.cases) if part)
+    speedup = None if v.speedup is None else ratio_text(v.speedup)
+    return join_parts((v.version, verdict, final, speedup, attempts, _notes(v) or None))
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def speedups_line(value: OpState) -> Document:
+    """Return `speedup ▁▃█ v1 1.20x, v2 1.60x, v3 1.63x`; nothing for fewer than two."""
+    timed = [(short(v.version), v.speedup) for v in value.versions if v.speedup]
+    if len(timed) < 2:
+        return ()
+    top = max(speedup for _, speedup in timed)
+    bars = "".join(_BARS[round((len(_BARS) - 1) * speedup / top)] for _, speedup in timed)
+    return (Line(f"speedup {bars} {list_text([f'{v} {ratio_text(s)}' for v, s in timed])}"),)
 
 
 def verdict_cell(v: VersionState) -> str:
