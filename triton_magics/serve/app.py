@@ -15,7 +15,8 @@ from triton_magics.errors import TritonMagicsError
 from triton_magics.serve.guard import Guard
 from triton_magics.serve.guide_routes import GuideRoutes
 from triton_magics.serve.job_service import JobService
-from triton_magics.serve.rest import JobRoutes, add_routes
+from triton_magics.serve.openapi import add_document
+from triton_magics.serve.rest import JobRoutes, add_routes, offered_verbs
 from triton_magics.serve.tokens import Tokens
 
 
@@ -51,6 +52,7 @@ def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
     add_routes(app, routes, verbs_too=mode != "mcp")
     if mode != "mcp":
         GuideRoutes(routes).add_to(app)
+        add_document(app, offered_verbs())
     if mcp is not None:
         app.router.routes.extend(mcp.routes)
     return Guard(app, service.options, tokens)

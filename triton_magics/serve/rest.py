@@ -29,7 +29,7 @@ from triton_magics.serve.job_model import JobView
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.served_job import ServedJob, as_json
 from triton_magics.serve.server_stats import ServerStats, prometheus_text
-from triton_magics.verbs._base import Request, Verb
+from triton_magics.verbs._base import Request, Verb, args_of
 from triton_magics.verbs._refusal import faults_by_field
 
 MAX_WAIT_S = 3600.0
@@ -192,6 +192,8 @@ def read_request(verb: Verb, values: dict[str, Any], max_source_bytes: int) -> R
         BadRequest: names every field with a fault.
     """
     check_source("source", values.get("source"), max_source_bytes)
+    for field in values.keys() & local_fields(verb):
+        raise BadRequest([FieldFault(field, "a client can't name a file of the server", "path")])
     try:
         return verb.request.model_validate_json(to_json(values))
     except ValidationError as error:
@@ -199,6 +201,12 @@ def read_request(verb: Verb, values: dict[str, Any], max_source_bytes: int) -> R
         raise BadRequest(
             [FieldFault(field, str(fault), type(fault).__name__) for field, fault in faults]
         ) from None
+
+
+def local_fields(verb: Verb) -> set[str]:
+    """Return the fields of a verb that name a file."""
+    fields = verb.request.model_fields.items()
+    return {name for name, field in fields if any(a.metavar == "FILE" for a in args_of(field))}
 
 
 def check_source(field: str, source: Any, max_bytes: int) -> None:

@@ -156,6 +156,7 @@ VERB = Verb(
     help="Runs a file of steps, several at the same time; a further call runs what is left.",
     example="%triton_batch versions.jsonl",
     rank=185,
+    reads_files=True,
     judges=True,
     long_running=True,
 )

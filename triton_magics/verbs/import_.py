@@ -98,5 +98,6 @@ VERB = Verb(
     example="""%triton_import KernelBench/level1/26_GELU_.py --op kb_gelu
 %triton_import my_kernels.py:fused_softmax --op softmax""",
     rank=145,
+    reads_files=True,
     judges=True,
 )

@@ -1,0 +1,87 @@
+"""The OpenAPI document: each request has a schema and an example, and the examples run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_executor import FakeExecutor
+from tests.serve.serve_kit import SOURCE, call, opened
+from triton_magics.model import Status
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "cache"))
+    return FakeExecutor()
+
+
+def bodies(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        path: methods["post"]["requestBody"]["content"]["application/json"]
+        for path, methods in document["paths"].items()
+        if "requestBody" in methods.get("post", {})
+    }
+
+
+def references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [ref for each in value.values() for ref in references(each)]
+    return [ref for each in value for ref in references(each)] if isinstance(value, list) else []
+
+
+def test_every_reference_of_the_document_resolves(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        (answer,) = call(service, ("GET", "/openapi.json", None))
+        document = answer.json()
+        names = {ref.removeprefix("#/components/schemas/") for ref in references(document)}
+        assert names <= set(document["components"]["schemas"])
+        assert "ValidateRequest" in names
+        assert "/v1/import" not in document["paths"]  # it reads files of the server
+        missing = [path for path in document["paths"] if path.startswith("/v1/")]
+        assert set(missing) <= set(bodies(document))
+        assert {"/evaluate", "/compare", "/validate"} <= set(bodies(document))
+        assert len(json.dumps(document)) < 250_000
+
+
+def test_the_examples_run(tmp_path: Path, engine: FakeExecutor) -> None:
+    engine.sweep_us = lambda settings: 10.0
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        for version in ("v1", "v2", "v2"):
+            knobs = f"BLOCK_SIZE = 64  # {len(engine.jobs)}\nnum_warps = 4\n"
+            text = SOURCE.format(version) + knobs
+            service.lab.kernel("softmax", version, text)
+            service.lab.validate("softmax", version)
+        service.lab.bench("softmax")
+        (answer,) = call(service, ("GET", "/openapi.json", None))
+        examples = {path: body["example"] for path, body in bodies(answer.json()).items()}
+        order = sorted(examples, key=lambda path: path in ("/v1/kernel", "/v1/restore"))
+        answers = call(service, *(("POST", path, examples[path]) for path in order))
+        for path, answer in zip(order, answers, strict=True):
+            assert answer.status_code in (200, 409), (path, answer.text)
+            assert answer.status_code == 200 or answer.json()["error"] == "IllegalStep", path
+        assert sum(answer.status_code == 200 for answer in answers) >= len(answers) - 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (
+            "/v1/template",
+            {"pattern": "reduction", "op": "softmax", "version": "v1", "to": "/tmp/x"},
+        ),
+        ("/v1/plot", {"op": "softmax", "to": "../x.png"}),
+    ],
+)
+def test_a_client_names_no_file_of_the_server(
+    tmp_path: Path, engine: FakeExecutor, path: str, body: dict[str, Any]
+) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        answer, missing = call(service, ("POST", path, body), ("POST", "/v1/import", {"path": "/"}))
+        assert answer.json()["validation_errors"][0]["field"] == "to"
+        assert (answer.status_code, missing.status_code) == (422, 404)
+        assert Status.PASSED.value not in answer.text

@@ -1,0 +1,147 @@
+"""The OpenAPI document: the schema of every request, with an example that runs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from triton_magics.serve.guide_requests import CompareBody, EvaluateBody, ValidateBody
+from triton_magics.serve.guide_run import GuideResult
+from triton_magics.serve.job_model import JobView
+from triton_magics.verbs._base import Verb
+
+_ENTRY = "\n\n\ndef triton_softmax(x):\n    ..."  # in place of the rest of a cell
+_PREFIX = "#/components/schemas/"
+_ADD = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+"""
+_TENSOR = {"shape": [1000], "dtype": "float32"}
+_IO = {
+    "args": [
+        {
+            "name": name,
+            "type": "tensor",
+            "tensor_spec": {**_TENSOR, "init": {"kind": "randn", "seed": seed}},
+            "role": "input",
+        }
+        for seed, name in enumerate(("x_ptr", "y_ptr"))
+    ]
+    + [
+        {"name": "out_ptr", "type": "tensor", "tensor_spec": _TENSOR, "role": "output"},
+        {"name": "n", "type": "int", "value": 1000},
+        {"name": "BLOCK", "type": "int", "value": 256, "is_meta": True},
+    ],
+    "launch": {"grid": {"x": 4, "y": 1, "z": 1}, "num_warps": 4},
+}
+_KERNEL = {"source_code": _ADD, "kernel_type": "triton", "io": _IO}
+_REFERENCE = {"source_code": "def add(x, y):\n    return x + y\n", "kernel_type": "torch"}
+GUIDE: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
+    "evaluate": (EvaluateBody, {"kernel": _KERNEL, "reference": _REFERENCE, "num_trials": 100}),
+    "compare": (CompareBody, {"ref_kernel": _REFERENCE, "custom_kernel": _KERNEL}),
+    "validate": (ValidateBody, {"kernel": _KERNEL, "reference": _REFERENCE}),
+}
+_REFUSALS = {
+    "401": "no token",
+    "404": "no such op, version or job",
+    "409": "the workflow does not allow it now, or the job was cancelled",
+    "413": "the body is too large",
+    "415": "the body is not JSON",
+    "422": "fields with faults, all of them",
+    "429": "too many jobs wait; see Retry-After",
+    "503": "kernels can't run here now",
+}
+
+
+Bodies = dict[str, tuple[type[BaseModel], dict[str, Any]]]
+
+
+def example_of(verb: Verb) -> dict[str, Any]:
+    """Return the verb's own example, as the body of a request."""
+    head, _, cell = verb.example.replace("\n...", _ENTRY).partition("\n")
+    parser = argparse.ArgumentParser()
+    for each in verb.arguments:
+        each.add_to(parser)
+    words = parser.parse_args(shlex.split(head)[1:])
+    request = verb.read(words, cell=cell or "# the source")
+    return request.model_dump(mode="json", exclude_unset=True, exclude={"cell_offset"})
+
+
+def add_document(app: FastAPI, verbs: Iterable[Verb]) -> None:
+    """Make `/openapi.json` of an application complete.
+
+    Args:
+        app: its routes are there.
+        verbs: whose routes are /v1/<name>.
+    """
+    bodies: Bodies = {f"/v1/{verb.name}": (verb.request, example_of(verb)) for verb in verbs}
+    bodies |= {f"/{name}": pair for name, pair in GUIDE.items()}
+    models: list[Any] = [(model, "validation") for model, _ in bodies.values()]
+    models += [(JobView, "serialization"), (GuideResult, "serialization")]
+    basic = app.openapi
+    cached: dict[str, Any] = {}
+
+    def document() -> dict[str, Any]:
+        if not cached:
+            _, schemas = models_json_schema(models, ref_template=_PREFIX + "{model}")
+            cached.update(_complete(basic(), bodies, schemas["$defs"]))
+        return cached
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def _complete(document: dict[str, Any], bodies: Bodies, schemas: dict[str, Any]) -> dict[str, Any]:
+    components = document.setdefault("components", {})
+    components["schemas"] = components.get("schemas", {}) | schemas
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    for path, (model, example) in bodies.items():
+        if path not in document["paths"]:
+            continue
+        operation = document["paths"][path]["post"]
+        schema = {"$ref": _PREFIX + model.__name__}
+        content = {"application/json": {"schema": schema, "example": example}}
+        operation["requestBody"] = {"required": True, "content": content}
+        operation["parameters"] = [_WAIT]
+        answer = GuideResult if path.removeprefix("/") in GUIDE else JobView
+        operation["responses"] = _responses(answer)
+    return document
+
+
+_WAIT = {
+    "name": "wait",
+    "in": "query",
+    "description": "`false`: answer 202 with the job at once; a number: wait so many seconds",
+    "schema": {"type": "string", "default": "true"},
+}
+
+
+def _responses(answer: type[BaseModel]) -> dict[str, Any]:
+    def schema(model: type[BaseModel]) -> dict[str, Any]:
+        return {"application/json": {"schema": {"$ref": _PREFIX + model.__name__}}}
+
+    return {
+        "200": {
+            "description": "the result, also of a kernel that fails",
+            "content": schema(answer),
+        },
+        "202": {"description": "the job, which goes on", "content": schema(JobView)},
+        **{code: {"description": text} for code, text in _REFUSALS.items()},
+    }
+
+
+__all__ = ["GUIDE", "add_document", "example_of"]
