@@ -135,6 +135,16 @@ def _add_servers(commands: Any) -> None:
     servers.add_stdio_arguments(command)
     command.set_defaults(function=servers.serve_stdio)
     agent_commands.add_commands(commands)
+    text = "Run the jobs of a notebook on another machine; its executor starts this by ssh."
+    command = commands.add_parser("executor", help=text, description=text, allow_abbrev=False)
+    command.set_defaults(function=_run_executor)
+
+
+def _run_executor(options: argparse.Namespace) -> NoReturn:
+    from triton_magics.config import Settings
+    from triton_magics.execution.remote_host import run_stdio
+
+    run_stdio(Settings.load())
 
 
 # ------------------------------------------------------------------------------------- verbs

@@ -46,7 +46,7 @@ class Settings(Configurable):
         1, min=1, max=16, help="Jobs at the same time on each device; a timing always runs alone."
     ).tag(config=True)
     executor = Unicode(
-        "local", help="What runs kernels: `local`, `dask`, or an installed one."
+        "local", help="What runs kernels: `local`, `ssh://HOST`, `dask`, or an installed one."
     ).tag(config=True)
     scheduler = Unicode(
         "", help="Of `dask`: its scheduler's address, or `local` for a cluster of this machine."

@@ -1,0 +1,169 @@
+"""Run the jobs of a remote client on this machine's executor, over a stream of frames."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from triton_magics.config import Settings
+from triton_magics.errors import TritonMagicsError
+from triton_magics.execution.base import Executor, JobEvent, JobHandle, Limits
+from triton_magics.execution.local.executor import LocalExecutor
+from triton_magics.execution.protocol import ProtocolError
+from triton_magics.execution.remote_frames import (
+    CancelJob,
+    EndOfJob,
+    EventOfJob,
+    Examine,
+    FrameStream,
+    Hello,
+    MachineFindings,
+    PrepareWorkers,
+    RemoteFrame,
+    StateOfHost,
+    SubmitJob,
+    Welcome,
+)
+from triton_magics.model import EngineState
+
+STATE_S = 1.0  # between two looks at the executor's state
+
+
+class ExecutorHost:
+    """Serves one client until its stream ends; then its jobs are cancelled.
+
+    Args:
+        executor: runs the jobs.
+        stream: of the client.
+        version: of this package.
+        default_limits: of a job that brings none.
+    """
+
+    def __init__(
+        self, executor: Executor, stream: FrameStream, version: str, default_limits: Limits
+    ) -> None:
+        self._executor = executor
+        self._stream = stream
+        self._version = version
+        self._limits = default_limits
+        self._jobs: dict[str, JobHandle] = {}
+        self._ended = threading.Event()
+        self._state: EngineState | None = None
+
+    def serve(self) -> None:
+        """Answer frames until the end of the stream, and cancel what still runs."""
+        try:
+            if not self._greet():
+                return
+            threading.Thread(target=self._watch_state, daemon=True).start()
+            while (frame := self._stream.receive()) is not None:
+                self._take(frame)
+        except (ProtocolError, OSError):
+            return  # the client is gone, or never was one
+        finally:
+            self._ended.set()
+            for handle in tuple(self._jobs.values()):
+                handle.cancel()
+
+    def _greet(self) -> bool:
+        """Answer the client's first frame; return False where it has another version."""
+        hello = self._stream.receive()
+        if not isinstance(hello, Hello) or hello.version != self._version:
+            self._send(Welcome(version=self._version))
+            return False
+        self._state = self._executor.state()
+        self._stream.send(
+            Welcome(
+                version=self._version,
+                devices=self._executor.devices(),
+                capacity=self._executor.capacity,
+                state=self._state,
+            )
+        )
+        return True
+
+    def _take(self, frame: RemoteFrame) -> None:
+        if isinstance(frame, SubmitJob):
+            threading.Thread(target=self._run, args=(frame,), daemon=True).start()
+        elif isinstance(frame, CancelJob):
+            if handle := self._jobs.get(frame.id):
+                handle.cancel()
+        elif isinstance(frame, PrepareWorkers):
+            self._in_background(lambda: self._executor.warm(frame.mode))
+        elif isinstance(frame, Examine):
+            ops = frame.ops
+            self._in_background(
+                lambda: self._send(MachineFindings(findings=self._executor.examine(ops)))
+            )
+
+    def _examine(self, frame: Examine) -> None:
+        self._send(MachineFindings(findings=self._executor.examine(frame.ops)))
+
+    def _in_background(self, work: Callable[[], Any]) -> None:
+        def run() -> None:
+            with contextlib.suppress(TritonMagicsError):  # the first job says what is missing
+                work()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _run(self, frame: SubmitJob) -> None:
+        """Run a job and send its events and its end, in this order."""
+        limits = self._limits
+        if frame.silence_s is not None and frame.job_s is not None:
+            limits = Limits(frame.silence_s, frame.job_s)
+
+        def report(event: JobEvent) -> None:
+            if event.state != "ended":
+                self._send(EventOfJob(id=frame.id, state=event.state, progress=event.progress,
+                                      output=event.output))  # fmt: skip
+
+        try:
+            handle = self._jobs[frame.id] = self._executor.submit(
+                frame.job, device=frame.device, key=frame.key, limits=limits, on_event=report
+            )
+            end = EndOfJob(id=frame.id, outcome=handle.result())
+        except TritonMagicsError as error:
+            end = EndOfJob(id=frame.id, error=type(error).__name__, message=str(error))
+        self._jobs.pop(frame.id, None)
+        self._send_state()
+        self._send(end)
+
+    def _send(self, frame: RemoteFrame) -> None:
+        try:
+            self._stream.send(frame)
+        except OSError:
+            self._ended.set()
+
+    def _send_state(self) -> None:
+        state = self._executor.state()
+        if state != self._state:
+            self._state = state
+            self._send(StateOfHost(state=state))
+
+    def _watch_state(self) -> None:
+        while not self._ended.wait(STATE_S):
+            self._send_state()
+
+
+def run_stdio(settings: Settings) -> NoReturn:
+    """Serve a client on stdin and stdout until it closes them; then exit.
+
+    Args:
+        settings: of this machine.
+    """
+    output = os.dup(1)
+    os.dup2(2, 1)  # what anything here prints is no frame
+    executor = LocalExecutor(settings)
+    version: str = sys.modules["triton_magics"].__version__
+    try:
+        ExecutorHost(executor, FrameStream(0, output), version, Limits.of(settings)).serve()
+    finally:
+        executor.close()
+        os._exit(0)  # a thread may still wait for the executor
+
+
+__all__ = ["ExecutorHost", "run_stdio"]
