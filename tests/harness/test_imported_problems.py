@@ -15,6 +15,7 @@ from triton_magics.harness.load import UserFault
 from triton_magics.model import Status
 from triton_magics.operators import load_file
 from triton_magics.problems import read_problem
+from triton_magics.problems.draft import BREAK, MARK
 
 GIB = 1 << 30
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
@@ -78,13 +79,12 @@ def import_problem(folder: Path, source: str, *, max_bytes: int = 16 * GIB) -> t
     path.write_text(source)
     draft = read_problem(path, "own")
     candidates = list(draft.candidates())
-    refs = tuple(OpRef.own("own", draft.write(d, training=t)) for d, t in candidates)
-    batch = tuple(draft.batch_position(d) for d, _ in candidates)
+    refs = tuple(OpRef.own("own", draft.write(each)) for each in candidates)
+    batch = tuple(draft.batch_position(each.dims) for each in candidates)
     job = ProbeJob(op=refs[0], drafts=refs, batch=batch, max_bytes=max_bytes)
     findings, _ = probe_job.run(job, Recorder())
     assert isinstance(findings, Findings)
-    dims, training = candidates[findings.draft]
-    return draft.finish(findings, dims, training=training), findings
+    return draft.finish(findings, candidates[findings.draft]), findings
 
 
 def test_weights_are_inputs_behind_those_of_forward(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_weights_are_inputs_behind_those_of_forward(tmp_path: Path) -> None:
     assert findings.input_names == ("x", "scale")
     assert findings.sizes == {"given": (4096,)}  # 2 MiB: small enough for the interpreter
     assert findings.shapes == ((1,), (2,), (3,), (5,), (7,))
-    assert text.startswith(SCALE.rstrip())
+    assert text.startswith(SCALE + BREAK + MARK)
     description = describe(text)
     assert description.signature == "(x, scale)"
     assert description.outputs == ("[1, 64] float32",)
@@ -143,14 +143,24 @@ def test_free_dimensions_are_all_varied(tmp_path: Path) -> None:
     assert {(1, 1), (7, 13), (2, 1025)} <= set(findings.shapes)
 
 
-def test_only_the_batch_varies_where_other_shapes_fail(tmp_path: Path) -> None:
-    source = module(
+def conv(size: int) -> str:
+    return module(
         "self.conv(x)",
-        init="self.conv = nn.Conv2d(3, 4, 5)",
+        init=f"self.conv = nn.Conv2d(3, 4, {size})",
         inputs="torch.rand(batch_size, 3, height, width)",
-        numbers="batch_size = 4\nheight = 16\nwidth = 16",
+        numbers="batch_size = 4\nheight = 64\nwidth = 64",
     )
-    text, findings = import_problem(tmp_path, source)
+
+
+def test_shapes_are_moderate_where_tiny_ones_fail(tmp_path: Path) -> None:
+    text, findings = import_problem(tmp_path, conv(5))
+    assert "dims=('batch_size', 'height', 'width')" in text
+    assert (2, 17, 18) in findings.shapes
+    assert min(min(shape[1:]) for shape in findings.shapes) > 4
+
+
+def test_only_the_batch_varies_where_other_shapes_fail(tmp_path: Path) -> None:
+    text, findings = import_problem(tmp_path, conv(40))
     assert "dims=('batch_size',)" in text
     assert findings.shapes == ((1,), (2,), (3,), (5,), (7,))
 

@@ -6,14 +6,28 @@ import math
 import pprint
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from triton_magics.execution.job_requests import Findings
 
 Shape = tuple[int, ...]
 PRIMES = (7, 13, 5, 11)
-ROWS = (1, 3, 2, 127)
+BREAK = "\n\n\n"  # between the problem, byte for byte, and what makes it an op
 MARK = "# ---- the problem above as an op, written by the import"
+
+
+class Candidate(NamedTuple):
+    """One way to make an op of a problem.
+
+    Attributes:
+        dims: dimensions that a shape gives.
+        training: the model is in training.
+        has_tiny: dimensions of 1 and 2 are checked.
+    """
+
+    dims: tuple[str, ...]
+    training: bool = True
+    has_tiny: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,14 @@ class Draft:
             yield (self.batch,)
         yield ()
 
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield the ways to make an op of the problem, the most useful first."""
+        has_modes = any("{training}" in line for line in self.setup)
+        for training in (True, False) if has_modes else (True,):
+            for dims in self.candidate_dims():
+                for has_tiny in (True, False) if len(dims) > 1 else (True,):
+                    yield Candidate(dims, training, has_tiny)
+
     def batch_position(self, dims: Sequence[str]) -> int | None:
         """Return the place of the batch in a shape that gives these dimensions."""
         return tuple(dims).index(self.batch) if self.batch in dims else None
@@ -69,40 +91,39 @@ class Draft:
             return dict(self.sizes)
         return {"given": tuple(self.dims[d] for d in dims) or (1,)}
 
-    def shapes_for(self, dims: Sequence[str]) -> tuple[Shape, ...]:
+    def shapes_for(self, dims: Sequence[str], *, has_tiny: bool = True) -> tuple[Shape, ...]:
         """Return shapes to check: awkward ones, and the problem's own with a small batch."""
         if self.shapes and tuple(dims) == tuple(self.dims):
             return tuple(self.shapes)
-        if not dims:
-            return ()
-        rank = len(dims)
+        rank, place = len(dims), self.batch_position(dims)
+        if rank < 2:
+            return tuple((n,) for n in (1, 2, 3, 5, 7) if dims)
+        batches = {n: (n if place is None else 1 + n % 3) for n in (*range(16, 40), 64)}
+        moderate = [
+            tuple(batches[n + i] if i == place else n + i for i in range(rank))
+            for n in (16, 17, 21, 31)
+        ]
         awkward = [
             (1,) * rank,
             tuple(PRIMES[i % 4] for i in range(rank)),
             (1,) * (rank - 1) + (129,),
             (129, *(1,) * (rank - 1)),
             (*(2,) * (rank - 1), 1025),
-            tuple(31 + 2 * i for i in range(rank)),
+            tuple(31 + 2 * i for i in range(rank)) if rank == 2 else (16,) * rank,
         ]
         own_values = [self.dims[d] for d in dims]
-        place = dims.index(self.batch) if self.batch in dims else 0
-        own = [tuple(n if i == place else g for i, g in enumerate(own_values)) for n in (1, 2, 3)]
-        every = dict.fromkeys([*awkward, *own] if rank > 1 else [(n,) for n in (1, 2, 3, 5, 7)])
+        own = [tuple(n if i == (place or 0) else g for i, g in enumerate(own_values))
+               for n in (1, 2, 3)]  # fmt: skip
+        every = dict.fromkeys([*(awkward if has_tiny else moderate), *own])
         return tuple(sorted(every, key=math.prod))
 
-    def candidates(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Yield sets of dimensions, first with the model in training, then evaluated."""
-        has_modes = any("{training}" in line for line in self.setup)
-        for training in (True, False) if has_modes else (True,):
-            for dims in self.candidate_dims():
-                yield dims, training
-
-    def write(self, dims: Sequence[str], *, training: bool = True) -> str:
+    def write(self, candidate: Candidate) -> str:
         """Return the op's text for a worker that finds out what it accepts."""
-        findings = Findings(sizes=self.sizes_for(dims), shapes=self.shapes_for(dims))
-        return self.finish(findings, dims, training=training)
+        shapes = self.shapes_for(candidate.dims, has_tiny=candidate.has_tiny)
+        findings = Findings(sizes=self.sizes_for(candidate.dims), shapes=shapes)
+        return self.finish(findings, candidate)
 
-    def finish(self, findings: Findings, dims: Sequence[str], *, training: bool = True) -> str:
+    def finish(self, findings: Findings, candidate: Candidate) -> str:
         """Return the op's text: the problem, then its constants and functions."""
         constants = {
             "SIZES": dict(findings.sizes),
@@ -116,15 +137,15 @@ class Draft:
         if self.tolerance:
             constants["TOLERANCE"] = dict(self.tolerance)
         names = ", ".join(findings.input_names)
-        values = {"dims": tuple(dims), "training": training, "names": names}
+        values = {"dims": candidate.dims, "training": candidate.training, "names": names}
         setup = [_fill(line, values) for line in self.setup]
         notes = [f"# {note}" for note in findings.notes]
-        if not training:
+        if not candidate.training:
             notes += ["# evaluated with eval(): its output is random, or not defined, in training"]
         written = [f"{key} = {_literal(value)}" for key, value in constants.items()]
         lines = [MARK, *notes, *setup, *written, "make_inputs = _problem.make_inputs"]
         lines += ["reference = _problem.reference"]
-        return self.source.rstrip() + "\n\n\n" + "\n".join(lines) + "\n"
+        return self.source + BREAK + "\n".join(lines) + "\n"
 
 
 def _fill(line: str, values: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from triton_magics.problems.draft import Draft
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}  # of the collection, in float32
 _NEEDED = ("Model", "get_inputs")
 _BATCH = ("batch", "n_samples")
-_MAX_DIMS = 4
+_MAX_DIMS = 5
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -47,7 +47,7 @@ def draft_kernelbench(name: str, source: str, tree: ast.Module) -> Draft:
 def find_dims(tree: ast.Module) -> dict[str, int]:
     """Return the whole numbers of a module that only the body of `get_inputs` reads.
 
-    The model does not depend on them, so that they can have other values; at most four, in the
+    The model does not depend on them, so that they can have other values; at most five, in the
     order in which `get_inputs` reads them.
     """
     numbers = dict(_numbers(tree))

@@ -117,19 +117,18 @@ class Jobs:
             UserError: it can't be an op; the message says why.
         """
         candidates = list(draft.candidates())
-        texts = [draft.write(dims, training=training) for dims, training in candidates]
+        texts = [draft.write(candidate) for candidate in candidates]
         job = ProbeJob(
             op=OpRef.own(draft.name, texts[0]),
             drafts=tuple(OpRef.own(draft.name, text) for text in texts),
-            batch=tuple(draft.batch_position(dims) for dims, _ in candidates),
+            batch=tuple(draft.batch_position(each.dims) for each in candidates),
             max_bytes=max_bytes,
         )
         outcome = self.manager.run(job, limits=self.limits())
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
         findings = outcomes.findings(outcome, draft.name)
-        dims, training = candidates[findings.draft]
-        return draft.finish(findings, dims, training=training)
+        return draft.finish(findings, candidates[findings.draft])
 
     # ---------------------------------------------------------------------------------- compiling
 

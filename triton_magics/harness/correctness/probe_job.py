@@ -23,6 +23,7 @@ Shape = tuple[int, ...]
 Cost = tuple[float, float]  # bytes of inputs and outputs, operations of matrix products
 META = torch.device("meta")
 MAX_FLOPS = 1e9  # of a call whose kinds of values are tried: half a second in float64 on a CPU
+MAX_VALUES_BYTES = 1 << 24  # of such a call
 MAX_SHAPES = 12
 SMALL_BYTES, SMALL_FLOPS = 1 << 22, 2e8  # of a size that Triton's interpreter runs in seconds
 MAX_REAL_BYTES = 1 << 28  # of a call without the meta device, which can't count it first
@@ -207,7 +208,8 @@ def _unusable_values(op: operators.Op, case: Case, report: Reporter) -> Iterator
     All of them, where a call takes long: a case needs many calls in float64.
     """
     names = (*operators.REGIMES, *operators.SPECIALS)
-    if _cost(op, case.shape)[1] > MAX_FLOPS:
+    n_bytes, flops = _cost(op, case.shape)
+    if flops > MAX_FLOPS or n_bytes > MAX_VALUES_BYTES:
         yield from names
         return
     for name in names:
