@@ -15,7 +15,7 @@ from triton_magics.harness.load import UserFault
 from triton_magics.model import Status
 from triton_magics.operators import load_file
 from triton_magics.problems import read_problem
-from triton_magics.problems.draft import BREAK, MARK
+from triton_magics.problems.draft import BREAK, MARK, Draft
 
 GIB = 1 << 30
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
@@ -77,7 +77,11 @@ def import_problem(folder: Path, source: str, *, max_bytes: int = 16 * GIB) -> t
     """Return the op's text and what the probe found."""
     path = folder / "1_Problem.py"
     path.write_text(source)
-    draft = read_problem(path, "own")
+    return import_draft(read_problem(path, "own"), max_bytes=max_bytes)
+
+
+def import_draft(draft: Draft, *, max_bytes: int = 16 * GIB) -> tuple[str, Findings]:
+    """Return the op's text of a draft, and what the probe found."""
     candidates = list(draft.candidates())
     refs = tuple(OpRef.own("own", draft.write(each)) for each in candidates)
     batch = tuple(draft.batch_position(each.dims) for each in candidates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
 from pathlib import Path
@@ -11,10 +12,12 @@ from triton_magics.errors import BadKernelSource, BadValue
 from triton_magics.model import check_op_name
 from triton_magics.problems.draft import Draft
 from triton_magics.problems.kernelbench import draft_kernelbench, is_kernelbench
+from triton_magics.problems.trace import draft_definition, is_definition, read_workloads
 
 MAX_FILE_BYTES = 4 << 20
 FORMATS = {
     "kernelbench": "a module with Model, get_inputs and get_init_inputs",
+    "trace": "a definition of FlashInfer Trace or SOL-ExecBench, definition.json",
 }
 
 
@@ -34,8 +37,23 @@ def read_problem(path: Path, name: str | None = None) -> Draft:
         raise BadValue(f"there is no {path}; give a problem's file or folder")
     if path.is_file() and path.suffix == ".py":
         return _read_module(path, name)
+    definition = path / "definition.json" if path.is_dir() else path
+    if definition.is_file() and definition.suffix == ".json":
+        return _read_definition(definition, name)
     listing = "; ".join(f"{format_}: {text}" for format_, text in FORMATS.items())
     raise BadValue(f"{path} has no format of a problem that is known. {listing}")
+
+
+def _read_definition(path: Path, name: str | None) -> Draft:
+    try:
+        definition = json.loads(read_text(path))
+    except ValueError as error:
+        raise BadValue(f"{path} is no JSON: {error}") from None
+    if not is_definition(definition):
+        raise BadValue(f"{path} is no definition: it needs axes, inputs, outputs and reference")
+    workloads = read_workloads(path, definition, read_text)
+    stem = str(definition.get("name") or path.stem)
+    return draft_definition(op_name(name, stem), definition, workloads)
 
 
 def _read_module(path: Path, name: str | None) -> Draft:

@@ -17,6 +17,8 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils import _pytree
 
+from triton_magics.problems.child.double_mode import in_double
+
 Shape = tuple[int, ...]
 WEIGHTS_SEED = 0
 FIXED: Shape = (1,)  # the shape of a problem without dimensions that may vary
@@ -62,7 +64,7 @@ class ModelProblem:
     def model(self) -> nn.Module:
         """The model on the CPU, in float32, with weights of a fixed seed."""
         if self._model is None:
-            with _state(WEIGHTS_SEED, torch.device("cpu"), torch.float32):
+            with fork_state(WEIGHTS_SEED, torch.device("cpu"), torch.float32):
                 arguments = self.module["get_init_inputs"]() if self._has_init_inputs else ()
                 if isinstance(arguments, dict):
                     model = self.module["Model"](**arguments)
@@ -94,7 +96,7 @@ class ModelProblem:
         self, generator: torch.Generator | None, device: torch.device, dtype: torch.dtype
     ) -> tuple[Any, ...]:
         seed = generator.initial_seed() if generator is not None else 0
-        with _state(seed, device, torch.float32):
+        with fork_state(seed, device, torch.float32):
             drawn = self.module["get_inputs"]()
         drawn = drawn if isinstance(drawn, (list, tuple)) else (drawn,)
         return tuple(_convert(x, device, dtype) for x in drawn)
@@ -149,7 +151,7 @@ class ModelProblem:
         # Running statistics and recurrent states are written by a call: it gets copies.
         own = {k: t.clone() if k in names else t for k, t in tensors.items()}
         copies = {k: t.clone() for k, t in buffers.items() if k not in own}
-        with torch.device(anchor.device), _default_dtype(anchor.dtype):
+        with torch.device(anchor.device), _default_dtype(anchor.dtype), in_double((anchor,)):
             output = functional_call(model, {**copies, **own}, tuple(inputs))
         if isinstance(output, torch.Tensor):
             return output
@@ -199,7 +201,7 @@ def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 
 @contextmanager
-def _state(seed: int, device: torch.device, dtype: torch.dtype) -> Iterator[None]:
+def fork_state(seed: int, device: torch.device, dtype: torch.dtype) -> Iterator[None]:
     """Set torch's random generators, default device and dtype while the block runs."""
     gpus = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(gpus), torch.device(device), _default_dtype(dtype):
