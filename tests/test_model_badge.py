@@ -44,6 +44,7 @@ NEW = {
     BadgeCode.SOME_DTYPES: {"dtypes": ("float32",)},
     BadgeCode.SOME_LAYOUTS: {"layouts": ("contiguous",)},
     BadgeCode.UNCALIBRATED: {"dtypes": ("float32",)},
+    BadgeCode.PROBLEM_RULE: {"accepted": 3, "cases": 4},
     BadgeCode.TORCH_WORK: {"operations": ("sum",), "share": 0.004},
 }
 

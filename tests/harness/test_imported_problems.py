@@ -11,8 +11,9 @@ from tests.harness.kit import Recorder
 from tests.harness.own_kit import KERNEL_HEAD, describe, validate
 from triton_magics.execution.job_requests import Findings, OpRef, ProbeJob
 from triton_magics.harness.correctness import probe_job
+from triton_magics.harness.correctness.comparison import passes_problem_rule
 from triton_magics.harness.load import UserFault
-from triton_magics.model import Status
+from triton_magics.model import Badge, BadgeCode, Status
 from triton_magics.operators import load_file
 from triton_magics.problems import read_problem
 from triton_magics.problems.draft import BREAK, MARK, Draft
@@ -106,6 +107,46 @@ def test_reference_and_version_share_the_weights(tmp_path: Path) -> None:
     text, _ = import_problem(tmp_path, SCALE)
     assert validate(text, KERNEL.replace("SCALE", "scale")).passed
     assert validate(text, KERNEL.replace("SCALE", "1.0")).status is Status.FAILED
+
+
+def problem_badge(text: str, kernel: str) -> tuple[bool, Badge]:
+    validation = validate(text, kernel)
+    (badge,) = (b for b in validation.badges if b.code is BadgeCode.PROBLEM_RULE)
+    return validation.passed, badge
+
+
+def test_the_rule_of_the_problem_is_a_second_verdict(tmp_path: Path) -> None:
+    text, _ = import_problem(tmp_path, SCALE)
+    right, badge = problem_badge(text, KERNEL.replace("SCALE", "scale"))
+    accepted, cases = badge.params["accepted"], badge.params["cases"]
+    assert right
+    assert accepted == cases > 0
+    # 0.5 % too much: within the problem's 1 %, far outside what float32 allows.
+    loose, badge = problem_badge(text, KERNEL.replace("SCALE", "scale * 1.005"))
+    assert not loose
+    assert badge.params == {"accepted": cases, "cases": cases}
+    wrong, badge = problem_badge(text, KERNEL.replace("SCALE", "scale * 1.5"))
+    assert not wrong
+    assert badge.params["accepted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "tolerance", "accepted"),
+    [
+        (0.009, {"atol": 0.01}, True),
+        (0.011, {"atol": 0.01}, False),
+        (0.011, {"rtol": 0.02}, True),
+        (0.011, {"atol": 0.01, "matched_ratio": 0.9}, True),
+        (0.011, {"atol": 0.01, "matched_ratio": 0.95}, False),
+    ],
+)
+def test_the_rule_of_a_problem_is_applied_as_stated(
+    error: float, tolerance: dict[str, float], accepted: bool
+) -> None:
+    expected = torch.ones(10)
+    got = expected.clone()
+    got[0] += error
+    assert passes_problem_rule(got, expected, tolerance) is accepted
 
 
 def test_inputs_and_weights_follow_seed_and_dtype(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def write(folder: Path, definition: Any = RMS, workloads: Any = WORKLOADS) -> Pa
     return folder
 
 
-def changed(**changes: Any) -> dict[str, Any]:
+def change_definition(**changes: Any) -> dict[str, Any]:
     """Return the definition with changes by dotted path."""
     definition = copy.deepcopy(RMS)
     for path, value in changes.items():
@@ -167,14 +167,14 @@ def test_faults_of_a_definition_are_all_named(
     tmp_path: Path, changes: dict[str, Any], messages: list[str]
 ) -> None:
     with pytest.raises(BadValue) as error:
-        read_problem(write(tmp_path, changed(**changes)), "own")
+        read_problem(write(tmp_path, change_definition(**changes)), "own")
     assert all(message in str(error.value) for message in messages)
 
 
 def test_a_reference_that_fails_is_refused(tmp_path: Path) -> None:
     wrong = RMS["reference"].replace("weight.float()", "weight[:3]")
     with pytest.raises(UserFault, match="broadcast"):
-        import_draft(read_problem(write(tmp_path, changed(reference=wrong)), "own"))
+        import_draft(read_problem(write(tmp_path, change_definition(reference=wrong)), "own"))
 
 
 @pytest.mark.parametrize(

@@ -330,10 +330,15 @@ class ProfileJob(VersionJob):
 
 
 class DescribeJob(JobRequest):
-    """Load an op, call its reference once and return its description."""
+    """Load an op, call its reference once and return its description.
+
+    Attributes:
+        patience_s: how long it may be silent; 0: as any job.
+    """
 
     kind: Literal["describe"] = "describe"
     op: OpRef
+    patience_s: float = 0.0
 
 
 class OpDescription(Value):

@@ -35,6 +35,7 @@ class BadgeCode(StrEnum):
     CLOCK_LIMITED = "clock_limited"
     SHARED_GPU = "shared_gpu"
     TORCH_WORK = "torch_work"
+    PROBLEM_RULE = "problem_rule"
     TEXT = "text"
 
 
@@ -70,6 +71,8 @@ PARAMETERS: Mapping[BadgeCode, BadgeParameters] = MappingProxyType(
         BadgeCode.SHARED_GPU: BadgeParameters({"pids": tuple}),
         # `share` of the op's work, 0 to 1.
         BadgeCode.TORCH_WORK: BadgeParameters({"operations": tuple, "share": _NUMBER}),
+        # The rule of the problem that the op was imported from: cases that it accepts, of how many.
+        BadgeCode.PROBLEM_RULE: BadgeParameters({"accepted": int, "cases": int}),
         # A sentence of a record that was written before badges were values.
         BadgeCode.TEXT: BadgeParameters({"text": str}),
     }

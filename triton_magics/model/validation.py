@@ -89,6 +89,8 @@ class CaseResult(Value):
 
     Attributes:
         torch_work: torch operations that the output depends on, with their share in this case.
+        problem_rule: the rule of the problem that the op was imported from accepts the output; None
+            for values that are not the problem's own.
         error_share: the worst error as a share of the allowed error.
         invalid_access: the GPU reported an access to memory that is not mapped.
     """
@@ -100,6 +102,7 @@ class CaseResult(Value):
     tolerance: Tolerance | None = None
     calibrated: bool | None = None
     seeds_rule: bool | None = None
+    problem_rule: bool | None = None
     deterministic: bool | None = None
     reason: str | None = None
     mismatch: Mismatch | None = None
@@ -246,6 +249,7 @@ class Validation(Tabular, VersionResult):
             and Badge.of(BadgeCode.SOME_LAYOUTS, layouts=self.declared_layouts),
             self.is_loosened and Badge(code=BadgeCode.LOOSENED_TOLERANCE),
             uncalibrated and Badge.of(BadgeCode.UNCALIBRATED, dtypes=uncalibrated),
+            _problem_badge(self.cases),
             self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),
         )
         return tuple(badge for badge in badges if badge)
@@ -296,6 +300,14 @@ def _by_reason(cases: tuple[CaseResult, ...]) -> tuple[LeftOut, ...]:
         LeftOut(item=group[0].case.label, reason=reason, n=len(group))
         for reason, group in grouped.items()
     )
+
+
+def _problem_badge(cases: tuple[CaseResult, ...]) -> Badge | None:
+    """Return the verdict of the problem's own rule, which stands beside ours; None without one."""
+    judged = [c.problem_rule for c in cases if c.problem_rule is not None]
+    if not judged:
+        return None
+    return Badge.of(BadgeCode.PROBLEM_RULE, accepted=sum(judged), cases=len(judged))
 
 
 def _torch_badge(computed_by: ComputedBy) -> Badge:

@@ -16,6 +16,8 @@ and it may define
     LAYOUTS       ("contiguous",): layouts in memory that a version must take its tensors in; all:
                   contiguous, transposed, strided, padded rows, interleaved heads, expanded,
                   unaligned
+    TOLERANCE     {"atol": 1e-2, "rtol": 1e-2, "matched_ratio": 1}: the rule of the problem that it
+                  was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False
     REGIMES_SKIP                  kinds of input that are meaningless for it; ()
     QUICK_REGIMES                 kinds of input that a quick plan also has, in every dtype; ()

@@ -56,6 +56,7 @@ class ModuleOp:
     bytes: Callable[..., int] | None = None
     check: Check | None = None
     layouts: tuple[str, ...] = LAYOUTS
+    tolerance: Mapping[str, float] = field(default_factory=dict)
     defined_for_nonfinite: bool = False
     skip_values: tuple[str, ...] = ()
     scalars: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
@@ -96,6 +97,7 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         bytes=getattr(module, "bytes", None),
         check=_check(getattr(module, "check", None)),
         layouts=_layouts(module, name),
+        tolerance=_tolerance(getattr(module, "TOLERANCE", {}), name),
         defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
         skip_values=_names(module, "REGIMES_SKIP", (*REGIMES, *SPECIALS), name),
         scalars=_scalars(getattr(module, "SCALARS", {}), reference, name),
@@ -111,6 +113,20 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
 def _names(module: ModuleType, constant: str, names: Sequence[str], name: str) -> tuple[str, ...]:
     values = getattr(module, constant, ())
     return tuple(_one_of(constant, value, names, name) for value in values)
+
+
+def _tolerance(values: Any, name: str) -> Mapping[str, float]:
+    names = ("atol", "rtol", "matched_ratio")
+    whole = isinstance(values, Mapping) and all(
+        key in names and isinstance(value, (int, float)) and value >= 0
+        for key, value in values.items()
+    )
+    if not whole:
+        raise BadValue(
+            f"op {name!r}: TOLERANCE is {values!r}; write a problem's own rule, with some of "
+            f"{', '.join(names)}, e.g. {{'atol': 1e-2, 'rtol': 1e-2}}"
+        )
+    return MappingProxyType(dict(values))
 
 
 def _layouts(module: ModuleType, name: str) -> tuple[str, ...]:

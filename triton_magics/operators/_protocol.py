@@ -98,6 +98,15 @@ class Op(Protocol):
         return False
 
     @property
+    def tolerance(self) -> Mapping[str, float]:
+        """Rule of the problem that it was imported from, for a verdict beside ours; {}: none.
+
+        `atol` and `rtol`, which torch's own output is compared with, and `matched_ratio`, the share
+        of elements that must agree.
+        """
+        return {}
+
+    @property
     def skip_values(self) -> tuple[str, ...]:
         """Regimes and special values that are meaningless here."""
         return ()

@@ -69,6 +69,10 @@ class Draft:
         """Yield sets of dimensions that a shape may give, the most useful first."""
         if len(self.dims) > 1 or (self.dims and self.batch is None):
             yield tuple(self.dims)
+        if len(self.dims) > 2:
+            for fixed in self.dims:
+                if fixed != self.batch:
+                    yield tuple(name for name in self.dims if name != fixed)
         if self.batch is not None:
             yield (self.batch,)
         yield ()

@@ -99,13 +99,15 @@ class Jobs:
 
     # ---------------------------------------------------------------------------------------- ops
 
-    def describe(self, op: str, source: str) -> OpDescription:
+    def describe(self, op: str, source: str, *, patience_s: float = 0.0) -> OpDescription:
         """Run the reference of a user's own op in a worker, and return its declarations.
 
         Raises:
             UserError: the op can't be used; the message says why.
         """
-        outcome = self.manager.run(DescribeJob(op=OpRef.own(op, source)), limits=self.limits())
+        outcome = self.manager.run(
+            DescribeJob(op=OpRef.own(op, source), patience_s=patience_s), limits=self.limits()
+        )
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
         return outcomes.description(outcome, op)

@@ -13,6 +13,7 @@ from triton_magics.session import Session
 from triton_magics.verbs import kernel, reference
 from triton_magics.verbs._base import Request, Verb, option, place, rule
 
+PATIENCE_S = 120.0  # of a few calls of a large model on a CPU
 _FORMATS = "; ".join(f"{name}: {text}" for name, text in FORMATS.items())
 
 
@@ -65,7 +66,7 @@ def run(session: Session, request: ImportRequest) -> OpPage | Written:
     if request.op is None and draft.name in (*knowledge.op_names(), *knowledge.aliases()):
         draft = draft.with_name(f"{draft.collection.lower().replace(' ', '_')}_{draft.name}")
     text = session.jobs.probe(draft)
-    return reference.run(session, reference.ReferenceRequest(op=draft.name, source=text))
+    return reference.define(session, draft.name, text, patience_s=PATIENCE_S)
 
 
 def _import_function(
@@ -98,6 +99,7 @@ VERB = Verb(
     example="""%triton_import KernelBench/level1/26_GELU_.py --op kb_gelu
 %triton_import my_kernels.py:fused_softmax --op softmax""",
     rank=145,
+    runs_jobs=True,
     reads_files=True,
     judges=True,
 )

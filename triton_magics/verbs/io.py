@@ -37,7 +37,7 @@ def run(session: Session, request: IoRequest) -> OpPage:
         BadKernelSource, BadName, UserError: as for `reference`.
     """
     source = write_contract_op(request.source, request.reference)
-    return reference.run(session, reference.ReferenceRequest(op=request.op, source=source))
+    return reference.define(session, request.op, source)
 
 
 VERB = Verb(
@@ -59,5 +59,6 @@ contract = (
 def reference(x, alpha):
     return alpha * x""",
     rank=142,
+    runs_jobs=True,
     takes_cell=True,
 )

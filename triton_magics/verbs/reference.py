@@ -28,12 +28,21 @@ def run(session: Session, request: ReferenceRequest) -> OpPage:
     Raises:
         BadName, UserError: no valid name, the name of a shipped op, a reference that can't be used.
     """
-    name = check_op_name(request.op)
+    return define(session, request.op, request.source)
+
+
+def define(session: Session, name: str, source: str, *, patience_s: float = 0.0) -> OpPage:
+    """Define an op from its source; its reference may be silent for as long as `patience_s`.
+
+    Raises:
+        BadName, UserError: as for `run`.
+    """
+    name = check_op_name(name)
     if name in knowledge.op_names() or name in knowledge.aliases():
         raise UserError(f"{name!r} ships with triton_magics; choose another name for your own op")
-    parse(request.source)
-    description = session.jobs.describe(name, request.source)
-    session.workspace.define(name, request.source, facts_of_own_op(name, description))
+    parse(source)
+    description = session.jobs.describe(name, source, patience_s=patience_s)
+    session.workspace.define(name, source, facts_of_own_op(name, description))
     session.notify_change(name)
     return op.run(session, op.OpRequest(op=name))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from triton_magics.harness.correctness.oracle import ExpectedOutputs, TorchOutpu
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import STATED_RTOL, widen_float8
-from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
+from triton_magics.model import NORMAL, PLAIN, Case, CaseResult, CaseStatus, Tolerance
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class OutputComparison:
     tolerance: Tolerance | None = None
     calibrated: bool = False
     plain_allclose: bool = True
+    problem_rule: bool = True
     worst: WorstPart | None = None
     masks: list[list[torch.Tensor | None]] = field(init=False)
+    problem_tolerance: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.masks = [[] for _ in range(self.n_outputs)]
@@ -61,6 +64,9 @@ class OutputComparison:
             got = chunk.slice_output(output)
             judged = judge(got, value, allowed)
             self.plain_allclose = self.plain_allclose and _passes_plain_allclose(got, torch_outputs)
+            if self.problem_tolerance:
+                agrees = passes_problem_rule(got, torch_outputs, self.problem_tolerance)
+                self.problem_rule = self.problem_rule and agrees
             self.error_share = max(self.error_share, judged.error_share)
             self.max_abs_error = max(self.max_abs_error, judged.max_abs_error)
             self.masks[i].append(judged.wrong)
@@ -91,7 +97,7 @@ def compare_outputs(
     if subject.op.check is not None:
         return _run_own_check(subject, case, inputs, call)
     chunks = split_outputs(subject.op, inputs.pristine, torch_outputs.outputs)
-    totals = OutputComparison(len(torch_outputs.outputs))
+    totals = OutputComparison(len(torch_outputs.outputs), problem_tolerance=subject.op.tolerance)
     op, job = subject.op, subject.job
     for chunk in chunks:
         expected = oracle.compute_expected(
@@ -106,6 +112,7 @@ def compare_outputs(
         "max_abs_error": totals.max_abs_error,
         "tolerance": totals.tolerance,
         "calibrated": totals.calibrated,
+        "problem_rule": totals.problem_rule if op.tolerance and _has_own_values(case) else None,
         "seeds_rule": totals.plain_allclose if case.dtype == "float32" else None,
     }
     worst = totals.worst
@@ -134,6 +141,28 @@ def _run_own_check(
         tolerance=Tolerance(rtol=rtol, atol=0.0, origin="the op's own check"),
         error=(call.outside or call.race) if message else None,
     )  # fmt: skip
+
+
+def _has_own_values(case: Case) -> bool:
+    """Return whether the values of a case are those that the op makes."""
+    return case.regime == NORMAL and case.special == PLAIN
+
+
+def passes_problem_rule(
+    got: torch.Tensor, torch_outputs: torch.Tensor, tolerance: Mapping[str, float]
+) -> bool:
+    """Return whether a problem's own rule accepts an output, against torch's in the same dtype.
+
+    An element agrees if it is within atol + rtol * |torch's|; NaN agrees with NaN.
+    """
+    if got.shape != torch_outputs.shape:
+        return False
+    expected = torch_outputs.double()
+    agrees = torch.isclose(
+        got.double(), expected, atol=tolerance.get("atol", 0.0), rtol=tolerance.get("rtol", 0.0),
+        equal_nan=True,
+    )  # fmt: skip
+    return bool(agrees.double().mean() >= tolerance.get("matched_ratio", 1.0))
 
 
 def _passes_plain_allclose(got: torch.Tensor, torch_outputs: torch.Tensor) -> bool:

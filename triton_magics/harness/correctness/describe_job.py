@@ -22,7 +22,7 @@ from triton_magics.model import Case
 
 def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
     """Load the op and call its reference, in its first dtype and in float64."""
-    report.stage("loading the reference")
+    report.stage("loading the reference", patience_s=job.patience_s)
     op = load_op(job.op)
     unknown = [d for d in op.dtypes if d not in DTYPES]
     if unknown:

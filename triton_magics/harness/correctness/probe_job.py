@@ -25,7 +25,9 @@ META = torch.device("meta")
 MAX_FLOPS = 1e9  # of a call whose kinds of values are tried: half a second in float64 on a CPU
 MAX_VALUES_BYTES = 1 << 24  # of such a call
 MAX_SHAPES = 12
+PATIENCE_S = 120.0  # of a few calls of a large model on a CPU
 SMALL_BYTES, SMALL_FLOPS = 1 << 22, 2e8  # of a size that Triton's interpreter runs in seconds
+MAX_CPU_BYTES = 1 << 29  # of the cheapest call of a problem on a machine without a GPU
 MAX_REAL_BYTES = 1 << 28  # of a call without the meta device, which can't count it first
 MAX_COST_RATIO = 64  # a shape that needs so many times the bytes of the cheapest is left out
 
@@ -34,7 +36,8 @@ def run(job: ProbeJob, report: Reporter) -> tuple[Answer, bool]:
     """Try the drafts in order, and return what the first one that works accepts."""
     faults: list[str] = []
     for i, ref in enumerate(job.drafts):
-        report.stage(f"trying draft {i + 1} of {len(job.drafts)}", i, len(job.drafts))
+        text = f"trying draft {i + 1} of {len(job.drafts)}"
+        report.stage(text, i, len(job.drafts), patience_s=PATIENCE_S)
         try:
             op = load_op(ref)
             with torch.no_grad():
@@ -54,6 +57,7 @@ def _probe(op: operators.Op, batch: int | None, max_bytes: int, report: Reporter
     costs = _accepted_shapes(op)
     shapes = tuple(costs)
     case = Case(shape=shapes[0], dtype=op.dtypes[0], seed=1)
+    _check_memory(op, case.shape)
     inputs = make_pristine(op, case, this_device())
     outputs = _call(op, inputs)
     if not all(map(is_bitwise_equal, outputs, _call_in_other_state(op, inputs))):
@@ -67,6 +71,21 @@ def _probe(op: operators.Op, batch: int | None, max_bytes: int, report: Reporter
         has_oracle=_has_oracle(op, inputs),
         notes=tuple(notes),
     )
+
+
+def _check_memory(op: operators.Op, shape: Shape) -> None:
+    """Check that the cheapest call fits this machine: the oracle takes many times its bytes.
+
+    Raises:
+        UserFault: it does not.
+    """
+    gpu = this_device().type == "cuda"
+    limit = torch.cuda.mem_get_info()[0] / 16 if gpu else MAX_CPU_BYTES
+    if (n_bytes := _cost(op, shape)[0]) > limit:
+        raise UserFault(
+            f"{op.name}: a call needs {n_bytes / 2**30:.1f} GiB even at {shape}, and its float64 "
+            f"oracle many times that; this machine has room for {limit / 2**30:.1f} GiB"
+        )
 
 
 def _input_names(op: operators.Op) -> tuple[str, ...]:
@@ -213,7 +232,7 @@ def _unusable_values(op: operators.Op, case: Case, report: Reporter) -> Iterator
         yield from names
         return
     for name in names:
-        report.stage(f"trying the values {name}")
+        report.stage(f"trying the values {name}", patience_s=PATIENCE_S)
         field = "regime" if name in operators.REGIMES else "special"
         if not _is_finite_with(op, case.evolve(**{field: name})):
             yield name

@@ -40,8 +40,8 @@ class DefinitionProblem:
         seed = generator.initial_seed()
         if entry := self.definition.get("custom_inputs_entrypoint"):
             with fork_state(seed, device, torch.float32):
-                made = self.module[entry]({**axes, **scalars}, torch.device(device))
-            return tuple(made[name] for name in self.input_names)
+                tensors = self.module[entry]({**axes, **scalars}, torch.device(device))
+            return tuple(tensors[name] for name in self.input_names)
         # Whole numbers are below every axis, so that they can be indices.
         top = max(min(axes.values(), default=2), 2)
         with fork_state(seed, device, torch.float32):

@@ -94,6 +94,9 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
             f"torch computes {percent_text(100 * _number(params['share']))} of the work "
             f"({_values_text(params, 'operations')})"
         ),
+        BadgeCode.PROBLEM_RULE: lambda params: (
+            f"the problem's own rule accepts {params['accepted']} of {params['cases']} cases"
+        ),
         BadgeCode.TEXT: lambda params: str(params["text"]),
     }
 )
