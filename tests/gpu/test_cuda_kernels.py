@@ -24,6 +24,8 @@ pytestmark = [
         gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
     ),
 ]
+LANGUAGES = ("cuda", "torch", "multi_kernel", "torch_cuda", "gluon")
+ALL = [kernel for name in LANGUAGES for kernel in kernels(name)]
 FILL = """\
 __global__ void fill(float* out, int n, float value) {
   extern __shared__ float shared[];
@@ -86,9 +88,7 @@ def test_a_launch_that_the_driver_refuses_is_an_error(fill: KernelHandle) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kernel", [*kernels("cuda"), *kernels("torch")], ids=lambda k: f"{k.language}-{k.path.stem}"
-)
+@pytest.mark.parametrize("kernel", ALL, ids=lambda k: f"{k.language}-{k.path.stem}")
 def test_a_version_gets_its_verdict_on_a_gpu(kernel: LanguageKernel, lab: Lab) -> None:
     value = judge(lab, kernel)
     assert verdict(value) == kernel.status, rendering.to_text(view(value))

@@ -11,6 +11,7 @@ from triton_magics.model import CaseStatus, Status, Validation
 
 FOLDER = Path(__file__).parent / "kernels"
 TIMEOUT_S = 8.0
+PATIENCE_S = 120.0  # on a busy machine
 DTYPES = ("float16",)
 
 
@@ -22,7 +23,7 @@ class LanguageKernel:
 
     @property
     def language(self) -> str:
-        return self.path.parent.name
+        return self.fact("language") or self.path.parent.name
 
     @property
     def source(self) -> str:
@@ -46,7 +47,7 @@ def judge(lab: Lab, kernel: LanguageKernel) -> Validation:
     """Save a kernel as a version and validate it with the quick plan."""
     op = kernel.fact("op") or "softmax"
     lab.kernel(op, "v1", kernel.source, type=kernel.language, cell_offset=1)
-    limit = TIMEOUT_S if kernel.status == "timeout" else None
+    limit = TIMEOUT_S if kernel.status == "timeout" else PATIENCE_S
     value = lab.validate(op, "v1", plan="quick", dtypes=DTYPES, timeout=limit)
     assert isinstance(value, Validation)
     return value

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GROUP = "triton_magics.languages"
 DEFAULT = "triton"
-_OWN = ("triton", "torch", "cuda")
+_OWN = ("triton", "torch", "cuda", "torch_cuda", "multi_kernel")
 _BUILT_IN = {name: f"triton_magics.languages.{name}:LANGUAGE" for name in _OWN}
 _registered: dict[str, KernelLanguage] = {}
 _runtimes: dict[str, KernelRuntime] = {}

@@ -19,6 +19,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from triton_magics.model import Cause, KernelError, KernelResources, Listing
 
 
+class NeedsGpu(Exception):
+    """A kernel was launched that this process, without a GPU, can't run; its case is not run."""
+
+
 @dataclass
 class Launches:
     """Kernel launches that were observed: names and grids, in order.
@@ -215,6 +219,8 @@ class KernelRuntime(ABC):
     title: ClassVar[str]
     computes_in_torch: ClassVar[bool] = False
     """True where torch operations are the version's own work: who computes is not checked."""
+    builds_on_load: ClassVar[bool] = False
+    """True where importing a version compiles, which takes a minute."""
     compiles_ahead: ClassVar[bool] = False
     """True where kernels are compiled on first launch, and can be compiled without a launch."""
 

@@ -72,5 +72,12 @@ def overall_verdict(base: Validation, results: tuple[CaseResult, ...]) -> tuple[
         if refused:
             return Status.REJECTED, f"it rejects {refused.case.label}: {refused.reason}"
     if not any(r.status is CaseStatus.PASSED for r in ran):
-        return Status.FAILED, "no case could be run here"
+        return _nothing_ran(base, results)
     return Status.PASSED, None
+
+
+def _nothing_ran(base: Validation, results: tuple[CaseResult, ...]) -> tuple[Status, str | None]:
+    """Return the verdict on a version of which no case ran: only a GPU may be able to."""
+    if base.device_kind == "interpreter" and results:
+        return Status.NO_GPU, results[0].reason
+    return Status.FAILED, "no case could be run here"

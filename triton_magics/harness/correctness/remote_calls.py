@@ -31,6 +31,7 @@ from triton_magics.harness.correctness.output_forms import (
 )
 from triton_magics.harness.load import LoadError, load_version, make_kernel_error
 from triton_magics.harness.process.changed_names import NameRecord
+from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.shared_memory import round_up
 from triton_magics.harness.process.subject_process import SubjectLink
@@ -164,6 +165,7 @@ def load(ref: VersionRef, op: OpRef, device: torch.device) -> LoadReply:
     """Load a version; calls are its own from now on."""
     _loaded.clear()
     names = name_record()
+    kernel_runtime(ref.language)  # its modules are imported, and recorded, before the version's
     names.accept()
     try:
         with fake_gpu(device):

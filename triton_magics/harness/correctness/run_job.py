@@ -32,6 +32,7 @@ from triton_magics.harness.process.device import (
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
+from triton_magics.languages.kernel_runtime import NeedsGpu
 from triton_magics.model import Case, KernelError, RunResult, Status, TensorSummary, shape_text
 
 
@@ -88,6 +89,8 @@ def _failed_run(
     base: RunResult, ref: VersionRef, raised: BaseException, error: KernelError
 ) -> RunResult:
     refused = kernel_runtime(ref.language).is_compile_error(error)
+    if isinstance(raised, NeedsGpu):
+        return base.evolve(status=Status.NO_GPU, message=error.message)
     status = Status.COMPILE_ERROR if refused else Status.RUNTIME_ERROR
     if is_out_of_memory(raised):
         status = Status.OUT_OF_MEMORY

@@ -49,7 +49,7 @@ from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
-from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status, Validation
 
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
@@ -135,7 +135,7 @@ def _plan(
     plan = plan_cases(op, job, facts)
     cases = plan.cases
     report.plan(tuple(not_run_result(c, "not reached") for c in cases))
-    report.stage("loading")
+    report.stage("loading", patience_s=job.compile_s if runtime.builds_on_load else 0.0)
     base = Validation(
         op=job.op.name,
         version=job.version.version,
@@ -292,6 +292,8 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
 def _error_result(subject: Subject, case: Case, failure: CallFailure) -> CaseResult:
     """Return the result of a case whose call raised."""
     error = failure.error
+    if error.kind == NeedsGpu.__name__:
+        return not_run_result(case, error.message)
     if failure.refuses:
         return failed_case(case, CaseStatus.REJECTED, failure.text, error=error)
     message = error.message[:300]

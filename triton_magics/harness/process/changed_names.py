@@ -24,6 +24,7 @@ _SHARED_PACKAGES = (
     "torch", "time", "triton_magics",
 )  # fmt: skip
 _OPERATORS = "triton_magics.operators"
+_LANGUAGES = "triton_magics.languages."
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: attributes can be set
 
@@ -89,10 +90,13 @@ class NameRecord:
             self._owners = [_record(label, owner) for label, owner in _owners()]
 
     def accept(self) -> None:
-        """Take all names as they are now for the right ones."""
+        """Take all names as they are now for the right ones, those of new languages too."""
         self._owners = [
             _record(each.label, each.owner) if each.differs() else each for each in self._owners
         ]
+        labels = {each.label for each in self._owners}
+        new = ((label, owner) for label, owner in _owners(_LANGUAGES) if label not in labels)
+        self._owners += [_record(label, owner) for label, owner in new]
 
     def restore(self) -> tuple[str, ...]:
         """Put replaced names back; return them, as `torch.cuda.streams.Event.elapsed_time`."""
@@ -104,10 +108,16 @@ def _record(label: str, owner: ModuleType | type) -> Owner:
     return Owner(label, owner, {n: v for n, v in names.items() if _is_code(v)}, len(names))
 
 
-def _owners() -> Iterator[tuple[str, ModuleType | type]]:
-    """Yield the modules of the packages, and each class of theirs once."""
+def _owners(prefix: str = "") -> Iterator[tuple[str, ModuleType | type]]:
+    """Yield the modules of the packages, and each class of theirs once.
+
+    Args:
+        prefix: of the modules' names.
+    """
     listed: set[int] = set()
     for label, module in list(sys.modules.items()):
+        if not label.startswith(prefix):
+            continue
         if label.partition(".")[0] not in _packages() or label.startswith(_self_changing()):
             continue
         if not isinstance(module, ModuleType) or id(module) in listed:

@@ -23,7 +23,7 @@ from triton_magics.harness.load import (
     make_kernel_error,
     one_line_error,
 )
-from triton_magics.harness.process.device import CPU, environment, this_device
+from triton_magics.harness.process.device import CPU, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
@@ -63,7 +63,8 @@ def run(job: BenchJob, report: Reporter) -> tuple[Answer, bool]:
     op = load_op(job.op)
     _check_request(job, op)
     base = _empty_benchmark(job, op)
-    report.stage("loading")
+    builds = any(kernel_runtime(ref.language).builds_on_load for ref in job.versions)
+    report.stage("loading", patience_s=job.compile_s if builds else 0.0)
     for name in job.against:
         load_baseline(name, op)  # refuse a bad name before the timing
     check_sizes(op, job.sizes, job.dtype, job.seed)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from triton_magics.errors import BadKernelSource
@@ -128,12 +128,17 @@ def _check_options(node: ast.Assign) -> tuple[str, ...]:
         raise BadKernelSource(
             f'{where} must be a list of texts: ["--use_fast_math"]', line=node.lineno
         )
-    if unknown := [option for option in options if not _ALLOWED.fullmatch(option)]:
+    if unknown := check_options(options):
         raise BadKernelSource(
             f"{where}: {', '.join(unknown)} is not allowed; allowed are -DNAME=VALUE, {_OPTIONS}",
             line=node.lineno,
         )
     return tuple(options)
+
+
+def check_options(options: Iterable[str]) -> list[str]:
+    """Return the options of the compiler that are not allowed."""
+    return [option for option in options if not _ALLOWED.fullmatch(option)]
 
 
 def _dedent(text: str) -> str:

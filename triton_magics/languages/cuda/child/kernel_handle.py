@@ -88,6 +88,14 @@ class KernelHandle:
     kernel: Kernel
     launch: Callable[[CudaLaunch], None]
 
+    def __getitem__(self, configuration: Any) -> Callable[..., None]:
+        """Return `handle[grid, block]`, or `handle["<float>", grid, block, shared bytes]`."""
+        parts = configuration if isinstance(configuration, tuple) else (configuration,)
+        template, parts = (parts[0], parts[1:]) if isinstance(parts[0], str) else ("", parts)
+        if len(parts) not in (2, 3, 4):
+            raise LaunchError(f"{self.kernel.name}: [grid, block, shared bytes, stream] has 2 to 4")
+        return self.configure(template, *parts)
+
     def configure(
         self, template: str, grid: Any, block: Any, shared_bytes: int = 0, stream: Any = None
     ) -> Callable[..., None]:

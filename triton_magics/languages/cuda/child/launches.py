@@ -15,17 +15,13 @@ from triton_magics.languages import machine_code
 from triton_magics.languages.cuda.child import gpu_driver
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch
 from triton_magics.languages.cuda.child.nvrtc_compiler import Cubin, compile_kernel
-from triton_magics.languages.kernel_runtime import CodeRequest, Launches, Target
+from triton_magics.languages.kernel_runtime import CodeRequest, Launches, NeedsGpu, Target
 from triton_magics.languages.occupancy import LIMITS, occupancy, waves
 from triton_magics.model import KernelResources, Listing
 
 NO_GPU = "CUDA C++ runs on a GPU only, and this process has none"
 
 NO_SASS = "cuobjdump gives no listing for this target\n"
-
-
-class NoGpuError(Exception):
-    """A kernel was launched in a process without a GPU."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ def launch(one: CudaLaunch) -> None:
     """Pass a launch to the observers, then to a record or to the GPU.
 
     Raises:
-        CompileError, NoGpuError, RuntimeError: it can't be compiled or launched.
+        CompileError, NeedsGpu, RuntimeError: it can't be compiled or launched.
     """
     for observer in STATE.observers:
         observer.observed.names.append(one.kernel.name)
@@ -71,7 +67,7 @@ def launch(one: CudaLaunch) -> None:
     if any(observer.suppress for observer in STATE.observers):
         return
     if STATE.mode != "gpu":
-        raise NoGpuError(NO_GPU)
+        raise NeedsGpu(NO_GPU)
     for record in STATE.records:
         record.add(one)
     with contextlib.ExitStack() as stack:
@@ -90,10 +86,19 @@ def _record(one: CudaLaunch, target: Target) -> None:
 
 @contextlib.contextmanager
 def observe_launches(
-    *, suppress: bool, during: Callable[[], AbstractContextManager[object]]
+    *,
+    suppress: bool,
+    during: Callable[[], AbstractContextManager[object]],
+    record: Launches | None = None,
 ) -> Iterator[Launches]:
-    """Record the launches of a call; `suppress` makes none happen."""
-    observer = _Observer(Launches(), suppress, during)
+    """Record the launches of a call; `suppress` makes none happen.
+
+    Args:
+        suppress: no launch happens.
+        during: makes the context within which each launch happens.
+        record: of another language, to add to.
+    """
+    observer = _Observer(Launches() if record is None else record, suppress, during)
     STATE.observers.append(observer)
     try:
         yield observer.observed

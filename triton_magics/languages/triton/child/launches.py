@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -16,7 +17,8 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
+from triton_magics.languages.triton import INTERPRET
 
 
 def resolve_grid(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -134,6 +136,8 @@ def _observed_run(original: Any) -> Any:
         if warmup:
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
         resolved = resolve_grid(self, grid, args, kwargs)
+        if os.environ.get(INTERPRET) == "1" and _is_gluon(self):
+            raise NeedsGpu("Gluon has no interpreter: its kernels run on a GPU only")
 
         def launch_interpreted() -> Any:
             # The interpreter's own calls of torch are not the version's.
@@ -154,6 +158,11 @@ def _observed_run(original: Any) -> Any:
             return _observe(name, resolved, launch_interpreted)
 
     return run
+
+
+def _is_gluon(function: Any) -> bool:
+    """Return whether a JIT function is written in Gluon, Triton's lower language."""
+    return bool(getattr(function, "is_gluon", bool)())
 
 
 @contextlib.contextmanager

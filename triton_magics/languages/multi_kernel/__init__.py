@@ -1,0 +1,35 @@
+"""Versions that mix Triton, CUDA C++ and torch: the parent half. `child/` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from triton_magics.languages.kernel_language import Entry, KernelLanguage
+from triton_magics.languages.python_source import Rules, find_entry
+from triton_magics.languages.triton import LANGUAGE as TRITON
+
+RULES = Rules(
+    prefix="multi_kernel_", decorators=("jit", "autotune", "heuristics"), mark="@triton.jit",
+    task="launches the kernels and returns the output",
+)  # fmt: skip
+
+
+class MultiKernelLanguage(KernelLanguage):
+    """Python that launches kernels of several languages, with torch between them."""
+
+    name = "multi_kernel"
+    title = "multi-kernel"
+    runtime = "triton_magics.languages.multi_kernel.child.runtime:MultiKernelRuntime"
+
+    def parse(
+        self, source: str, *, op: str, aliases: Iterable[str] = (), entry: str | None = None
+    ) -> Entry:
+        """Return the entry: `multi_kernel_<op>`, `solve`, or the one public function."""
+        return find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
+
+    def worker_environment(self, mode: str, scratch: str | None) -> Mapping[str, str | None]:
+        """Return what Triton needs."""
+        return TRITON.worker_environment(mode, scratch)
+
+
+LANGUAGE = MultiKernelLanguage()

@@ -1,0 +1,1 @@
+"""Mixed versions: the child half."""

@@ -1,0 +1,1 @@
+"""Versions that build an extension of torch: the child half."""
