@@ -135,8 +135,9 @@ def test_custom_inputs_are_made_by_the_entry_point(tmp_path: Path) -> None:
         "outputs": {"y": {"shape": ["n", "d"], "dtype": "float32"}},
         "reference": reference,
     }
-    text, _ = import_draft(read_problem(write(tmp_path, definition, []), "own"))
-    assert describe(text).outputs == ("[1, 4] float32",)
+    text, findings = import_draft(read_problem(write(tmp_path, definition, []), "own"))
+    assert findings.mutates == (0,)
+    assert describe(text).outputs == ("[1, 4] float32", "[1, 4] float32")
 
 
 def test_workloads_of_a_trace_data_set_are_found(tmp_path: Path) -> None:

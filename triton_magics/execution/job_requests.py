@@ -381,6 +381,8 @@ class Findings(Value):
         shapes: shapes to check, cheap ones first.
         skip_values: kinds of input values at which the reference is not finite, or takes long.
         input_names: of the reference.
+        mutates: positions of the inputs that the reference changes.
+        dtype: the least precise floating dtype of its inputs and outputs; None: of the draft.
         has_oracle: the reference works in float64.
         notes: restrictions, for the op's text.
     """
@@ -391,6 +393,8 @@ class Findings(Value):
     shapes: tuple[tuple[int, ...], ...]
     skip_values: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
+    mutates: tuple[int, ...] = ()
+    dtype: str | None = None
     has_oracle: bool = True
     notes: tuple[str, ...] = ()
 

@@ -481,7 +481,7 @@ class VerbMethods:
         The problem's text is read here, and runs in a worker only.
 
         Args:
-            path: a problem (kernelbench: a module with Model, get_inputs and get_init_inputs; trace: a definition of FlashInfer Trace or SOL-ExecBench, definition.json), or path.py:function
+            path: a problem (kernelbench: a module with Model, get_inputs and get_init_inputs; gpu_mode: a folder of GPU MODE with task.yml and reference.py; trace: a definition of FlashInfer Trace or SOL-ExecBench, definition.json), or path.py:function
             op: name of the op; by default that of the problem
             version: of path.py:function: its name; by default the next one
             type: of path.py:function: its kernel language

@@ -132,7 +132,8 @@ class Draft:
         constants = {
             "SIZES": dict(findings.sizes),
             "SHAPES": tuple(findings.shapes),
-            "DTYPES": tuple(self.dtypes),
+            "DTYPES": (findings.dtype,) if findings.dtype else tuple(self.dtypes),
+            **({"MUTATES": findings.mutates} if findings.mutates else {}),
             "REGIMES_SKIP": tuple(findings.skip_values),
             "EXTENTS": {},
             "LAYOUTS": ("contiguous",),

@@ -11,12 +11,14 @@ from pathlib import Path
 from triton_magics.errors import BadKernelSource, BadValue
 from triton_magics.model import check_op_name
 from triton_magics.problems.draft import Draft
+from triton_magics.problems.gpu_mode import draft_gpu_mode
 from triton_magics.problems.kernelbench import draft_kernelbench, is_kernelbench
 from triton_magics.problems.trace import draft_definition, is_definition, read_workloads
 
 MAX_FILE_BYTES = 4 << 20
 FORMATS = {
     "kernelbench": "a module with Model, get_inputs and get_init_inputs",
+    "gpu_mode": "a folder of GPU MODE with task.yml and reference.py",
     "trace": "a definition of FlashInfer Trace or SOL-ExecBench, definition.json",
 }
 
@@ -37,6 +39,9 @@ def read_problem(path: Path, name: str | None = None) -> Draft:
         raise BadValue(f"there is no {path}; give a problem's file or folder")
     if path.is_file() and path.suffix == ".py":
         return _read_module(path, name)
+    if (path / "task.yml").is_file():
+        stem = path.resolve().name.removesuffix("_py")
+        return draft_gpu_mode(op_name(name, stem), path, read_text)
     definition = path / "definition.json" if path.is_dir() else path
     if definition.is_file() and definition.suffix == ".json":
         return _read_definition(definition, name)

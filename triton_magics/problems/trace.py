@@ -78,13 +78,17 @@ def _op_dtype(definition: Mapping[str, Any]) -> str:
 
 
 def _sizes(names: Sequence[str], workloads: Sequence[Any]) -> dict[str, Shape]:
-    """Return the shapes of the workloads by name: the smallest, the largest, and some between."""
+    """Return the shapes of the workloads by name."""
     if not names:
         return {"given": (1,)}
     axes = [_workload_of(line)["axes"] for line in workloads]
-    shapes = sorted({tuple(a[n] for n in names) for a in axes}, key=math.prod)
-    if not shapes:
-        return {"default": (64,) * len(names)}
+    shapes = [tuple(a[n] for n in names) for a in axes]
+    return name_sizes(shapes) if shapes else {"default": (64,) * len(names)}
+
+
+def name_sizes(every: Sequence[Shape]) -> dict[str, Shape]:
+    """Return the smallest of the shapes, the largest and some between as w1, w2, ..."""
+    shapes = sorted(set(every), key=math.prod)
     step = max(len(shapes) - 1, 1) / (MAX_SIZES - 1)
     places = sorted({round(i * step) for i in range(MAX_SIZES)} & set(range(len(shapes))))
     if len(shapes) <= MAX_SIZES:

@@ -68,6 +68,8 @@ def _probe(op: operators.Op, batch: int | None, max_bytes: int, report: Reporter
         shapes=shapes if op.shapes else (),
         skip_values=tuple(_unusable_values(op, case, report)),
         input_names=_input_names(op),
+        mutates=_changed_inputs(op, inputs),
+        dtype=_least_precise((*inputs, *outputs)),
         has_oracle=_has_oracle(op, inputs),
         notes=tuple(notes),
     )
@@ -94,7 +96,29 @@ def _input_names(op: operators.Op) -> tuple[str, ...]:
 
 
 def _call(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    return evaluate(op, inputs)[1]
+    return evaluate(op, _clone(inputs))[1]
+
+
+def _clone(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in inputs)
+
+
+def _changed_inputs(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the positions of the inputs that the reference changes."""
+    own = _clone(inputs)
+    evaluate(op, own)
+    pairs = enumerate(zip(own, inputs, strict=True))
+    return tuple(
+        i for i, (x, y) in pairs if isinstance(x, torch.Tensor) and not is_bitwise_equal(x, y)
+    )
+
+
+def _least_precise(values: Sequence[Any]) -> str | None:
+    """Return the name of the floating dtype with the largest rounding error."""
+    dtypes = {x.dtype for x in values if isinstance(x, torch.Tensor) and x.is_floating_point()}
+    names = {str(dtype).removeprefix("torch."): dtype for dtype in dtypes}
+    usual = [name for name in names if name in DTYPES]
+    return max(usual, key=lambda name: torch.finfo(names[name]).eps, default=None)
 
 
 def _call_in_other_state(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
