@@ -15,6 +15,7 @@ from tests.serve.serve_kit import ANN, ServerProcess, call, opened
 from triton_magics.execution import Outcome
 from triton_magics.execution.job_requests import BenchJob, RunJob, ValidateJob
 from triton_magics.model import Status
+from triton_magics.serve.guide_run import remove_abandoned
 
 
 @pytest.fixture
@@ -164,6 +165,34 @@ def test_a_kernel_that_lacks_something_is_refused(
     with opened(tmp_path / "w", engine, mode="fastapi", max_source_bytes=1000) as service:
         (answer,) = call(service, ("POST", "/evaluate", body))
         assert field in fields(answer)
+
+
+def test_metrics_are_read_and_an_unused_option_is_named(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        plain, full = call(
+            service,
+            ("POST", "/validate", evaluation()),
+            ("POST", "/validate", evaluation(enable_device_metrics=True, num_warmup=3)),
+        )
+        metrics = [
+            a.json()["kernel_exec_result"]["metadata"]["device_metrics"] for a in (plain, full)
+        ]
+        assert metrics[0] is None
+        assert metrics[1]["kernels"][0]["dram_pct"] == 90.0
+        assert "num_warmup_unused" in full.json()["badges"]
+        assert "num_warmup_unused" not in plain.json()["badges"]
+
+
+def test_workspaces_of_a_killed_server_are_removed_a_day_later(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    folder = tmp_path / "cache" / "triton_magics" / "evaluations" / "x"
+    folder.mkdir(parents=True)
+    now = folder.stat().st_mtime
+    assert (remove_abandoned(now + 80_000), folder.exists()) == (0, True)
+    assert (remove_abandoned(now + 90_000), folder.exists()) == (1, False)
 
 
 def test_wait_false_gives_a_job(tmp_path: Path, engine: FakeExecutor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import import_module
@@ -14,6 +15,7 @@ from fastapi import FastAPI
 from triton_magics.errors import TritonMagicsError
 from triton_magics.serve.guard import Guard
 from triton_magics.serve.guide_routes import GuideRoutes
+from triton_magics.serve.guide_run import remove_abandoned
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.openapi import add_document
 from triton_magics.serve.rest import JobRoutes, add_routes, offered_verbs
@@ -64,6 +66,7 @@ def _mcp_app(service: JobService) -> Any:
 
 
 def _warm(service: JobService) -> None:
+    remove_abandoned(time.time())
     with suppress(TritonMagicsError):  # the first job says what is missing
         service.lab.session.jobs.warm()
 

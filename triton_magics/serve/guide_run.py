@@ -6,6 +6,7 @@ import shutil
 import statistics
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from triton_magics import languages
@@ -25,9 +26,11 @@ from triton_magics.serve import guide_sources
 from triton_magics.serve.guide_requests import CompareBody, EvaluateBody, KernelCode, ValidateBody
 from triton_magics.serve.job_service import JobService
 from triton_magics.session import Session
-from triton_magics.verbs import bench, kernel, reference, run, validate
+from triton_magics.verbs import bench, kernel, profile, reference, run, validate
 
 VERSION = "v1"
+ABANDONED_S = 86_400.0
+OWN_WARM_UP = "num_warmup_unused"  # the timer warms up until its clock is steady
 Request = EvaluateBody | CompareBody
 
 
@@ -77,7 +80,7 @@ def evaluate(service: JobService, request: Request) -> GuideResult:
     Raises:
         UserError: the request can't be carried out.
     """
-    folder = cache_dir() / "evaluations" / uuid.uuid4().hex
+    folder = _evaluations() / uuid.uuid4().hex
     folder.mkdir(parents=True)
     lab = service.lab
     session = Session(folder, lab.settings, manager=lab.jobs, strict=False)
@@ -86,6 +89,23 @@ def evaluate(service: JobService, request: Request) -> GuideResult:
     finally:
         session.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned(now: float) -> int:
+    """Remove the workspaces that killed servers left a day ago or earlier; return how many.
+
+    Args:
+        now: seconds since 1970.
+    """
+    folders = [path for path in _evaluations().glob("*") if path.is_dir()]
+    old = [path for path in folders if now - path.stat().st_mtime > ABANDONED_S]
+    for path in old:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(old)
+
+
+def _evaluations() -> Path:
+    return cache_dir() / "evaluations"
 
 
 class Evaluation:
@@ -127,7 +147,17 @@ class Evaluation:
         wants_times = not isinstance(self._request, ValidateBody)
         if wants_times and validation.passed and self._session.jobs.device_kind == "gpu":
             benchmark = bench.run(self._session, self._bench_request(op))
-        return self._result(written, validation, benchmark)
+        metrics = self._metrics(op) if validation.passed else None
+        return self._result(validation, benchmark, metrics)
+
+    def _metrics(self, op: str) -> dict[str, Any] | None:
+        """Return the counters of a run of its own, if they are asked for and there is a GPU."""
+        is_wanted = self._request.enable_device_metrics
+        if not is_wanted or self._session.jobs.device_kind != "gpu":
+            return None
+        limit = float(self._request.timeout)
+        request = profile.ProfileRequest.checked({"op": op, "version": VERSION, "timeout": limit})
+        return _dump(profile.run(self._session, request))
 
     # ------------------------------------------------------------------------------------ steps
 
@@ -214,7 +244,10 @@ class Evaluation:
         return GuideResult(status=status, kernel_exec_result=outcome)
 
     def _result(
-        self, written: Written, validation: Validation, benchmark: Benchmark | None
+        self,
+        validation: Validation,
+        benchmark: Benchmark | None,
+        metrics: dict[str, Any] | None,
     ) -> GuideResult:
         compile_error = validation.status is Status.COMPILE_ERROR
         message = None if validation.passed else _message_of(validation)
@@ -231,9 +264,11 @@ class Evaluation:
             runtime_stats=_stats(timing) if timing else None,
             compilation_error=message if compile_error else None,
             validation_error=None if compile_error else message,
-            metadata=_device(environment),
+            metadata={**_device(environment), "device_metrics": metrics},
         )
         badges = [str(b.code) for each in (validation, benchmark) if each for b in each.badges]
+        if "num_warmup" in self._request.model_fields_set:
+            badges.append(OWN_WARM_UP)
         return GuideResult(
             status=status,
             kernel_exec_result=outcome,

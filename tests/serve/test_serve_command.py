@@ -1,0 +1,73 @@
+"""The options of `triton-magics serve`, and what it refuses before it listens."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from triton_magics import cli
+from triton_magics.errors import BadValue
+from triton_magics.serve import command, json_logs
+from triton_magics.serve.options import ServeOptions
+
+
+def read(*words: str) -> ServeOptions:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.read_options(parser.parse_args(words))
+
+
+def test_the_defaults_are_local_and_ask_for_a_token() -> None:
+    options = read()
+    assert (options.host, options.port, options.mode) == ("127.0.0.1", 8000, "both")
+    assert options.token_file is not None
+    assert (options.max_body_bytes, options.n_waiting) == (2 * 2**20, 100)
+    assert read("--no-auth").token_file is None
+
+
+def test_an_open_server_without_a_token_is_refused() -> None:
+    with pytest.raises(BadValue) as error:
+        read("--host", "0.0.0.0", "--no-auth", "--port", "99999", "--queue", "0")
+    for part in ("--no-auth with --host 0.0.0.0", "--port 99999", "--queue 0"):
+        assert part in str(error.value)
+
+
+def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        words = ["serve", "--port", port, "--token-file", str(tmp_path / "t")]
+        assert cli.main([*words, "--workspace", str(tmp_path)]) == 2
+    assert "Address already in use" in capsys.readouterr().err
+    assert not (tmp_path / ".triton_magics").exists()
+
+
+def test_an_answer_in_two_parts_does_not_wait() -> None:
+    with command._listen(read("--port", "0")) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+def test_gpus_and_cache_go_to_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", "before")
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    command._set_environment(parser.parse_args(["--gpus", "0,1", "--cache-dir", str(tmp_path)]))
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
+    assert os.environ["TRITON_MAGICS_CACHE"] == str(tmp_path)
+    with pytest.raises(BadValue, match="1 of 2 are there"):
+        command._check_gpus("0,1", 1)
+
+
+def test_a_line_of_the_log_is_json_with_its_facts() -> None:
+    record = logging.LogRecord("triton_magics.serve", 20, "", 0, "a\nb %s", ("c",), None)
+    record.job = "x" * 5_000
+    line = json_logs.JsonFormatter().format(record)
+    assert "\n" not in line
+    assert json.loads(line)["message"] == "a\nb c"
+    assert len(json.loads(line)["job"]) == json_logs.MAX_CHARS
