@@ -77,7 +77,8 @@ def test_the_list_of_tools_is_short_and_complete(tmp_path: Path, mode: str) -> N
         wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         size = len(json.dumps({"tools": wire}, ensure_ascii=False, separators=(",", ":")))
         assert size < 16_000
-        assert all(tool["annotations"]["openWorldHint"] is False for tool in wire)
+        arrays = [each for tool in wire for each in tool["inputSchema"]["properties"].values()]
+        assert all("items" in each for each in arrays if each.get("type") == "array")
         hints = {tool["name"]: tool["annotations"] for tool in wire}
         assert hints["get_triton_syntax"]["readOnlyHint"] is True
         assert hints["validate_correctness"]["destructiveHint"] is False
@@ -307,3 +308,40 @@ def test_a_full_context_writes_the_summary_once(tmp_path: Path) -> None:
         assert usage.value["figures"]["band_pct"] == 90
 
     play(tmp_path, FakeExecutor(), scene, context_limit=1_000)
+
+
+CONTRACT = {
+    "args": [
+        {"name": "x", "type": "tensor", "role": "input",
+         "tensor_spec": {"shape": [64], "dtype": "float32", "init": {"kind": "randn", "seed": 1}}},
+    ],
+}  # fmt: skip
+
+
+def test_kernels_of_a_call_are_judged_outside_the_workspace(tmp_path: Path) -> None:
+    async def scene(agent: Agent) -> None:
+        missing = await agent("evaluate_kernel", kernel_source="x = 1", kernel_type="triton")
+        assert missing.value["error"] == "BadRequest"
+        assert missing.value["message"].startswith("io_contract: a triton kernel needs")
+        source = "def run(x):\n    return 2 * x\n"
+        reference = (
+            "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+            "        return 2 * x\n\n\ndef get_inputs():\n    return [torch.randn(64)]\n\n\n"
+            "def get_init_inputs():\n    return []\n"
+        )
+        for tool, more in (
+            ("validate_kernel", {"kernel_source": source, "kernel_type": "multi_kernel"}),
+            ("evaluate_kernel", {"kernel_source": source, "kernel_type": "multi_kernel",
+                                 "reference_kernel_source": reference}),
+            ("compare_kernels", {"custom_kernel_source": source,
+                                 "custom_kernel_type": "multi_kernel",
+                                 "ref_kernel_source": reference, "ref_kernel_type": "torch"}),
+        ):  # fmt: skip
+            answer = await agent(
+                tool, io_contract=CONTRACT, metadata={"entry_point": "run"}, **more
+            )
+            assert answer.value["figures"]["compiled"] == "true", answer.text
+            assert answer.value["uri"].startswith("triton://results/")
+        assert not (tmp_path / "kernels").exists()
+
+    play(tmp_path, FakeExecutor(), scene)

@@ -24,7 +24,7 @@ GUIDE = {
 }  # fmt: skip
 VALUES = every_value()
 STEPS = (
-    NextStep("validate", {"op": "softmax", "version": "v1", "shapes": [[3, 4]], "seed": 5}),
+    NextStep("validate", {"op": "softmax", "version": "v1", "shapes": [(3, 4)], "seed": 5}),
     NextStep("bench", {"op": "softmax", "versions": ["v1"]}),
     NextStep("kernel", {"op": "softmax", "version": "v2"}),
     NextStep("status", {"op": "softmax", "force_write": "too slow"}),

@@ -207,12 +207,11 @@ def _describe(tool: Tool) -> types.Tool:
         read_only_hint=True if tool.reads_only else None,
         destructive_hint=None if tool.reads_only else False,
         idempotent_hint=True if tool.idempotent and not tool.reads_only else None,
-        open_world_hint=False,
     )
     return types.Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=tool.input_schema,
+        input_schema=tool.listed_schema,
         annotations=hints,
     )
 

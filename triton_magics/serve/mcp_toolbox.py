@@ -7,6 +7,7 @@ import json
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -20,6 +21,12 @@ from triton_magics.serve import mcp_guide
 from triton_magics.serve.job_faults import fault_of
 from triton_magics.serve.job_model import JobPhase
 from triton_magics.serve.job_service import JobService
+from triton_magics.serve.mcp_kernels import (
+    CompareKernelsRequest,
+    EvaluateKernelRequest,
+    in_call_names,
+    kernel_result,
+)
 from triton_magics.serve.mcp_requests import read_call
 from triton_magics.serve.mcp_result import ToolResult, cut, result_of
 from triton_magics.serve.mcp_session import McpSession
@@ -136,10 +143,15 @@ class Toolbox:
             work = anyio.to_thread.run_sync(self.service.perform, verb, request)
             value = await with_heartbeat(work, report, verb.name)
             return self._result(session, verb, value, uuid.uuid4().hex[:12])
-        job = self._submit(session, verb, request)
+        return await self.follow(session, self._submit(session, verb, request), wait_s, report)
+
+    async def follow(
+        self, session: McpSession, job: ServedJob, wait_s: float, report: Report
+    ) -> ToolResult:
+        """Return the result of a job, or its id; a client that gives up before ends it."""
         try:
             has_ended = await wait_for_job(job, wait_s, report)
-        except asyncio.CancelledError:  # the client gave the call up, and has no id to ask for
+        except asyncio.CancelledError:  # it has no id to ask for
             self.service.cancel(job.id, session.caller)
             raise
         return self.job_result(session, job.id) if has_ended else handle_of(job)
@@ -160,6 +172,8 @@ class Toolbox:
         """Return the result of a job that has ended."""
         view = self.service.find(job_id, session.caller)
         job = self.service.running(job_id, session.caller)
+        if job is not None and getattr(job.result, "kind", "") == "kernel_evaluation":
+            return kernel_result(job.result, f"{URI}{job_id}")
         verb = verbs.find(view.verb)
         if job is None or job.result is None or verb is None:
             fault = view.fault
@@ -271,6 +285,21 @@ async def _job_status(
     return box.job_result(session, request.job_id)
 
 
+async def _judge(
+    name: str, box: Toolbox, session: McpSession, request: Request, report: Report
+) -> ToolResult:
+    from triton_magics.serve.guide_routes import submit_kernels  # on use: it imports FastAPI
+    from triton_magics.serve.http_answers import BadRequest
+
+    assert isinstance(request, EvaluateKernelRequest | CompareKernelsRequest)
+    wait_s = _wait_of({} if request.wait_s is None else {"wait_s": request.wait_s})
+    try:
+        job = submit_kernels(box.service, name, request.body(), session.caller)
+    except BadRequest as error:
+        raise ToolFault("BadRequest", in_call_names(str(error))) from error
+    return await box.follow(session, job, wait_s, report)
+
+
 async def _overview(
     box: Toolbox, session: McpSession, request: Request, report: Report
 ) -> ToolResult:
@@ -307,6 +336,9 @@ async def _stats(box: Toolbox, session: McpSession, request: Request, report: Re
 
 OwnTool = Callable[[Toolbox, McpSession, Request, Report], Awaitable[ToolResult]]
 _OWN: dict[str, OwnTool] = {
+    "evaluate_kernel": partial(_judge, "evaluate"),
+    "compare_kernels": partial(_judge, "compare"),
+    "validate_kernel": partial(_judge, "validate"),
     "get_job_status": _job_status,
     "get_overview": _overview,
     "check_context_usage": _context,

@@ -21,8 +21,9 @@ from pydantic.fields import FieldInfo
 
 from triton_magics import verbs
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
-from triton_magics.model import shape_of
+from triton_magics.model import shape_of, shape_text
 from triton_magics.next_step import NextStep
+from triton_magics.serve.mcp_kernels import CompareKernelsRequest, EvaluateKernelRequest
 from triton_magics.verbs._arguments import split_commas
 from triton_magics.verbs._base import Request, Verb, args_of, option
 
@@ -114,6 +115,17 @@ class Tool:
         """One sentence for the model that chooses it."""
         return self.help or (self.of_verb.help if self.of_verb else "")
 
+    @property
+    def listed_schema(self) -> dict[str, Any]:
+        """The schema as clients read it: shapes are texts, and what is rarely set is left out."""
+        text = {"type": "array", "items": {"type": "string"}, "description": "such as 257x1023"}
+        properties = {
+            name: text if _is_list_of_shapes(each) else each
+            for name, each in self.input_schema["properties"].items()
+            if name not in _UNLISTED or self.of_verb is None
+        }
+        return {**self.input_schema, "properties": properties}
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of its arguments; short, as every client pays for it in each session."""
@@ -175,7 +187,10 @@ class Tool:
 
 # -------------------------------------------------------------------------------- short schemas
 
+_UNLISTED = ("timeout", "hot", "census", "runs", "budget")  # taken all the same
 _WORDLESS = ("op", "version", "timeout", "seed", "dtype", "size", "runs", "hot")
+MAX_DESCRIPTION = 50
+_PAUSES = (": ", ", ", " (")
 _KEPT = ("type", "items", "enum", "properties", "required")
 
 
@@ -183,8 +198,23 @@ def _short_schema(name: str, schema: Mapping[str, Any], *, single: bool) -> dict
     """Return the type, its choices, and a description where the name does not say enough."""
     plain = _plain_schema(schema)
     plain = plain["items"] if single else plain
-    text = "" if name in _WORDLESS else schema.get("description", "").partition("; ")[0]
+    is_clear = name in _WORDLESS or "enum" in plain
+    text = "" if is_clear else _first_words(schema.get("description", ""))
     return {**plain, "description": text} if text else plain
+
+
+def _is_list_of_shapes(schema: Mapping[str, Any]) -> bool:
+    return bool("items" in schema.get("items", {}))
+
+
+def _first_words(text: str) -> str:
+    """Return a description up to its first pause after which it would be long."""
+    text = text.partition("; ")[0]
+    while len(text) > MAX_DESCRIPTION and (ends := [text.rfind(mark) for mark in _PAUSES]):
+        if max(ends) < 0:
+            break
+        text = text[: max(ends)]
+    return text
 
 
 def _plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,6 +287,13 @@ _ROWS = (
          single=("versions", "sizes"), hide=("against", "timer", "census", "budget", "hot"),
          also=_OP_NAMES),
     Tool("get_best_kernel", verb="best", also=_OP_NAMES),
+    Tool("evaluate_kernel", "Compiles, checks and times a kernel that the call brings; a reference "
+         "makes it a verdict.", request=EvaluateKernelRequest),
+    Tool("compare_kernels", "Checks a kernel against another and compares their times.",
+         request=CompareKernelsRequest),
+    Tool("validate_kernel", "Compiles and checks a kernel that the call brings.",
+         request=EvaluateKernelRequest, hide=("enable_device_metrics", "num_warmup",
+         "reference_kernel_metadata")),
     Tool("get_job_status", "Waits for a job and returns its result; or cancels it.",
          request=JobStatusRequest),
     Tool("get_server_stats", "Counts of jobs and calls, the queue, the device.", reads_only=True),
@@ -301,7 +338,12 @@ def as_call(step: NextStep) -> str:
     """Return `validate_correctness(op="softmax", version="v1")`."""
     tool, arguments = _tool_of(step)
     names = tool.rename if tool else {}
-    pairs = (f"{names.get(name, name)}={_literal(value)}" for name, value in arguments.items())
+    schemas = tool.input_schema["properties"] if tool else {}
+    pairs = []
+    for name, value in arguments.items():
+        own = names.get(name, name)
+        is_shapes = _is_list_of_shapes(schemas.get(own, {})) and isinstance(value, list | tuple)
+        pairs.append(f"{own}={_shapes_text(value) if is_shapes else _literal(value)}")
     return f"{tool.name if tool else step.verb}({', '.join(pairs)})"
 
 
@@ -314,6 +356,11 @@ def _tool_of(step: NextStep) -> tuple[Tool | None, Mapping[str, object]]:
             if all(name in visible for name in step.arguments):
                 return tool, step.arguments
     return None, step.arguments
+
+
+def _shapes_text(shapes: Any) -> str:
+    """Return `["257x1023"]`."""
+    return json.dumps([shape_text(shape) for shape in shapes])
 
 
 def _literal(value: object) -> str:
