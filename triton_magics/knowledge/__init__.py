@@ -1,6 +1,6 @@
 """Reference material for writing kernels: checked, searchable, offline."""
 
-from triton_magics.knowledge.finder import search, topics
+from triton_magics.knowledge.finder import language_names, search, topics
 from triton_magics.knowledge.folder import Knowledge, load, shipped, sound_kernels
 from triton_magics.knowledge.op_files import Hint
 from triton_magics.knowledge.tables import (
@@ -23,6 +23,7 @@ __all__ = [
     "aliases",
     "canonical",
     "facts",
+    "language_names",
     "load",
     "mistake_for",
     "mistakes",

@@ -49,6 +49,13 @@ def topics() -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def language_names() -> tuple[str, ...]:
+    """Return the names of Triton's language that the guides explain: `tl.arange`, `tl.exp`."""
+    source = shipped()
+    found = re.findall(r"\btl\.[a-z]\w*", f"{source.syntax} {source.overview}")
+    return tuple(sorted(set(found)))
+
+
 def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference:
     """Return the best match in full, and the titles of the next best.
 

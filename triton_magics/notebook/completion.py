@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from triton_magics.lab import Lab
     from triton_magics.notebook.magics import Magic
 
-# A magic may follow `x =`. Its name is complete: the cursor is after it.
-_LINE = re.compile(r"^\s*(?:[\w\s,.]+=\s*)?(?P<sign>%%?)(?P<magic>triton_\w+)\s+(?P<rest>.*)$")
+# A magic may follow `x =`, a cell magic `#`. Its name is complete: the cursor is after it.
+_LINE = re.compile(
+    r"^\s*(?:#\s*(?=%%)|[\w\s,.]+=\s*)?(?P<sign>%%?)(?P<magic>triton_\w+)\s+(?P<rest>.*)$"
+)
 _DTYPES = ("float32", "float16", "bfloat16")
 _PLOTS = ("speedup", "times", "runs", "sweep")
 _TARGETS = ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -149,14 +151,23 @@ class Completion:
     def names(self, start: LineStart) -> list[tuple[str, str]]:
         """Return each completion with its kind: `option`, `op`, `version`, ..."""
         following = find_next_argument(self._magics[start.sign].form.arguments, start.words)
-        values = [(name, kind) for kind, name in self._values(following)]
+        values = [(name, kind) for kind, name in self._values(following, start.fragment)]
         if start.fragment.startswith("-") or not values:
             values = [(option, "option") for option in following.options]
         return [(name, kind) for name, kind in values if name.startswith(start.fragment)]
 
-    def _values(self, following: NextArgument) -> Iterable[tuple[str, str]]:
-        kinds = following.argument.names.split() if following.argument else ()
-        return [(kind, name) for kind in kinds for name in self._of_kind(kind, following.values)]
+    def _values(self, following: NextArgument, fragment: str) -> Iterable[tuple[str, str]]:
+        argument = following.argument
+        if argument is None:
+            return ()
+        values = following.values
+        choices = [("choice", str(choice)) for choice in argument.options.get("choices") or ()]
+        attempts = fragment.partition(":")[0] if ":" in fragment else ""
+        kinds = argument.names.split()
+        if attempts and "version" in kinds:
+            op = values.get("op", "")
+            return [("attempt", name) for name in self._attempts(op, attempts)]
+        return choices + [(kind, name) for kind in kinds for name in self._of_kind(kind, values)]
 
     def _of_kind(self, kind: str, values: Mapping[str, str]) -> Iterable[str]:
         from triton_magics import knowledge, languages
@@ -173,7 +184,7 @@ class Completion:
             "target": lambda: _TARGETS,
             "plot": lambda: _PLOTS,
             "pattern": knowledge.patterns,
-            "topic": knowledge.topics,
+            "topic": lambda: (*knowledge.topics(), *knowledge.language_names()),
             "language": languages.names,
         }
         return sources[kind]()
@@ -182,16 +193,29 @@ class Completion:
         from triton_magics import knowledge
 
         lab = self._lab()
-        return lab.op_names() if lab else sorted({*knowledge.op_names(), *knowledge.aliases()})
+        if lab is None:
+            return sorted({*knowledge.op_names(), *knowledge.aliases()})
+        return dict.fromkeys((*lab.session.workspace.open_ops(), *lab.op_names()))
 
     def _versions(self, op: str) -> Iterable[str]:
-        from triton_magics.model import short
+        """Return `v1`, and `v5_crash`: a name of the user's own is not cut."""
+        from triton_magics.model import parse_version, version_name
 
         lab = self._lab()
         try:
-            return [short(version) for version in lab.versions(op)] if lab else []
+            numbers = {v: parse_version(v)[0] for v in lab.versions(op)} if lab else {}
         except TritonMagicsError:  # the op may be misspelt
             return []
+        return [f"v{n}" if n <= 4 and version_name(n) == v else v for v, n in numbers.items()]
+
+    def _attempts(self, op: str, version: str) -> Iterable[str]:
+        """Return `v1:1`, `v1:2`, one for each attempt at the version."""
+        lab = self._lab()
+        try:
+            newest = lab.source(op, version).attempt if lab else 0
+        except TritonMagicsError:  # the op or the version may be misspelt
+            return []
+        return [f"{version}:{n}" for n in range(1, newest + 1)]
 
     def _sizes(self, op: str) -> Iterable[str]:
         from triton_magics.model import SIZES
@@ -211,5 +235,7 @@ class Completion:
             return []
 
     def _next_version(self, op: str) -> Iterable[str]:
-        numbers = [int(version[1:]) for version in self._versions(op)]
+        from triton_magics.model import parse_version
+
+        numbers = [parse_version(version)[0] for version in self._versions(op)]
         return [f"v{max(numbers, default=0) + 1}"]
