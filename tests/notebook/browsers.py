@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from PIL import Image
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENSHOTS = os.environ.get("TRITON_MAGICS_SCREENSHOTS")
@@ -165,8 +167,15 @@ class Notebook:
 
     def shot(self, name: str, part: Any = None) -> None:
         """Save a picture for docs/images, if TRITON_MAGICS_SCREENSHOTS is set."""
-        if SCREENSHOTS:
-            (part or self.page).screenshot(path=str(Path(SCREENSHOTS) / f"{name}.png"))
+        save_shot(name, part or self.page)
+
+
+def save_shot(name: str, part: Any, **options: Any) -> None:
+    """Save a picture with a palette of 64 colours, if TRITON_MAGICS_SCREENSHOTS is set."""
+    if not SCREENSHOTS:
+        return
+    picture = Image.open(io.BytesIO(part.screenshot(**options))).convert("RGB")
+    picture.quantize(64).save(Path(SCREENSHOTS) / f"{name}.png", optimize=True)
 
 
 def serious_faults(page: Any, where: str) -> list[str]:

@@ -23,6 +23,7 @@ from tests.notebook.browsers import (
     Notebook,
     chromium,
     jupyterlab,
+    save_shot,
     serious_faults,
     write_notebook,
 )
@@ -36,6 +37,9 @@ START = (
 )
 PANEL = ".jupyter-widgets.widget-tab"
 RESULT = ".jupyter-widgets.widget-output"
+CUT_TITLES = """() => [...document.querySelectorAll(
+  '.jupyter-widgets.widget-tab .lm-TabBar-tabLabel, .triton-rows button')]
+  .filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -232,8 +236,9 @@ def test_the_keyboard_reaches_every_tab_and_every_button(panel: Notebook) -> Non
     for _ in range(14):
         panel.page.keyboard.press("Tab")
         reached.append(panel.page.evaluate("document.activeElement.innerText"))
-    buttons = ["v1", "v2", "validate", "bench", "code", "validate all", "bench all"]
-    assert [b for b in buttons if b in reached] == buttons
+    first_words = [text.split(" · ")[0] for text in reached]
+    buttons = ["v1_baseline", "v2_tiling", "validate", "bench", "code", "validate all", "bench all"]
+    assert [b for b in buttons if b in first_words] == buttons
     panel.page.get_by_role("tab", name="Versions", exact=True).focus()
     for key in ("ArrowRight", "Enter"):
         panel.page.keyboard.press(key)
@@ -250,9 +255,14 @@ def test_the_exported_page_has_no_serious_fault(
     panel: Notebook, folder: Path, browser: Any
 ) -> None:
     for scheme in ("light", "dark"):
-        page = browser.new_page(color_scheme=scheme)
+        page = browser.new_page(color_scheme=scheme, viewport={"width": 1000, "height": 900})
         page.goto((folder / "logs" / "sum_log.html").as_uri())
         assert serious_faults(page, "body") == []
+        save_shot(f"log-{scheme}", page)
+        page.set_viewport_size({"width": 400, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        if scheme == "light":
+            save_shot("log-400", page)
         page.close()
 
 
@@ -261,11 +271,23 @@ def test_in_a_dark_theme_it_can_be_read(panel: Notebook) -> None:
     panel.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
     assert serious_faults(panel.page, ".jp-Notebook .jupyter-widgets") == []
     assert serious_faults(panel.page, ".jp-Notebook .triton-magics") == []
+    failed = panel.page.locator(".jp-Cell-outputArea").filter(has_text="KernelFailure").first
+    panel.shot("failure-dark", failed)
     panel.command("apputils:change-theme", theme="JupyterLab Light")
     panel.page.wait_for_selector("body[data-jp-theme-light='true']", state="attached")
     panel.button("diff with v1").click()
     panel.wait_for("The code is the same", RESULT)
     panel.shot("panel", shown(panel))
+
+
+def test_in_a_narrow_window_no_title_of_a_tab_is_cut(panel: Notebook) -> None:
+    panel.page.set_viewport_size({"width": 820, "height": 1500})
+    try:
+        cut = panel.page.evaluate(CUT_TITLES)
+        panel.shot("panel-820", shown(panel))
+    finally:
+        panel.page.set_viewport_size({"width": 1280, "height": 1500})
+    assert cut == []
 
 
 # ------------------------------------------------------------------------------ opened again

@@ -52,8 +52,8 @@ def topics() -> tuple[str, ...]:
 def language_names() -> tuple[str, ...]:
     """Return the names of Triton's language that the guides explain: `tl.arange`, `tl.exp`."""
     source = shipped()
-    found = re.findall(r"\btl\.[a-z]\w*", f"{source.syntax} {source.overview}")
-    return tuple(sorted(set(found)))
+    names = re.findall(r"\btl\.[a-z]\w*", f"{source.syntax} {source.overview}")
+    return tuple(sorted(set(names)))
 
 
 def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference:
