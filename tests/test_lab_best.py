@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from tests.fake_executor import FakeExecutor
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.config import Settings
-from triton_magics.errors import BadValue, IllegalStep, UnknownVersion
+from triton_magics.errors import BadValue, IllegalStep, UnknownVersion, WorkspaceError
 from triton_magics.lab import Lab
 from triton_magics.model import Status
 from triton_magics.verbs._phrase import as_command
@@ -128,3 +130,29 @@ def test_reason_without_a_version_suggests_the_whole_step(lab: Lab) -> None:
     step = refused.value.next_step
     assert step is not None
     assert as_command(step) == "triton-magics best softmax v2 --why 'it is short'"
+
+
+def test_the_best_version_is_imported_from_the_ops_package(lab: Lab) -> None:
+    lab.write("softmax", "v1", "def triton_softmax(x):\n    return x\n")
+    lab.validate("softmax", "v1")
+    code = "from kernels.softmax import best; print(best('x'), best.__module__)"
+    command = [sys.executable, "-c", code]
+
+    def imported() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=lab.path, capture_output=True, text=True, check=False)
+
+    assert "cannot import name 'best'" in imported().stderr
+    lab.best("softmax")
+    assert imported().stdout == "x kernels.softmax.v1_baseline\n"
+    lab.best("softmax", "v1", why='he said "fast" \\ short')
+    assert imported().stdout == "x kernels.softmax.v1_baseline\n"
+
+
+def test_a_file_of_the_users_own_is_not_replaced_by_the_choice(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    own = lab.path / "kernels" / "softmax" / "chosen.py"
+    own.write_text("mine = 1\n")
+    with pytest.raises(WorkspaceError, match="kernels/softmax/chosen.py was not written by"):
+        lab.best("softmax")
+    assert own.read_text() == "mine = 1\n"

@@ -21,7 +21,8 @@ HEADER_LINES = len(_HEADER)
 _PACKAGE_MARK = b'"""Written by triton_magics'
 _PACKAGE = '''"""Written by triton_magics: the versions of {op}, each loaded when it is asked for.
 
-`from kernels.{op} import v1` gives the module of version 1, whatever its full name is.
+`from kernels.{op} import v1` gives the module of version 1, whatever its full name is;
+`from kernels.{op} import best` the function of the version to ship, which triton_magics chose.
 """
 
 from importlib import import_module as _import_module
@@ -31,6 +32,13 @@ _BY_NUMBER = {{name.split("_")[0]: name for name in VERSIONS}}
 
 
 def __getattr__(name):
+    if name == "best":
+        try:
+            return _import_module(".chosen", __name__).best
+        except ModuleNotFoundError as error:
+            if error.name != f"{{__name__}}.chosen":
+                raise
+            raise AttributeError("no version is chosen yet: %triton_best {op}") from None
     module = _BY_NUMBER.get(name, name)
     if module in VERSIONS:
         return _import_module(f".{{module}}", __name__)
@@ -38,7 +46,17 @@ def __getattr__(name):
 
 
 def __dir__():
-    return [*globals(), *VERSIONS, *_BY_NUMBER]
+    return [*globals(), *VERSIONS, *_BY_NUMBER, "best"]
+'''
+CHOSEN_MARK = f"{_PACKAGE_MARK.decode()}: the version of "
+_CHOSEN = '''{mark}{op} to ship.
+
+{reason}
+"""
+
+from .{version} import {entry} as best
+
+__all__ = ["best"]
 '''
 _ROOT = '"""Written by triton_magics: one package per op."""\n'
 
@@ -136,6 +154,19 @@ def write_packages(files: Folder, op: str, versions: tuple[str, ...]) -> None:
     _write_package(files, "kernels/__init__.py", _ROOT)
     text = _PACKAGE.format(op=op, versions=versions)
     _write_package(files, f"kernels/{op}/__init__.py", text)
+
+
+def chosen_module(source: KernelSource, reason: str) -> str:
+    """Return the text of kernels/OP/chosen.py, which names the version to ship.
+
+    Args:
+        source: the version.
+        reason: of the choice.
+    """
+    plain = reason.replace("\\", "/").replace('"', "'")
+    return _CHOSEN.format(
+        mark=CHOSEN_MARK, op=source.op, version=source.version, entry=source.entry, reason=plain
+    )
 
 
 def _write_package(files: Folder, path: str, text: str) -> None:

@@ -260,6 +260,19 @@ class Workspace(WorkspaceReader):
             self._files.replace(path, data.encode())
         return path
 
+    def save_choice(self, source: KernelSource, reason: str) -> None:
+        """Write kernels/OP/chosen.py, so that `from kernels.OP import best` gives the version.
+
+        Only for a version that is a Python module.
+
+        Raises:
+            WorkspaceError: the user's own file, or not writable; it is unchanged.
+        """
+        if source.path.endswith(".py"):
+            text = module_header.chosen_module(source, reason)
+            path = f"kernels/{source.op}/chosen.py"
+            self.save_page(path, text, mark=module_header.CHOSEN_MARK)
+
     def save_profile(self, name: str, data: bytes) -> str:
         """Write profiles/NAME.ncu-rep, a report of Nsight Compute; return its relative path.
 

@@ -39,6 +39,7 @@ def run(session: Session, request: BestRequest) -> Best:
         IllegalStep: in strict mode, not at its end, and not `now`.
         UnknownVersion: no version is validated in full, or not the one that is named.
         BadValue: a reason without a version, or both `fastest` and a version.
+        WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
     """
     name, version = session.canonical(request.op), request.version
     if request.why and version is None:
@@ -59,6 +60,8 @@ def run(session: Session, request: BestRequest) -> Best:
     if refusal:
         reasons = (refusal.note.removesuffix("."), best.provisional)
         best = best.evolve(provisional="; ".join(filter(None, reasons)))
+    if not workspace.read_only:
+        workspace.save_choice(best.source, best.reason)
     session.record(name, "chosen", best)
     return session.finish(best)
 

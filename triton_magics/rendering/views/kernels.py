@@ -276,5 +276,6 @@ def best_view(value: Best, phrase: Phrase) -> Document:
         Line(value.reason),
         Line(f"{code(source.path)} · entry {entry_text(source)}"),
         Code(source.source),
+        Line(f"in your code: `from kernels.{source.op} import best`"),
         next_line(f"{log} writes the development log for review"),
     )
