@@ -138,14 +138,14 @@ def test_the_best_version_is_imported_from_the_ops_package(lab: Lab) -> None:
     code = "from kernels.softmax import best; print(best('x'), best.__module__)"
     command = [sys.executable, "-c", code]
 
-    def imported() -> subprocess.CompletedProcess[str]:
+    def run_import() -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, cwd=lab.path, capture_output=True, text=True, check=False)
 
-    assert "cannot import name 'best'" in imported().stderr
+    assert "cannot import name 'best'" in run_import().stderr
     lab.best("softmax")
-    assert imported().stdout == "x kernels.softmax.v1_baseline\n"
+    assert run_import().stdout == "x kernels.softmax.v1_baseline\n"
     lab.best("softmax", "v1", why='he said "fast" \\ short')
-    assert imported().stdout == "x kernels.softmax.v1_baseline\n"
+    assert run_import().stdout == "x kernels.softmax.v1_baseline\n"
 
 
 def test_a_file_of_the_users_own_is_not_replaced_by_the_choice(lab: Lab) -> None:
