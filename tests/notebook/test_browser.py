@@ -327,8 +327,9 @@ def test_a_saved_notebook_still_says_it_all(panel: Notebook, folder: Path, trust
 def test_docked_it_is_at_the_side_and_works(panel: Notebook) -> None:
     panel.run(START)
     panel.run("%triton_panel sum --dock")
-    side = panel.page.locator("#jp-right-stack")
+    side = panel.page.locator("#jp-main-dock-panel .jp-OutputArea:not(.jp-Notebook *)").last
     side.locator(PANEL).wait_for()
+    assert side.bounding_box()["width"] > 400
     side.get_by_role("button", name="code", exact=True).click()
     side.get_by_text("def triton_sum").first.wait_for()
     panel.shot("panel-docked")

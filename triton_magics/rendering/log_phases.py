@@ -19,6 +19,7 @@ from triton_magics.model import (
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import (
     Block,
+    Changes,
     Code,
     Details,
     Document,
@@ -176,6 +177,18 @@ def _change_line(log: LogInput, version: VersionLog) -> Iterator[Line]:
     yield Line(f"against {short(previous.version)}: {added:,} lines added, {removed:,} removed")
 
 
+def _change_details(log: LogInput, version: VersionLog) -> Iterator[Details]:
+    """Yield the difference from the previous version, folded."""
+    index = log.versions.index(version)
+    if index == 0:
+        return
+    older, newer = log.versions[index - 1].source, version.source
+    title = f"difference from {short(older.version)}"
+    changes = Changes(title, older.version, newer.version, older.source, newer.source)
+    if changes.hunks:
+        yield Details(title, (changes,))
+
+
 def changed_lines(before: str, after: str) -> tuple[int, int]:
     """Count the added and the removed lines."""
     diff = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
@@ -217,6 +230,7 @@ def kernels(log: LogInput) -> Document:
         for source in version.replaced_attempts:
             blocks += attempt_intro(version, source)
             blocks.append(Details(f"code of attempt {source.attempt}", (Code(source.source),)))
+        blocks += _change_details(log, version)
         blocks.append(Code(version.source.source))
         blocks += _compile_lines(version)
         blocks += sweep_part(version)

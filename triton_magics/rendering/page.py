@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 from triton_magics.rendering.log_document import LogInput, log_document
 from triton_magics.rendering.log_phases import title
@@ -29,13 +30,20 @@ figure { margin: 1rem 0; }
 img { max-width: 100%; height: auto; background: white; border-radius: 6px; }
 details { margin: 0.5rem 0; }
 summary { cursor: pointer; }
-@media print { details > * { display: block; } pre { white-space: pre-wrap; } }
+nav ul { columns: 16rem; padding-left: 1.25rem; }
+@media print {
+  details::details-content { content-visibility: visible; display: block; }
+  pre { white-space: pre-wrap; }
+  pre, tr, figure { break-inside: avoid; }
+  h2, h3 { break-after: avoid; }
+}
 """
 
 
 def html_log(log: LogInput) -> str:
     """Return the log as a self-contained HTML page that loads no other file."""
-    body = to_html(log_document(log))
+    body, contents = _with_anchors(to_html(log_document(log)))
+    body = body.replace("</h1>", f"</h1>\n{contents}", 1)
     body = body.replace("<table>", '<div class="wide"><table>')
     body = body.replace("</table>", "</table></div>")
     return f"""<!DOCTYPE html>
@@ -53,3 +61,17 @@ def html_log(log: LogInput) -> str:
 </body>
 </html>
 """
+
+
+def _with_anchors(body: str) -> tuple[str, str]:
+    """Return the page with an anchor at each heading of levels 2 and 3, and its contents list."""
+    items: list[str] = []
+
+    def add(match: re.Match[str]) -> str:
+        anchor = f"section-{len(items) + 1}"
+        items.append(f'<li><a href="#{anchor}">{match[2]}</a></li>')
+        return f'<h{match[1]} id="{anchor}">{match[2]}</h{match[1]}>'
+
+    anchored = re.sub(r"<h([23])>(.*?)</h\1>", add, body)
+    items_text = "\n".join(items)
+    return anchored, f'<nav aria-label="contents">\n<ul>\n{items_text}\n</ul>\n</nav>'

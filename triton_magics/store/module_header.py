@@ -38,7 +38,7 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != f"{{__name__}}.chosen":
                 raise
-            raise AttributeError("no version of {op} is chosen yet: the verb `best` does it") from None
+            raise AttributeError("no version of {op} is chosen yet: `best` does") from None
     module = _BY_NUMBER.get(name, name)
     if module in VERSIONS:
         return _import_module(f".{{module}}", __name__)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 _STYLE = """
 .triton-panel .lm-TabBar-tab, .triton-panel .p-TabBar-tab {
-  flex: 0 1 auto !important; min-width: 3em !important; max-width: none !important;
+  flex: 0 0 auto !important; min-width: 2em !important; max-width: none !important;
+  padding: 0 7px;
 }
+.triton-panel .lm-TabBar-content, .triton-panel .p-TabBar-content { flex-wrap: wrap; }
 .triton-rows .widget-toggle-buttons, .triton-rows { width: 100%; flex-flow: column; }
 .triton-rows .widget-toggle-button {
   width: 100% !important; height: auto; margin: 1px 0; padding: 2px 8px;

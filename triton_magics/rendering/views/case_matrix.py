@@ -10,7 +10,7 @@ from triton_magics.rendering.numbers import MISSING, count_text
 
 Judged = tuple[Case, CaseStatus | None]  # None: a case of a plan, which has not run
 _Keys = Callable[[Case], Iterable[str]]
-_LEAST_TO_MERGE = 2
+_MOST_ROWS = 8  # of wrong cases
 _MOST_NAMED = 6
 
 
@@ -43,12 +43,14 @@ def _matrix(title: str, keys: _Keys, judged: Sequence[Judged], *, merge: bool) -
         # Where something is wrong, rows of cases that did not run only hide it.
         for key in () if merge and status is CaseStatus.NOT_RUN else keys(case):
             groups.setdefault(key, []).append((case, status))
-    quiet = [name for name, group in groups.items() if not _is_wrong(group)] if merge else []
-    merged = quiet if len(quiet) >= _LEAST_TO_MERGE else []
-    named = [(name, group) for name, group in groups.items() if name not in merged]
-    rest = [pair for name in merged for pair in groups[name]]
-    if rest:
-        named.append((f"{len(merged)} others", list(dict.fromkeys(rest))))
+    wrong = [name for name, group in groups.items() if merge and _is_wrong(group)]
+    quiet = [name for name in groups if merge and name not in wrong]
+    named = [(name, groups[name]) for name in groups if not merge or name in wrong[:_MOST_ROWS]]
+    for merged, title_of_row in ((wrong[_MOST_ROWS:], "more wrong"), (quiet, "others")):
+        pairs = [pair for name in merged for pair in groups[name]]
+        if merged:
+            one = merged[0] if len(merged) == 1 else f"{len(merged)} {title_of_row}"
+            named.append((one, list(dict.fromkeys(pairs))))
     rows = tuple((name, tuple(_cell(group, dtype) for dtype in dtypes)) for name, group in named)
     return Matrix(f"cases by {title}", (title, *dtypes), rows)
 
