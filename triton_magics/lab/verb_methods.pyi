@@ -287,6 +287,7 @@ class VerbMethods:
             IllegalStep: in strict mode, not at its end, and not `now`.
             UnknownVersion: no version is validated in full, or not the one that is named.
             BadValue: a reason without a version, or both `fastest` and a version.
+            WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
         """
 
     def status(
@@ -509,6 +510,24 @@ class VerbMethods:
         Raises:
             UnknownVersion: nothing was timed, or swept, yet.
             BadValue: there is nothing to see in it; the file can't be written.
+        """
+
+    def note(
+        self,
+        op: str,
+        source: str,
+        version: str | None = None,
+    ) -> Reference:
+        """Record a text in Markdown, which the op's log shows with its version or its analysis.
+
+        Args:
+            op: its name or an alias: softmax, add
+            source: the text, in Markdown
+            version: the version that it is about
+
+        Raises:
+            UnknownVersion: no such version.
+            BadValue: an empty text, or one over 20,000 letters.
         """
 
     def log(

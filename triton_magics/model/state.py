@@ -237,7 +237,7 @@ RecordedResult = Annotated[
 ]
 Verb = Literal[
     "shown", "defined", "written", "compiled", "ran", "validated", "benchmarked", "swept", "chosen",
-    "forced", "reset", "exported", "sized",
+    "forced", "reset", "exported", "sized", "noted",
 ]  # fmt: skip
 
 

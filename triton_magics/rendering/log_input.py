@@ -51,6 +51,7 @@ class VersionLog:
         benchmark: the newest one that timed the version.
         technique: the optimisation that it tries, in words.
         sweep: the newest one of exactly the current code.
+        notes: texts in Markdown about the version, oldest first.
     """
 
     version: str
@@ -60,6 +61,7 @@ class VersionLog:
     benchmark: Benchmark | None = None
     technique: str | None = None
     sweep: Sweep | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def source(self) -> KernelSource:
@@ -97,6 +99,7 @@ class LogInput:
         notes: forced steps and resets, each with its reason.
         phrase: writes a next step; as a magic, for the log is a notebook too.
         reference: the cell of the user's own op, so that the notebook can be run.
+        analysis: texts in Markdown about the op, oldest first.
         budget_s: what the interpreter may spend on a validation, where the log is run again.
     """
 
@@ -109,6 +112,7 @@ class LogInput:
     notes: tuple[str, ...] = ()
     phrase: Phrase = plain
     reference: str | None = None
+    analysis: tuple[str, ...] = ()
     budget_s: float = 20.0
 
     @property
@@ -161,6 +165,7 @@ def _clean_log(log: LogInput) -> LogInput:
         versions=tuple(_clean_version(v) for v in log.versions),
         best=strip_machine_details(log.best) if log.best else None,
         notes=tuple(shorten_paths(note) for note in log.notes),
+        analysis=tuple(shorten_paths(text) for text in log.analysis),
     )
 
 
@@ -172,6 +177,7 @@ def _clean_version(version: VersionLog) -> VersionLog:
         compilations=tuple(strip_machine_details(c) for c in version.compilations),
         benchmark=strip_machine_details(version.benchmark) if version.benchmark else None,
         sweep=strip_machine_details(version.sweep) if version.sweep else None,
+        notes=tuple(shorten_paths(text) for text in version.notes),
     )
 
 

@@ -26,6 +26,7 @@ from triton_magics.rendering.blocks import (
     Heading,
     Items,
     Line,
+    Markdown,
     Table,
     Text,
     code,
@@ -71,7 +72,8 @@ def summary(log: LogInput) -> Document:
     """Return the chosen version, the finding behind it, and a table of all versions."""
     findings = (Text(finding(log.benchmark)),) if log.benchmark else ()
     table = (_glance_table(log),) if log.versions else ()
-    return (Heading(title(log.facts), 1), *choice(log), *findings, *table)
+    analysis = tuple(Markdown(text) for text in log.analysis)
+    return (Heading(title(log.facts), 1), *choice(log), *findings, *table, *analysis)
 
 
 def choice(log: LogInput) -> Document:
@@ -158,7 +160,8 @@ def version_intro(log: LogInput, version: VersionLog) -> Document:
         *_block_line(version.source),
         *_change_line(log, version),
     )
-    return (Heading(f"{version.version}{technique}", 3), *lines)
+    notes = tuple(Markdown(text) for text in version.notes)
+    return (Heading(f"{version.version}{technique}", 3), *lines, *notes)
 
 
 def _block_line(source: KernelSource) -> Iterator[Line]:

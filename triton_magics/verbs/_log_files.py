@@ -23,6 +23,7 @@ from triton_magics.verbs._phrase import as_magic
 
 SWEPT: tuple[Verb, ...] = ("swept",)
 _NOTED: tuple[Verb, ...] = ("forced", "reset")
+_TEXTS: tuple[Verb, ...] = ("noted",)
 _RUN: tuple[Verb, ...] = ("validated", "benchmarked")
 
 
@@ -42,6 +43,7 @@ def gather(
         notes=tuple(_note(e) for e in workspace.events(op, verbs=_NOTED)),
         phrase=as_magic,
         reference=workspace.reference_path(op).read_text() if facts.own else None,
+        analysis=_texts(workspace, op, None),
         budget_s=budget_s,
     )
 
@@ -57,7 +59,14 @@ def _version(workspace: Workspace, op: str, version: VersionState) -> rendering.
         benchmark=benchmark,
         technique=version.technique,
         sweep=_sweep(workspace, op, version.sha256),
+        notes=_texts(workspace, op, version.version),
     )
+
+
+def _texts(workspace: Workspace, op: str, version: str | None) -> tuple[str, ...]:
+    """Return the texts that `note` recorded on a version; on the op itself without one."""
+    events = workspace.events(op, verbs=_TEXTS)
+    return tuple(str(e.args["text"]) for e in events if e.version == version)
 
 
 def _sweep(workspace: Workspace, op: str, sha256: str) -> Sweep | None:
