@@ -78,10 +78,21 @@ def load_version(ref: VersionRef) -> LoadedVersion:
         missing = f"the module defines no {ref.entry}, the entry of its source"
         raise LoadError(missing) from AttributeError(missing)
     try:
-        call = kernel_runtime(ref.language).make_callable(getattr(module, ref.entry), module)
+        call = _make_callable(ref, module)
     except BaseException as error:
         raise LoadError(str(error)) from error
     return LoadedVersion(ref, module, call)
+
+
+def _make_callable(ref: VersionRef, module: ModuleType) -> Callable[..., Any]:
+    """Return what is called with an op's inputs: the entry, or a launcher of a raw kernel."""
+    runtime, entry = kernel_runtime(ref.language), getattr(module, ref.entry)
+    if ref.contract_op is not None:
+        problem = getattr(load_op(ref.contract_op).reference, "problem", None)
+        contract = getattr(problem, "contract", None)
+        if contract and (launcher := runtime.launch_by_contract(entry, contract)):
+            return launcher
+    return runtime.make_callable(entry, module)
 
 
 def forget_version(ref: VersionRef) -> None:

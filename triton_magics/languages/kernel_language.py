@@ -92,6 +92,18 @@ class KernelLanguage(ABC):
             AmbiguousEntry: several functions could be it.
         """
 
+    def find_raw_kernel(self, source: str, *, entry: str | None = None) -> Entry | None:
+        """Return the kernel of a source without a function that launches it.
+
+        Args:
+            source: the text without its magic line.
+            entry: the name that the user asked for.
+
+        Returns:
+            None: there is such a function, or several kernels and no name.
+        """
+        return None
+
     def tunables(self, source: str) -> Tunables | None:
         """Return the tunable parameters of a source; None where the language has none."""
         return None

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+from triton_magics.io_contract import IOContract
 from triton_magics.model import Cause, KernelError, KernelResources, Listing
 
 
@@ -318,6 +319,21 @@ class KernelRuntime(ABC):
             module: of the version.
         """
         return entry  # type: ignore[no-any-return]
+
+    def launch_by_contract(self, kernel: Any, contract: IOContract) -> Callable[..., Any] | None:
+        """Return a function that launches a raw kernel as an op's IO contract says.
+
+        Args:
+            kernel: the module's attribute that is the version's entry.
+            contract: of the op.
+
+        Returns:
+            None: the entry is no kernel.
+
+        Raises:
+            BadContract: the contract does not fit the kernel.
+        """
+        return None
 
     @abstractmethod
     def observe_launches(

@@ -69,6 +69,29 @@ def find_entry(
     return Entry(name, names.signature(name))
 
 
+def find_raw_kernel(source: str, rules: Rules, entry: str | None = None) -> Entry | None:
+    """Return the kernel of a source that has no function to launch it.
+
+    Args:
+        source: the cell without its magic line.
+        rules: of the language.
+        entry: the name that the user asked for; else the source must have one kernel.
+
+    Returns:
+        None: a public function could be the entry, or several kernels could.
+
+    Raises:
+        BadKernelSource: empty or not Python.
+    """
+    names = _Names(parse(source), rules)
+    kernels = [name for name in names.functions if names.is_kernel(name)]
+    if entry is not None:
+        return Entry(entry, names.signature(entry)) if entry in kernels else None
+    if names.candidates or len(kernels) != 1:
+        return None
+    return Entry(kernels[0], names.signature(kernels[0]))
+
+
 MODELS = ("ModelNew", "Model")
 """Classes that may be an entry: their instance is called."""
 

@@ -15,6 +15,7 @@ from triton_magics.errors import (
     WorkspaceError,
     did_you_mean,
 )
+from triton_magics.languages import contract_launch
 from triton_magics.model import (
     KernelSource,
     OpFacts,
@@ -155,6 +156,12 @@ class OpWorkspace:
             first = NextStep("kernel", {"op": op, "version": "v1"})
             raise UnknownVersion(f"{op} has no version yet.", next_step=first)
         return names
+
+    def has_contract(self, op: str) -> bool:
+        """Return True for an op that is made of an IO contract, which can launch raw kernels."""
+        if op not in self.workspace.own_ops():
+            return False
+        return contract_launch.MARK in self.workspace.reference_path(op).read_text()
 
     def own_shapes(self, op: str) -> tuple[tuple[int, ...], ...]:
         """Return the user's own shapes of an op."""

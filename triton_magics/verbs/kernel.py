@@ -65,7 +65,10 @@ def run(session: Session, request: KernelRequest) -> Written:
         session.gate("kernel", name)
     aliases = session.aliases(name)
     language = languages.get(request.type)
-    entry, signature = language.parse(request.source, op=name, aliases=aliases, entry=request.entry)
+    raw = language.find_raw_kernel(request.source, entry=request.entry)
+    if raw is None or not session.has_contract(name):
+        raw = language.parse(request.source, op=name, aliases=aliases, entry=request.entry)
+    entry, signature = raw
     saved, unchanged = session.workspace.write(
         name,
         request.version,

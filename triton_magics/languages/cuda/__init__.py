@@ -59,6 +59,16 @@ class CudaLanguage(KernelLanguage):
             raise BadKernelSource("; ".join(text for _, text in faults), line=faults[0][0])
         return named
 
+    def find_raw_kernel(self, source: str, *, entry: str | None = None) -> Entry | None:
+        """Return the one `__global__` function, where there is no launch section."""
+        kernels = find_kernels(source)
+        if read_section(source) is not None or (entry is None and len(kernels) != 1):
+            return None
+        kernel = kernels.get(entry or next(iter(kernels)))
+        if kernel is None:
+            return None
+        return Entry(kernel.name, f"({', '.join(p.name for p in kernel.parameters)})")
+
     def tunables(self, source: str) -> DefineSource:
         """Return the numbers of a source's `#define`s."""
         return DefineSource(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from triton_magics.languages.kernel_language import Entry, KernelLanguage
-from triton_magics.languages.python_source import Rules, find_entry
+from triton_magics.languages.python_source import Rules, find_entry, find_raw_kernel
 from triton_magics.languages.triton.tunables import Source
 
 RULES = Rules(prefix="triton_", decorators=("jit", "autotune", "heuristics"), mark="@triton.jit")
@@ -27,6 +27,10 @@ class TritonLanguage(KernelLanguage):
     ) -> Entry:
         """Return the entry: `triton_<op>`, `solve` or the one public function that is no kernel."""
         return find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
+
+    def find_raw_kernel(self, source: str, *, entry: str | None = None) -> Entry | None:
+        """Return the one `@triton.jit` function, where no other function is public."""
+        return find_raw_kernel(source, RULES, entry)
 
     def tunables(self, source: str) -> Source:
         """Return the constants, launch options and autotune configurations of a source."""

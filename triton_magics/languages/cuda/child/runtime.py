@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 
+from triton_magics.io_contract import IOContract, LaunchConfig
+from triton_magics.languages.contract_launch import make_launcher
 from triton_magics.languages.cuda.child import gpu_driver, launches, nvrtc_compiler
 from triton_magics.languages.cuda.child.error_hints import find_hint, is_launch_fault
 from triton_magics.languages.cuda.child.kernel_handle import KernelHandle, cdiv, ctype
@@ -95,6 +98,22 @@ class CudaRuntime(KernelRuntime):
             del sys.modules[name]
             raise
         return module
+
+    def launch_by_contract(self, kernel: Any, contract: IOContract) -> Callable[..., Any] | None:
+        """Return a launcher of a `__global__` function with the contract's grid and block."""
+        if not isinstance(kernel, KernelHandle):
+            return None
+        parameters = [parameter.name for parameter in kernel.kernel.parameters]
+
+        def launch(arguments: dict[str, Any], config: LaunchConfig) -> None:
+            assert config.block is not None
+            grid, block = (
+                (extents.x, extents.y, extents.z) for extents in (config.grid, config.block)
+            )
+            run = kernel.configure("", grid, block, config.shared_mem_bytes or 0)
+            run(*(arguments[name] for name in parameters))
+
+        return make_launcher(contract, "cuda", parameters, launch)
 
     def observe_launches(
         self, *, suppress: bool = False, during: LaunchContext = nullcontext

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import triton
+from triton.runtime.jit import KernelInterface
 
+from triton_magics.io_contract import IOContract, LaunchConfig
+from triton_magics.languages.contract_launch import make_launcher
 from triton_magics.languages.kernel_runtime import (
     BoundsCheck,
     CodeRequest,
@@ -80,6 +84,19 @@ class TritonRuntime(KernelRuntime):
     ) -> AbstractContextManager[Launches]:
         """Record the launches of JIT functions and of compiled kernels."""
         return launches.observe_launches(suppress=suppress, during=during)
+
+    def launch_by_contract(self, kernel: Any, contract: IOContract) -> Callable[..., Any] | None:
+        """Return a launcher of a JIT function; num_warps and num_stages are the contract's."""
+        if not isinstance(kernel, KernelInterface):
+            return None
+
+        def launch(arguments: dict[str, Any], config: LaunchConfig) -> None:
+            options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+            stated = {name: value for name, value in options.items() if value is not None}
+            grid = (config.grid.x, config.grid.y, config.grid.z)
+            kernel[grid](**arguments, **stated)
+
+        return make_launcher(contract, "triton", kernel.arg_names, launch)
 
     def has_autotuner(self, module: ModuleType) -> bool:
         """Return True where a kernel has `@triton.autotune`."""
