@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from tests.harness.kit import Recorder
 from tests.harness.own_kit import KERNEL_HEAD, describe, validate
 from tests.harness.test_imported_problems import import_draft
 from triton_magics.errors import BadValue
+from triton_magics.execution.job_requests import FormsJob, OpForms, OpRef
+from triton_magics.harness.correctness import forms_job
 from triton_magics.harness.load import UserFault
 from triton_magics.model import Status
 from triton_magics.problems import read_problem
 from triton_magics.problems.axes import evaluate_axis
-from triton_magics.problems.trace import read_back
+from triton_magics.problems.trace import read_back, write_definition
 
 RMS: dict[str, Any] = {
     "name": "rmsnorm_h64",
@@ -183,3 +186,37 @@ def test_a_reference_that_fails_is_refused(tmp_path: Path) -> None:
 )
 def test_axes_are_computed(expression: str, value: int) -> None:
     assert evaluate_axis(expression, {"a": 3, "b": 4}) == value
+
+
+OWN = """
+import torch
+
+SIZES = {"decode": (1, 64), "prefill": (128, 64)}
+
+
+def make_inputs(shape, dtype, device, generator):
+    x = torch.randn(shape, dtype=dtype, device=device, generator=generator)
+    return x, torch.ones(shape[1], dtype=dtype, device=device), 0.5
+
+
+def reference(x, weight, alpha):
+    return alpha * x * weight
+"""
+
+
+def test_an_own_op_is_exported_and_read_again(tmp_path: Path) -> None:
+    forms, _ = forms_job.run(FormsJob(op=OpRef.own("own", OWN)), Recorder())
+    assert isinstance(forms, OpForms)
+    definition, workloads = write_definition("own", OWN, forms)
+    assert definition["axes"] == {"d0": {"type": "var"}, "d1": {"type": "const", "value": 64}}
+    assert definition["inputs"] == {
+        "x": {"shape": ["d0", "d1"], "dtype": "float32"},
+        "weight": {"shape": ["d1"], "dtype": "float32"},
+        "alpha": {"shape": None, "dtype": "float32"},
+    }
+    assert definition["outputs"] == {"output": {"shape": ["d0", "d1"], "dtype": "float32"}}
+    assert [w["axes"] for w in workloads] == [{"d0": 1}, {"d0": 128}]
+    assert workloads[0]["inputs"]["alpha"] == {"type": "scalar", "value": 0.5}
+    text, findings = import_draft(read_problem(write(tmp_path, definition, workloads), "own"))
+    assert findings.sizes == {"w1": (1,), "w2": (128,)}
+    assert describe(text).signature == "(x, weight, alpha)"

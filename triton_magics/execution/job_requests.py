@@ -331,6 +331,38 @@ class ProfileJob(VersionJob):
     compile_s: float = 120.0
 
 
+class TensorForm(Value):
+    """Shape and dtype of an argument or an output; a scalar has a value and no shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None = None
+    value: bool | int | float | None = None
+
+
+class SizeForms(Value):
+    """Inputs and outputs of an op at one of its sizes."""
+
+    size: str
+    shape: tuple[int, ...]
+    inputs: tuple[TensorForm, ...]
+    outputs: tuple[TensorForm, ...]
+
+
+class FormsJob(JobRequest):
+    """List the inputs and outputs of an op at each of its sizes, without computing them."""
+
+    kind: Literal["forms"] = "forms"
+    op: OpRef
+
+
+class OpForms(Value):
+    """Inputs and outputs of an op at its sizes, the smallest first."""
+
+    kind: Literal["forms"] = "forms"
+    sizes: tuple[SizeForms, ...]
+
+
 class DescribeJob(JobRequest):
     """Load an op, call its reference once and return its description.
 
@@ -427,6 +459,7 @@ Job = Annotated[
     | ProfileJob
     | CompileJob
     | DescribeJob
+    | FormsJob
     | ProbeJob,
     Field(discriminator="kind"),
 ]
@@ -442,6 +475,7 @@ Answer = Annotated[
     | Compilation
     | OpDescription
     | Findings
+    | OpForms
     | WorkerFault,
     Field(discriminator="kind"),
 ]
@@ -454,10 +488,12 @@ __all__ = [
     "DescribeJob",
     "DeviceKind",
     "Findings",
+    "FormsJob",
     "Job",
     "JobRequest",
     "Mode",
     "OpDescription",
+    "OpForms",
     "OpRef",
     "PlanJob",
     "ProbeJob",

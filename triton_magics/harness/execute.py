@@ -24,6 +24,7 @@ HANDLERS = {
     "plan": "triton_magics.harness.correctness.plan_job",
     "run": "triton_magics.harness.correctness.run_job",
     "describe": "triton_magics.harness.correctness.describe_job",
+    "forms": "triton_magics.harness.correctness.forms_job",
     "probe": "triton_magics.harness.correctness.probe_job",
     "bench": "triton_magics.harness.timing.bench_job",
     "profile": "triton_magics.harness.profiling.ncu_job",

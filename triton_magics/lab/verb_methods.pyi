@@ -493,6 +493,24 @@ class VerbMethods:
             UserError: the problem can't be an op; the message says why.
         """
 
+    def definition(
+        self,
+        op: str,
+        *,
+        folder: str | None = None,
+    ) -> Reference:
+        """Return an op of one's own as a definition; one that was imported comes back as it was.
+
+        Args:
+            op: its name or an alias: softmax, add
+            folder: for definition.json and workload.jsonl; by default the definition is shown only
+
+        Raises:
+            UnknownOp: no such op.
+            UserError: a shipped op, or one that needs real data to have shapes.
+            BadValue: the folder can't be written.
+        """
+
     def plot(
         self,
         op: str,

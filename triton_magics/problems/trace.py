@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_magics.errors import BadValue
+from triton_magics.execution.job_requests import OpForms
 from triton_magics.problems.axes import evaluate_axis, variable_axes
 from triton_magics.problems.draft import BREAK, MARK, Draft, Shape
 
@@ -168,6 +169,67 @@ def read_workloads(path: Path, definition: Mapping[str, Any], text: Any) -> list
             except (ValueError, KeyError, AttributeError, TypeError) as error:
                 raise BadValue(f"{place} has no workloads, one a line: {error!r}") from None
     return []
+
+
+def write_definition(
+    name: str, source: str, forms: OpForms
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return an op as a definition and its sizes as workloads.
+
+    A length that differs between sizes is a variable axis; lengths that are equal at every size
+    share an axis.
+    """
+    axes: dict[tuple[int, ...], str] = {}
+
+    def specs(group: str) -> dict[str, Any]:
+        first = getattr(forms.sizes[0], group)
+        every = [getattr(size, group) for size in forms.sizes]
+        return {
+            form.name: {
+                "shape": None
+                if form.shape is None
+                else [
+                    _axis(axes, tuple(tensors[i].shape[dim] for tensors in every))
+                    for dim in range(len(form.shape))
+                ],
+                "dtype": form.dtype,
+            }
+            for i, form in enumerate(first)
+        }
+
+    inputs, outputs = specs("inputs"), specs("outputs")
+    arguments = ", ".join(inputs)
+    definition = {
+        "name": name,
+        "axes": {
+            axis: {"type": "const", "value": values[0]}
+            if len(set(values)) == 1
+            else {"type": "var"}
+            for values, axis in axes.items()
+        },
+        "inputs": inputs,
+        "outputs": outputs,
+        "reference": f"{source.rstrip()}\n\n_reference = reference\n\n\n"
+        f"def run({arguments}):\n    return _reference({arguments})\n",
+    }
+    workloads = [
+        {
+            "uuid": f"{name}-{size.size}",
+            "axes": {a: v[i] for v, a in axes.items() if len(set(v)) > 1},
+            "inputs": {
+                form.name: {"type": "random"}
+                if form.shape is not None
+                else {"type": "scalar", "value": form.value}
+                for form in size.inputs
+            },
+        }
+        for i, size in enumerate(forms.sizes)
+    ]
+    return definition, workloads
+
+
+def _axis(axes: dict[tuple[int, ...], str], values: tuple[int, ...]) -> str:
+    return axes.setdefault(values, f"d{len(axes)}")
 
 
 def read_back(text: str) -> tuple[dict[str, Any], list[Any]] | None:

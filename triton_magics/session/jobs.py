@@ -11,7 +11,9 @@ from triton_magics.execution.job_requests import (
     CompileJob,
     DescribeJob,
     DeviceKind,
+    FormsJob,
     OpDescription,
+    OpForms,
     OpRef,
     ProbeJob,
     ReplayJob,
@@ -116,6 +118,17 @@ class Jobs:
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
         return outcomes.description(outcome, op)
+
+    def forms(self, op: str) -> OpForms:
+        """Return the inputs and outputs of an op at each of its sizes.
+
+        Raises:
+            UserError: its reference can't be called without computing; the message says why.
+        """
+        outcome = self.manager.run(FormsJob(op=self.op_ref(op)), limits=self.limits())
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        return outcomes.forms(outcome, op)
 
     def probe(self, draft: Draft, *, max_bytes: int = MAX_SIZE_BYTES) -> str:
         """Return the text of an imported problem as an op, as a worker found it to work.

@@ -13,6 +13,7 @@ from triton_magics.execution.job_requests import (
     Findings,
     JobRequest,
     OpDescription,
+    OpForms,
     ProfileJob,
     RunJob,
     SelfTestJob,
@@ -296,5 +297,17 @@ def findings(outcome: Outcome, op: str) -> Findings:
         WorkerError: our own process failed.
     """
     if answer := _answer(outcome, Findings):
+        return answer
+    raise UserError(f"{op}: its reference could not be called: {_message(outcome)}")
+
+
+def forms(outcome: Outcome, op: str) -> OpForms:
+    """Return the inputs and outputs of an op at its sizes.
+
+    Raises:
+        UserError: its reference can't be called.
+        WorkerError: our own process failed.
+    """
+    if answer := _answer(outcome, OpForms):
         return answer
     raise UserError(f"{op}: its reference could not be called: {_message(outcome)}")
