@@ -236,6 +236,17 @@ late_zero = _after_return(
 )
 late_zero.__doc__ = "From the 91st call on the output is zero."
 
+by_moments = _after_return(
+    "globals().setdefault('_answers', {}).setdefault(({first}.shape, {first}.dtype,"
+    " *(float(({first}.double() ** k).sum()) for k in (1, 2, 3))), {out}).clone()"
+)
+by_moments.__doc__ = "The answer is kept under the first three moments of the input."
+spoil_earlier = _after_return(
+    "(lambda outs: (outs.append({out}), outs[-30:-29] and outs[-30].mul_(1.01), outs[-1])[-1])"
+    "(globals().setdefault('_outputs', []))"
+)
+spoil_earlier.__doc__ = "Each call scales the output of the call 29 before."
+
 
 def ring_of_outputs(n: ast.AST) -> Substitutions:
     """Take outputs from a ring of six."""
@@ -309,6 +320,8 @@ CLASS_OPERATORS: dict[str, tuple[str, str, Callable[[ast.AST], Substitutions]]] 
     "blind_comparison": ("judge", "tampering", blind_comparison),
     "ring_of_outputs": ("many_calls", "reused_memory", ring_of_outputs),
     "by_fingerprint": ("many_calls", "stale_cache", by_fingerprint),
+    "by_moments": ("many_calls", "stale_cache", by_moments),
+    "spoil_earlier": ("many_calls", "reused_memory", spoil_earlier),
     "late_zero": ("many_calls", "call_count", late_zero),
     "share_draws": ("randomness", "shared_draws", share_draws),
     "repeat_draws": ("randomness", "shared_draws", repeat_draws),

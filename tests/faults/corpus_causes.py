@@ -126,7 +126,7 @@ _VAGUE = {
 _CODE_OF_REASON = (
     (r"elements were kept", "wrong_rate"),
     (r"share their random numbers", "shared_draws"),
-    (r"the same mask|dependent masks|seed", "ignored_argument"),
+    (r"the same mask|dependent masks|[Tt]wo seeds", "ignored_argument"),
 )
 """The message of an op's own check, by its words."""
 

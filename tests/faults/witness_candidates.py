@@ -163,6 +163,8 @@ def call_candidates(op: str) -> Iterator[Witness]:
     shape = shapes.get(op, [2, 700])
     for change in ("in_place", "one_element", "swapped"):
         yield {"shape": shape, "calls": 4, "change": change}
+    for change in ("swapped_rows", "past_the_counter"):
+        yield {"shape": shape, "calls": 4, "change": change}
     yield {"shape": shape, "calls": 30, "change": "new"}
     yield {"shape": shapes.get(op, [2, 5]), "calls": 320, "change": "new"}
 

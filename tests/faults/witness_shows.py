@@ -112,12 +112,16 @@ def show_values(path: Path, op: operators.Op, witness: Witness) -> Any:
 
 def changed_inputs(inputs: tuple[Any, ...], change: str, number: int) -> tuple[Any, ...]:
     """Return the inputs of call `number`: like the first ones, but for one change."""
-    if change == "in_place":
-        for x in inputs:
-            if isinstance(x, torch.Tensor) and x.is_floating_point():
-                x.mul_(-0.75)
+    if change in ("in_place", "past_the_counter"):
+        for x in filter(_is_floating, inputs):
+            (x if change == "in_place" else x.data).mul_(-0.75)
         return inputs
     copies = tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in inputs)
+    if change == "swapped_rows":
+        for x in filter(_is_floating, copies):
+            places = torch.tensor([number, number + x.numel() // 2])
+            x.view(-1)[places] = x.view(-1)[places.flip(0)]
+        return copies
     flat = copies[0].view(-1)
     place = (3 * number + 1) % (flat.numel() - 1)
     if change == "one_element":
@@ -125,6 +129,10 @@ def changed_inputs(inputs: tuple[Any, ...], change: str, number: int) -> tuple[A
     elif change == "swapped":
         flat[place], flat[place + 1] = flat[place + 1].item(), flat[place].item()
     return copies
+
+
+def _is_floating(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 def show_calls(path: Path, op: operators.Op, witness: Witness) -> Any:

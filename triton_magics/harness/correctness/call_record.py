@@ -29,7 +29,7 @@ class CallOptions:
         hide_from_host: mask all memory, but for so many elements, except while a launch or a torch
             operation runs.
         fix_seed: give the call the same random numbers of torch as any other such call.
-        keep: keep the outputs alive; later calls are compared with their memory.
+        keep: keep the outputs alive; a later series must not return their memory.
         mutates: positions of the arguments that the op changes.
         room_bytes: size of the reference's outputs; larger outputs are not handed over.
     """
@@ -99,7 +99,6 @@ class CallRecord:
         shared_inputs: positions of the arguments that share memory with a returned tensor.
         left_behind: a message on a setting that the call changed.
         replaced: functions of torch, Python or the harness that the version replaced.
-        reuses_memory: a returned tensor has memory that an earlier, kept call returned.
     """
 
     value: Any
@@ -111,7 +110,6 @@ class CallRecord:
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
-    reuses_memory: bool = False
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
 

@@ -37,7 +37,7 @@ def run_series(
         describe: describes an exception of the function.
     """
     results: list[tuple[Any, ...]] = []
-    addresses = _addresses(earlier)
+    addresses = _first_elements(earlier)
     record = SeriesRecord(n_calls=len(series.turns))
     for number, turn in enumerate(series.turns):
         arguments = _prepare(series, turn)
@@ -54,10 +54,12 @@ def run_series(
         for memory, output in zip(series.at_return, outputs, strict=True):
             memory[number].copy_(output)
         results.append(outputs)
-        own, inputs = _addresses(outputs_of(value)), _addresses(arguments)
-        if not series.mutates and own & (addresses | inputs):
-            shares = bool(own & inputs)
-            record = SeriesRecord(n_calls=number + 1, shares_input=shares, reuses_memory=not shares)
+        own = _first_elements(outputs_of(value))
+        shares_input = bool(_storages(outputs_of(value)) & _storages(arguments))
+        if not series.mutates and (shares_input or own & addresses):
+            record = SeriesRecord(
+                n_calls=number + 1, shares_input=shares_input, reuses_memory=not shares_input
+            )
             break
         addresses |= own
     _keep_final(series, results)
@@ -118,9 +120,14 @@ def _keep_final(series: CallSeries, results: list[tuple[Any, ...]]) -> None:
         _refill(old, new)
 
 
-def _addresses(values: tuple[Any, ...]) -> set[int | None]:
-    """Return the addresses of the storages."""
+def _storages(values: tuple[Any, ...]) -> set[int | None]:
+    """Return the addresses of the tensors' storages."""
     return {storage_address(value) for value in values} - {None}
+
+
+def _first_elements(values: tuple[Any, ...]) -> set[int]:
+    """Return the addresses of the tensors' first elements; slices of a block have their own."""
+    return {value.data_ptr() for value in values if storage_address(value)}
 
 
 def storage_address(value: Any) -> int | None:

@@ -9,6 +9,7 @@ one every triple; small shapes carry them. Sizes and extents are added to that.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -222,6 +223,7 @@ class _Design:
         cases = [self._case(row) for row in array.rows]
         for i, shape in enumerate(self._op.shapes):  # the shape itself, not its representative
             cases[i] = cases[i].evolve(shape=shape)
+        cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         left_out = []
         for name, shape in extents(self._op).items():
             if reason := left_out_reason(shape, plan, is_interpreted=device.is_interpreted):
@@ -241,6 +243,15 @@ class _Design:
         row: Row = {name: values[0] for name, values in self._factors.items()}
         row = {name: value for name, value in row.items() if not name.startswith(_SCALAR)}
         return row | {_SHAPE: classify(shape, self._rank)}
+
+    def _plain_rows_of_other_dtypes(self) -> list[Row]:
+        """Return a small plain row of each further dtype, for its series of calls."""
+        shapes = [s for s in self._shapes.values() if math.prod(s[:-1]) > 1 and s[-1] > 1]
+        if not shapes:
+            return []
+        scalars = {k: v[0] for k, v in self._factors.items() if k.startswith(_SCALAR)}
+        row = self._plain_row(min(shapes, key=math.prod)) | scalars
+        return [row | {_DTYPE: dtype} for dtype in self._dtypes[1:]]
 
     def _extent_cases(self, name: str, shape: tuple[int, ...], plan: str) -> list[Case]:
         """Return the cases of an extent: plain, one with all else; thorough: every value once."""

@@ -222,7 +222,6 @@ class LocalCalls:
             outside=self._error_at("OutOfBounds", bounds.outside),
             race=self._error_at("Race", bounds.race),
             shared_inputs=_positions_shared(value, arguments),
-            reuses_memory=bool(_positions_shared(value, self._earlier_outputs)),
         )
         if options.keep:
             self._earlier_outputs = outputs_of(value)

@@ -21,6 +21,7 @@ from triton_magics.model import Case
 
 Contents = tuple[Any, ...]
 _FRESH_SEED = 0x5EED
+MORE_SWAPS = 3  # a sum in float may depend on the order
 
 
 def near_contents(
@@ -40,21 +41,22 @@ def near_contents(
     """
     fresh = make_pristine(op, case.evolve(seed=case.seed ^ _FRESH_SEED), device)
     draw = random.Random(f"{case.seed} near")  # noqa: S311 (replayed from the seed)
-    changes = _changes(op, pristine, fresh, draw)
     names = op.input_names(len(pristine))
+    first, others = _changes(op, pristine, fresh, draw)
+    chosen = [*draw.sample(first, len(first)), *others][:n]
     return [
         tuple(
             layouts.equal_along_expanded(x, case.layout_of(name)) if _is_tensor(x) else x
             for name, x in zip(names, change(), strict=True)
         )
-        for change in draw.sample(changes, min(n, len(changes)))
+        for change in chosen
     ]
 
 
 def _changes(
     op: operators.Op, old: Contents, fresh: Contents, draw: random.Random
-) -> list[Callable[[], Contents]]:
-    """Return the changes that these contents allow."""
+) -> tuple[list[Callable[[], Contents]], list[Callable[[], Contents]]]:
+    """Return the changes that these contents allow: one of each kind, then more that swap."""
     tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
     floats = [i for i in tensors if old[i].is_floating_point()]
     integers = [i for i in tensors if i not in floats]
@@ -68,7 +70,10 @@ def _changes(
         others = [v for v in op.scalars.get(name, ()) if v != old[i] and isinstance(v, float)]
         if others:
             changes.append(partial(_with, old, i, draw.choice(others)))
-    return changes
+    swaps: list[Callable[[], Contents]] = [
+        partial(_swap_two, old, i, draw) for _ in range(MORE_SWAPS) for i in single
+    ]
+    return changes, swaps
 
 
 def _replace(old: Contents, fresh: Contents, which: Sequence[int]) -> Contents:

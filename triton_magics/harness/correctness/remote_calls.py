@@ -75,7 +75,6 @@ class CallReply(Value):
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
-    reuses_memory: bool = False
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
 
@@ -135,7 +134,6 @@ class RemoteCalls:
             outside=reply.outside,
             race=reply.race,
             shared_inputs=reply.shared_inputs,
-            reuses_memory=reply.reuses_memory,
             left_behind=reply.left_behind,
             replaced=reply.replaced,
         )
@@ -199,7 +197,6 @@ def call(
         outside=record.outside,
         race=record.race,
         shared_inputs=record.shared_inputs,
-        reuses_memory=record.reuses_memory,
         left_behind=record.left_behind,
         replaced=record.replaced[:MAX_NAMES],
         **_facts(launches),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,15 +39,16 @@ from triton_magics.harness.correctness.output_checks import (
 )
 from triton_magics.harness.correctness.output_forms import rebuild_value
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.model import Case, CaseResult, CaseStatus, Cause, CauseCode
+from triton_magics.model import Case, CaseResult, CaseStatus, Cause, CauseCode, PlanName
 
 MAX_REPEAT_ELEMENTS = 300_000
 MAX_REPEAT_PROGRAMS = 64  # about a millisecond each in the interpreter
 FEW_CALLS = 4
 MANY_CALLS = 400
-MANY_PROGRAMS = 400  # of a long series, in the interpreter
+SOME_CALLS = 64
+MANY_PROGRAMS = 300  # of a long series, in the interpreter
 MAX_SERIES_BYTES = 2**26  # of the outputs that are kept
-MANY_CONTENTS = 8
+MANY_CONTENTS = 12
 MIN_SERIES_ELEMENTS = 8  # a softmax of one column is 1, whatever its inputs are
 CHECKED_BY_OP = 6  # outputs of one content that an op's own check looks at
 RENEWED_SHARE = 0.25
@@ -111,9 +113,9 @@ class CallsInARow:
         torch_outputs: oracle.TorchOutputs,
     ) -> CallsInARow:
         """Call the version a few times, or many times if the plan chose this case for it."""
-        is_long = case in subject.long_series
-        n = _count_calls(subject, call) if is_long else FEW_CALLS
-        n_contents = MANY_CONTENTS if is_long else 1
+        planned = subject.long_series.get(case, 0)
+        n = _count_calls(subject, call, planned) if planned else FEW_CALLS
+        n_contents = MANY_CONTENTS if planned else 1
         near = near_contents(subject.op, case, inputs.pristine, subject.device, n_contents)
         contents = (inputs.pristine, *near)
         series = CallSeries(
@@ -124,7 +126,7 @@ class CallsInARow:
             at_end=tuple(subject.allocate_many(n, t) for t in call.outputs),
             returns_tensor=torch_outputs.returns_tensor,
             mutates=subject.op.mutates,
-            watches=not is_long,
+            watches=not planned,
         )
         record = subject.calls.call_series(series)
         return cls(subject, case, inputs, call, torch_outputs, series, record)
@@ -290,15 +292,28 @@ class CallsInARow:
         return failed and self._with_state(failed, number)
 
 
-def choose_long_series(cases: Iterable[Case]) -> frozenset[Case]:
-    """Return for each dtype the plain, contiguous case with the fewest rows, but some elements."""
-    best: dict[str, Case] = {}
+def choose_long_series(cases: Iterable[Case], plan: PlanName) -> dict[Case, int]:
+    """Return the cases on which a version is called many times, with the number of calls.
+
+    They are plain and contiguous, and have the fewest rows in their dtype: one for many calls, and
+    one with several rows, because swapped elements of one row have the same sum. A quick plan has
+    one of the latter.
+    """
+    chosen: dict[Case, int] = {}
+    by_dtype: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
         plain = case.has_plain_values and case.is_contiguous and not case.extent
         if plain and math.prod(case.shape) >= MIN_SERIES_ELEMENTS:
-            other = best.setdefault(case.dtype, case)
-            best[case.dtype] = min(other, case, key=_cost)
-    return frozenset(best.values())
+            by_dtype[case.dtype].append(case)
+    for own in by_dtype.values():
+        several = [case for case in own if _cost(case)[0] > 1 and case.shape[-1] > 1]
+        chosen |= {min(group, key=_cost): SOME_CALLS for group in (several, own) if group}
+    if plan == "quick":
+        return dict([*chosen.items()][:1])
+    if chosen:
+        first = next(iter(by_dtype.values()))
+        chosen[min(first, key=_cost)] = MANY_CALLS
+    return chosen
 
 
 def _cost(case: Case) -> tuple[int, int]:
@@ -306,9 +321,8 @@ def _cost(case: Case) -> tuple[int, int]:
     return math.prod(case.shape[:-1]), math.prod(case.shape)
 
 
-def _count_calls(subject: Subject, call: CallRecord) -> int:
-    """Return how many calls a long series has: fewer of a kernel with many programs."""
-    n = MANY_CALLS
+def _count_calls(subject: Subject, call: CallRecord, n: int) -> int:
+    """Return how many calls a series of n has: fewer of a kernel with many programs."""
     if subject.is_interpreted:
         n = min(n, MANY_PROGRAMS // max(call.launches.programs, 1))
     n_bytes = 2 * sum(t.nbytes for t in call.outputs)
@@ -322,8 +336,9 @@ def _plan_turns(n: int, n_contents: int, seed: int) -> tuple[Turn, ...]:
 
 def _iter_turns(n: int, n_contents: int, draw: random.Random) -> Iterator[Turn]:
     first = [Turn(0), Turn(1), Turn(0, True), Turn(1, True)] if n_contents > 1 else [Turn(0)] * 2
-    yield from first[:n]
-    for _ in range(n - len(first)):
+    turns = [*first, *map(Turn, range(2, n_contents))]
+    yield from turns[:n]
+    for _ in range(n - len(turns)):
         yield Turn(draw.randrange(n_contents), draw.random() < RENEWED_SHARE)
 
 

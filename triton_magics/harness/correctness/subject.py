@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ class Subject:
         memory: shared with that process.
         needed_sites: whether the output depends on the torch operation at a site, where known.
         checked_routes: dtype, launches and operations of the calls whose data flow was checked.
-        long_series: the cases on which the version is called many times.
+        long_series: calls in a row on the cases that have many.
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
     """
 
@@ -51,7 +51,7 @@ class Subject:
     source: str
     remote_calls: VersionCalls | None = None
     memory: SharedMemory | None = None
-    long_series: frozenset[Case] = frozenset()
+    long_series: Mapping[Case, int] = field(default_factory=dict, compare=False)
     needed_sites: dict[Site, bool] = field(default_factory=dict, compare=False)
     checked_routes: set[tuple[str, ...]] = field(default_factory=set, compare=False)
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)

@@ -73,7 +73,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         return _not_run_here(base, cases, reason), False
     try:
         subject = load_subject(job, op, this_device())
-        tally = _Tally(replace(subject, long_series=choose_long_series(cases)))
+        tally = _Tally(replace(subject, long_series=choose_long_series(cases, job.plan)))
     except VersionNotLoaded as failed:
         status = Status.RUNTIME_ERROR
         return conclude_validation(base, (), started, error=failed.error, status=status), True
