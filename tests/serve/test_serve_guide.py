@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from tests.fake_executor import FakeExecutor
-from tests.serve.guide_examples import ADD, MULTI, REFERENCE, TRITON, evaluation
+from tests.serve.guide_examples import (
+    ADD,
+    CONTRACT,
+    MULTI,
+    REFERENCE,
+    TRITON,
+    evaluation,
+    tensor,
+)
 from tests.serve.serve_kit import ANN, ServerProcess, call, opened
 from triton_magics.execution import Outcome
 from triton_magics.execution.job_requests import BenchJob, RunJob, ValidateJob
@@ -240,3 +248,77 @@ def test_the_guides_requests_on_a_real_server(server: ServerProcess) -> None:
         second = client.post("/evaluate", json=MULTI, timeout=200).json()
         assert first["kernel_exec_result"]["compiled"] is False
         assert "missing 1 required positional" in second["kernel_exec_result"]["validation_error"]
+
+
+CUDA = """__global__ void add(const float* x_ptr, const float* y_ptr, float* out_ptr, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out_ptr[i] = x_ptr[i] + y_ptr[i];
+}
+"""
+SCALE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(x_ptr + offsets, 2 * x, mask=offsets < n)
+"""
+MODEL = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+"""
+
+
+@pytest.mark.slow
+def test_cuda_is_not_judged_without_a_gpu(server: ServerProcess) -> None:
+    io = {
+        "args": CONTRACT["args"][:4],
+        "launch": {"grid": {"x": 4}, "block": {"x": 256}},
+    }
+    body = evaluation()
+    body["kernel"] = {"source_code": CUDA, "kernel_type": "cuda", "io": io}
+    with server.client() as client:
+        result = client.post("/evaluate", json=body, timeout=200).json()
+    assert (result["status"], result["kernel_exec_result"]["correctness"]) == ("no_gpu", None)
+    assert "GPU" in result["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "is_right"), [("2 *", True), ("3 *", False)])
+def test_an_argument_that_is_changed(server: ServerProcess, factor: str, is_right: bool) -> None:
+    args = [tensor("x_ptr", "inout", init={"kind": "randn"}), *CONTRACT["args"][3:]]
+    source = SCALE.replace("2 *", factor)
+    kernel = {
+        "source_code": source,
+        "kernel_type": "triton",
+        "io": {"args": args, "launch": {"grid": 4}},
+    }
+    reference = {"source_code": "def scale(x):\n    x.mul_(2)\n", "kernel_type": "torch"}
+    with server.client() as client:
+        body = {"kernel": kernel, "reference": reference}
+        result = client.post("/validate", json=body, timeout=200).json()
+    assert result["kernel_exec_result"]["correctness"] is is_right
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bound", "is_right"), [("min=0", True), ("min=-1", False)])
+def test_a_model_with_its_inputs_needs_no_contract(
+    server: ServerProcess, bound: str, is_right: bool
+) -> None:
+    new = MODEL.replace("Model(", "ModelNew(").replace("relu(x)", f"clamp(x, {bound})")
+    body = {
+        "ref_kernel": {"source_code": MODEL, "kernel_type": "torch"},
+        "custom_kernel": {"source_code": new, "kernel_type": "torch"},
+    }
+    with server.client() as client:
+        result = client.post("/compare", json=body, timeout=200).json()
+    assert result["kernel_exec_result"]["correctness"] is is_right

@@ -22,6 +22,7 @@ from triton_magics.model import (
     Value,
     Written,
 )
+from triton_magics.problems import read_problem
 from triton_magics.serve import guide_sources
 from triton_magics.serve.guide_requests import CompareBody, EvaluateBody, KernelCode, ValidateBody
 from triton_magics.serve.job_service import JobService
@@ -34,10 +35,18 @@ OWN_WARM_UP = "num_warmup_unused"  # the timer warms up until its clock is stead
 Request = EvaluateBody | CompareBody
 
 
-class KernelResult(Value):
-    """Outcome of one kernel; times in milliseconds, None where nothing was measured."""
+_UNJUDGED = (Status.NO_GPU, Status.UNAVAILABLE, Status.INTERRUPTED)
 
-    compiled: bool
+
+class KernelResult(Value):
+    """Outcome of one kernel; times in milliseconds, None where nothing was measured.
+
+    Attributes:
+        compiled: None where it could be neither compiled nor run here.
+        correctness: None where nothing was compared.
+    """
+
+    compiled: bool | None
     correctness: bool | None = None
     runtime: float | None = None
     runtime_stats: dict[str, float | None] | None = None
@@ -52,6 +61,7 @@ class GuideResult(Value):
     Attributes:
         job_id: of the job; empty until it has one.
         status: of the kernel: `passed`, `failed`, `compile_error`, `timeout`, `no_gpu` ...
+        message: why nothing was judged; None where it was.
         ref_runtime: of the reference, milliseconds.
         speedup: runtime of the reference over that of the kernel, in the same rounds.
         badges: conditions that a reader must know.
@@ -61,6 +71,7 @@ class GuideResult(Value):
     kind: str = "kernel_evaluation"
     job_id: str = ""
     status: Status
+    message: str | None = None
     kernel_exec_result: KernelResult
     ref_runtime: float | None = None
     speedup: float | None = None
@@ -180,19 +191,29 @@ class Evaluation:
             assert contract is not None  # the request was refused without one
             self._define(guide_sources.inputs_only_text(contract))
             return guide_sources.OP
+        source = (ref or self._subject).source_code
+        if contract is None and guide_sources.is_problem(source):
+            self._define(self._read_problem(source))
+            return guide_sources.OP
         text = guide_sources.op_text(
             ref or self._subject, contract or (ref.contract if ref else None)
         )
         self._define(text)
         return guide_sources.OP
 
+    def _read_problem(self, source: str) -> str:
+        """Return the op of a module with `Model` and `get_inputs`, as a worker finds it to work."""
+        file = self._session.path / "problem.py"
+        file.write_text(source, encoding="utf-8")
+        return self._session.jobs.probe(read_problem(file, guide_sources.OP))
+
     def _define(self, text: str) -> None:
         reference.run(self._session, reference.ReferenceRequest(op=guide_sources.OP, source=text))
 
     def _write(self, op: str) -> Written:
-        name = guide_sources.LANGUAGES[self._subject.kernel_type]
+        name = self._subject.kernel_type
         if name not in languages.names():
-            raise Unavailable(f"kernels of type {self._subject.kernel_type} can't run here")
+            raise Unavailable(f"kernels of type {name} can't run here")
         source, entry = guide_sources.kernel_text(self._subject)
         return kernel.run(
             self._session,
@@ -251,6 +272,8 @@ class Evaluation:
     ) -> GuideResult:
         compile_error = validation.status is Status.COMPILE_ERROR
         message = None if validation.passed else _message_of(validation)
+        is_judged = validation.status not in _UNJUDGED
+        has_compiled = is_judged or _has_compiled(validation)
         timing = _timing(benchmark, validation.version)
         ref = _timing(benchmark, "torch")
         environment = validation.environment
@@ -258,12 +281,14 @@ class Evaluation:
         if validation.passed and not isinstance(self._request, ValidateBody):
             status = benchmark.status if benchmark else Status.NO_GPU
         outcome = KernelResult(
-            compiled=not compile_error,
-            correctness=validation.passed if self._has_reference and not compile_error else None,
+            compiled=not compile_error if has_compiled else None,
+            correctness=validation.passed
+            if self._has_reference and is_judged and not compile_error
+            else None,
             runtime=timing.mean_us / 1e3 if timing else None,
             runtime_stats=_stats(timing) if timing else None,
             compilation_error=message if compile_error else None,
-            validation_error=None if compile_error else message,
+            validation_error=message if is_judged and not compile_error else None,
             metadata={**_device(environment), "device_metrics": metrics},
         )
         badges = [str(b.code) for each in (validation, benchmark) if each for b in each.badges]
@@ -271,6 +296,7 @@ class Evaluation:
             badges.append(OWN_WARM_UP)
         return GuideResult(
             status=status,
+            message=None if is_judged else message,
             kernel_exec_result=outcome,
             ref_runtime=ref.mean_us / 1e3 if ref else None,
             speedup=benchmark.speedup(validation.version) if benchmark else None,
@@ -285,6 +311,11 @@ def _dump(value: Value | None) -> dict[str, Any] | None:
     from triton_magics.serve.served_job import as_json
 
     return None if value is None else as_json(value)
+
+
+def _has_compiled(validation: Validation) -> bool:
+    compilation = validation.compilation
+    return compilation is not None and compilation.status is Status.PASSED
 
 
 def _device(environment: Environment | None) -> dict[str, Any]:

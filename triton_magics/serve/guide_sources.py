@@ -5,17 +5,12 @@ from __future__ import annotations
 import ast
 
 from triton_magics.errors import BadValue
-from triton_magics.io_contract import IOContract
+from triton_magics.io_contract import IOContract, LaunchConfig
+from triton_magics.languages.cuda.cpp_source import find_kernels
+from triton_magics.problems import write_contract_op
 from triton_magics.serve.guide_requests import KernelCode
 
 OP = "subject"
-LANGUAGES = {
-    "torch": "torch",
-    "torch_cuda": "torch",
-    "triton": "triton",
-    "cuda": "cuda",
-    "multi_kernel": "torch",
-}
 _MARK = "\n\n\n# ---- written by the server from the request\n"
 _OP_TEXT = """
 import inspect as _inspect
@@ -23,46 +18,35 @@ import inspect as _inspect
 import torch as _torch
 
 from triton_magics.io_contract import read_contract as _read_contract
-from triton_magics.io_contract import tensors as _tensors
-from triton_magics.operators import REGIMES as _REGIMES
-from triton_magics.operators import SPECIALS as _SPECIALS
 
-_CONTRACT = _read_contract({contract!r})
-SIZES = {{"given": (1,)}}
-SHAPES = ()
-DTYPES = {dtypes!r}
-REGIMES_SKIP = (*_REGIMES, *_SPECIALS)  # the contract says which values there are
-LAYOUTS = ("contiguous",)
-EXTENTS = {{}}
-_NAMES = {names!r}
-
-
-def make_inputs(shape, dtype, device, generator):
-    trial = int(_torch.randint(1 << 30, (), generator=generator, device=generator.device))
-    return _tensors.make_inputs(_CONTRACT, seed=0, trial=trial, device=device)
-
-
-def reference(*values):
-    by_name = dict(zip(_NAMES, values))
-    parameters = _inspect.signature(_TARGET).parameters
-    if set(parameters) <= set(by_name):
-        return _TARGET(**{{name: by_name[name] for name in parameters}})
-    return _TARGET(*(value for value in values if isinstance(value, _torch.Tensor)))
-
-
+contract = _read_contract({contract!r})
 _TARGET = {target}
+
+
+def reference({names}):
+    values = {{{pairs}}}
+    parameters = _inspect.signature(_TARGET).parameters
+    if set(parameters) <= set(values):
+        return _TARGET(**{{name: values[name] for name in parameters}})
+    return _TARGET(*(value for value in values.values() if isinstance(value, _torch.Tensor)))
 """
 _FIRST_TENSOR = "lambda *values: next(v for v in values if isinstance(v, _torch.Tensor)).clone()"
-_WRAPPER = """
+_TRITON = """
 import torch as _torch
 
 
 def triton_{op}({names}):
-    _values = {{{pairs}}}
-    _device = next(v.device for v in _values.values() if isinstance(v, _torch.Tensor))
 {outputs}
-    {kernel}[{grid!r}]({arguments})
+    {kernel}[{grid!r}]({by_name})
     return {returns}
+"""
+_CUDA = """
+/*py
+def cuda_{op}({names}):
+{outputs}
+    {kernel}<<<{launch}>>>({by_place})
+    return {returns}
+*/
 """
 
 
@@ -81,24 +65,30 @@ def op_text(reference: KernelCode, contract: IOContract | None) -> str:
         if {"reference", "make_inputs"} <= names:
             return reference.source_code
         raise BadValue(
-            "the reference defines no inputs: give the kernel a contract (io), or define "
-            "reference and make_inputs"
+            "the reference defines no inputs: give the kernel a contract (io), or define Model "
+            "and get_inputs, or reference and make_inputs"
         )
-    return reference.source_code + _MARK + _op_text(contract, _target(reference, names))
+    text = reference.source_code + _MARK + _op_text(contract, _target(reference, names))
+    return write_contract_op(text)
+
+
+def is_problem(source: str) -> bool:
+    """Return True for a module with `Model` and `get_inputs`, which brings its own inputs."""
+    return {"Model", "get_inputs"} <= _names(source)
 
 
 def inputs_only_text(contract: IOContract) -> str:
     """Return the text of an op that has inputs, and whose output nothing is compared with."""
-    return _op_text(contract, _FIRST_TENSOR).lstrip()
+    return write_contract_op(_op_text(contract, _FIRST_TENSOR).lstrip())
 
 
 def _op_text(contract: IOContract, target: str) -> str:
-    dtypes = tuple(dict.fromkeys(a.tensor_spec.dtype for a in contract.tensors if a.tensor_spec))
+    names = [a.name for a in contract.args if a.role != "output" and not a.is_meta]
     return _OP_TEXT.format(
         contract=contract.to_json(),
-        dtypes=dtypes[:1] or ("float32",),
-        names=tuple(a.name for a in contract.args if a.role != "output"),
         target=target,
+        names=", ".join(names),
+        pairs=", ".join(f"{name!r}: {name}" for name in names),
     )
 
 
@@ -120,47 +110,56 @@ def _target(reference: KernelCode, names: set[str]) -> str:
 
 
 def kernel_text(kernel: KernelCode) -> tuple[str, str | None]:
-    """Return the source of a version and its entry; a raw kernel gets a wrapper that launches it.
+    """Return the source of a version and its entry; a raw kernel gets a function that launches it.
 
     Raises:
         BadValue: it has several kernels, and none is named.
     """
-    raw = _raw_kernels(kernel.source_code)
+    raw = _raw_kernels(kernel)
     contract = kernel.contract
-    if kernel.kernel_type != "triton" or contract is None or not raw:
+    if contract is None or not raw:
         return kernel.source_code, kernel.entry
     if kernel.entry and kernel.entry not in raw:
         return kernel.source_code, kernel.entry  # a function that launches its kernels itself
     name = kernel.entry or (raw[0] if len(raw) == 1 else None)
     if name is None:
         raise BadValue(f"name one of the kernels in metadata.kernel_name: {', '.join(raw)}")
-    return kernel.source_code + _MARK + _wrapper(name, contract), f"triton_{OP}"
+    text = _launching_text(kernel.kernel_type, name, contract)
+    mark = _MARK if kernel.kernel_type == "triton" else "\n\n"
+    return kernel.source_code + mark + text, f"{kernel.kernel_type}_{OP}"
 
 
-def _wrapper(kernel: str, contract: IOContract) -> str:
-    launch = contract.launch
-    inputs = [a.name for a in contract.args if a.role != "output"]
-    buffers = [a for a in contract.args if a.role == "output"]
+def _launching_text(kind: str, kernel: str, contract: IOContract) -> str:
+    """Return a function that makes the outputs, launches the kernel and returns them."""
+    launch = contract.launch or LaunchConfig.model_validate({"grid": 1})
+    inputs = [a for a in contract.args if a.role != "output" and not a.is_meta]
+    outputs = [a for a in contract.args if a.role == "output"]
+    device = f"{next(a.name for a in inputs if a.type == 'tensor')}.device"
+    torch = "_torch" if kind == "triton" else "torch"
+    lines = [
+        f"    {a.name} = {torch}.empty({tuple(a.tensor_spec.shape)!r}, "
+        f"dtype={torch}.{a.tensor_spec.dtype}, device={device})"
+        for a in outputs
+        if a.tensor_spec is not None
+    ]
     options = [
         f"{name}={value}"
         for name in ("num_warps", "num_stages")
-        if launch is not None and (value := getattr(launch, name)) is not None
+        if (value := getattr(launch, name)) is not None
     ]
-    returns = ", ".join(f"_values[{name!r}]" for name in contract.output_names)
-    return _WRAPPER.format(
+    values = {a.name: repr(a.value) if a.is_meta else a.name for a in contract.args}
+    block = launch.block.xyz if launch.block else (1, 1, 1)
+    returns = [a.name for a in outputs]
+    return (_TRITON if kind == "triton" else _CUDA).format(
         op=OP,
-        names=", ".join(inputs),
-        pairs=", ".join(f"{name!r}: {name}" for name in inputs),
-        outputs="\n".join(
-            f"    _values[{a.name!r}] = _torch.empty({tuple(a.tensor_spec.shape)!r}, "
-            f"dtype=_torch.{a.tensor_spec.dtype}, device=_device)"
-            for a in buffers
-            if a.tensor_spec is not None
-        ),
+        names=", ".join(a.name for a in inputs),
+        outputs="\n".join(lines) or "    pass",
         kernel=kernel,
-        grid=launch.grid.xyz if launch else (1, 1, 1),
-        arguments=", ".join([*(f"{a.name}=_values[{a.name!r}]" for a in contract.args), *options]),
-        returns=returns if len(contract.output_names) == 1 else f"({returns})",
+        grid=launch.grid.xyz,
+        launch=f"{launch.grid.xyz}, {block}, {launch.shared_mem_bytes or 0}",
+        by_name=", ".join([*(f"{name}={value}" for name, value in values.items()), *options]),
+        by_place=", ".join(values.values()),
+        returns=", ".join(returns) or "None",
     )
 
 
@@ -180,8 +179,13 @@ def _classes(source: str) -> set[str]:
     return {node.name for node in _tree(source) if isinstance(node, ast.ClassDef)}
 
 
-def _raw_kernels(source: str) -> list[str]:
-    """Return the functions with the decorator `jit`, `autotune` or `heuristics`."""
+def _raw_kernels(kernel: KernelCode) -> list[str]:
+    """Return the kernels that a source defines and does not launch itself."""
+    source = kernel.source_code
+    if kernel.kernel_type == "cuda":
+        return [] if "/*py" in source else list(find_kernels(source))
+    if kernel.kernel_type != "triton":
+        return []
     functions = [node for node in _tree(source) if isinstance(node, ast.FunctionDef)]
     marks = ("jit", "autotune", "heuristics")
     return [
@@ -191,4 +195,4 @@ def _raw_kernels(source: str) -> list[str]:
     ]
 
 
-__all__ = ["LANGUAGES", "OP", "inputs_only_text", "kernel_text", "op_text"]
+__all__ = ["OP", "inputs_only_text", "is_problem", "kernel_text", "op_text"]
