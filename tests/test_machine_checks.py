@@ -50,6 +50,7 @@ def healthy(tmp_path: Path) -> Machine:
         gpu_fault=lambda: None,
         nvml_refusal=lambda: None,
         gpu_memory_of=lambda pids: None,
+        landlock_abi=lambda: 7,
         output_of=lambda command: "Version 2025.3.1.0 (build 36398880)\n",
     )
 
@@ -66,7 +67,7 @@ def only(machine: Machine) -> Finding:
 
 def test_a_healthy_machine_has_nothing_to_mend(healthy: Machine) -> None:
     assert ill(healthy) == []
-    assert len(examine(healthy, OPS)) == 14
+    assert len(examine(healthy, OPS)) == 15
 
 
 def test_an_old_driver_names_the_one_that_torch_needs(healthy: Machine) -> None:
@@ -242,7 +243,7 @@ def test_the_worst_finding_comes_first(healthy: Machine) -> None:
     (healthy.root / "proc/driver/nvidia/params").write_text("RmProfilingAdminOnly: 1\n")
     value = Diagnosis(findings=examine(healthy, OPS))
     text = to_text(view(value))
-    assert text.startswith("✗ NOT USABLE  2 of 14 checks need attention · first: C compiler")
+    assert text.startswith("✗ NOT USABLE  2 of 15 checks need attention · first: C compiler")
     assert "apt install gcc" in text
 
 

@@ -19,7 +19,12 @@ from traitlets.config import Configurable
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
 
 PREFIX = "TRITON_MAGICS_"
-_OTHER_VARIABLES = ("cache", "parent", "screenshots")  # variables of ours that are not settings
+_OTHER_VARIABLES = (
+    "cache",
+    "parent",
+    "sandbox_rules",
+    "screenshots",
+)  # variables of ours that are not settings
 _TABLE = "[tool.triton_magics]"
 
 
@@ -76,6 +81,11 @@ class Settings(Configurable):
     ncu = Unicode("", help="Path of Nsight Compute's `ncu`; empty: PATH and the CUDA folders.").tag(
         config=True
     )
+    sandbox = Enum(
+        ("auto", "on", "off"),
+        "auto",
+        help="Confine versions to their own files, without network: `auto`, `on` or `off`.",
+    ).tag(config=True)
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 
     def __init__(self, **values: Any) -> None:

@@ -107,6 +107,11 @@ class JobRequest(Value):
     is_timing: ClassVar[bool] = False  # needs its device exclusively
 
     @property
+    def starts_tools(self) -> bool:
+        """True if a tool of NVIDIA runs the version, which can't work in a sandbox."""
+        return False
+
+    @property
     def refs(self) -> tuple[VersionRef, ...]:
         """Versions to load."""
         return ()
@@ -153,6 +158,11 @@ class ValidateJob(VersionJob):
     sanitize: bool = False
     budget_s: float | None = None
     compile_s: float = 120.0
+
+    @property
+    def starts_tools(self) -> bool:
+        """True with compute-sanitizer."""
+        return self.sanitize
 
     @property
     def request(self) -> ValidationRequest:
@@ -329,6 +339,11 @@ class ProfileJob(VersionJob):
     case: Case
     ncu: str = ""
     compile_s: float = 120.0
+
+    @property
+    def starts_tools(self) -> bool:
+        """Return True."""
+        return True
 
 
 class TensorForm(Value):

@@ -38,6 +38,7 @@ from triton_magics.execution.protocol import (
     WarmUpState,
     encode,
 )
+from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import SCRATCH
 from triton_magics.harness.execute import (
     Execution,
@@ -99,9 +100,11 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     parent_watch.prefer_oom_kill()
     if mode == "compiler":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # detecting a GPU takes 0.04 s and loads its driver
+        enter_from_environment()
     if mode != "interpreter":
         compile_processes.start_compile_processes(_compile, close=(fd,))
     link = None if mode == "compiler" else _start_subject(mode, fd, environment)
+    enter_from_environment(may_signal=True)  # the processes forked above have their own
     data = socket.socket(fileno=parent_watch.move_to_high_descriptor(fd))
     descriptor_reserve.reserve_descriptors()
     parent_watch.start_hangup_watch(data.fileno())

@@ -17,12 +17,18 @@ from typing import Any
 import torch
 
 from triton_magics import exception_text, operators
+from triton_magics.execution import sandbox
 from triton_magics.execution.job_requests import OpRef, VersionRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.process.descriptor_reserve import is_exhaustion_error, release_reserve
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.languages.kernel_runtime import KernelRuntime, SourcePlace
 from triton_magics.model import KernelError
+
+SANDBOX_HINT = (
+    "a version can use its own temporary folder, the packages and, to read, the working folder; "
+    "%config TritonMagics.sandbox = 'off' allows all that you may do"
+)
 
 
 class UserFault(Exception):
@@ -222,6 +228,8 @@ def _make_error(
 ) -> KernelError:
     message, text = exception_text.shorten(message), exception_text.sendable(text)
     hint = kernel_runtime(ref.language).hint_for(f"{kind}: {message}")
+    if kind == PermissionError.__name__ and sandbox.is_active():
+        hint = SANDBOX_HINT
     if place is None:
         return KernelError(kind=kind, message=message, hint=hint, traceback=text[-8000:])
     file_line, column = place

@@ -89,11 +89,14 @@ class FaultLab:
         device: str = "interpreter",
         standbys: int = 2,
         lab: Lab | None = None,
+        sandbox: str = "off",  # it would refuse half of the faults
     ) -> None:
         self.process_tag = process_tag
         self.folder = folder
         memory_gib = 2.0 if device == "interpreter" else 0.0
-        settings = Settings(device=device, host_memory_gib=memory_gib, standbys=standbys)
+        settings = Settings(
+            device=device, host_memory_gib=memory_gib, standbys=standbys, sandbox=sandbox
+        )
         self.lab = lab or Lab(folder, settings=settings)
         self.lab.write("relu", "v1", RIGHT, compile=False)
         assert self.next_job_works()

@@ -193,7 +193,10 @@ class DeviceQueue:
             mode: its kind.
             again: take another one if the first was never started or lost its supervisor.
         """
-        worker = self.pool.take(mode, job.key)
+        if job.job.starts_tools:
+            worker = self.pool.take_unconfined(mode)
+        else:
+            worker = self.pool.take(mode, job.key)
         if not self.pool.is_available(worker):
             job.report_progress(Progress(nonce="", stage=WARMING))
         deadline = worker.started_at + WARM_S
@@ -248,7 +251,12 @@ class DeviceQueue:
     def _settle(self, job: LocalJob, run: JobRun) -> bool:
         """Keep a worker that can run its key's code again, or kill it; return False if it stays."""
         worker, reply = run.worker, run.reply
-        is_clean = worker.is_usable and not worker.frames and self.pool.has_no_descendants(worker)
+        is_clean = (
+            worker.is_confined
+            and worker.is_usable
+            and not worker.frames
+            and self.pool.has_no_descendants(worker)
+        )
         if reply is not None and not reply.retire and job.key and is_clean:
             self.pool.keep(worker, job.key)
             return True

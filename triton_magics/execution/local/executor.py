@@ -16,12 +16,14 @@ from triton_magics.execution.local.device_queue import DeviceQueue
 from triton_magics.execution.local.devices import devices_of
 from triton_magics.execution.local.local_job import LocalJob
 from triton_magics.execution.local.machine import Machine
+from triton_magics.execution.local.sandbox_policy import REFUSED, TOOLS_REFUSED, choose_policy
 from triton_magics.execution.local.worker_environment import (
     fork_server_command,
     memory_for_a_worker,
     worker_command,
 )
 from triton_magics.execution.local.worker_pool import WorkerPool
+from triton_magics.execution.sandbox import landlock_abi
 from triton_magics.model import DeviceState, EngineState, Environment, Finding, OpFacts
 
 DEVICE_KINDS: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
@@ -148,6 +150,7 @@ class LocalExecutor(Executor):
             fork_server=self._fork_server,
             standbys=partial(_standbys, self._settings),
             gpu=device.uuid if len(gpu_detection.gpus()) > 1 else None,
+            sandbox=partial(choose_policy, self._settings, device.kind),
         )
 
     # ------------------------------------------------------------------------------------- jobs
@@ -166,6 +169,8 @@ class LocalExecutor(Executor):
             raise Unavailable(missing)
         if self._is_real and self._settings.device == "gpu" and gpu_detection.detect() != "gpu":
             raise Unavailable(NO_GPU)
+        if self._is_real and self._settings.sandbox == "on":
+            _check_sandbox(job)
         limits = limits or Limits.of(self._settings)
         submitted = LocalJob(job, key=key, limits=limits, on_event=on_event)
         with self._lock:  # two jobs at once take two lanes
@@ -249,6 +254,7 @@ class LocalExecutor(Executor):
         return Machine(
             own=frozenset(self.processes),
             ncu=self._settings.ncu,
+            sandbox=self._settings.sandbox,
             gpu=partial(gpu_detection.gpu_in_detail, device.uuid),
             gpu_fault=partial(gpu_detection.gpu_fault, device.uuid),
             gpu_memory_of=partial(gpu_detection.memory_of, uuid=device.uuid),
@@ -260,6 +266,18 @@ def _device_name(device: Device, environment: Environment | None) -> str:
     if environment is not None and environment.device_kind == device.kind:
         return environment.device
     return device.name
+
+
+def _check_sandbox(job: JobRequest) -> None:
+    """Check that a job can run where a sandbox is required.
+
+    Raises:
+        Unavailable: the kernel has none, or the job's tools can't work in one.
+    """
+    if job.starts_tools:
+        raise Unavailable(TOOLS_REFUSED)
+    if not landlock_abi():
+        raise Unavailable(REFUSED)
 
 
 def _memory_bytes(settings: Settings) -> int:

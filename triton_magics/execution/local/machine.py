@@ -12,6 +12,7 @@ from pathlib import Path
 
 from triton_magics.config import LOCKS, cache_dir
 from triton_magics.execution.local import gpu_detection
+from triton_magics.execution.sandbox import landlock_abi
 
 COMMAND_S = 10.0
 
@@ -60,6 +61,8 @@ class Machine:
         locks: folder of the GPU locks.
         own: pids of the caller's own executor.
         ncu: the user's path of Nsight Compute; empty: search for it.
+        sandbox: the setting of that name.
+        landlock_abi: returns the version of Landlock; 0: there is none.
         output_of: returns what a command prints; empty if it can't be run.
     """
 
@@ -75,6 +78,8 @@ class Machine:
     locks: Path = LOCKS
     own: frozenset[int] = frozenset()
     ncu: str = ""
+    sandbox: str = "auto"
+    landlock_abi: Callable[[], int] = landlock_abi
     output_of: Callable[[list[str]], str] = _output
 
     @property

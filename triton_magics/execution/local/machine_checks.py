@@ -24,6 +24,7 @@ from triton_magics.execution.local.gpu_checks import (
 from triton_magics.execution.local.machine import Machine, read
 from triton_magics.execution.local.profiler_checks import profiler
 from triton_magics.execution.local.worker_environment import memory_for_a_worker
+from triton_magics.execution.sandbox import FULL_ABI
 from triton_magics.model import Finding, OpFacts
 
 MIN_TRITON = (3, 6)
@@ -48,6 +49,7 @@ def examine(machine: Machine, ops: Sequence[OpFacts] = ()) -> tuple[Finding, ...
     findings += [triton(machine), ptxas(machine), *compiler(machine), *nvml(machine)]
     findings += profiler(machine)
     findings += [host_memory(machine), *workers(machine), cache(machine), locks(machine)]
+    findings.append(sandbox(machine))
     return (*findings, processes(machine))
 
 
@@ -242,6 +244,31 @@ def _is_held(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def sandbox(m: Machine) -> Finding:
+    """Check that versions run in a sandbox, and that the kernel supports all of it."""
+    abi = m.landlock_abi()
+    if m.sandbox == "off":
+        return Finding(subject="sandbox", state="good", detail="off, as set")
+    if not abi:
+        return Finding(
+            subject="sandbox", state="bad" if m.sandbox == "on" else "warn",
+            detail="this kernel has no Landlock: versions run with all your rights",
+            remedy="use Linux 5.13 or later with Landlock enabled, or a container",
+        )  # fmt: skip
+    if m.sandbox == "auto" and m.has_gpu:
+        return Finding(
+            subject="sandbox", state="good",
+            detail="only without a GPU; `%config TritonMagics.sandbox = 'on'` for all versions",
+        )  # fmt: skip
+    if abi < FULL_ABI:
+        return Finding(
+            subject="sandbox", state="warn",
+            detail=f"Landlock {abi}: versions can send signals to your other processes",
+            remedy="use Linux 6.12 or later",
+        )  # fmt: skip
+    return Finding(subject="sandbox", state="good", detail=f"files, network, signals (ABI {abi})")
 
 
 def processes(m: Machine) -> Finding:

@@ -133,6 +133,7 @@ class SupervisorClient:
         *,
         memory_bytes: int = NO_LIMIT,
         fork_server: ForkServer | None = None,
+        is_confined: bool = True,
     ) -> Worker:
         """Start a worker without waiting for it.
 
@@ -140,6 +141,7 @@ class SupervisorClient:
             mode, argv, env, cwd: of its process.
             memory_bytes: limit for it and its descendants.
             fork_server: forks it once ready; None: it is started from argv.
+            is_confined: it enters the sandbox that its environment names.
         """
         scratch = str(self.scratch())
         self._count += 1
@@ -152,6 +154,7 @@ class SupervisorClient:
         self._command(
             {"do": "spawn", "id": worker.number, "argv": [*argv], "env": {**env}, "cwd": cwd}
             | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
+            | {"is_confined": is_confined}
             | {"fork_server": fork_server.number if fork_server else None},
             [their_data.fileno(), their_output],
         )

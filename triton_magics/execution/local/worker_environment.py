@@ -16,8 +16,10 @@ from pathlib import Path
 
 from triton_magics import languages
 from triton_magics.config import cache_dir
+from triton_magics.execution import sandbox as sandbox_rules
 from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.local.supervisor_client import NO_LIMIT
+from triton_magics.execution.sandbox import Policy
 from triton_magics.execution.scratch import SCRATCH, variables
 
 # All other variables are withheld: a kernel's output is recorded, and must hold no password.
@@ -58,6 +60,7 @@ def child_environment(
     *,
     scratch: Path | None = None,
     gpu: str | None = None,
+    sandbox: Policy | None = None,
 ) -> dict[str, str]:
     """Return the whole environment of a worker or of a fork server.
 
@@ -66,10 +69,14 @@ def child_environment(
         env: the notebook's environment.
         scratch: the worker's own folder; None for a fork server.
         gpu: UUID of the only GPU that it sees, as its `cuda:0`; None: those that `env` names.
+        sandbox: that it enters; None: none.
     """
     child = {"TORCHINDUCTOR_CACHE_DIR": _inductor_cache()}
     child |= allowed_variables(env) | {"PYTHONUNBUFFERED": "1"}
     child.pop(SCRATCH, None)
+    child.pop(sandbox_rules.VARIABLE, None)
+    if sandbox:
+        child[sandbox_rules.VARIABLE] = sandbox.to_text()
     if scratch:
         child |= variables(str(scratch))
     languages.set_worker_environment(mode, str(scratch) if scratch else None, child)

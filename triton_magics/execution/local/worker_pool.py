@@ -22,6 +22,7 @@ from triton_magics.execution.local.worker_environment import (
     working_folder,
 )
 from triton_magics.execution.local.worker_process import Worker
+from triton_magics.execution.sandbox import Policy
 from triton_magics.model import WorkerState
 
 FD = ("--fd", str(WORKER_DATA_FD))
@@ -44,6 +45,7 @@ class WorkerPool:
         fork_server: list[str] | None = None,
         standbys: Callable[[Mode], int] = lambda mode: 1,
         gpu: str | None = None,
+        sandbox: Callable[[], Policy | None] = lambda: None,
     ) -> None:
         """Start nothing yet.
 
@@ -53,7 +55,9 @@ class WorkerPool:
             fork_server: argv of a process that forks workers; None: each is started from argv.
             standbys: returns the number of warm workers to have of a mode.
             gpu: the only GPU that the workers see, by its UUID; None: those that the caller sees.
+            sandbox: returns the policy of the workers; None: they have none.
         """
+        self._sandbox = sandbox
         self._command = command
         self._memory_bytes = memory_bytes
         self._fork_server_argv = fork_server
@@ -185,6 +189,15 @@ class WorkerPool:
         shelf.remove(worker)
         return worker
 
+    def take_unconfined(self, mode: Mode) -> Worker:
+        """Start a worker outside the sandbox, for one job of ours whose tools can't work in it.
+
+        Raises:
+            WorkerError: the supervisor could not be started.
+        """
+        self._start()
+        return self._spawn(mode, is_confined=False)
+
     def release(self, mode: Mode, key: str) -> None:
         """Let `dismiss` kill the current worker of a mode if it has run another key's code."""
         current = self._current.get(mode)
@@ -223,7 +236,9 @@ class WorkerPool:
 
     def put_back(self, worker: Worker) -> None:
         """Return a worker that was taken and has run nothing."""
-        if worker.key:
+        if not worker.is_confined:
+            self.retire(worker, 0.0)
+        elif worker.key:
             self._current[worker.mode] = worker
         else:
             self._standby.setdefault(worker.mode, []).insert(0, worker)
@@ -296,21 +311,24 @@ class WorkerPool:
             # Also at the interpreter's exit, and when the executor is garbage.
             self._finalizer = weakref.finalize(self, supervisor.close)
 
-    def _spawn(self, mode: Mode) -> Worker:
+    def _spawn(self, mode: Mode, *, is_confined: bool = True) -> Worker:
         assert self._supervisor is not None
         fork_server = self._fork_server(mode)
-        env = child_environment(mode, os.environ, scratch=self._supervisor.scratch(), gpu=self._gpu)
-        return self._supervisor.spawn(
+        scratch, sandbox = self._supervisor.scratch(), self._sandbox() if is_confined else None
+        env = child_environment(mode, os.environ, scratch=scratch, gpu=self._gpu, sandbox=sandbox)
+        worker = self._supervisor.spawn(
             mode, [*self._command(mode), *FD], env, working_folder(),
-            memory_bytes=self._memory_bytes(), fork_server=fork_server,
+            memory_bytes=self._memory_bytes(), fork_server=fork_server, is_confined=is_confined,
         )  # fmt: skip
+        worker.is_confined = is_confined
+        return worker
 
     def _fork_server(self, mode: Mode) -> ForkServer | None:
         """Return the fork server with the environment of such a worker; start one if needed."""
         assert self._supervisor is not None
         if self._fork_server_argv is None:
             return None
-        env = child_environment(mode, os.environ, gpu=self._gpu)
+        env = child_environment(mode, os.environ, gpu=self._gpu, sandbox=self._sandbox())
         for fork_server in [*self._supervisor.fork_servers.values()]:
             if fork_server.env == env:
                 return fork_server

@@ -92,6 +92,7 @@ class Worker:
         exit: its end; set once all its processes are gone.
         key: hash of the code that it has run.
         scratch: its folder, which is removed with it; None if it has none.
+        is_confined: it is in the sandbox, if there is one; another kind serves one job.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Worker:
         self.eof_at: float | None = None
         self.exit: Exit | None = None
         self.key = ""
+        self.is_confined = True
         self._closed = False
         self._busy = False
         self._reader = FrameReader(scratch)

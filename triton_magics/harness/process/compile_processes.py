@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
+from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process import parent_watch
 
@@ -57,6 +58,7 @@ def start_compile_processes(
         return
     try:
         _isolate((*close, *(end.fileno() for end in ours)))
+        enter_from_environment()
         children: list[int] = []
         signal.signal(signal.SIGTERM, lambda *_: _kill(children))
         while theirs:

@@ -32,6 +32,7 @@ from typing import Protocol
 
 from triton_magics import languages
 from triton_magics.execution.job_requests import Mode
+from triton_magics.execution.sandbox import VARIABLE
 from triton_magics.execution.scratch import variables
 from triton_magics.harness.process import parent_watch
 from triton_magics.model import Environment
@@ -55,12 +56,14 @@ class ForkRequest:
     Attributes:
         mode, cwd: as for a worker with a process of its own.
         scratch: a folder of its own.
+        is_confined: it enters the sandbox that the environment names.
         data, output: descriptors of its data socket and its output pipe.
     """
 
     mode: Mode
     cwd: str
     scratch: str
+    is_confined: bool
     data: int
     output: int
 
@@ -163,6 +166,8 @@ def _become_worker(request: ForkRequest, work: Callable[[Mode, int], None]) -> N
         os.dup2(request.output, 2)
         os.close(request.output)
         os.environ |= variables(request.scratch)
+        if not request.is_confined:
+            os.environ.pop(VARIABLE, None)
         tempfile.tempdir = None  # read TMPDIR again
         languages.set_worker_environment(request.mode, request.scratch)
         os.chdir(request.cwd)

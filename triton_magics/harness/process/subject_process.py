@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from triton_magics import exception_text
 from triton_magics.errors import UserError
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED
+from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process import descriptor_reserve, parent_watch
 from triton_magics.model import Value
@@ -277,6 +278,7 @@ def start(prepare: Callable[[], object], *, close: int) -> SubjectLink:
             os.close(close)
             ours.close()
             _die_with(judge)
+            enter_from_environment()
             _serve(theirs, mapped, prepare)
         except BaseException:  # noqa: BLE001 (the process ends here: report the reason)
             traceback.print_exc()

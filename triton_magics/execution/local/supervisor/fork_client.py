@@ -46,7 +46,7 @@ class ForkServerConnection:
         Raises:
             Unforked: the request could not be sent, or got no answer.
         """
-        order = {name: command[name] for name in ("mode", "cwd", "scratch")}
+        order = {name: command[name] for name in ("mode", "cwd", "scratch", "is_confined")}
         make_scratch(command["scratch"])
         try:
             socket.send_fds(self.control, [json.dumps(order).encode()], [data, output])
