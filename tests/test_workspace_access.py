@@ -248,7 +248,7 @@ def test_a_network_file_system_is_recognised(path, network):
 
 @pytest.mark.parametrize(("kind", "mode"), [("ext4", "wal"), ("nfs4", "delete")])
 def test_the_journal_fits_the_file_system(tmp_path, kind, mode):
-    conn, note = open_store(tmp_path, mounts=f"x / {kind} rw 0 0\n")
+    conn, note, _ = open_store(tmp_path, mounts=f"x / {kind} rw 0 0\n")
     with closing(conn):
         assert conn.execute("PRAGMA journal_mode").fetchone() == (mode,)
         assert conn.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -262,7 +262,7 @@ def insert_and_interrupt(conn):
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path):
-    conn, _ = open_store(tmp_path)
+    conn = open_store(tmp_path).connection
     with closing(conn):
         with pytest.raises(KeyboardInterrupt):
             insert_and_interrupt(conn)

@@ -218,3 +218,86 @@ def test_long_history_is_not_read_at_open(tmp_path, n_events, monkeypatch):
         assert ws.count("softmax") == n_events
         assert read == []
         assert len(list(ws.events("softmax"))) == len(read) == n_events
+
+
+# ------------------------------------------------------- damage that SQLite does not call damage
+
+
+def change(path, *statements):
+    with closing(sqlite3.connect(database(path))) as conn, conn:
+        for statement in statements:
+            conn.execute(statement)
+
+
+QUIET_DAMAGES = {
+    "text that is not UTF-8": "UPDATE events SET json = CAST(X'FFFE7B7D' AS TEXT) WHERE seq = 2",
+    "an event that is no JSON": "UPDATE events SET json = substr(json, 3) WHERE seq = 2",
+    "a missing table": "DROP TABLE ops",
+    "a missing column": "ALTER TABLE versions DROP COLUMN technique",
+    "a lost event": "DELETE FROM events WHERE seq = 1",
+    "schema 0": "PRAGMA user_version = 0",
+    "schema -5": "PRAGMA user_version = -5",
+    "schema 2": "PRAGMA user_version = 2",
+    "an altered source": (
+        "UPDATE events SET json = replace(json, 'return x', 'return y') WHERE verb = 'written'"
+    ),
+}
+
+
+def read_twice(path):
+    """Return what a user sees who repeats a step that found damage."""
+    with open_workspace(path) as ws:
+        try:
+            visible_state(ws)
+            list(ws.events("softmax"))
+        except WorkspaceError as error:
+            assert "has been rebuilt" in str(error)  # noqa: PT017
+        return visible_state(ws)
+
+
+@pytest.mark.parametrize("name", QUIET_DAMAGES)
+def test_damage_that_sqlite_does_not_see_is_healed(session, name):
+    before, _ = read_state(session)
+    change(session, QUIET_DAMAGES[name])
+    if name == "a lost event":
+        with open_workspace(session) as ws:
+            ws.repair()
+    assert read_twice(session) == before
+    assert read_state(session) == (before, ())
+
+
+@pytest.mark.parametrize("name", ["an event that is no JSON", "an altered source", "a lost event"])
+def test_doctor_finds_damage_that_sqlite_does_not_see(session, name):
+    read_state(session)
+    change(session, QUIET_DAMAGES[name])
+    with open_workspace(session) as ws:
+        bad = [finding.subject for finding in ws.check() if finding.state != "good"]
+        assert set(bad) & {"store", LOG}
+        assert {finding.state for finding in ws.repair() if finding.subject != "store"} == {"good"}
+
+
+def test_a_rebuilt_store_keeps_events_that_only_it_had(tmp_path):
+    with open_workspace(tmp_path, history=False) as ws:
+        for number in (1, 2, 3):
+            write(ws, f"v{number}", number)
+        before = ws.count("softmax")
+    assert not (tmp_path / LOG).exists()
+    change(tmp_path, "UPDATE events SET json = '{' WHERE seq = 1")
+    with open_workspace(tmp_path, history=False) as ws:
+        with pytest.raises(WorkspaceError, match="has been rebuilt"):
+            list(ws.events("softmax"))
+        assert {"v2", "v3"} <= {v.version[:2] for v in ws.versions("softmax")}
+        assert ws.count("softmax") >= before - 1
+
+
+def test_an_absurd_number_in_a_log_closes_no_workspace(session):
+    before, _ = read_state(session)
+    lines = (session / LOG).read_text().splitlines()
+    record = json.loads(lines[0])
+    for field, number in (("attempt", 10**30), ("attempt", -(10**30))):
+        record |= {"uuid": f"{field}{number}"[:32], field: number}
+        lines.append(json.dumps(record))
+    (session / LOG).write_text("\n".join([*lines, ""]))
+    after, notes = read_state(session)
+    assert after == before
+    assert "2 lines can't be read" in notes[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from triton_magics.errors import UserError, WorkspaceError
-from triton_magics.store import event_log, sqlite
+from triton_magics.store import event_log, queries, sqlite
 from triton_magics.store.kernel_files import KernelFiles
 from triton_magics.store.safe_files import STORE, Folder
 
@@ -71,9 +71,10 @@ class Store:
                 if not sqlite.is_damage(error):
                     raise
                 verdict = str(error)
+            if verdict == "ok":
+                verdict = queries.find_damaged_event(self._conn) or "ok"
             if verdict != "ok":
-                self._conn.close()
-                self._reopen(thorough=True)
+                self._reopen_damaged(verdict)
 
     # --------------------------------------------------------------------------- transactions
 
@@ -91,8 +92,7 @@ class Store:
             except sqlite3.DatabaseError as error:
                 if not sqlite.is_damage(error):
                     raise
-                self._conn.close()
-                self._reopen(thorough=True)
+                self._reopen_damaged(str(error))
                 raise WorkspaceError(
                     f"{action} failed: the store was damaged ({error}) and has been rebuilt "
                     f"from logs/ and kernels/ in {self.path}. Repeat the step"
@@ -140,30 +140,47 @@ class Store:
 
     # -------------------------------------------------------------------------------- opening
 
-    def _reopen(self, *, thorough: bool = False) -> None:
-        self._conn = self._open(thorough=thorough)
+    def _reopen(self, damage: sqlite.Damage | None = None) -> None:
+        self._conn = self._open(damage)
         self._file = self._identify_file()
 
-    def _open(self, *, thorough: bool = False) -> sqlite3.Connection:
+    def _reopen_damaged(self, reason: str) -> None:
+        """Move the store aside and rebuild it; a copy in memory is only read again."""
+        self._conn.close()
+        self._reopen(sqlite.Damage(reason, self._file.inode))
+
+    def _open(self, damage: sqlite.Damage | None = None) -> sqlite3.Connection:
         folder = self.path / STORE
         if self.read_only:
-            conn, note = sqlite.open_copy(folder / sqlite.NAME)
+            opened = sqlite.Opened(*sqlite.open_copy(folder / sqlite.NAME))
         else:
             self._prepare()
             mounts = _MOUNTS.read_text() if _MOUNTS.exists() else ""
-            conn, note = sqlite.open_store(folder, mounts=mounts, thorough=thorough)
-        self.note(note)
+            opened = sqlite.open_store(folder, mounts=mounts, damage=damage)
+        self.note(opened.note)
+        conn = opened.connection
         try:
             self._import_files(conn)
+            self._salvage(conn, opened.moved)
         except sqlite3.DatabaseError as error:
             conn.close()
-            if thorough or not sqlite.is_damage(error):
+            if damage or self.read_only or not sqlite.is_damage(error):
                 raise
-            return self._open(thorough=True)
+            return self._open(sqlite.Damage(str(error), self._identify_file().inode))
         except BaseException:
             conn.close()
             raise
         return conn
+
+    def _salvage(self, conn: sqlite3.Connection, moved: Path | None) -> None:
+        """Import what only a damaged store has: events that are not in logs/."""
+        if moved is None:
+            return
+        with self._note_errors(f"{moved.name} was not read"), sqlite.transaction(conn):
+            ops = event_log.import_events(conn, sqlite.read_damaged(moved))
+        for op in ops:
+            self._sync_log(conn, op)
+            self._restore_files(conn, op)
 
     def _prepare(self) -> None:
         self._files.remove_drafts()

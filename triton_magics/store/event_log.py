@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from triton_magics.errors import BadName
@@ -19,6 +19,7 @@ from triton_magics.store.event_json import parse_event
 from triton_magics.store.safe_files import Folder
 
 _SUFFIX = "_log.jsonl"
+MAX_DIGITS = 18  # of a number in an event: what SQLite holds
 
 
 class SyncOutcome(NamedTuple):
@@ -71,7 +72,9 @@ def needs_sync(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool
     return lacks or files.size(log_path(op)) != _seen_size(conn, op)
 
 
-def sync_log(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) -> SyncOutcome:
+def sync_log(
+    conn: sqlite3.Connection, files: Folder, op: str, *, export: bool, whole: bool = False
+) -> SyncOutcome:
     """Bring the store and the file to the same events, within the caller's transaction.
 
     Args:
@@ -79,6 +82,7 @@ def sync_log(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) 
         files: the workspace.
         op: canonical name.
         export: append missing events to the file; otherwise only import.
+        whole: compare all events, even if the size of the file has not changed.
 
     Raises:
         OSError: the file could not be read or written; it is unchanged.
@@ -86,7 +90,7 @@ def sync_log(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool) 
     path = log_path(op)
     size = files.size(path)
     result, missing_end = SyncOutcome(0), b""
-    if size != _seen_size(conn, op):
+    if whole or size != _seen_size(conn, op):
         log = _parse_log(files.read(path) or b"")
         merged, refused = _merge(conn, op, log)
         size, missing_end = log.size, log.missing_end
@@ -146,12 +150,23 @@ def _parse_log(data: bytes) -> _LogLines:
 
 
 def _uuid(line: bytes) -> str | None:
+    return _field(line, "uuid")
+
+
+def _field(line: bytes, name: str) -> str | None:
+    """Return a text of a JSON object; None if there is none, or a number that no store holds."""
     try:
-        record = json.loads(line.decode())
+        record = json.loads(line.decode(), parse_int=_parse_int)
     except (ValueError, RecursionError):
         return None
-    uuid = record.get("uuid") if isinstance(record, dict) else None
-    return uuid if isinstance(uuid, str) else None
+    value = record.get(name) if isinstance(record, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
 
 
 def _merge(conn: sqlite3.Connection, op: str, log: _LogLines) -> tuple[int, int]:
@@ -169,12 +184,41 @@ def _merge(conn: sqlite3.Connection, op: str, log: _LogLines) -> tuple[int, int]
         if event is None or _has_uuid(conn, uuid):
             refused += 1
             continue
-        seqs[uuid] = projections.next_seq(conn)
-        projections.apply(conn, seqs[uuid], event)
-        projections.insert(conn, seqs[uuid], event)
+        seqs[uuid] = _insert(conn, event)
         merged += 1
     _mark_unlogged(conn, op, {uuid for uuid, _ in log.events}, seqs)
     return merged, refused
+
+
+def _insert(conn: sqlite3.Connection, event: Event) -> int:
+    seq = projections.next_seq(conn)
+    projections.apply(conn, seq, event)
+    projections.insert(conn, seq, event)
+    return seq
+
+
+def import_events(conn: sqlite3.Connection, lines: Iterable[str]) -> tuple[str, ...]:
+    """Import the events that the store lacks, to be logged; return their ops.
+
+    Lines that are no consistent event are ignored.
+    """
+    ops: dict[str, None] = {}
+    for line in lines:
+        op = _field(line.encode(), "op")
+        event = _checked_event(line, op) if op and is_op(op) else None
+        if event is not None and not _has_uuid(conn, event.uuid):
+            seq = _insert(conn, event)
+            conn.execute("INSERT INTO unlogged VALUES (?, ?)", (event.op, seq))
+            ops[event.op] = None
+    return tuple(ops)
+
+
+def count_unmatched(conn: sqlite3.Connection, files: Folder, op: str) -> int:
+    """Count the events of an op that only the store or only its log file has."""
+    stored = {str(row[0]) for row in conn.execute("SELECT uuid FROM events WHERE op = ?", (op,))}
+    log = _parse_log(files.read(log_path(op)) or b"")
+    logged = {uuid for uuid, line in log.events if _checked_event(line, op)}
+    return len(stored ^ logged)
 
 
 def _has_uuid(conn: sqlite3.Connection, uuid: str) -> bool:
@@ -221,10 +265,10 @@ def _versions(event: Event) -> Iterator[str]:
 
 def _is_version(name: str) -> bool:
     try:
-        parse_version(name)
+        number: int = parse_version(name)[0]
     except BadName:
         return False
-    return True
+    return len(str(number)) <= MAX_DIGITS
 
 
 def is_op(name: str) -> bool:

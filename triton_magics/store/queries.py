@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from triton_magics.errors import WorkspaceError
+from triton_magics.languages.python_source import sha256_of
 from triton_magics.model import (
     Benchmark,
     Compilation,
@@ -27,20 +27,42 @@ def event_at(conn: sqlite3.Connection, seq: int) -> Event:
     """Return the event with this number.
 
     Raises:
-        WorkspaceError: another version of this program wrote an event that this one can't read.
+        sqlite3.DatabaseError: the event is missing or damaged.
     """
-    (text,) = conn.execute("SELECT json FROM events WHERE seq = ?", (seq,)).fetchone()
-    return parse_stored(seq, text)
+    row = conn.execute("SELECT json FROM events WHERE seq = ?", (seq,)).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"event {seq} is missing")
+    return parse_stored(seq, row[0])
 
 
 def parse_stored(seq: int, text: str) -> Event:
-    """Return the event of a stored JSON text."""
+    """Return the event of a stored JSON text.
+
+    Raises:
+        sqlite3.DatabaseError: it is no event, or its source is not the one that was stored. The
+            store has this program's schema, so no other version of it wrote the event.
+    """
     try:
-        return parse_event(text)
-    except ValueError as error:
-        raise WorkspaceError(
-            f"event {seq} of the store can't be read; another triton_magics wrote it: {error}"
-        ) from error
+        event = parse_event(text)
+    except (ValueError, TypeError) as error:
+        raise sqlite3.DatabaseError(f"event {seq} can't be read") from error
+    source = event.source
+    if source is not None and source.sha256 != sha256_of(source.source):
+        raise sqlite3.DatabaseError(f"the source in event {seq} was changed")
+    return event
+
+
+def find_damaged_event(conn: sqlite3.Connection) -> str | None:
+    """Return a message on the first event that can't be read; None if all can."""
+    try:
+        for seq, text in conn.execute("SELECT seq, json FROM events ORDER BY seq"):
+            parse_stored(seq, text)
+        count, last = conn.execute("SELECT COUNT(*), MAX(seq) FROM events").fetchone()
+        if count and count != last:
+            return f"{last - count} events are missing"
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return None
 
 
 def open_ops(conn: sqlite3.Connection) -> tuple[str, ...]:

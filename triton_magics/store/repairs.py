@@ -62,6 +62,8 @@ def _check_store(conn: sqlite3.Connection) -> Finding:
         if not sqlite.is_damage(error):
             raise
         verdict = str(error)
+    if verdict == "ok":
+        verdict = queries.find_damaged_event(conn) or "ok"
     if verdict != "ok":
         return Finding(subject="store", state="bad", detail=f"damaged: {verdict}", next_step=REPAIR)
     return Finding(subject="store", state="good", detail=f"sound, {events:,} events")
@@ -101,6 +103,9 @@ def _check_logs(conn: sqlite3.Connection, parts: WorkspaceParts, op: str) -> Ite
     try:
         differs = event_log.needs_sync(conn, parts.files, op, export=parts.history)
         unreadable = event_log.unreadable_lines(parts.files, op)
+        differs = differs or (
+            parts.history and bool(event_log.count_unmatched(conn, parts.files, op))
+        )
     except (TritonMagicsError, OSError) as error:
         yield Finding(subject=path, state="bad", detail=str(error), remedy="move it away")
         return
@@ -172,7 +177,7 @@ def repair(conn: sqlite3.Connection, parts: WorkspaceParts) -> tuple[str, ...]:
                 parts.kernels.sync(conn, op, version)
             if parts.kernels.reference_differs(conn, op):
                 parts.kernels.sync_reference(conn, op)
-            event_log.sync_log(conn, parts.files, op, export=parts.history)
+            event_log.sync_log(conn, parts.files, op, export=parts.history, whole=True)
         except (TritonMagicsError, OSError) as error:
             failed.append(f"{op}: {error}")
     return tuple(failed)

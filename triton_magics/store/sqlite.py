@@ -6,23 +6,32 @@ import errno
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from triton_magics.errors import WorkspaceError
 from triton_magics.store import projections
+from triton_magics.store.safe_files import STORE
 
 NAME = "lab.db"
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 4.0
+_PATIENCE_S = 30.0  # for a lock while other processes write
 # A whole quick_check reads every page: up to this size that takes some milliseconds.
 _SMALL_BYTES = 8 * 2**20
 _NETWORK = (
     "9p", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
     "smb3", "smbfs", "vboxsf", "virtiofs",
 )  # fmt: skip
+# Primary result codes of SQLite (sqlite.org/rescode.html): an error in SQL, or a damaged file.
+_ERROR = 1
+_DAMAGED = (11, 17, 20, 24, 26)  # CORRUPT, SCHEMA, MISMATCH, FORMAT, NOTADB
+_LOCKED = (5, 6)  # BUSY, LOCKED
+_SCHEMA_ERRORS = ("no such table", "no such column", "no such index", "already exists", "malformed")
+_OF_CALLERS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -145,7 +154,7 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
 
     IMMEDIATE: no other process writes between a read within it and a write based on it.
     """
-    conn.execute("BEGIN IMMEDIATE")
+    _begin(conn)
     try:
         yield
         conn.execute("COMMIT")
@@ -155,21 +164,68 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def _begin(conn: sqlite3.Connection) -> None:
+    """Begin a transaction; wait for other processes as long as they make progress.
+
+    Raises:
+        sqlite3.OperationalError: one process has locked the store all the time.
+    """
+    deadline, commits = time.monotonic() + _PATIENCE_S, _count_commits(conn)
+    while True:
+        try:
+            conn.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            before, commits = commits, _count_commits(conn)
+            if not is_locked(error) or before == commits or time.monotonic() > deadline:
+                raise
+        else:
+            return
+
+
+def _count_commits(conn: sqlite3.Connection) -> int | None:
+    """Return a number that changes with each commit of others; None if the store is locked."""
+    try:
+        return int(conn.execute("PRAGMA data_version").fetchone()[0])
+    except sqlite3.OperationalError:
+        return None
+
+
 # ----------------------------------------------------------------------------------- opening
 
 
-def open_store(
-    folder: Path, *, mounts: str = "", thorough: bool = False
-) -> tuple[sqlite3.Connection, str | None]:
-    """Return a connection to the folder's store, created, migrated and checked.
+class Damage(NamedTuple):
+    """Damage that was found after a store was opened.
+
+    Attributes:
+        reason: for the user.
+        inode: of the damaged file; None: of any.
+    """
+
+    reason: str
+    inode: int | None = None
+
+
+class Opened(NamedTuple):
+    """A store that was opened.
+
+    Attributes:
+        connection: to it.
+        note: a sentence if a damaged store was moved aside.
+        moved: that damaged store.
+    """
+
+    connection: sqlite3.Connection
+    note: str | None = None
+    moved: Path | None = None
+
+
+def open_store(folder: Path, *, mounts: str = "", damage: Damage | None = None) -> Opened:
+    """Open the folder's store: it is created, migrated and checked.
 
     Args:
         folder: `.triton_magics`, existing and writable.
         mounts: text of /proc/mounts, to detect a network file system.
-        thorough: check every page of a large store too.
-
-    Returns:
-        the connection, and a sentence if a damaged store was moved aside.
+        damage: the store is damaged, and is moved aside unless another process has done so.
 
     Raises:
         WorkspaceError: the store is newer than this program, or a symbolic link.
@@ -178,23 +234,30 @@ def open_store(
     path = folder / NAME
     _refuse_links(path)
     with _opening_lock(folder):
-        try:
-            return _open_checked(path, mounts, thorough), None
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            moved = _move_aside(path)
-            note = f"The store was damaged ({error}); it was moved to {folder.name}/{moved.name}."
-        return _open_checked(path, mounts, thorough), note
+        if damage is None or not _is_file(path, damage.inode):
+            try:
+                return Opened(_open_checked(path, mounts))
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                damage = Damage(str(error))
+        moved = _move_aside(path)
+        place = f"{folder.name}/{moved.name}"
+        note = f"The store was damaged ({damage.reason}); it was moved to {place}."
+        return Opened(_open_checked(path, mounts), note, moved)
 
 
-def _open_checked(path: Path, mounts: str, thorough: bool) -> sqlite3.Connection:
+def _is_file(path: Path, inode: int | None) -> bool:
+    return path.exists() and inode in (None, path.stat().st_ino)
+
+
+def _open_checked(path: Path, mounts: str) -> sqlite3.Connection:
     conn = _connect(str(path))
     try:
         mode = "DELETE" if is_network(path, mounts) else "WAL"
         conn.execute(f"PRAGMA journal_mode = {mode}")
         conn.execute("PRAGMA synchronous = FULL")
-        _check(conn, whole=thorough or path.stat().st_size <= _SMALL_BYTES)
+        _check(conn, whole=path.stat().st_size <= _SMALL_BYTES)
         migrate(conn)
     except UnicodeDecodeError as error:  # of a message that quotes a damaged schema
         conn.close()
@@ -226,7 +289,17 @@ def _check(conn: sqlite3.Connection, *, whole: bool) -> None:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return True if the file is damaged, not locked, full or without permission."""
-    return type(error) is sqlite3.DatabaseError
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _OF_CALLERS):
+        return False
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None or code & 0xFF in _DAMAGED:  # None: text that is not UTF-8, or our own check
+        return True
+    return code & 0xFF == _ERROR and any(text in str(error) for text in _SCHEMA_ERRORS)
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    """Return True if another connection holds a lock."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
 def _move_aside(path: Path) -> Path:
@@ -256,6 +329,19 @@ def _refuse_links(path: Path) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
         if path.with_name(path.name + suffix).is_symlink():
             raise WorkspaceError(f"{path.name}{suffix} is a symbolic link: move it away")
+
+
+def read_damaged(path: Path) -> Iterator[str]:
+    """Yield the texts of the events of a damaged store, as far as they can be read."""
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    with (
+        suppress(sqlite3.Error),
+        closing(_connect(f"file:{quote(str(path))}?{mode}", uri=True)) as conn,
+    ):
+        conn.text_factory = bytes
+        for (data,) in conn.execute("SELECT json FROM events ORDER BY seq"):
+            with suppress(UnicodeDecodeError, AttributeError):
+                yield data.decode()
 
 
 def open_copy(path: Path) -> tuple[sqlite3.Connection, str | None]:
@@ -349,5 +435,34 @@ def explain_error(error: Exception, path: Path) -> str:
     if forbidden:
         return f"{path} can't be written ({text})"
     if "locked" in text:
-        return f"another process has locked the store of {path} for {_TIMEOUT_S:.0f} s"
+        holder = lock_holder(path / STORE / NAME) or "another process"
+        return f"{holder} has locked the store of {path} for {_TIMEOUT_S:.0f} s"
     return text
+
+
+def lock_holder(path: Path) -> str | None:
+    """Return the process that holds a lock on a store, `process 4711 (python demo.py)`.
+
+    Source: proc_locks(5).
+    """
+    files = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+    inodes = {str(file.stat().st_ino) for file in files if file.exists()}
+    try:
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    for fields in map(str.split, lines):
+        if fields[1] == "->" or fields[3] != "WRITE" or fields[4] == str(os.getpid()):
+            continue
+        if fields[5].rpartition(":")[2] in inodes:
+            return f"process {fields[4]}{_command(fields[4])}"
+    return None
+
+
+def _command(pid: str) -> str:
+    """Return ` (python demo.py)`; empty if the process can't be read."""
+    try:
+        words = Path("/proc", pid, "cmdline").read_text(errors="replace").replace("\0", " ")
+    except OSError:
+        return ""
+    return f" ({words.strip()[:60]})"
