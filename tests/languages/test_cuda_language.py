@@ -24,6 +24,7 @@ from triton_magics.execution.job_requests import (
 )
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import run_job, validate_job
+from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kernel
 from triton_magics.lab import Lab
 from triton_magics.languages.cuda.child import kernel_handle, nvrtc_compiler
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
@@ -260,3 +261,15 @@ def test_a_message_on_missing_bindings_has_the_remedy() -> None:
     assert process.stdout.strip() == (
         "CUDA's Python bindings are missing here: pip install 'triton-magics[cuda]'"
     )
+
+
+def test_a_census_finds_own_kernels_by_their_cpp_names() -> None:
+    names = (
+        "void softmax_kernel<float>(float const*, float*, int)",
+        "softmax_kernel",
+        "void at::native::softmax_kernel<float>(float*)",
+        "void softmax_kernels<float>(float*)",
+    )
+    runs = [KernelRun(name, 7, 10.0) for name in names]
+    counted = {k.name: k.triton for k in _count_by_kernel(runs, {"softmax_kernel"})}
+    assert [counted[name] for name in names] == [True, True, False, False]

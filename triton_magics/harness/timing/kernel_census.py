@@ -6,6 +6,7 @@ The census runs after the timing: a process with the profiler attached must not 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -65,6 +66,12 @@ def take_census(
     return Census(provider=provider, size=size, kernels=_count_by_kernel(runs, set(launched.names)))
 
 
+def _base_name(name: str) -> str:
+    """Return `softmax` of `void softmax<float>(float const*, int)`, as CUPTI shows C++ kernels."""
+    match = re.match(r"(?:void )?([\w:]+)", name)
+    return match[1] if match else name
+
+
 def _count_by_kernel(runs: list[KernelRun], own: set[str]) -> tuple[CensusKernel, ...]:
     """Group runs by name and stream, longest first; counts and microseconds are per call."""
     ordered = sorted(runs, key=lambda r: (r.name, r.stream))
@@ -77,7 +84,7 @@ def _count_by_kernel(runs: list[KernelRun], own: set[str]) -> tuple[CensusKernel
                 stream=stream,
                 count=len(times) / CALLS,
                 us=sum(times) / CALLS,
-                triton=name in own,
+                triton=name in own or _base_name(name) in own,
             )
         )
     return tuple(sorted(kernels, key=lambda k: -k.us))

@@ -37,11 +37,9 @@ def launch(one: CudaLaunch) -> None:
         CompileError: it does not compile.
         RuntimeError: the driver refuses it.
     """
-    capability = torch.cuda.get_device_capability()
-    cubin = nvrtc_compiler.compile_kernel(
-        one.source, one.expression, capability[0] * 10 + capability[1]
-    )
-    function = _function(cubin, torch.cuda.current_device())
+    device = torch.cuda.current_device()
+    cubin = nvrtc_compiler.compile_kernel(one.source, one.expression, _capability(device))
+    function = _function(cubin, device)
     if one.shared_bytes > DEFAULT_SHARED_BYTES:
         _allow_shared(function, one.shared_bytes)
     # An array of the addresses of the arguments, as cuLaunchKernel takes it.
@@ -53,6 +51,13 @@ def launch(one: CudaLaunch) -> None:
         "cuLaunchKernel", function, *one.grid, *one.block, one.shared_bytes, stream,
         ctypes.addressof(addresses), 0,
     )  # fmt: skip
+
+
+@functools.cache
+def _capability(device: int) -> int:
+    """Return the compute capability of a GPU: 90 for sm_90."""
+    major, minor = torch.cuda.get_device_capability(device)
+    return major * 10 + minor
 
 
 @functools.lru_cache(maxsize=256)
