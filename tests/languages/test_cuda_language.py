@@ -30,8 +30,17 @@ from triton_magics.languages.cuda.child import kernel_handle, nvrtc_compiler
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
 from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, CudaSource
 from triton_magics.languages.cuda.cpp_source import find_kernels
-from triton_magics.model import CaseStatus, Compilation, OpState, RunResult, Status, Validation
-from triton_magics.rendering import view
+from triton_magics.model import (
+    CaseStatus,
+    Compilation,
+    KernelSource,
+    OpState,
+    RunResult,
+    Status,
+    Validation,
+)
+from triton_magics.rendering import render_html, view
+from triton_magics.rendering.blocks import Code
 
 KERNELS = kernels("cuda")
 ROOT = Path(__file__).parents[2]
@@ -273,3 +282,16 @@ def test_a_census_finds_own_kernels_by_their_cpp_names() -> None:
     runs = [KernelRun(name, 7, 10.0) for name in names]
     counted = {k.name: k.triton for k in _count_by_kernel(runs, {"softmax_kernel"})}
     assert [counted[name] for name in names] == [True, True, False, False]
+
+
+def test_the_code_of_a_cuda_version_is_shown_as_cpp() -> None:
+    shown = render_html.to_html((Code(RIGHT, "cuda"),))
+    assert re.search(r"<span style=\"[^\"]*\">__global__", shown)
+    assert re.search(r"<span style=\"[^\"]*\">float</span>", shown)
+    assert "&lt;&lt;&lt;" in shown
+    source = KernelSource(
+        op="softmax", version="v1_baseline", attempt=1, source=RIGHT, entry="cuda_softmax",
+        sha256=hashlib.sha256(RIGHT.encode()).hexdigest(), signature="(x)", language="cuda",
+        path="kernels/softmax/v1_baseline.cu", header_lines=2,
+    )  # fmt: skip
+    assert source.code_language == "cuda"

@@ -40,6 +40,12 @@ class KernelSource(Value):
         """The suffix of its file: `.py`."""
         return PurePosixPath(self.path).suffix
 
+    @property
+    def code_language(self) -> str:
+        """Language of the code, as a highlighter calls it: `python`, `cuda`."""
+        by_suffix = {".py": "python", ".cu": "cuda"}
+        return by_suffix.get(self.suffix, self.suffix.removeprefix("."))
+
     def cell_line(self, line: int) -> int:
         """Return the line in the notebook's cell (its magic is line 1) of a line of the source."""
         return line + self.cell_offset

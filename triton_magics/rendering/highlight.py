@@ -1,4 +1,4 @@
-"""Highlight Python source as HTML with inline colours, which a notebook's sanitiser keeps.
+"""Highlight source code as HTML with inline colours, which a notebook's sanitiser keeps.
 
 The colours are dark and come with a light background of their own, so that code is readable in a
 light and a dark theme. Each has a contrast of at least 4.5 to the background.
@@ -26,12 +26,21 @@ COLOURS = {
 }
 
 
-def python_html(source: str) -> str:
-    """Return Python source as escaped HTML, with a `<span>` for each coloured token."""
-    from pygments import highlight
-    from pygments.lexers import PythonLexer
+LANGUAGES = ("python", "cuda")
 
-    return highlight(source, PythonLexer(stripnl=False), _formatter()).removesuffix("\n")
+
+def code_html(source: str, language: str = "python") -> str:
+    """Return source code as escaped HTML, with a `<span>` for each coloured token.
+
+    Args:
+        source: the code.
+        language: one of `LANGUAGES`.
+    """
+    from pygments import highlight
+    from pygments.lexers import get_lexer_by_name
+
+    lexer = get_lexer_by_name(language, stripnl=False)
+    return highlight(source, lexer, _formatter()).removesuffix("\n")
 
 
 @cache

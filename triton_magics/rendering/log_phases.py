@@ -232,9 +232,14 @@ def kernels(log: LogInput) -> Document:
         blocks += version_intro(log, version)
         for source in version.replaced_attempts:
             blocks += attempt_intro(version, source)
-            blocks.append(Details(f"code of attempt {source.attempt}", (Code(source.source),)))
+            blocks.append(
+                Details(
+                    f"code of attempt {source.attempt}",
+                    (Code(source.source, source.code_language),),
+                )
+            )
         blocks += _change_details(log, version)
-        blocks.append(Code(version.source.source))
+        blocks.append(Code(version.source.source, version.source.code_language))
         blocks += _compile_lines(version)
         blocks += sweep_part(version)
     return tuple(blocks)

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from triton_magics.rendering import blocks
-from triton_magics.rendering.highlight import BACKGROUND, TEXT, python_html
+from triton_magics.rendering.highlight import BACKGROUND, LANGUAGES, TEXT, code_html
 from triton_magics.rendering.markdown_parser import parse
 
 # Dark text on light red and light green, for removed and added lines.
@@ -193,11 +193,11 @@ def _code(block: blocks.Code) -> str:
     text = blocks.clean(block.text).strip("\n")
     if block.is_drawing:
         return _drawing(text)
-    if block.language != "python":
+    if block.language not in LANGUAGES:
         return f"<pre><code>{_escape(text)}</code></pre>"
     # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
     style = f"background-color: {BACKGROUND}; color: {TEXT}; padding: 6px 10px"
-    return f'<pre style="{style}">{python_html(text)}</pre>'
+    return f'<pre style="{style}">{code_html(text, block.language)}</pre>'
 
 
 def _changes(block: blocks.Changes) -> str:

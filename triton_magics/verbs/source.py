@@ -34,7 +34,7 @@ def run(session: Session, request: SourceRequest) -> KernelSource:
 def source_page(source: KernelSource) -> Reference:
     """Return a page with a version's code, and where it is."""
     title = f"{source.op} {source.version}, attempt {source.attempt}"
-    fence = "python" if source.suffix == ".py" else source.suffix.removeprefix(".")
+    fence = source.code_language
     body = f"`{source.path}`\n\n````{fence}\n{source.source.rstrip()}\n````\n"
     return Reference(query=title, title=title, markdown=body)
 

@@ -275,7 +275,7 @@ def best_view(value: Best, phrase: Phrase) -> Document:
         *provisional,
         Line(value.reason),
         Line(f"{code(source.path)} · entry {entry_text(source)}"),
-        Code(source.source),
+        Code(source.source, source.code_language),
         Line(f"in your code: `from kernels.{source.op} import best`"),
         next_line(f"{log} writes the development log for review"),
     )
