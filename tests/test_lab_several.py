@@ -144,7 +144,7 @@ def test_the_plot_shows_each_best_version(lab: Lab, engine: FakeExecutor) -> Non
     engine.times_us = {"v1": (2, 6, 54), "v2": (1, 3, 27)}
     assert rendering.overview_plot(lab.report()) is None
     result = lab.take(["gelu"])
-    assert rendering.report_finding(result) == "gelu 2.0x as fast as torch"
+    assert rendering.report_finding(result) == "gelu 2.00x as fast as torch"
     figure = rendering.overview_plot(result)
     assert figure is not None
     assert [bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([2.0])

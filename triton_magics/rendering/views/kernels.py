@@ -76,7 +76,9 @@ def _written_line(value: Written) -> Line:
         return Line(join_parts((*parts, _compile_words(value.compilation))), "good")
     status, lead = VERDICTS[value.status]
     compilation = value.compilation
-    reason = reason_text(value.status, None, compilation.error if compilation else None)
+    if not (compilation and compilation.error):
+        return Line(join_parts((*parts, compilation.note if compilation else None)), status, lead)
+    reason = reason_text(value.status, None, compilation.error)
     name = subject(source.op, source.version)
     return Line(join_parts((f"{name}: {reason}", saved, *parts[1:])), status, lead)
 
