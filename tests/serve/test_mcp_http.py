@@ -51,6 +51,10 @@ def test_a_version_is_written_and_judged_over_http(tmp_path: Path, mode: str) ->
                 source = SOURCE.format("v1")
                 assert (await agent("write_kernel_code", source=source, **op)).value["ok"] is True
                 assert (await agent("validate_correctness", **op)).value["status"] == "passed"
+                names = {tool.name for tool in (await client.list_tools()).tools}
+                assert "import" not in names
+                refused = await agent("import", path="/etc/passwd")
+                assert "reads files of the server" in refused.value["message"]
                 if not op:
                     missing = await agent("check_context_usage")
                     assert missing.value["figures"]["tokens"] > 0

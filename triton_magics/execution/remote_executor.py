@@ -270,6 +270,7 @@ class _Connection:
     def close(self) -> None:
         """Close the channel; a second time does nothing."""
         self.is_open = False
+        self.stream.close()
         self._channel.close()
 
 

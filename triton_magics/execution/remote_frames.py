@@ -121,6 +121,12 @@ class FrameStream:
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
         self._lock = threading.Lock()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Write nothing from now on: another file may get the number of a closed descriptor."""
+        with self._lock:
+            self._is_closed = True
 
     def send(self, frame: RemoteFrame) -> None:
         """Write a frame.
@@ -131,6 +137,8 @@ class FrameStream:
         body = frame.model_dump_json().encode()
         data = memoryview(_HEADER.pack(len(body)) + body)
         with self._lock:
+            if self._is_closed:
+                raise OSError("the stream is closed")
             while data:
                 data = data[os.write(self._write_fd, data) :]
 

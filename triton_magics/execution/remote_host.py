@@ -66,6 +66,7 @@ class ExecutorHost:
             return  # the client is gone, or never was one
         finally:
             self._ended.set()
+            self._stream.close()
             for handle in tuple(self._jobs.values()):
                 handle.cancel()
 

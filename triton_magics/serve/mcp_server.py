@@ -117,7 +117,9 @@ class _Handlers:
 
     async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
         """List every tool; none appears later."""
-        return types.ListToolsResult(tools=[_describe(tool) for tool in tools()])
+        is_local = context.request is None
+        offered = (tool for tool in tools() if is_local or not tool.reads_files)
+        return types.ListToolsResult(tools=[_describe(tool) for tool in offered])
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -129,6 +131,7 @@ class _Handlers:
 
         session = self._session(context)
         try:
+            _check_files(params.name, is_local=context.request is None)
             result = await self._box.call(session, params.name, params.arguments or {}, report)
         except ToolFault as fault:
             return _answer(fault.as_text(), fault.as_json(), is_error=True)
@@ -200,6 +203,18 @@ def caller_of(request: Request) -> Caller:
     caller: Caller = request.scope.get("state", {}).get("caller", Caller())
     session = request.headers.get(SESSION_HEADER, caller.session)
     return replace(caller, session=session)
+
+
+def _check_files(name: str, *, is_local: bool) -> None:
+    """Refuse a tool that reads files to a client that may be on another machine.
+
+    Raises:
+        ToolFault: it is one.
+    """
+    if not is_local and any(
+        tool.reads_files and name in (tool.name, tool.verb) for tool in tools()
+    ):
+        raise ToolFault("Unavailable", f"{name} reads files of the server; it is for stdio only")
 
 
 def _describe(tool: Tool) -> types.Tool:

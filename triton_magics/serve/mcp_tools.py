@@ -106,6 +106,11 @@ class Tool:
         }
 
     @property
+    def reads_files(self) -> bool:
+        """True if it reads files of the server's machine: not for clients on another one."""
+        return self.of_verb is not None and self.of_verb.reads_files
+
+    @property
     def can_wait(self) -> bool:
         """True if the caller can say how long to wait for its result."""
         return self.of_verb is not None and self.of_verb.long_running
