@@ -268,6 +268,13 @@ def test_a_problem_that_can_be_no_op_is_refused(tmp_path: Path, forward: str, me
         import_problem(tmp_path, source)
 
 
+def test_a_problem_too_large_for_this_machine_is_refused(tmp_path: Path) -> None:
+    drawn = "torch.distributions.Pareto(0.5, 1.5).sample((1 << 20, 1 << 11))"  # 8 GiB
+    source = module("x + 1", inputs=drawn, numbers="")
+    with pytest.raises(UserFault, match="too large for this machine"):
+        import_problem(tmp_path, source)
+
+
 def test_values_without_a_finite_output_are_left_out(tmp_path: Path) -> None:
     source = module("torch.log(x)", inputs="torch.rand(batch_size, 8)", numbers="batch_size = 4")
     _, findings = import_problem(tmp_path, source)

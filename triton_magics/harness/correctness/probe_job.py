@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +17,7 @@ from triton_magics.execution.job_requests import Answer, Findings, ProbeJob
 from triton_magics.harness.correctness.case_inputs import DTYPES, is_bitwise_equal, make_pristine
 from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.correctness.shape_classes import representatives
-from triton_magics.harness.load import UserFault, load_op
+from triton_magics.harness.load import UserFault, is_out_of_memory, load_op
 from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Case
@@ -189,10 +192,46 @@ def _cost(op: operators.Op, shape: Shape) -> Cost:
             cause = error.__cause__ or error
             if "meta" not in str(cause).lower() and not isinstance(cause, NotImplementedError):
                 raise
-    inputs = make_pristine(op, Case(shape=shape, dtype=op.dtypes[0], seed=1), this_device())
-    if _n_bytes(inputs) > MAX_REAL_BYTES:
-        return _n_bytes(inputs), math.inf
-    return _n_bytes((*inputs, *evaluate(op, inputs)[1])), math.inf
+    return _real_cost(op, shape), math.inf
+
+
+def _real_cost(op: operators.Op, shape: Shape) -> float:
+    """Return the bytes of inputs and outputs by a call; of a large shape from those of a small one.
+
+    Raises:
+        UserFault: the reference fails, or the smallest call does not fit the memory.
+    """
+    smallest = min(op.shapes or op.sizes.values(), key=math.prod)
+    ratio = math.prod(shape) / math.prod(smallest)
+    if ratio > 1 and (estimate := ratio * _real_cost(op, smallest)) > MAX_REAL_BYTES:
+        return estimate
+    case = Case(shape=shape, dtype=op.dtypes[0], seed=1)
+    with _limited_memory():
+        try:
+            inputs = make_pristine(op, case, this_device())
+            return _n_bytes((*inputs, *evaluate(op, inputs)[1]))
+        except (MemoryError, UserFault, RuntimeError) as error:
+            if is_out_of_memory(error):
+                raise UserFault(
+                    f"{op.name}: a call at {shape} is too large for this machine"
+                ) from None
+            raise
+
+
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Limit the memory that a call may add on a machine without a GPU."""
+    if this_device().type != "cpu":
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + 8 * MAX_CPU_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _cost_on_meta(op: operators.Op, shape: Shape) -> Cost:
