@@ -19,6 +19,10 @@ TRANSPOSED = Case(shape=(7, 13), dtype="float32", layouts=(("*", "transposed"),)
 LARGE = Case(shape=(7, 13), dtype="float32", regime="large", seed=1)
 HEAVY = Case(shape=(7, 33), dtype="float32", regime="mean_heavy", seed=1)
 
+HUGE = Case(shape=(7, 13), dtype="float32", special="huge element", seed=1)
+PLAIN_CASE = Case(shape=(7, 13), dtype="float32", seed=1)
+ODD = PLAIN_CASE.evolve(regime="shifted")
+
 
 def code_of(result: CaseResult) -> str | None:
     assert result.status is CaseStatus.WRONG_VALUES, result
@@ -38,6 +42,9 @@ def run_source(tmp_path: Path, source: str, case: Case) -> CaseResult:
         ("confuses_the_stride", TRANSPOSED, "wrong_stride"),
         ("forgets_the_maximum", LARGE, "missing_maximum"),
         ("takes_the_variance_in_one_pass", HEAVY, "cancellation"),
+        ("forgets_the_maximum", HUGE, "missing_maximum"),
+        ("wrong/mul_rounds_to_half", PLAIN_CASE, "lower_precision"),
+        ("forgets_other", ODD, "wrong_fill"),
     ],
 )
 def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) -> None:
@@ -48,6 +55,11 @@ def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) 
 def test_wrong_base_of_an_exponent_is_no_cause_of_these(tmp_path: Path, case: Case) -> None:
     assert EXP2 != SOFTMAX
     assert code_of(run_source(tmp_path, EXP2, case)) in (None, "constant_factor")
+
+
+def test_a_fault_of_whole_blocks_too_is_no_missing_fill() -> None:
+    (result,) = run_cases(KERNELS / "wrong" / "softmax_first_row_max.py", PLAIN_CASE)
+    assert code_of(result) != "wrong_fill"
 
 
 def test_wrong_statistics_are_no_cancellation(tmp_path: Path) -> None:

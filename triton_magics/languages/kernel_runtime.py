@@ -207,6 +207,7 @@ Symptom = Literal[
     "last dimension is no power of two",
     "low precision product",
     "half precision sum",
+    "half precision value",
     "calls differ",
 ]
 

@@ -12,6 +12,7 @@ from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise
 from triton_magics.harness.correctness.comparison import compare_outputs
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import UserFault
 from triton_magics.model import (
     NORMAL,
     PLAIN,
@@ -27,6 +28,9 @@ from triton_magics.model import (
 MAX_ELEMENTS = 300_000
 MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
 REPEATS = 2
+LARGE_REGIMES = ("large", "x10", "shifted")
+LARGE_SPECIALS = ("huge element", "rows unlike their neighbours", "rows at -20000")
+ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
 
 def explain_wrong_values(
@@ -48,9 +52,11 @@ def explain_wrong_values(
         if differs:
             return _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
         cause = _layout_cause(subject, case) or _values_cause(subject, case)
-    except (VersionRaised, torch.OutOfMemoryError):
+        if cause is None:
+            return _without_refuted(subject, case, result)
+    except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
-    return _with_cause(result, cause) if cause else result
+    return _with_cause(result, cause)
 
 
 def differ_beyond_rounding(a: torch.Tensor, b: torch.Tensor, tolerance: Tolerance | None) -> bool:
@@ -114,15 +120,30 @@ def _layout_cause(subject: Subject, case: Case) -> Cause | None:
 
 def _values_cause(subject: Subject, case: Case) -> Cause | None:
     """Return the cause that large values show where plain ones give the right output."""
-    if case.has_plain_values or case.special != PLAIN:
+    if case.has_plain_values:
         return None
-    if case.regime == "mean_heavy":
+    is_plain_special = case.special == PLAIN
+    if case.regime == "mean_heavy" and is_plain_special:
         cause: Cause | None = Cause(code=CauseCode.CANCELLATION)
-    elif case.regime in ("large", "x10", "shifted"):
+    elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
         cause = subject.hint("overflow")
     else:
         return None
-    return cause if cause and _passes(subject, case.evolve(regime=NORMAL)) else None
+    plain = case.evolve(regime=NORMAL, special=PLAIN)
+    return cause if cause and _passes(subject, plain) else None
+
+
+def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
+    """Return the result without a cause at the end of a row, if whole blocks are wrong as well."""
+    cause = result.mismatch and result.mismatch.cause
+    if not cause or cause.code not in ROW_END_CAUSES or not case.shape:
+        return result
+    whole = 1 << (case.shape[-1] - 1).bit_length()
+    full = case.evolve(shape=(*case.shape[:-1], whole), size=None)
+    if _passes(subject, full):
+        return result
+    assert result.mismatch is not None
+    return result.evolve(mismatch=result.mismatch.evolve(cause=None))
 
 
 def _call(subject: Subject, inputs: CaseInputs, like: tuple[Any, ...]) -> CallRecord:

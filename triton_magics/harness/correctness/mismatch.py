@@ -165,7 +165,7 @@ def _cause(
 def _precision_cause(relative: float, case: Case, hint: Hint) -> Cause | None:
     """Return the cause of errors that are small beside the output's values."""
     if case.dtype == "float32" and 1e-5 < relative < 5e-3:
-        return hint("low precision product")
+        return hint("low precision product") or hint("half precision value")
     if relative < 2e-2 and case.dtype in ("float16", "bfloat16"):
         return hint("half precision sum")
     return None

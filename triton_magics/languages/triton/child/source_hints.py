@@ -15,6 +15,7 @@ _LANES = re.compile(r"^\s*(\w+)\s*=.*tl\.arange\(")
 _EXTREMUM = re.compile(r"tl\.(max|min|softmax)\(")
 _EXACT_PRODUCT = re.compile(r"""input_precision\s*=\s*["'](ieee|tf32x3)["']""")
 _HALF_ACCUMULATOR = re.compile(r"(tl\.zeros\(.*|out_dtype\s*=\s*)tl\.b?float16")
+_HALF = re.compile(r"\b(tl|torch)\.b?float16\b|\.half\(\)")
 _SUM = re.compile(r"tl\.(sum|dot)\(|\+=")
 
 
@@ -30,6 +31,8 @@ def explain_symptom(symptom: Symptom, source: str) -> Cause | None:
         return _low_precision_product(source)
     if symptom == "half precision sum":
         return _half_precision_sum(source)
+    if symptom == "half precision value":
+        return _half_precision_value(source)
     return Cause(
         code=CauseCode.RACE,
         advice="tl.atomic_add(out_ptr + offsets, value, mask=mask), or one program a place",
@@ -80,6 +83,15 @@ def _half_precision_sum(source: str) -> Cause | None:
         return None
     advice = "load with .to(tl.float32), accumulate in float32, convert when storing"
     return Cause(code=CauseCode.LOWER_PRECISION, advice=advice, dtype="a sum in half precision")
+
+
+def _half_precision_value(source: str) -> Cause | None:
+    """Return the only line that converts to a half type, where the tensors are float32."""
+    lines = [n for n, line in enumerate(source.splitlines(), 1) if _HALF.search(line)]
+    if not lines:
+        return None
+    line = lines[0] if len(lines) == 1 else None
+    return Cause(code=CauseCode.LOWER_PRECISION, dtype="a value in half precision", file_line=line)
 
 
 def _with_other(line: str) -> str:
