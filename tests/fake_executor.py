@@ -30,6 +30,7 @@ from triton_magics.execution.job_requests import (
 )
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import (
+    BackwardFacts,
     Benchmark,
     Case,
     CaseResult,
@@ -116,6 +117,7 @@ class FakeExecutor:
         times_us: version -> microseconds at small, medium, large.
         own_sizes: the sizes of an op of the user's own; empty: small, medium, large.
         own_dtypes: its dtypes.
+        own_backward: of its gradients.
         sweep_us: a configuration's settings -> microseconds, or the status of its failure.
         answer: replaces the next answer.
         prints: the output of every job.
@@ -134,6 +136,7 @@ class FakeExecutor:
         self.times_us: dict[str, tuple[float, float, float]] = {}
         self.own_sizes: dict[str, tuple[int, ...]] = {}
         self.own_dtypes: tuple[str, ...] = ("float32",)
+        self.own_backward: BackwardFacts | None = None
         self.sweep_us: Callable[[dict[str, Any]], float | CaseStatus] = lambda settings: 10.0
         self.answer: Callable[[Any], Outcome] | None = None
         self.jobs: list[Any] = []
@@ -251,7 +254,7 @@ class FakeExecutor:
         return OpDescription(
             name=job.op.name, sizes=sizes, shapes=tuple(sizes.values()), dtypes=self.own_dtypes,
             signature="(x)",
-            doc="", outputs=("[n, m] float32",),
+            doc="", outputs=("[n, m] float32",), backward=self.own_backward,
         )  # fmt: skip
 
     def _findings(self, job: ProbeJob) -> Findings:

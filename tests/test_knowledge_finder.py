@@ -38,14 +38,14 @@ def test_names_and_aliases_are_canonical(name, op):
 
 
 def test_an_own_op_is_known_once_it_is_given():
-    assert knowledge.canonical("huber", ["huber"]) == "huber"
+    assert knowledge.canonical("huber", {"huber": knowledge.facts("relu")}) == "huber"
     with pytest.raises(UnknownOp):
         knowledge.canonical("huber")
 
 
 def test_an_unknown_op_names_the_nearest_and_all():
     with pytest.raises(UnknownOp) as error:
-        knowledge.canonical("sofmax", ["huber"])
+        knowledge.canonical("sofmax", {"huber": knowledge.facts("relu")})
     message = str(error.value)
     assert "unknown op 'sofmax'. Did you mean 'softmax'?" in message
     assert all(name in message for name in (*NAMES, "huber", "`reference`"))

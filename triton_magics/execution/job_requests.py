@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from triton_magics.model import (
     SIZES,
+    BackwardFacts,
     Benchmark,
     Case,
     Compilation,
@@ -40,11 +41,13 @@ class OpRef(Value):
     Attributes:
         source: the text of the user's `reference.py`; None for a built-in.
         sha256: hash of `source`.
+        gradient_of: the op whose gradients it computes; the source is then that op's.
     """
 
     name: str
     source: str | None = None
     sha256: str | None = None
+    gradient_of: str | None = None
 
     @model_validator(mode="after")
     def _check_hash(self) -> Self:
@@ -53,14 +56,14 @@ class OpRef(Value):
         return self
 
     @classmethod
-    def own(cls, name: str, source: str) -> Self:
+    def own(cls, name: str, source: str, *, gradient_of: str | None = None) -> Self:
         """Return a reference to an op of the user's own."""
-        return cls(name=name, source=source, sha256=_digest(source))
+        return cls(name=name, source=source, sha256=_digest(source), gradient_of=gradient_of)
 
     @property
     def shown_path(self) -> str:
         """Path of the file as shown to the user."""
-        return f"{self.name}/reference.py"
+        return f"{self.gradient_of or self.name}/reference.py"
 
 
 class VersionRef(Value):
@@ -402,6 +405,7 @@ class OpDescription(Value):
     doc: str
     outputs: tuple[str, ...]
     flops: int | None = None
+    backward: BackwardFacts | None = None
 
 
 class ProbeJob(JobRequest):

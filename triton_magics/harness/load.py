@@ -64,10 +64,13 @@ def load_op(ref: OpRef) -> operators.Op:
     Raises:
         UserFault: the user's file is no valid op; the message gives the reason.
     """
+    name = ref.gradient_of or ref.name
     if ref.source is None:
-        return operators.load(ref.name)
+        op = operators.load(name)
+        return operators.BackwardOp(ref.name, op) if ref.gradient_of else op
     try:
-        return operators.load_file(job_sources.op_path(ref), ref.name)
+        op = operators.load_file(job_sources.op_path(ref), name)
+        return operators.BackwardOp(ref.name, op) if ref.gradient_of else op
     except BaseException as error:  # exit() too: the file is the user's own
         raise UserFault(f"{ref.shown_path}: {exception_text.one_line(error)}") from error
 

@@ -5,8 +5,10 @@ from triton_magics.knowledge.folder import Knowledge, load, shipped, sound_kerne
 from triton_magics.knowledge.op_files import Hint
 from triton_magics.knowledge.tables import (
     aliases,
+    backward_facts,
     canonical,
     facts,
+    forward_of,
     mistake_for,
     mistakes,
     op_names,
@@ -21,8 +23,10 @@ __all__ = [
     "Hint",
     "Knowledge",
     "aliases",
+    "backward_facts",
     "canonical",
     "facts",
+    "forward_of",
     "language_names",
     "load",
     "mistake_for",

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triton_magics.knowledge.folder import PATTERNS, shipped
-from triton_magics.knowledge.tables import op_names, techniques_for
+from triton_magics.knowledge.tables import (
+    backward_facts,
+    forward_of,
+    op_names,
+    techniques_for,
+)
 from triton_magics.model import OpFacts, Reference, Technique, shape_text
 
 MEASURED_ON = "H200, torch 2.11, Triton 3.6, 2026-11-21"
@@ -67,7 +72,10 @@ def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference
         limit: largest number of pieces to name, the shown one included.
         own: facts of the user's own ops.
     """
-    pieces = (*(_op_piece(facts) for facts in own), *_shipped_pieces())
+    own_ops = {facts.name: facts for facts in own}
+    forward = forward_of(query.strip(), own_ops)
+    derived = (backward_facts(forward),) if forward else ()
+    pieces = (*map(_op_piece, (*own_ops.values(), *derived)), *_shipped_pieces())
     matches = _rank(query, pieces)[:limit]
     if not matches:
         return _no_match(query, pieces, limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from triton_magics.errors import UnknownName, UnknownOp, did_you_mean
@@ -25,33 +25,89 @@ def aliases() -> dict[str, str]:
     return {alias: facts.name for facts in shipped().ops.values() for alias in facts.aliases}
 
 
-def canonical(name: str, own: Iterable[str] = ()) -> str:
+_BACKWARD = "_backward"
+
+
+def forward_of(name: str, own: Mapping[str, OpFacts]) -> OpFacts | None:
+    """Return the op whose gradients an op of this name computes; None: it is no such op.
+
+    Args:
+        name: such as `softmax_backward`; an alias may stand for the op.
+        own: the user's own ops.
+    """
+    forward = name.removesuffix(_BACKWARD)
+    if forward == name or name in own:
+        return None
+    facts = own.get(forward) or shipped().ops.get(aliases().get(forward, forward))
+    return facts if facts and facts.backward else None
+
+
+def backward_facts(forward: OpFacts) -> OpFacts:
+    """Return the facts of the op that computes the gradients of an op."""
+    assert forward.backward is not None
+    given, returned = forward.backward.given, forward.backward.returned
+    name = f"{forward.name}{_BACKWARD}"
+    parameters = forward.signature.partition("(")[2].removesuffix(")")
+    gradients = " and ".join(f"d{i}" for i in returned)
+    return OpFacts(
+        name=name,
+        torch_equivalent=f"torch.autograd.grad of {forward.torch_equivalent}",
+        signature=f"triton_{name}({', '.join(given)}, {parameters})",
+        formula=f"{gradients}, for {forward.formula}",
+        description=(
+            f"The gradients of {forward.name}, by the chain rule from those of its output. The "
+            "inputs are those of the forward pass: a version computes again what it needs of it, "
+            "and so does torch, whose time is that of both passes."
+        ),
+        input_shapes=f"{', '.join(given)}: the shape of the output; {forward.input_shapes}",
+        output_shape=f"{gradients}: the shapes of {', '.join(returned)}",
+        complexity=f"about twice as much as {forward.name}: {forward.complexity}",
+        memory_pattern=f"that of {forward.name}, with {', '.join(given)} read beside it",
+        bound=forward.bound,
+        accumulate=forward.accumulate,
+        techniques=forward.techniques,
+        pattern=forward.pattern,
+        sizes=forward.sizes,
+        dtypes=forward.dtypes,
+        own=forward.own,
+        gradient_of=forward.name,
+    )
+
+
+def canonical(name: str, own: Mapping[str, OpFacts] | None = None) -> str:
     """Return the canonical name of an op or alias.
 
     Args:
         name: as the user wrote it.
-        own: names of the user's own ops.
+        own: the user's own ops.
 
     Raises:
         UnknownOp: neither ships nor is one of the user's own.
     """
+    own = own or {}
     own_names = sorted(own)
     resolved = aliases().get(name, name)
     if resolved in shipped().ops or name in own_names:
         return resolved
+    if forward := forward_of(name, own):
+        return f"{forward.name}{_BACKWARD}"
     names = sorted([*op_names(), *own_names])
-    hint = did_you_mean(name, [*names, *aliases()])
+    every = {**shipped().ops, **own}.values()
+    gradients = [f"{facts.name}{_BACKWARD}" for facts in every if facts.backward]
+    hint = did_you_mean(name, [*names, *aliases(), *gradients])
     raise UnknownOp(
         f"unknown op {name!r}.{hint} Known: {', '.join(names)}. The verb `reference` adds your own."
     )
 
 
 def facts(name: str) -> OpFacts:
-    """Return the facts of an op that ships, by its name or alias.
+    """Return the facts of an op that ships, or of its gradients, by its name or alias.
 
     Raises:
         UnknownOp: it does not ship.
     """
+    if forward := forward_of(name, {}):
+        return backward_facts(forward)
     return shipped().ops[canonical(name)]
 
 

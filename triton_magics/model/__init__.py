@@ -56,6 +56,7 @@ from triton_magics.model.environment import (
 )
 from triton_magics.model.gap import Gap, GapCode, validation_gap
 from triton_magics.model.knowledge import (
+    BackwardFacts,
     Mistake,
     OpFacts,
     Technique,
@@ -135,6 +136,7 @@ __all__ = [
     "SIZES",
     "SLUGS",
     "STALLS",
+    "BackwardFacts",
     "Badge",
     "BadgeCode",
     "BadgeParameter",

@@ -42,8 +42,25 @@ class Mistake(Value):
     at_launch: bool = False
 
 
+class BackwardFacts(Value):
+    """The op that computes the gradients of another one.
+
+    Attributes:
+        given: the names of the gradients of the op's outputs, its first inputs.
+        returned: the names of the inputs whose gradients it returns.
+    """
+
+    given: tuple[str, ...] = ("grad_output",)
+    returned: tuple[str, ...]
+
+
 class OpFacts(Value):
-    """Facts about an op that help to write a kernel for it."""
+    """Facts about an op that help to write a kernel for it.
+
+    Attributes:
+        backward: of its op `<name>_backward`; None: it has no gradient.
+        gradient_of: the op whose gradients it computes; None for any other op.
+    """
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -63,3 +80,10 @@ class OpFacts(Value):
     sizes: dict[str, tuple[int, ...]]
     dtypes: tuple[str, ...]
     own: bool = False
+    backward: BackwardFacts | None = None
+    gradient_of: str | None = None
+
+    @property
+    def own_reference(self) -> str | None:
+        """The user's own op whose reference defines this one; None for one that ships."""
+        return (self.gradient_of or self.name) if self.own else None

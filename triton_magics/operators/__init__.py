@@ -42,6 +42,9 @@ must also define SIZES, DTYPES and
                   they differ from the defaults, bound, accumulate, aliases, tips, techniques
                   (the most promising first; names of knowledge/techniques.json) and pattern
 
+    its entry "backward": {"returned": ("x",)} names the inputs with a gradient; without it the op
+    has none
+
 and it may define
 
     VERSION_HINTS  {"v1": {"technique": ..., "block_hint": ...}, ..., "more": ...}
@@ -58,6 +61,7 @@ from pathlib import Path
 from types import ModuleType
 
 from triton_magics.errors import UnknownOp, did_you_mean
+from triton_magics.operators._backward import BackwardOp, NoGradient
 from triton_magics.operators._op import REGIMES, SPECIALS, ModuleOp, from_module, module_from_file
 from triton_magics.operators._protocol import (
     LAYOUTS,
@@ -121,6 +125,8 @@ __all__ = [
     "OP_CLASSES",
     "REGIMES",
     "SPECIALS",
+    "BackwardOp",
+    "NoGradient",
     "Op",
     "largest_input",
     "largest_size",

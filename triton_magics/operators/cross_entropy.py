@@ -53,6 +53,7 @@ FACTS = {
         "coalescing",
     ),
     "pattern": "fused",
+    "backward": {"returned": ("logits",)},
 }
 VERSION_HINTS = {
     "v1": {

@@ -57,6 +57,7 @@ FACTS = {
         "persistent",
     ),
     "pattern": "fused",
+    "backward": {"returned": ("x", "weight", "bias")},
 }
 VERSION_HINTS = {
     "v1": {

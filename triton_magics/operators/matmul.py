@@ -53,6 +53,7 @@ FACTS = {
         "warp_specialization",
     ),
     "pattern": "matmul",
+    "backward": {"returned": ("a", "b")},
 }
 VERSION_HINTS = {
     "v1": {

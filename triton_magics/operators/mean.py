@@ -33,6 +33,7 @@ FACTS = {
     ),
     "techniques": ("tiling", "coalescing", "row_per_program", "split_k", "autotune"),
     "pattern": "reduction",
+    "backward": {"returned": ("x",)},
 }
 VERSION_HINTS = {
     "v1": {

@@ -68,6 +68,7 @@ FACTS = {
         "speculative_maximum",
     ),
     "pattern": "fused",
+    "backward": {"returned": ("q", "k", "v")},
 }
 VERSION_HINTS = {
     "v1": {

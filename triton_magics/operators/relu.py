@@ -32,6 +32,7 @@ FACTS = {
     ),
     "techniques": ("coalescing", "kernel_fusion", "autotune", "tiling"),
     "pattern": "elementwise",
+    "backward": {"returned": ("x",)},
 }
 VERSION_HINTS = {
     "v1": {

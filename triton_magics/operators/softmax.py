@@ -44,6 +44,7 @@ FACTS = {
         "persistent",
     ),
     "pattern": "fused",
+    "backward": {"returned": ("x",)},
 }
 VERSION_HINTS = {
     "v1": {

@@ -39,6 +39,7 @@ FACTS = {
     ),
     "techniques": ("tiling", "coalescing", "autotune", "persistent"),
     "pattern": "elementwise",
+    "backward": {"returned": ("x", "y")},
 }
 VERSION_HINTS = {
     "v1": {

@@ -34,6 +34,7 @@ FACTS = {
     ),
     "techniques": ("tiling", "coalescing", "autotune", "persistent"),
     "pattern": "elementwise",
+    "backward": {"returned": ("x", "y")},
 }
 VERSION_HINTS = {
     "v1": {

@@ -96,7 +96,8 @@ def _cells(log: LogInput) -> Iterator[Node]:
     yield _code(op, "parameters", parameters.cell, [], "parameters", "summary")
     yield _code(op, "setup", setup_cell(op, own=log.reference is not None))
     if log.reference:
-        yield _code(op, "reference", f"%%triton_reference {op}\n{log.reference}")
+        name = log.facts.gradient_of or op
+        yield _code(op, "reference", f"%%triton_reference {name}\n{log.reference}")
     yield _markdown(op, "research", phases.research(log))
     yield _markdown(op, "kernels", (phases.KERNELS,))
     for version in log.versions:

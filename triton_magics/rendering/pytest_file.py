@@ -46,17 +46,20 @@ def test_version_is_right(lab, version):
     assert verdict.passed
 '''
 _REFERENCE = """\
-        lab.reference("{op}", (KERNELS / "reference.py").read_text(encoding="utf-8"))
+        reference = KERNELS.parent / "{own}" / "reference.py"
+        lab.reference("{own}", reference.read_text(encoding="utf-8"))
 """
 
 
-def pytest_file(op: str, passed: Sequence[tuple[KernelSource, Validation]], *, own: bool) -> str:
+def pytest_file(
+    op: str, passed: Sequence[tuple[KernelSource, Validation]], *, own: str | None
+) -> str:
     """Return the text of the test file.
 
     Args:
         op: canonical name.
         passed: versions that passed, each with its verdict.
-        own: the op is user-defined, with its reference beside its versions.
+        own: the user's own op whose reference defines this one; None for one that ships.
     """
     versions = {
         source.version: {
@@ -70,7 +73,7 @@ def pytest_file(op: str, passed: Sequence[tuple[KernelSource, Validation]], *, o
         mark=MARK,
         op=op,
         versions=pprint.pformat(versions, width=96, sort_dicts=False),
-        reference=_REFERENCE.format(op=op) if own else "",
+        reference=_REFERENCE.format(own=own) if own else "",
     )
 
 

@@ -118,4 +118,5 @@ def facts_of_own_op(name: str, description: OpDescription) -> OpFacts:
         sizes=description.sizes,
         dtypes=description.dtypes,
         own=True,
+        backward=description.backward,
     )

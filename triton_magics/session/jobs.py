@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from triton_magics import knowledge
 from triton_magics.errors import WorkerError
 from triton_magics.execution import Executor, Limits
 from triton_magics.execution.job_requests import (
@@ -81,9 +82,14 @@ class Jobs:
 
     def op_ref(self, op: str) -> OpRef:
         """Return the op as a worker loads it."""
-        if op not in self._session.workspace.own_ops():
-            return OpRef(name=op)
-        return OpRef.own(op, self._session.workspace.reference_path(op).read_bytes().decode())
+        workspace = self._session.workspace
+        own = workspace.own_ops()
+        forward = knowledge.forward_of(op, own)
+        gradient_of = forward.name if forward else None
+        if (name := gradient_of or op) not in own:
+            return OpRef(name=op, gradient_of=gradient_of)
+        source = workspace.reference_path(name).read_bytes().decode()
+        return OpRef.own(op, source, gradient_of=gradient_of)
 
     def version_ref(self, source: KernelSource) -> VersionRef:
         """Return the version as a worker loads it."""

@@ -86,8 +86,11 @@ class OpWorkspace:
         return tuple(alias for alias, name in knowledge.aliases().items() if name == op)
 
     def facts_of(self, op: str) -> OpFacts:
-        """Return the facts of an op, shipped or the user's own."""
-        return self.workspace.own_ops().get(op) or knowledge.facts(op)
+        """Return the facts of an op, shipped or the user's own, or of the gradients of one."""
+        own = self.workspace.own_ops()
+        if forward := knowledge.forward_of(op, own):
+            return knowledge.backward_facts(forward)
+        return own.get(op) or knowledge.facts(op)
 
     def check_dtypes(self, op: str, dtypes: Sequence[str] | None) -> None:
         """Check that the op declares every dtype.

@@ -31,7 +31,7 @@ def gather(
     workspace: Workspace, facts: OpFacts, state: OpState, *, budget_s: float
 ) -> rendering.LogInput:
     """Return the content of an op's log: the newest state, however long the history is."""
-    op = facts.name
+    op, own = facts.name, facts.own_reference
     versions = tuple(_version(workspace, op, v) for v in state.versions)
     return rendering.LogInput(
         facts=facts,
@@ -42,7 +42,7 @@ def gather(
         environment=_environment(workspace, op),
         notes=tuple(_note(e) for e in workspace.events(op, verbs=_NOTED)),
         phrase=as_magic,
-        reference=workspace.reference_path(op).read_text() if facts.own else None,
+        reference=workspace.reference_path(own).read_text() if own else None,
         analysis=_texts(workspace, op, None),
         budget_s=budget_s,
     )
@@ -110,7 +110,7 @@ def write_tests(workspace: Workspace, facts: OpFacts) -> str:
     passed = [(source, verdict) for source, verdict in pairs if verdict and verdict.passed]
     if not passed:
         raise UnknownVersion(f"no version of {op} has passed its validation: nothing to test")
-    text = rendering.pytest_file(op, passed, own=facts.own)
+    text = rendering.pytest_file(op, passed, own=facts.own_reference)
     try:
         return workspace.save_page(f"tests/test_{op}.py", text, mark=rendering.PYTEST_MARK)
     except WorkspaceError as error:

@@ -17,7 +17,7 @@ from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.load import UserFault, load_op
 from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.reporter import Reporter
-from triton_magics.model import Case
+from triton_magics.model import BackwardFacts, Case
 
 
 def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
@@ -48,7 +48,16 @@ def run(job: DescribeJob, report: Reporter) -> tuple[Answer, bool]:
         doc=op.doc,
         outputs=outputs,
         flops=flops,
+        backward=_backward(op),
     ), True
+
+
+def _backward(op: operators.Op) -> BackwardFacts | None:
+    try:
+        derived = operators.BackwardOp(f"{op.name}_backward", op)
+    except operators.NoGradient:
+        return None
+    return BackwardFacts(given=derived.given, returned=derived.gradients)
 
 
 def _run_reference(op: operators.Op, case: Case) -> tuple[tuple[str, ...], int | None]:

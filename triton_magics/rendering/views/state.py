@@ -30,6 +30,7 @@ from triton_magics.rendering.blocks import (
 from triton_magics.rendering.numbers import (
     MISSING,
     count_text,
+    join_with_and,
     list_text,
     ratio_text,
     time_text,
@@ -266,10 +267,21 @@ def _own_shapes(value: OpPage, phrase: Phrase) -> Document:
     return (Line(f"your own shapes, in every plan and benchmark: {shapes} · {hint}"),)
 
 
+def _backward_text(facts: OpFacts) -> str | None:
+    if facts.backward is None:
+        return None
+    inputs = join_with_and(list(facts.backward.given))
+    outputs = join_with_and(list(facts.backward.returned))
+    return f"the op {facts.name}_backward takes {inputs} too and returns the gradients of {outputs}"
+
+
 def _page_details(value: OpPage) -> Document:
     facts = value.facts
     sizes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in facts.sizes.items())
-    about = (f"sizes: {sizes}", f"dtypes: {', '.join(facts.dtypes)}", facts.description)
+    about = (
+        f"sizes: {sizes}", f"dtypes: {', '.join(facts.dtypes)}", facts.description,
+        _backward_text(facts),
+    )  # fmt: skip
     details: list[Details] = [Details("about", (Items(tuple(t for t in about if t)),))]
     if value.techniques:
         details.append(Details("techniques", (techniques_table(value.techniques),)))

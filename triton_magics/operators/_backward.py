@@ -1,0 +1,179 @@
+"""The op that computes the gradients of another op, derived from its reference by autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from triton_magics.operators._protocol import Inputs, Op, Scalar, Shape, smallest_shape
+
+_CPU = torch.device("cpu")
+
+
+class NoGradient(ValueError):
+    """An op without gradients; the message says why."""
+
+
+class BackwardOp(Op):
+    """The gradients of an op's inputs, given those of its outputs.
+
+    Its inputs are one random gradient for each differentiable output, then the inputs of the op;
+    its outputs are the gradients of the floating inputs. The reference computes the op again, so
+    its time is that of a forward and a backward pass.
+
+    Attributes:
+        given: the names of the gradients of the outputs.
+        gradients: the names of the inputs whose gradients it returns.
+    """
+
+    def __init__(self, name: str, forward: Op) -> None:
+        """Derive the op.
+
+        Raises:
+            NoGradient: the op's output is random, it changes its inputs, or autograd gives no
+                gradient of it.
+        """
+        if forward.check is not None or forward.mutates:
+            reason = "changes its inputs" if forward.mutates else "has a random output"
+            raise NoGradient(f"{forward.name} {reason}, so it has no backward op")
+        self._name, self._forward = name, forward
+        self._dtypes = tuple(d for d in forward.dtypes if getattr(torch, d).is_floating_point)
+        self._wanted, self._n_outputs = _differentiable(forward, self._dtypes)
+        several = tuple(f"grad_{i}" for i in range(self._n_outputs))
+        self.given = ("grad_output",) if self._n_outputs == 1 else several
+        names = forward.input_names(max(self._wanted) + 1)
+        self.gradients = tuple(names[i] for i in self._wanted)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def doc(self) -> str:
+        return f"Gradients of {self._forward.name}: of {', '.join(self.gradients)}."
+
+    @property
+    def sizes(self) -> Mapping[str, Shape]:
+        return self._forward.sizes
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return self._forward.shapes
+
+    @property
+    def extents(self) -> Mapping[str, Shape] | None:
+        return self._forward.extents
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        return self._dtypes
+
+    @property
+    def op_class(self) -> str:
+        return self._forward.op_class
+
+    @property
+    def skip_values(self) -> tuple[str, ...]:
+        return self._forward.skip_values
+
+    @property
+    def scalars(self) -> Mapping[str, tuple[Scalar, ...]]:
+        return self._forward.scalars
+
+    @property
+    def quick_regimes(self) -> tuple[str, ...]:
+        return self._forward.quick_regimes
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        return self._forward.layouts
+
+    @property
+    def flops(self) -> Callable[..., int] | None:
+        forward, n = self._forward.flops, self._n_outputs
+        return None if forward is None else lambda *arguments: 2 * forward(*arguments[n:])
+
+    @property
+    def independent(self) -> tuple[int | None, ...]:
+        dims = self._forward.independent
+        first = next((d for d in dims if d is not None), None)
+        if first is None or any(dims[i] != first for i in self._wanted):
+            return ()  # a sum over the parts, as of the gradient of a weight
+        return (*(first,) * self._n_outputs, *dims)
+
+    @property
+    def reference(self) -> Callable[..., Any]:
+        return self._compute
+
+    def input_names(self, n: int) -> list[str]:
+        """Return `grad_output`, or one for each output, then the names of the op's inputs."""
+        return [*self.given, *self._forward.input_names(max(n - self._n_outputs, 0))][:n]
+
+    def make_inputs(
+        self, shape: Shape, dtype: torch.dtype, device: torch.device, generator: torch.Generator, /
+    ) -> Inputs:
+        """Return random gradients of the outputs, and the op's inputs.
+
+        They are normal: with gradients of one value, wrong kernels may look right.
+        """
+        inputs = self._forward.make_inputs(shape, dtype, device, generator)
+        _, outputs = _forward_pass(self._forward, inputs, self._wanted)
+        gradients = (
+            torch.randn(o.shape, dtype=torch.float32, device=device, generator=generator)
+            for o in outputs
+        )
+        pairs = zip(gradients, outputs, strict=True)
+        return (*(g.to(o.dtype) for g, o in pairs), *inputs)
+
+    def _compute(self, *arguments: Any) -> Any:
+        """Return the gradients: a tensor, or a tuple of several."""
+        given, inputs = arguments[: self._n_outputs], arguments[self._n_outputs :]
+        leaves, outputs = _forward_pass(self._forward, inputs, self._wanted)
+        gradients = torch.autograd.grad(outputs, leaves, given, materialize_grads=True)
+        return gradients[0] if len(gradients) == 1 else gradients
+
+
+def _forward_pass(
+    op: Op, inputs: Sequence[Any], wanted: Sequence[int]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Call the op's reference.
+
+    Returns:
+        The inputs whose gradients are wanted, as leaves, and the differentiable outputs.
+    """
+    with torch.enable_grad():
+        leaves = {i: inputs[i].detach().requires_grad_() for i in wanted}
+        value = op.reference(*(leaves.get(i, x) for i, x in enumerate(inputs)))
+    outputs = value if isinstance(value, tuple | list) else (value,)
+    return list(leaves.values()), [o for o in outputs if o.requires_grad]
+
+
+def _differentiable(op: Op, dtypes: Sequence[str]) -> tuple[tuple[int, ...], int]:
+    """Return the positions of the inputs that have a gradient, and the number of such outputs.
+
+    Raises:
+        NoGradient: there is none.
+    """
+    shape = min((*op.shapes, smallest_shape(op)), key=lambda s: torch.Size(s).numel())
+    error: Exception | None = None
+    if dtypes:
+        generator = torch.Generator().manual_seed(1)
+        inputs = op.make_inputs(shape, getattr(torch, dtypes[0]), _CPU, generator)
+        floating = [
+            i
+            for i, x in enumerate(inputs)
+            if isinstance(x, torch.Tensor) and x.dtype.is_floating_point
+        ]
+        try:
+            leaves, outputs = _forward_pass(op, inputs, floating)
+            gradients = torch.autograd.grad(
+                outputs, leaves, [torch.ones_like(o) for o in outputs], allow_unused=True
+            )
+            places = tuple(i for i, g in zip(floating, gradients, strict=True) if g is not None)
+            if places:
+                return places, len(outputs)
+        except (RuntimeError, NotImplementedError) as raised:
+            error = raised
+    raise NoGradient(f"{op.name} has no gradient that autograd computes") from error
