@@ -33,7 +33,7 @@ def test_backward_op_of_a_shipped_one_goes_through_the_workflow(
 
 
 def test_backward_op_of_the_users_own_has_its_reference(lab: Lab, engine: FakeExecutor) -> None:
-    engine.own_backward = BackwardFacts(given=("grad_0", "grad_1"), returned=("x",))
+    engine.own_backward = BackwardFacts(output_gradients=("grad_0", "grad_1"), returned=("x",))
     own_op(lab, engine)
     page = lab.op("own_backward")
     assert page.facts.signature == "triton_own_backward(grad_0, grad_1, x)"

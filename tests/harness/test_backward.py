@@ -137,7 +137,10 @@ def test_every_differentiable_op_that_ships_has_a_backward_op() -> None:
             continue
         op = load_op(ref(name))
         assert isinstance(op, operators.BackwardOp)
-        assert (op.given, op.gradients) == (facts.backward.given, facts.backward.returned)
+        assert (op.output_gradients, op.gradients) == (
+            facts.backward.output_gradients,
+            facts.backward.returned,
+        )
 
 
 @pytest.mark.parametrize("name", [n for n in operators.names() if knowledge.facts(n).backward])
@@ -145,18 +148,18 @@ def test_backward_reference_agrees_with_finite_differences(name: str) -> None:
     op, forward = load_op(ref(name)), operators.load(name)
     shape = min((s for s in forward.shapes if min(s) > 1), key=lambda s: torch.Size(s).numel())
     device, draw = torch.device("cpu"), torch.Generator().manual_seed(3)
-    given, *inputs = upcast(op.make_inputs(shape, torch.float32, device, draw))
-    outputs = evaluate(op, (given, *inputs))[1]
+    weights, *inputs = upcast(op.make_inputs(shape, torch.float32, device, draw))
+    outputs = evaluate(op, (weights, *inputs))[1]
     names = op.input_names(len(inputs) + 1)[1:]
-    for wanted, gradient in zip(op.gradients, outputs, strict=True):
-        i = names.index(wanted)
+    for name_of_input, gradient in zip(op.gradients, outputs, strict=True):
+        i = names.index(name_of_input)
         direction = torch.randn(inputs[i].shape, dtype=torch.float64, generator=draw)
         step = 1e-6
         ends = [
             forward.reference(*inputs[:i], inputs[i] + s * direction, *inputs[i + 1 :])
             for s in (step, -step)
         ]
-        change = ((ends[0] - ends[1]) / (2 * step) * given).sum()
+        change = ((ends[0] - ends[1]) / (2 * step) * weights).sum()
         assert float((gradient * direction).sum()) == pytest.approx(float(change), rel=1e-5)
 
 
@@ -164,7 +167,7 @@ def test_op_of_the_user_gets_its_backward_op() -> None:
     source = RANDN + "def reference(x): return torch.sin(x), x * x\n"
     backward = describe(source).backward
     assert backward is not None
-    assert (backward.given, backward.returned) == (("grad_0", "grad_1"), ("x",))
+    assert (backward.output_gradients, backward.returned) == (("grad_0", "grad_1"), ("x",))
     op = load_op(OpRef.own("own_backward", source, gradient_of="own"))
     draw = torch.Generator().manual_seed(1)
     a, b, x = op.make_inputs((3, 4), torch.float64, torch.device("cpu"), draw)

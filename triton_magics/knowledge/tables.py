@@ -45,24 +45,24 @@ def forward_of(name: str, own: Mapping[str, OpFacts]) -> OpFacts | None:
 def backward_facts(forward: OpFacts) -> OpFacts:
     """Return the facts of the op that computes the gradients of an op."""
     assert forward.backward is not None
-    given, returned = forward.backward.given, forward.backward.returned
+    names, returned = forward.backward.output_gradients, forward.backward.returned
     name = f"{forward.name}{_BACKWARD}"
     parameters = forward.signature.partition("(")[2].removesuffix(")")
     gradients = " and ".join(f"d{i}" for i in returned)
     return OpFacts(
         name=name,
         torch_equivalent=f"torch.autograd.grad of {forward.torch_equivalent}",
-        signature=f"triton_{name}({', '.join(given)}, {parameters})",
+        signature=f"triton_{name}({', '.join(names)}, {parameters})",
         formula=f"{gradients}, for {forward.formula}",
         description=(
             f"The gradients of {forward.name}, by the chain rule from those of its output. The "
             "inputs are those of the forward pass: a version computes again what it needs of it, "
             "and so does torch, whose time is that of both passes."
         ),
-        input_shapes=f"{', '.join(given)}: the shape of the output; {forward.input_shapes}",
+        input_shapes=f"{', '.join(names)}: the shape of the output; {forward.input_shapes}",
         output_shape=f"{gradients}: the shapes of {', '.join(returned)}",
         complexity=f"about twice as much as {forward.name}: {forward.complexity}",
-        memory_pattern=f"that of {forward.name}, with {', '.join(given)} read beside it",
+        memory_pattern=f"that of {forward.name}, with {', '.join(names)} read beside it",
         bound=forward.bound,
         accumulate=forward.accumulate,
         techniques=forward.techniques,

@@ -46,11 +46,11 @@ class BackwardFacts(Value):
     """The op that computes the gradients of another one.
 
     Attributes:
-        given: the names of the gradients of the op's outputs, its first inputs.
+        output_gradients: the names of the gradients of the op's outputs, its first inputs.
         returned: the names of the inputs whose gradients it returns.
     """
 
-    given: tuple[str, ...] = ("grad_output",)
+    output_gradients: tuple[str, ...] = ("grad_output",)
     returned: tuple[str, ...]
 
 

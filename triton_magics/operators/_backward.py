@@ -24,7 +24,7 @@ class BackwardOp(Op):
     its time is that of a forward and a backward pass.
 
     Attributes:
-        given: the names of the gradients of the outputs.
+        output_gradients: the names of the gradients of the outputs.
         gradients: the names of the inputs whose gradients it returns.
     """
 
@@ -40,11 +40,11 @@ class BackwardOp(Op):
             raise NoGradient(f"{forward.name} {reason}, so it has no backward op")
         self._name, self._forward = name, forward
         self._dtypes = tuple(d for d in forward.dtypes if getattr(torch, d).is_floating_point)
-        self._wanted, self._n_outputs = _differentiable(forward, self._dtypes)
+        self._positions, self._n_outputs = _differentiable(forward, self._dtypes)
         several = tuple(f"grad_{i}" for i in range(self._n_outputs))
-        self.given = ("grad_output",) if self._n_outputs == 1 else several
-        names = forward.input_names(max(self._wanted) + 1)
-        self.gradients = tuple(names[i] for i in self._wanted)
+        self.output_gradients = ("grad_output",) if self._n_outputs == 1 else several
+        names = forward.input_names(max(self._positions) + 1)
+        self.gradients = tuple(names[i] for i in self._positions)
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ class BackwardOp(Op):
     def independent(self) -> tuple[int | None, ...]:
         dims = self._forward.independent
         first = next((d for d in dims if d is not None), None)
-        if first is None or any(dims[i] != first for i in self._wanted):
+        if first is None or any(dims[i] != first for i in self._positions):
             return ()  # a sum over the parts, as of the gradient of a weight
         return (*(first,) * self._n_outputs, *dims)
 
@@ -109,7 +109,7 @@ class BackwardOp(Op):
 
     def input_names(self, n: int) -> list[str]:
         """Return `grad_output`, or one for each output, then the names of the op's inputs."""
-        return [*self.given, *self._forward.input_names(max(n - self._n_outputs, 0))][:n]
+        return [*self.output_gradients, *self._forward.input_names(max(n - self._n_outputs, 0))][:n]
 
     def make_inputs(
         self, shape: Shape, dtype: torch.dtype, device: torch.device, generator: torch.Generator, /
@@ -119,7 +119,7 @@ class BackwardOp(Op):
         They are normal: with gradients of one value, wrong kernels may look right.
         """
         inputs = self._forward.make_inputs(shape, dtype, device, generator)
-        _, outputs = _forward_pass(self._forward, inputs, self._wanted)
+        _, outputs = _forward_pass(self._forward, inputs, self._positions)
         gradients = (
             torch.randn(o.shape, dtype=torch.float32, device=device, generator=generator)
             for o in outputs
@@ -129,22 +129,22 @@ class BackwardOp(Op):
 
     def _compute(self, *arguments: Any) -> Any:
         """Return the gradients: a tensor, or a tuple of several."""
-        given, inputs = arguments[: self._n_outputs], arguments[self._n_outputs :]
-        leaves, outputs = _forward_pass(self._forward, inputs, self._wanted)
-        gradients = torch.autograd.grad(outputs, leaves, given, materialize_grads=True)
+        given_gradients, inputs = arguments[: self._n_outputs], arguments[self._n_outputs :]
+        leaves, outputs = _forward_pass(self._forward, inputs, self._positions)
+        gradients = torch.autograd.grad(outputs, leaves, given_gradients, materialize_grads=True)
         return gradients[0] if len(gradients) == 1 else gradients
 
 
 def _forward_pass(
-    op: Op, inputs: Sequence[Any], wanted: Sequence[int]
+    op: Op, inputs: Sequence[Any], positions: Sequence[int]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Call the op's reference.
 
     Returns:
-        The inputs whose gradients are wanted, as leaves, and the differentiable outputs.
+        The inputs whose gradients are positions, as leaves, and the differentiable outputs.
     """
     with torch.enable_grad():
-        leaves = {i: inputs[i].detach().requires_grad_() for i in wanted}
+        leaves = {i: inputs[i].detach().requires_grad_() for i in positions}
         value = op.reference(*(leaves.get(i, x) for i, x in enumerate(inputs)))
     outputs = value if isinstance(value, tuple | list) else (value,)
     return list(leaves.values()), [o for o in outputs if o.requires_grad]

@@ -57,7 +57,7 @@ def _backward(op: operators.Op) -> BackwardFacts | None:
         derived = operators.BackwardOp(f"{op.name}_backward", op)
     except operators.NoGradient:
         return None
-    return BackwardFacts(given=derived.given, returned=derived.gradients)
+    return BackwardFacts(output_gradients=derived.output_gradients, returned=derived.gradients)
 
 
 def _run_reference(op: operators.Op, case: Case) -> tuple[tuple[str, ...], int | None]:

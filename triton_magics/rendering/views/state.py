@@ -270,7 +270,7 @@ def _own_shapes(value: OpPage, phrase: Phrase) -> Document:
 def _backward_text(facts: OpFacts) -> str | None:
     if facts.backward is None:
         return None
-    inputs = join_with_and(list(facts.backward.given))
+    inputs = join_with_and(list(facts.backward.output_gradients))
     outputs = join_with_and(list(facts.backward.returned))
     return f"the op {facts.name}_backward takes {inputs} too and returns the gradients of {outputs}"
 
