@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fake_executor import FakeExecutor, environment
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
+from triton_magics.config import Settings
 from triton_magics.errors import BadValue, IllegalStep, UnknownName, UnknownVersion
 from triton_magics.execution import Outcome
 from triton_magics.lab import Lab
@@ -159,3 +161,17 @@ def test_own_shapes_are_timed_beside_the_three_sizes(lab: Lab, engine: FakeExecu
     assert lab.bench("softmax", sizes=("7x13", "small")).sizes == ("small", "7x13")
     with pytest.raises(UnknownName, match="unknown size '7x0'"):
         lab.bench("softmax", sizes=("7x0",))
+
+
+def test_without_a_gpu_the_first_size_is_timed_unless_others_are_named(tmp_path: Path) -> None:
+    engine = FakeExecutor("interpreter")
+    with Lab(tmp_path, engine=engine, settings=Settings()) as lab:
+        lab.op("softmax")
+        write(lab, "v1")
+        lab.validate("softmax", "v1")
+        assert lab.bench("softmax").sizes == ("small",)
+        assert engine.jobs[-1].budget_s == 4.0
+        assert lab.bench("softmax", sizes=("small", "large")).sizes == ("small", "large")
+        assert engine.jobs[-1].budget_s == Settings().bench_budget_s
+        lab.bench("softmax", budget=30.0)
+        assert engine.jobs[-1].budget_s == 30.0

@@ -37,6 +37,10 @@ START = (
 )
 PANEL = ".jupyter-widgets.widget-tab"
 RESULT = ".jupyter-widgets.widget-output"
+SIDE = (
+    "xpath=//*[@id='jp-main-dock-panel']//*[contains(@class, 'jp-OutputArea ')]"
+    "[.//*[contains(@class, 'widget-tab')]][not(ancestor::*[contains(@class, 'jp-Notebook')])]"
+)
 CUT_TITLES = """() => [...document.querySelectorAll(
   '.jupyter-widgets.widget-tab .lm-TabBar-tabLabel, .triton-rows button')]
   .filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"""
@@ -327,7 +331,7 @@ def test_a_saved_notebook_still_says_it_all(panel: Notebook, folder: Path, trust
 def test_docked_it_is_at_the_side_and_works(panel: Notebook) -> None:
     panel.run(START)
     panel.run("%triton_panel sum --dock")
-    side = panel.page.locator("#jp-main-dock-panel .jp-OutputArea:not(.jp-Notebook *)").last
+    side = panel.page.locator(SIDE).last
     side.locator(PANEL).wait_for()
     assert side.bounding_box()["width"] > 400
     side.get_by_role("button", name="code", exact=True).click()

@@ -14,6 +14,8 @@ from triton_magics.verbs._arguments import read_shape, split_commas
 from triton_magics.verbs._base import Request, Switch, Verb, option, place
 from triton_magics.verbs._fields import Budget, Dtype, Hot, Op, Runs, Seed, Timeout
 
+CPU_BUDGET_S = 4.0  # of a benchmark in the interpreter whose sizes are not named
+
 
 def _shape_word(text: str) -> str:
     return shape_text(read_shape(text))
@@ -108,12 +110,27 @@ def run(session: Session, request: BenchRequest) -> Benchmark:
 
 
 def _choose_sizes(session: Session, op: str, sizes: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the sizes in the op's order; without any, all of it and the user's own shapes."""
+    """Return the sizes in the op's order; without any, all of it and the user's own shapes.
+
+    Without a GPU the times rank nothing: only the first size, unless others are named.
+    """
     names = tuple(session.facts_of(op).sizes)
+    if sizes is None and session.jobs.device_kind != "gpu":
+        return names[:1]
     if sizes is None:
         return (*names, *map(shape_text, session.own_shapes(op)))
     session.check_sizes(op, sizes)
     return tuple(s for s in dict.fromkeys((*names, *sizes)) if s in sizes)
+
+
+def _budget_s(session: Session, request: BenchRequest) -> float:
+    """Return the requested seconds, else those of the settings; without a GPU a few are enough."""
+    if request.budget is not None:
+        return request.budget
+    longest = session.settings.bench_budget_s
+    if session.jobs.device_kind == "gpu" or request.sizes is not None:
+        return longest
+    return min(longest, CPU_BUDGET_S)
 
 
 def _job(
@@ -140,7 +157,7 @@ def _job(
         timer=request.timer,
         census=request.census,
         seed=choose_seed(request.seed),
-        budget_s=settings.bench_budget_s if request.budget is None else request.budget,
+        budget_s=_budget_s(session, request),
         compile_s=settings.compile_s,
     )
 

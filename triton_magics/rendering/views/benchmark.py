@@ -271,7 +271,9 @@ def _next_step(value: Benchmark, phrase: Phrase) -> str:
         return REMEDIES.get(value.status, FIX)
     if not value.on_gpu:
         status = step_code(NextStep("status", {"op": value.op}), phrase)
-        return f"write the next version, or {status}; a ranking needs a GPU"
+        inspect = {"op": value.op, "version": short(value.versions[0])}
+        static = step_code(NextStep("inspect", inspect), phrase)
+        return f"{static} has registers, occupancy and waves; {status}; a ranking needs a GPU"
     return f"write the next version, or {step_code(NextStep('best', {'op': value.op}), phrase)}"
 
 
