@@ -163,7 +163,7 @@ def test_own_shapes_are_timed_beside_the_three_sizes(lab: Lab, engine: FakeExecu
         lab.bench("softmax", sizes=("7x0",))
 
 
-def test_without_a_gpu_the_first_size_is_timed_unless_others_are_named(tmp_path: Path) -> None:
+def test_without_a_gpu_only_the_first_size_is_timed_by_default(tmp_path: Path) -> None:
     engine = FakeExecutor("interpreter")
     with Lab(tmp_path, engine=engine, settings=Settings()) as lab:
         lab.op("softmax")

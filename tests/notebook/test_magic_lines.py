@@ -231,7 +231,7 @@ def test_a_line_that_does_not_fit_is_a_usage_error(shell: Shell, line: str, hint
         ("%triton_op sofmax", UnknownOp, "Did you mean 'softmax'?"),
         ("%triton_run softmax v1 --size smal", UnknownName, "Did you mean 'small'?"),
         ("%triton_bench softmax v1", IllegalStep, "%triton_validate softmax v1"),
-        ("%triton_best softmax", IllegalStep, "--now"),
+        ("%triton_best softmax", UnknownVersion, "validated in full"),
     ],
 )
 def test_what_a_user_can_mend_is_one_line_of_our_own(

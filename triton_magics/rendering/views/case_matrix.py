@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from triton_magics.model import Case, CaseResult, CaseStatus, shape_text
-from triton_magics.rendering.blocks import Beside, Document, LineStatus, Matrix, MatrixCell
+from triton_magics.rendering.blocks import Beside, Document, Matrix, MatrixCell
 from triton_magics.rendering.numbers import MISSING, count_text
 
 Judged = tuple[Case, CaseStatus | None]  # None: a case of a plan, which has not run
@@ -69,9 +69,13 @@ def _cell(group: Sequence[Judged], dtype: str) -> MatrixCell:
     wrong = [(case, status) for case, status in run if status is not None and status.failed]
     if wrong:
         return MatrixCell(f"{len(wrong)}/{len(run)}", "bad", f"wrong: {_names(wrong)}")
-    is_plan = all(status is None for _, status in run)
-    status: LineStatus = "info" if is_plan else "good"
-    return MatrixCell(str(len(run)), status, _names(run))
+    if all(status is None for _, status in run):
+        return MatrixCell(str(len(run)), "info", _names(run))
+    right = [(case, status) for case, status in run if status is CaseStatus.PASSED]
+    if len(right) == len(run):
+        return MatrixCell(str(len(run)), "good", _names(run))
+    open_ones = [pair for pair in run if pair not in right]
+    return MatrixCell(f"{len(right)}/{len(run)}", "info", f"no verdict: {_names(open_ones)}")
 
 
 def _names(judged: Sequence[Judged]) -> str:
