@@ -35,8 +35,8 @@ class Wire:
         self.ours, self.theirs = socket.socketpair()
         self.read_fd = self.write_fd = self.ours.fileno()
         stream = FrameStream(self.theirs.fileno(), self.theirs.fileno())
-        host = ExecutorHost(engine, stream, version, LIMITS)
-        self.thread = threading.Thread(target=self._serve, args=(host,), daemon=True)
+        self.host = ExecutorHost(engine, stream, version, LIMITS)
+        self.thread = threading.Thread(target=self._serve, args=(self.host,), daemon=True)
         self.thread.start()
 
     def _serve(self, host: ExecutorHost) -> None:
@@ -124,6 +124,27 @@ def test_an_interrupt_ends_the_job_there(box: Box, lab: Lab) -> None:
     assert box.engine.cancelled == 1
     gate.open()
     assert lab.run("softmax", "v1").passed
+
+
+def test_an_interrupt_that_comes_before_its_job_counts(box: Box, lab: Lab) -> None:
+    lab.kernel("softmax", "v1", SOURCE)
+    Gate(box.engine)
+    submit = box.engine.submit
+
+    def cancel_first(*args, **options):
+        handle = submit(*args, **options)
+        lab.cancel()
+        wait_until(lambda: host_of(box)._cancelled)  # the frame has come before the handle is noted
+        return handle
+
+    box.engine.submit = cancel_first
+    with pytest.raises(Interrupted):
+        lab.validate("softmax", "v1")
+    assert box.engine.cancelled == 1
+
+
+def host_of(box: Box) -> ExecutorHost:
+    return box.wires[-1].host
 
 
 def test_a_lost_connection_keeps_results_and_connects_again(box: Box, lab: Lab) -> None:

@@ -51,6 +51,8 @@ class ExecutorHost:
         self._version = version
         self._limits = default_limits
         self._jobs: dict[str, JobHandle] = {}
+        self._cancelled: set[str] = set()
+        self._lock = threading.Lock()
         self._ended = threading.Event()
         self._state: EngineState | None = None
 
@@ -91,8 +93,7 @@ class ExecutorHost:
         if isinstance(frame, SubmitJob):
             threading.Thread(target=self._run, args=(frame,), daemon=True).start()
         elif isinstance(frame, CancelJob):
-            if handle := self._jobs.get(frame.id):
-                handle.cancel()
+            self._cancel(frame.id)
         elif isinstance(frame, PrepareWorkers):
             self._in_background(lambda: self._executor.warm(frame.mode))
         elif isinstance(frame, Examine):
@@ -123,15 +124,33 @@ class ExecutorHost:
                                       output=event.output))  # fmt: skip
 
         try:
-            handle = self._jobs[frame.id] = self._executor.submit(
+            handle = self._executor.submit(
                 frame.job, device=frame.device, key=frame.key, limits=limits, on_event=report
             )
+            self._add(frame.id, handle)
             end = EndOfJob(id=frame.id, outcome=handle.result())
         except TritonMagicsError as error:
             end = EndOfJob(id=frame.id, error=type(error).__name__, message=str(error))
-        self._jobs.pop(frame.id, None)
+        with self._lock:
+            self._jobs.pop(frame.id, None)
+            self._cancelled.discard(frame.id)
         self._send_state()
         self._send(end)
+
+    def _add(self, job_id: str, handle: JobHandle) -> None:
+        """Note a job that was queued; a cancel may have come before it."""
+        with self._lock:
+            self._jobs[job_id] = handle
+            is_cancelled = job_id in self._cancelled or self._ended.is_set()
+        if is_cancelled:
+            handle.cancel()
+
+    def _cancel(self, job_id: str) -> None:
+        with self._lock:
+            self._cancelled.add(job_id)
+            handle = self._jobs.get(job_id)
+        if handle:
+            handle.cancel()
 
     def _send(self, frame: RemoteFrame) -> None:
         try:
