@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
+from triton_magics.execution.local import gpu_detection
 from triton_magics.io_contract import create_tensor_spec
 from triton_magics.io_contract.tensor_spec import ITEM_BYTES
 from triton_magics.io_contract.tensors import make_tensor
 
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
+    ),
+]
 KINDS = {
     "randn": {"seed": 7},
     "uniform": {"seed": 7},
@@ -19,7 +26,6 @@ KINDS = {
 }
 
 
-@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ITEM_BYTES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract_tensors_are_bit_equal_on_cpu_and_gpu(kind: str, dtype: str) -> None:
