@@ -238,3 +238,24 @@ def test_verdict_that_cannot_be_recorded_is_returned(tmp_path: Path) -> None:
         verdict = lab.validate("softmax", "v1")
         assert lab.last == verdict
         assert any("not recorded" in note for note in lab.notes())
+
+
+def test_a_verdict_is_recorded_when_the_store_is_free_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_magics.store.sqlite._TIMEOUT_S", 0.1)
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        lab.op("softmax")
+        lab.write("softmax", "v1", "def triton_softmax(x): ...")
+        path = tmp_path / ".triton_magics" / "lab.db"
+        with sqlite3.connect(path, isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            verdicts = [lab.validate("softmax", "v1") for _ in range(2)]
+            other.execute("ROLLBACK")
+        assert "has locked the store" in " ".join(lab.notes())
+        assert lab.last == verdicts[-1]
+        lab.run("softmax", "v1")
+        events = lab.session.workspace.events("softmax")
+        assert [event.verb for event in events][-3:] == ["validated", "validated", "ran"]
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        assert lab.status("softmax").versions[0].validation == "passed"

@@ -7,6 +7,7 @@ this program, 130 an interrupt.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -46,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the words after the program's name; by default those of the process.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an output that can't show a character escapes it
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(argv)
     try:
         return int(options.function(options))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,7 @@ class OpWorkspace:
         self.workspace = Workspace(path, self._transition, history=settings.history)
         self.notes = Notes(lambda: self.workspace.notes)
         self.on_change: list[Callable[[str], None]] = []
+        self._waiting: list[Callable[[], object]] = []  # results to be recorded
         self._strict = strict
 
     @property
@@ -68,7 +71,10 @@ class OpWorkspace:
         return self.workspace.path
 
     def close(self) -> None:
-        """Close the store; a second time does nothing."""
+        """Record what waits, and close the store; a second time does nothing."""
+        with suppress(WorkspaceError):
+            self._record_waiting()
+        self._waiting.clear()
         self.workspace.close()
 
     # --------------------------------------------------------------------------- ops and versions
@@ -235,26 +241,45 @@ class OpWorkspace:
         source: KernelSource | None = None,
         args: dict[str, Any] | None = None,
     ) -> None:
-        """Append an event to the log; a result that can't be recorded adds a note."""
+        """Append an event to the log; a result that can't be recorded yet waits, with a note."""
         if self.workspace.read_only:
             self.notes.add(f"{self.path} can't be written: nothing is recorded")
             return
+        append = partial(
+            self.workspace.record,
+            op,
+            verb,
+            version=source.version if source else None,
+            attempt=source.attempt if source else None,
+            args=args or {},
+            result=result,
+        )
         try:
-            self.workspace.record(
-                op,
-                verb,
-                version=source.version if source else None,
-                attempt=source.attempt if source else None,
-                args=args or {},
-                result=result,
-            )
+            self._record_waiting()
+            append()
         except WorkspaceError as error:
             if result is None:
                 raise
-            # A result may have cost minutes of GPU time: return it without its event.
-            self.notes.add(f"{op}: this result was not recorded. {error}")
+            # A result may have cost minutes of GPU time: return it, and record it later.
+            self._waiting.append(append)
+            self.notes.add(
+                f"{op}: this result was not recorded. {error}. It will be recorded with the next "
+                "step, or when the session ends"
+            )
             return
         self.notify_change(op)
+
+    def _record_waiting(self) -> None:
+        """Record the results that could not be recorded before, in their order.
+
+        Raises:
+            WorkspaceError: the first of them still can't be recorded.
+        """
+        while self._waiting:
+            append = self._waiting[0]
+            append()
+            with suppress(IndexError, ValueError):  # another thread was first
+                self._waiting.remove(append)
 
     def notify_change(self, op: str) -> None:
         """Call every listener after an event of an op was recorded."""
