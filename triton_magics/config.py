@@ -117,8 +117,23 @@ def read_settings(
         environ: the variables; by default those of the process.
     """
     from_env = from_environment(environ)
-    workspace = Path(folder or from_env.get("workspace") or ".").expanduser()
+    workspace = resolve_workspace(folder or from_env.get("workspace") or ".")
     return {**from_pyproject(workspace), **from_env}
+
+
+def resolve_workspace(folder: str | Path) -> Path:
+    """Return the absolute path of a workspace.
+
+    Raises:
+        BadValue: no folder can have this name.
+    """
+    try:
+        path = Path(folder).expanduser().resolve()
+        path.exists()  # raises for a name that is too long
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadValue(f"workspace {str(folder)[:80]!r}: {reason}") from error
+    return path
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

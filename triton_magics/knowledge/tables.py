@@ -96,7 +96,8 @@ def canonical(name: str, own: Mapping[str, OpFacts] | None = None) -> str:
     gradients = [f"{facts.name}{_BACKWARD}" for facts in every if facts.backward]
     hint = did_you_mean(name, [*names, *aliases(), *gradients])
     raise UnknownOp(
-        f"unknown op {name!r}.{hint} Known: {', '.join(names)}. The verb `reference` adds your own."
+        f"unknown op {name[:80]!r}.{hint} Known: {', '.join(names)}. "
+        "The verb `reference` adds your own."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from triton_magics import knowledge, languages
-from triton_magics.config import Settings
+from triton_magics.config import Settings, resolve_workspace
 from triton_magics.execution import Executor
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab.verb_methods import VerbMethods
@@ -67,7 +67,7 @@ class Lab(VerbMethods):
         engine: Executor | None = None,
     ) -> None:
         self.settings = settings or Settings.load(path)
-        folder = Path(path or self.settings.workspace or ".").expanduser().resolve()
+        folder = resolve_workspace(path or self.settings.workspace or ".")
         self.session = Session(folder, self.settings, executor=executor or engine, strict=strict)
 
     def perform(self, verb: Verb, request: Request) -> Any:

@@ -178,6 +178,18 @@ class OpWorkspace:
         newest = next(iter(self.workspace.events(op, verbs=verbs, limit=1)), None)
         return tuple(tuple(s) for s in newest.args["shapes"]) if newest else ()
 
+    def check_own_shapes(self, op: str, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Check that shapes are the user's own.
+
+        Raises:
+            UnknownName: one is not.
+        """
+        present = self.own_shapes(op)
+        for shape in shapes:
+            if shape not in present:
+                listing = ", ".join(map(shape_text, present)) or "none"
+                raise UnknownName(f"{op} has no own shape {shape_text(shape)}; it has {listing}")
+
     def keep_shapes(
         self, op: str, more: Sequence[tuple[int, ...]], less: Sequence[tuple[int, ...]]
     ) -> None:
@@ -186,11 +198,8 @@ class OpWorkspace:
         Raises:
             UnknownName: a shape to remove is none of them.
         """
+        self.check_own_shapes(op, less)
         present = self.own_shapes(op)
-        for shape in less:
-            if shape not in present:
-                listing = ", ".join(map(shape_text, present)) or "none"
-                raise UnknownName(f"{op} has no own shape {shape_text(shape)}; it has {listing}")
         shapes = tuple(s for s in dict.fromkeys((*present, *more)) if s not in less)
         if shapes != present:
             self.record(op, "sized", None, args={"shapes": [list(s) for s in shapes]})

@@ -22,6 +22,8 @@ from triton_magics.model import (
 from triton_magics.store.event_json import parse_event
 from triton_magics.store.module_header import version_path
 
+LARGEST_INTEGER = 2**63 - 1  # of SQLite
+
 
 def event_at(conn: sqlite3.Connection, seq: int) -> Event:
     """Return the event with this number.
@@ -188,6 +190,8 @@ def attempts(
     conn: sqlite3.Connection, op: str, version: str, attempt: int | None = None
 ) -> Iterator[KernelSource]:
     """Yield the attempts at a version, newest first; only one of them with a number."""
+    if attempt is not None and attempt > LARGEST_INTEGER:
+        return
     rows = conn.execute(
         "SELECT attempt, seq FROM attempts WHERE op = ? AND version = ? AND attempt = COALESCE(?,"
         " attempt) ORDER BY attempt DESC",

@@ -116,7 +116,8 @@ class Folder:
         removed = 0
         with self._folder(_TEMPORARY, create=True) as fd:
             for name in os.listdir(fd):
-                if os.stat(name, dir_fd=fd, follow_symlinks=False).st_mtime < limit:
+                status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if status.st_mtime < limit and not stat.S_ISDIR(status.st_mode):
                     os.unlink(name, dir_fd=fd)
                     removed += 1
         return removed

@@ -22,7 +22,10 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-Shape = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_as_tuple)]
+MAX_EXTENT = 2**40
+MAX_DIMENSIONS = 64  # of a tensor of torch
+Extent = Annotated[int, Field(ge=1, le=MAX_EXTENT)]
+Shape = Annotated[tuple[Extent, ...], Field(max_length=MAX_DIMENSIONS), BeforeValidator(_as_tuple)]
 
 OP = place("its name or an alias: softmax, add", names="op")
 VERSION = place("v2, or a name of your own: v2_online", names="version")

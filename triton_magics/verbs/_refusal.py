@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from annotated_types import Ge, Gt, Le, Lt
 
 from triton_magics.errors import BadValue, UnknownName, UserError, did_you_mean
+from triton_magics.exception_text import shorten
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -63,7 +64,7 @@ def _one(request: type[BaseModel], fault: ErrorDetails) -> UserError:
         hint = did_you_mean(str(value), choices)
         return UnknownName(f"unknown {name} {value!r}.{hint} Known: {', '.join(choices)}")
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    shown = _text(value) if number else repr(value)
+    shown = shorten(_text(value) if number else repr(value), 120)
     return BadValue(f"{name}={shown}: write {_allowed_values(request, fault)}")
 
 
@@ -81,6 +82,10 @@ def _allowed_values(request: type[BaseModel], fault: ErrorDetails) -> str:
         return f"{'a whole number' if 'int' in str(field.annotation) else 'a number'} {bounds}"
     if fault["type"] in ("greater_than_equal", "greater_than"):
         return "a whole number from 1"
+    if fault["type"] == "less_than_equal":
+        return f"a whole number up to {fault['ctx']['le']}"
+    if fault["type"] == "too_long":
+        return f"at most {fault['ctx']['max_length']} numbers"
     return _ALLOWED.get(fault["type"], fault["msg"])
 
 

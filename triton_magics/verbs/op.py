@@ -46,6 +46,7 @@ def run(session: Session, request: OpRequest) -> OpPage:
         UnknownName: a shape to remove is none of your own.
     """
     name = session.canonical(request.op)
+    session.check_own_shapes(name, request.no_shapes)
     session.jobs.warm()
     session.record(name, "shown", None)
     session.keep_shapes(name, request.shapes, request.no_shapes)

@@ -1,0 +1,57 @@
+"""Numbers, names and folders that nothing can hold are refused in one short line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fake_executor import FakeExecutor
+from triton_magics import Lab
+from triton_magics.errors import UserError
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        lab.op("softmax")
+        lab.write("softmax", "v1", "def triton_softmax(x): ...")
+        yield lab
+
+
+CALLS: dict[str, Callable[[Lab], object]] = {
+    "an extent": lambda lab: lab.op("softmax", shapes=[(10**30,)]),
+    "dimensions": lambda lab: lab.op("softmax", shapes=[(1,) * 2000]),
+    "a shape as text": lambda lab: lab.op("softmax", shapes=["7x13"]),
+    "a shape to remove": lambda lab: lab.op("softmax", no_shapes=[(9, 9)]),
+    "an attempt": lambda lab: lab.restore("softmax", "v1", 10**20),
+    "an attempt to compare": lambda lab: lab.diff("softmax", f"v1:{10**20}", "v1"),
+    "a long name": lambda lab: lab.op("x" * 100_000),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_refusal_is_short_and_records_nothing(lab: Lab, name: str) -> None:
+    before = lab.status("softmax").n_events
+    with pytest.raises(UserError) as caught:
+        CALLS[name](lab)
+    assert len(str(caught.value)) < 500
+    assert lab.status("softmax").n_events == before
+
+
+@pytest.mark.parametrize("folder", ["x" * 100_000, "a\0b", "~no_such_user/x"])
+def test_a_folder_that_cannot_be_is_refused(folder: str) -> None:
+    with pytest.raises(UserError, match="workspace ") as caught:
+        Lab(folder, engine=FakeExecutor())
+    assert len(str(caught.value)) < 300
+
+
+def test_an_old_folder_among_the_drafts_is_left_alone(tmp_path: Path) -> None:
+    old = tmp_path / ".triton_magics" / "tmp" / "old"
+    old.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        lab.op("softmax")
+    assert old.is_dir()
