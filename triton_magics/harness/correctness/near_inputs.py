@@ -17,6 +17,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.tolerance import widen_float8
 from triton_magics.model import Case
 
 Contents = tuple[Any, ...]
@@ -85,7 +86,7 @@ def _change_one(old: Contents, fresh: Contents, which: int, draw: random.Random)
     """Change one element to the fresh contents' largest or smallest, whichever is further away."""
     changed, flat = _flat_copy(old[which])
     place = draw.randrange(flat.numel())
-    values = fresh[which].flatten()
+    (values,) = widen_float8(fresh[which].flatten())
     ends = torch.stack((values.min(), values.max()))
     flat[place] = ends[(ends.double() - flat[place].double()).abs().argmax()]
     return _with(old, which, changed)
@@ -96,7 +97,9 @@ def _swap_two(old: Contents, which: int, draw: random.Random) -> Contents:
     changed, flat = _flat_copy(old[which])
     one = draw.randrange(flat.numel())
     other = int((flat.double() - flat[one].double()).abs().argmax())
-    flat[[one, other]] = flat[[other, one]]
+    first = flat[one].clone()  # torch has no indexed assignment in float8
+    flat[one] = flat[other]
+    flat[other] = first
     return _with(old, which, changed)
 
 
