@@ -194,7 +194,7 @@ class Tool:
 
 _UNLISTED = ("timeout", "hot", "census", "runs", "budget")  # taken all the same
 _WORDLESS = ("op", "version", "timeout", "seed", "dtype", "size", "runs", "hot")
-MAX_DESCRIPTION = 50
+MAX_DESCRIPTION = 36
 _PAUSES = (": ", ", ", " (")
 _KEPT = ("type", "items", "enum", "properties", "required")
 
