@@ -4,12 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops format clean types lint layers soak fuzz
+.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cluster,cuda,kernels,gpu,lab,serve,test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cluster,cuda,docs,kernels,gpu,lab,serve,test]'
 	touch $@
 
 install: $(VENV)/.installed
@@ -70,6 +70,9 @@ ops: install  ## the ops' notebooks, executed, and docs/measured/ops.md; needs a
 	$(BIN)/python scripts/ops.py accuracy
 	$(BIN)/python scripts/ops.py reading
 	$(BIN)/python scripts/ops.py measure
+
+site: install  ## the documentation as a site, in build/site; a broken link or anchor fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 format: install
 	$(BIN)/ruff check --fix .
