@@ -53,7 +53,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     first = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'href="checking/"' in first
     assert 'src="images/softmax-h200.png"' in first
-    assert 'href="notebooks/"' in first
+    menu = re.findall(r'class="md-nav__link">\s*<span class="md-ellipsis">\s*(.*?)\s*<', first)
+    assert {"Decisions", "Measured figures", "Notebooks", "Tutorial"} <= {*menu}
     assert (tmp_path / "notebooks" / "softmax.ipynb").is_file()
     pages = list(tmp_path.rglob("*.html"))
     fonts = [p for p in pages if "fonts.googleapis" in p.read_text(encoding="utf-8")]
