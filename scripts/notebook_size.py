@@ -1,4 +1,4 @@
-"""Make an executed notebook small: each picture once, with at most 128 colours.
+"""Make an executed notebook small: each picture once, with at most 64 colours.
 
 python scripts/notebook_size.py SOURCE TARGET
 """
@@ -14,7 +14,7 @@ import nbformat
 import numpy as np
 from PIL import Image
 
-N_COLOURS = 128
+N_COLOURS = 64
 
 
 def shrink(notebook: nbformat.NotebookNode) -> None:

@@ -122,14 +122,17 @@ def test_an_inspection_tells_the_same_after_another(lab: Lab, target: str) -> No
     assert f".target {target}" in inspection.listings[0].text
 
 
-def test_inspection_lists_the_kernels_of_another_module(lab: Lab) -> None:
-    folder = lab.session.workspace.path
-    (folder / "beside.py").write_text(DOT)
-    uses = f"import sys\nsys.path.append({str(folder)!r})\nfrom beside import triton_matmul as mm\n"
+def test_inspection_lists_the_kernels_of_another_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a sandbox lets a version read the working folder
+    (tmp_path / "beside.py").write_text(DOT)
+    uses = f"import sys\nsys.path.append({str(tmp_path)!r})\n"
+    uses += "from beside import triton_matmul as mm\n"
     call = "def triton_matmul(a, b):\n    return mm(a, b)\n"
-    lab.write("matmul", "v2", uses + call, compile=False)
-    lab.inspect("matmul", "v2", target="sm_90")
-    assert len(lab.inspect("matmul", "v2", target="sm_90").kernels) == 3
+    with Lab(tmp_path, settings=Settings(device="interpreter")) as lab:
+        lab.write("matmul", "v2", uses + call, compile=False)
+        assert len(lab.inspect("matmul", "v2", target="sm_90").kernels) == 3
 
 
 SASS = """

@@ -51,6 +51,7 @@ def test_the_wheel_contains_package_knowledge_and_notebooks(wheel: Path) -> None
         packed = set(archive.namelist())
     code = {f"triton_magics/{name}" for name in files(ROOT / "triton_magics", "*.py")}
     code |= {f"triton_magics/{name}" for name in files(ROOT / "triton_magics", "*.pyi")}
+    code |= {f"triton_magics/{name}" for name in files(ROOT / "triton_magics", "*.md")}
     knowledge = {f"triton_magics/_knowledge/{name}" for name in files(ROOT / "knowledge", ".")}
     notebooks = {f"triton_magics/_notebooks/{name}" for name in files(ROOT / "notebooks", ".")}
     assert "triton_magics/_notebooks/quickstart.ipynb" in notebooks

@@ -33,7 +33,7 @@ from triton_magics.workflow import (
 
 STATES: tuple[State, ...] = get_args(State)
 VERBS: tuple[Verb, ...] = get_args(Verb)
-PLAIN = ("ran", "swept", "chosen", "exported", "sized")
+PLAIN = ("ran", "swept", "chosen", "exported", "sized", "noted")
 
 
 def lacks(code: GapCode) -> dict[str, Gap]:

@@ -27,7 +27,7 @@ from triton_magics.model import KernelError
 
 SANDBOX_HINT = (
     "a version can use its own temporary folder, the packages and, to read, the working folder; "
-    "%config TritonMagics.sandbox = 'off' allows all that you may do"
+    "the setting sandbox = 'off' allows all that you may do"
 )
 
 

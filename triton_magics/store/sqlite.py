@@ -335,7 +335,7 @@ def read_damaged(path: Path) -> Iterator[str]:
     """Yield the texts of the events of a damaged store, as far as they can be read."""
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     with (
-        suppress(sqlite3.Error),
+        suppress(sqlite3.Error, UnicodeDecodeError),  # an error's text may be damaged too
         closing(_connect(f"file:{quote(str(path))}?{mode}", uri=True)) as conn,
     ):
         conn.text_factory = bytes

@@ -28,7 +28,7 @@ def launch(rows, out):
 
 
 def triton_softmax(x):
-    rows = x.reshape(-1, x.shape[-1]).float()
+    rows = x.reshape(-1, x.shape[-1]).float().contiguous()
     n_cols = rows.shape[-1]
     width = triton.next_power_of_2(n_cols)
     padded = torch.nn.functional.pad(rows, (0, width - n_cols), value=-float("inf"))
