@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from triton_magics import cli
+from triton_magics.config import Settings
 from triton_magics.errors import BadValue
 from triton_magics.serve import command, json_logs
 from triton_magics.serve.options import ServeOptions
@@ -57,7 +58,10 @@ def test_gpus_and_cache_go_to_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("TRITON_MAGICS_CACHE", "before")
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    command._set_environment(parser.parse_args(["--gpus", "0,1", "--cache-dir", str(tmp_path)]))
+    monkeypatch.setenv("TRITON_MAGICS_SANDBOX", "auto")
+    words = ["--gpus", "0,1", "--cache-dir", str(tmp_path), "--sandbox"]
+    command._set_environment(parser.parse_args(words))
+    assert Settings.load(tmp_path).sandbox == "on"
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
     assert os.environ["TRITON_MAGICS_CACHE"] == str(tmp_path)
     with pytest.raises(BadValue, match="1 of 2 are there"):

@@ -48,6 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add("--allow-origin", action="append", default=[], metavar="URL", help="page that may call")
     add("--max-body-mib", type=float, default=2.0, metavar="N", help="largest request: 2")
+    add("--sandbox", action="store_true", help="refuse to run a version outside a sandbox")
     add("--reload", action="store_true", help="start again when a file of the package changes")
 
 
@@ -124,6 +125,8 @@ def _set_environment(words: argparse.Namespace) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = words.gpus
     if words.cache_dir:
         os.environ["TRITON_MAGICS_CACHE"] = str(Path(words.cache_dir).expanduser().resolve())
+    if words.sandbox:
+        os.environ["TRITON_MAGICS_SANDBOX"] = "on"
     if os.environ.get("GPU_TYPE"):
         print("GPU_TYPE is ignored: the driver names the GPU", file=sys.stderr)
 
