@@ -355,7 +355,8 @@ def test_an_error_in_a_listener_is_raised_and_the_job_killed(
     before = set(tagged_processes(process_tag))
     with pytest.raises(ZeroDivisionError):
         run(engine, scripted_job("hangs"), on_progress=fail)
-    assert len(tagged_processes(process_tag)) <= len(before)
+    # The supervisor and a standby, which may not have started before.
+    assert len(tagged_processes(process_tag)) <= max(len(before), 2)
     assert next_job_finishes(engine)
 
 
