@@ -110,7 +110,8 @@ def softmax_kernel(x_ptr, out_ptr, x_row_stride, out_row_stride, n_cols, BLOCK_S
         cols = start + tl.arange(0, BLOCK_SIZE)
         x = tl.load(x_ptr + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        s = s + tl.sum(tl.exp(x - m_new), axis=0)
+        safe = tl.where(m_new == -float("inf"), 0.0, m_new)  # until the first finite value
+        s = s + tl.sum(tl.exp(x - safe), axis=0)
         m = m_new
     for start in range(0, n_cols, BLOCK_SIZE):
         cols = start + tl.arange(0, BLOCK_SIZE)
@@ -232,7 +233,8 @@ def tiles_kernel(x_ptr, out_ptr, x_row_stride, out_row_stride, n_cols, BLOCK_SIZ
         cols = start + tl.arange(0, BLOCK_SIZE)
         x = tl.load(x_ptr + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        s = s * tl.exp(m - m_new) + tl.sum(tl.exp(x - m_new), axis=0)
+        safe = tl.where(m_new == -float("inf"), 0.0, m_new)  # until the first finite value
+        s = s * tl.exp(m - safe) + tl.sum(tl.exp(x - safe), axis=0)
         m = m_new
     for start in range(0, n_cols, BLOCK_SIZE):
         cols = start + tl.arange(0, BLOCK_SIZE)
@@ -288,8 +290,8 @@ def cells() -> list[tuple[str, str]]:
         return ("code", f"{line}\n{source}".rstrip())
 
     repaired = V2_WRONG.replace(
-        "s = s + tl.sum(tl.exp(x - m_new), axis=0)",
-        "s = s * tl.exp(m - m_new) + tl.sum(tl.exp(x - m_new), axis=0)",
+        "s = s + tl.sum(tl.exp(x - safe), axis=0)",
+        "s = s * tl.exp(m - safe) + tl.sum(tl.exp(x - safe), axis=0)",
     )
     return [
         ("markdown", INTRO),
