@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from triton_magics.config import Settings
+from triton_magics.execution.sandbox import landlock_abi
 from triton_magics.lab import Lab
 from triton_magics.languages.triton.child.static_figures import instructions
 from triton_magics.model import CaseStatus, Status
@@ -133,6 +134,19 @@ def test_inspection_lists_the_kernels_of_another_module(
     with Lab(tmp_path, settings=Settings(device="interpreter")) as lab:
         lab.write("matmul", "v2", uses + call, compile=False)
         assert len(lab.inspect("matmul", "v2", target="sm_90").kernels) == 3
+
+
+@pytest.mark.skipif(not landlock_abi(), reason="this kernel has no Landlock")
+def test_a_module_that_the_sandbox_hides_names_the_setting(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "hidden.py").write_text(DOT)
+    uses = f"import sys\nsys.path.append({str(tmp_path)!r})\nimport hidden\n"
+    written = lab.write("matmul", "v3", uses + DOT)
+    assert written.status is Status.COMPILE_ERROR
+    error = written.compilation.error if written.compilation else None
+    assert error is not None
+    assert (error.kind, error.line) == ("ModuleNotFoundError", 3)
+    assert error.hint is not None
+    assert "sandbox = 'off'" in error.hint
 
 
 SASS = """

@@ -25,6 +25,7 @@ from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.languages.kernel_runtime import KernelRuntime, SourcePlace
 from triton_magics.model import KernelError
 
+SANDBOX_KINDS = ("PermissionError", "ModuleNotFoundError")  # raised by what a sandbox hides
 SANDBOX_HINT = (
     "a version can use its own temporary folder, the packages and, to read, the working folder; "
     "the setting sandbox = 'off' allows all that you may do"
@@ -231,7 +232,7 @@ def _make_error(
 ) -> KernelError:
     message, text = exception_text.shorten(message), exception_text.sendable(text)
     hint = kernel_runtime(ref.language).hint_for(f"{kind}: {message}")
-    if kind == PermissionError.__name__ and sandbox.is_active():
+    if kind in SANDBOX_KINDS and sandbox.is_active():
         hint = SANDBOX_HINT
     if place is None:
         return KernelError(kind=kind, message=message, hint=hint, traceback=text[-8000:])
