@@ -1,7 +1,7 @@
 """An exception whose traceback, cause and context can't be read.
 
 status: runtime_error
-sees: cell line 17
+sees: cell line 1[78]
 """
 
 

@@ -31,6 +31,7 @@ import json, os, sys, time
 sys.path.insert(0, {str(ROOT)!r})
 %load_ext triton_magics
 %config TritonMagics.device = "interpreter"
+%config TritonMagics.sandbox = "off"
 %config TritonMagics.host_memory_gib = 2.0
 import triton_magics
 from tests.execution_kit import wait_until
