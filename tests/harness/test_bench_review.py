@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.report_values.kernels import GPU
+from triton_magics.execution.job_requests import BenchJob, OpRef
 from triton_magics.execution.protocol import Progress
+from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing.bench_review import (
     impossible_reason,
     replace_slowed_torch,
+    review,
+    torch_alone,
     void_impossible,
 )
 from triton_magics.harness.timing.peak_rates import PeakRates
@@ -102,3 +108,41 @@ def test_torch_that_a_version_slows_down_has_its_own_time() -> None:
 def test_torch_that_varies_a_little_stays() -> None:
     measured = benchmark(timing("torch", 84.0), timing(us=50.0))
     assert replace_slowed_torch(measured, [timing("torch", 80.0)]) == measured
+
+
+def bench_job(op: str, **changes: object) -> BenchJob:
+    fields = {"versions": (), "sizes": ("large",), "runs": 3, "dtype": "float32", "seed": 1}
+    return BenchJob(op=OpRef(name=op), budget_s=1.0, **{**fields, **changes})
+
+
+def test_torch_is_timed_again_only_where_it_looks_slowed_down() -> None:
+    job = bench_job("timed_again")
+    times: Iterator[float] = iter((80.0, 82.0))
+
+    def measure() -> tuple[Timing, ...]:
+        return (timing("torch", next(times)),)
+
+    steady = benchmark(timing("torch", 84.0), timing(us=50.0))
+    slowed = benchmark(timing("torch", 400.0), timing(us=50.0))
+    assert torch_alone(job, steady, measure)[0].mean_us == 80.0
+    assert torch_alone(job, steady, measure)[0].mean_us == 80.0
+    assert torch_alone(job, slowed, measure)[0].mean_us == 82.0
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sizes": ("small",)}, {"dtype": "float16"}, {"cold": False}, {"timer": "graph"}]
+)
+def test_torch_is_timed_again_in_other_conditions(changes: dict[str, object]) -> None:
+    steady = benchmark(timing("torch", 84.0), timing(us=50.0))
+    torch_alone(bench_job("conditions"), steady, lambda: (timing("torch", 80.0),))
+    other = torch_alone(bench_job("conditions", **changes), steady, lambda: (timing("torch", 9.0),))
+    assert other[0].mean_us == 9.0
+
+
+def test_the_review_counts_in_the_duration() -> None:
+    measured = benchmark(timing(us=1e6, clock="interpreter"), clock="interpreter")
+    reviewed = review(
+        bench_job("softmax"), measured.evolve(duration_s=2.0), (), Reporter(print, "")
+    )
+    assert reviewed.duration_s is not None
+    assert reviewed.duration_s > 2.0

@@ -7,7 +7,8 @@ compared with this process's clock and with the rates of the machine.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.execution.protocol import Progress
@@ -27,6 +28,8 @@ TORCH_RUNS = 5
 CLOCK_SHARE = 0.2  # of the judge's duration that the samples must add up to
 CLOCK_GRACE_S = 0.5  # a report may arrive late, the first one too
 Steps = Sequence[tuple[float, Progress]]
+Condition = tuple[object, ...]  # what torch's time depends on
+_TORCH_ALONE: dict[Condition, tuple[Timing, ...]] = {}  # newest times in this process
 
 
 def review(job: BenchJob, benchmark: Benchmark, steps: Steps, report: Reporter) -> Benchmark:
@@ -40,14 +43,38 @@ def review(job: BenchJob, benchmark: Benchmark, steps: Steps, report: Reporter) 
     """
     if not benchmark.passed:
         return benchmark
+    started = time.monotonic()
+    reviewed = _review(job, benchmark, steps, report)
+    duration_s = (benchmark.duration_s or 0.0) + time.monotonic() - started
+    return reviewed.evolve(duration_s=duration_s)
+
+
+def _review(job: BenchJob, benchmark: Benchmark, steps: Steps, report: Reporter) -> Benchmark:
     if not benchmark.on_gpu:
         return void_impossible(benchmark, None, steps)
     rates = get_peak_rates(environment(), report)
     benchmark = void_impossible(benchmark, rates, steps)
     if not benchmark.passed:
         return benchmark
-    report.stage("timing torch apart from the versions", patience_s=60)
-    return replace_slowed_torch(benchmark, _time_torch(job, report, rates))
+    alone = torch_alone(job, benchmark, lambda: _time_torch(job, report, rates))
+    return replace_slowed_torch(benchmark, alone)
+
+
+def torch_alone(
+    job: BenchJob, benchmark: Benchmark, measure: Callable[[], tuple[Timing, ...]]
+) -> tuple[Timing, ...]:
+    """Return torch's times in this process, measured again only where torch looks slowed down.
+
+    Args:
+        job: the benchmark's job.
+        benchmark: what the subject process measured.
+        measure: times torch in this process, 0.1 s on an H200.
+    """
+    condition = (job.op, job.sizes, job.dtype, job.cold, job.timer)
+    earlier = _TORCH_ALONE.get(condition)
+    if earlier is None or replace_slowed_torch(benchmark, earlier) != benchmark:
+        earlier = _TORCH_ALONE[condition] = measure()
+    return earlier
 
 
 def void_impossible(benchmark: Benchmark, rates: PeakRates | None, steps: Steps) -> Benchmark:
@@ -107,6 +134,7 @@ def _clock_reason(timing: Timing, steps: Steps) -> str | None:
 
 def _time_torch(job: BenchJob, report: Reporter, rates: PeakRates | None) -> tuple[Timing, ...]:
     """Return torch's times in this process."""
+    report.stage("timing torch apart from the versions", patience_s=60)
     alone = job.evolve(
         versions=(), against=(), baselines=(), runs=TORCH_RUNS, budget_s=0.0, census=False
     )
@@ -140,4 +168,4 @@ def replace_slowed_torch(benchmark: Benchmark, alone: Sequence[Timing]) -> Bench
     return benchmark
 
 
-__all__ = ["impossible_reason", "replace_slowed_torch", "review", "void_impossible"]
+__all__ = ["impossible_reason", "replace_slowed_torch", "review", "torch_alone", "void_impossible"]
