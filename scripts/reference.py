@@ -215,19 +215,7 @@ _CLI_HEAD = """The verbs are commands with the same arguments: {commands}.
 
     triton-magics validate softmax v1 --json
 
-- A verb that takes a cell in a notebook takes a file, or `-` for standard input.
-- `--workspace DIR` names the folder of `kernels/` and `logs/`.
-- `--json` prints the value as JSON; `--details` prints folded parts too.
-- Hints and next steps name commands. Logs and exported notebooks name magics.
-- `triton-magics quickstart DIR` copies the notebooks. `python -m triton_magics` is the same program.
-
-| exit code | meaning |
-|---|---|
-| 0 | success |
-| 1 | a verdict that is not `passed` |
-| 2 | an error that the caller can fix |
-| 3 | an error of this program |
-| 130 | interrupted |"""
+[Command line](command_line.md) has the exit codes, the JSON and shell completion."""
 
 _API_HEAD = """# Python API
 

@@ -107,7 +107,7 @@ DIARY = {
 
 # A next step is a value; these alone write it as a magic or a command.
 WRITES_FORMS = (
-    "triton_magics/cli.py",
+    "triton_magics/cli",
     "triton_magics/next_step.py",
     "triton_magics/notebook",
     "triton_magics/rendering/notebook.py",

@@ -16,6 +16,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = [
     *sorted((DOCS / "how-to").glob("*.md")),
     *(DOCS / f"{name}.md" for name in ("troubleshooting", "comparison", "server", "agents")),
+    DOCS / "command_line.md",
 ]
 PARSER = cli._parser()
 

@@ -11,8 +11,8 @@ from triton_magics.errors import UnknownName
 from triton_magics.execution.job_requests import BenchJob, RunJob
 from triton_magics.lab import Lab
 from triton_magics.model import Benchmark
-from triton_magics.notebook.completion import Completion
 from triton_magics.rendering.views.benchmark import table_caption
+from triton_magics.verbs._completion import Names
 
 SOURCE = "import triton\n\n\ndef triton_own(x):\n    return x\n"
 REFERENCE = "def reference(x): return x\ndef make_inputs(shape, dtype, device, generator): ...\n"
@@ -68,9 +68,9 @@ def test_jobs_without_size_and_dtype_take_those_of_the_op(lab: Lab, engine: Fake
 
 def test_sizes_of_the_op_are_completed(lab: Lab, engine: FakeExecutor) -> None:
     own_op(lab, engine, decode=(1, 40), prefill=(9, 40))
-    completion = Completion((), lambda: lab)
-    assert list(completion._of_kind("size", {"op": "own"})) == ["decode", "prefill"]
-    assert list(completion._of_kind("size", {"op": "sofmax"})) == ["small", "medium", "large"]
+    names = Names(lambda: lab)
+    assert list(names._of_kind("size", {"op": "own"})) == ["decode", "prefill"]
+    assert list(names._of_kind("size", {"op": "sofmax"})) == ["small", "medium", "large"]
 
 
 def test_an_older_benchmark_has_the_three_sizes(lab: Lab, engine: FakeExecutor) -> None:

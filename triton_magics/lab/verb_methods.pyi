@@ -49,7 +49,7 @@ class VerbMethods:
             version: v2, or a name of your own: v2_online
             source: the whole source, byte for byte
             type: name of the kernel language; `triton_magics.languages.names()` lists them
-            entry: the wrapper's name; triton_OP by default
+            entry: the wrapper's name (default: triton_OP)
             technique: what this version tries, for the log
             cell_offset: lines of the cell before the source (1 for a magic's own line)
             compile: compile it right away
@@ -81,7 +81,7 @@ class VerbMethods:
             version: v2, or a name of your own: v2_online
             source: the whole source, byte for byte
             type: name of the kernel language; `triton_magics.languages.names()` lists them
-            entry: the wrapper's name; triton_OP by default
+            entry: the wrapper's name (default: triton_OP)
             technique: what this version tries, for the log
             cell_offset: lines of the cell before the source (1 for a magic's own line)
             compile: compile it right away
@@ -110,12 +110,12 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
-            size: of the op: small, medium or large; by default the first
+            size: of the op: small, medium or large (default: the first)
             shape: in place of a size: 257x1023
-            dtype: of the inputs; by default float32, or the op's first
-            seed: of the inputs: 0
+            dtype: of the inputs (default: float32, or the op's first)
+            seed: of the inputs
             inputs: in place of these: Python with torch and device in it
-            timeout: time limit in seconds; by default that of the settings
+            timeout: time limit in seconds (default: that of the settings)
 
         Raises:
             UnknownVersion: no such version.
@@ -140,14 +140,14 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: `v2`, or `all`, which gives a `Validations`
-            dtypes: only these: float32,float16; by default all that the op declares
+            dtypes: only these: float32,float16 (default: all that the op declares)
             plan: full, or quick or thorough as those flags do
             shapes: only this one, to replay a case; may be repeated
             seed: the seed of an earlier result, to replay its plan
             rtol: another relative tolerance; leaves a badge
             atol: another absolute tolerance; leaves a badge
             sanitize: a case under compute-sanitizer too: memcheck, racecheck, initcheck
-            timeout: time limit in seconds; by default that of the settings
+            timeout: time limit in seconds (default: that of the settings)
 
         Raises:
             UnknownVersion: no such version.
@@ -167,10 +167,10 @@ class VerbMethods:
 
         Args:
             op: its name or an alias: softmax, add
-            dtypes: only these: float32,float16; by default all that the op declares
+            dtypes: only these: float32,float16 (default: all that the op declares)
             plan: full, or quick or thorough as those flags do
             shapes: only this one, to replay a case; may be repeated
-            seed: of the plan; by default a new one, which a validation with this seed runs
+            seed: of the plan (default: a new one); a validation with this seed runs the same
 
         Raises:
             UnknownName: a dtype that the op does not declare.
@@ -198,16 +198,16 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             versions: which; none or `all`: every one that passed
-            sizes: of the op's sizes (small,medium,large) and shapes such as 8192x151936; by default all of them and the shapes that you keep for the op
-            runs: timed runs at each size: 10
-            dtype: of the inputs; by default float32, or the op's first
+            sizes: of the op's sizes (small,medium,large) and shapes such as 8192x151936 (default: all of them, and the shapes that you keep for the op)
+            runs: timed runs at each size
+            dtype: of the inputs (default: float32, or the op's first)
             against: compare with torch.compile, a version or module:function too; may be repeated
             hot: leave the inputs in the L2 cache
             timer: gated: net GPU time behind a gate; graph: in a CUDA graph; launch: with Python and launch
             census: afterwards count kernels and streams, and Triton's share of them, by CUPTI
             budget: seconds for rounds that settle a verdict; without a GPU, for all runs
-            seed: of the inputs; the result shows it
-            timeout: time limit in seconds; by default that of the settings
+            seed: of the inputs (default: a new one, which the result shows)
+            timeout: time limit in seconds (default: that of the settings)
 
         Raises:
             IllegalStep: a version has not passed a validation of this very source.
@@ -225,7 +225,7 @@ class VerbMethods:
         is late, and work on a stream of its own, must be left without a time.
 
         Args:
-            timeout: time limit in seconds; by default that of the settings
+            timeout: time limit in seconds (default: that of the settings)
         """
 
     def sweep(
@@ -252,13 +252,13 @@ class VerbMethods:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
             knobs: name -> values: constants at module level, literal arguments of a launch, `num_warps` and the like, constants of an `@triton.autotune` configuration
-            size: a size of the op or a shape such as 8192x151936; by default the op's largest
-            dtype: of the inputs; by default float32, or the op's first
-            runs: timed runs of each: 10
+            size: a size of the op or a shape such as 8192x151936 (default: the op's largest)
+            dtype: of the inputs (default: float32, or the op's first)
+            runs: timed runs of each
             hot: leave the inputs in the L2 cache
             write: make the best one a new version
-            seed: of the inputs; the result shows it
-            timeout: time limit in seconds; by default that of the settings
+            seed: of the inputs (default: a new one, which the result shows)
+            timeout: time limit in seconds (default: that of the settings)
 
         Raises:
             UnknownName, BadValue: no such parameter, a value of another kind, too many configurations.
@@ -300,7 +300,7 @@ class VerbMethods:
         """Return the state of an op; without one, of every op of the workspace.
 
         Args:
-            op: which; by default every one of the workspace
+            op: which (default: every one of the workspace)
             force_write: a reason to go back to writing without a verdict
             reset: start over; the history stays
 
@@ -385,11 +385,11 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
-            size: a size of the op or a shape such as 8192x151936; by default the op's largest
-            dtype: of the inputs; by default the op's first
+            size: a size of the op or a shape such as 8192x151936 (default: the op's largest)
+            dtype: of the inputs (default: the op's first)
             against: profile this version too, and compare
-            seed: of the inputs; the result shows it
-            timeout: time limit in seconds; by default that of the settings
+            seed: of the inputs (default: a new one, which the result shows)
+            timeout: time limit in seconds (default: that of the settings)
 
         Raises:
             UnknownVersion: no such version.
@@ -483,8 +483,8 @@ class VerbMethods:
 
         Args:
             path: a problem (kernelbench: a module with Model, get_inputs and get_init_inputs; gpu_mode: a folder of GPU MODE with task.yml and reference.py; trace: a definition of FlashInfer Trace or SOL-ExecBench, definition.json), or path.py:function
-            op: name of the op; by default that of the problem
-            version: of path.py:function: its name; by default the next one
+            op: name of the op (default: that of the problem)
+            version: of path.py:function: its name (default: the next one)
             type: of path.py:function: its kernel language
 
         Raises:
@@ -503,7 +503,7 @@ class VerbMethods:
 
         Args:
             op: its name or an alias: softmax, add
-            folder: for definition.json and workload.jsonl; by default the definition is shown only
+            folder: for definition.json and workload.jsonl (default: show the definition only)
 
         Raises:
             UnknownOp: no such op.
@@ -644,8 +644,8 @@ class VerbMethods:
 
         Args:
             file: JSON lines; each a step, {"verb": "validate", "arguments": {"op": "softmax", "version": "v3"}}, or a list of steps that run in order
-            results: where the results go, a line each; by default FILE with .results before its suffix. Lines that it has already are not run again
-            at_once: lines at the same time; by default one more than there are lanes
+            results: where the results go, a line each; lines that it has already are not run again (default: FILE with .results before its suffix)
+            at_once: lines at the same time (default: one more than there are lanes)
 
         Raises:
             BadValue: the file can't be read, or some of its lines are refused; nothing has run.
@@ -675,7 +675,7 @@ class VerbMethods:
         State, next steps, versions, failed attempts; what does not fit is cut from the end, and named.
 
         Args:
-            max_chars: maximum length in characters: 6000
+            max_chars: maximum length in characters
 
         Raises:
             ExportError: it could not be written, or is a person's own.
@@ -720,7 +720,7 @@ class VerbMethods:
         Args:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
-            attempt: its number, from 1; the newest by default
+            attempt: its number, from 1 (default: the newest)
 
         Raises:
             UnknownVersion: no such version or attempt.

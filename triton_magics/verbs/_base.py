@@ -314,7 +314,7 @@ class Verb:
 
 def _argument(name: str, field: FieldInfo, arg: Arg) -> Argument:
     """Translate a field for argparse; what a line does not name is not in the namespace."""
-    options: dict[str, Any] = {"help": arg.help, "default": SUPPRESS}
+    options: dict[str, Any] = {"help": arg.help + _default_text(field, arg), "default": SUPPRESS}
     base, choices = _plain_type(field.annotation)
     if arg.kind == "place":
         options |= {"metavar": arg.metavar or name.upper(), "nargs": arg.nargs, "type": arg.read}
@@ -332,6 +332,13 @@ def _argument(name: str, field: FieldInfo, arg: Arg) -> Argument:
         options["action"] = "extend" if arg.read is split_commas else "append"
     options = {k: v for k, v in options.items() if v is not None}
     return Argument(flags, arg.names, options, arg.choices)
+
+
+def _default_text(field: FieldInfo, arg: Arg) -> str:
+    """Return ` (default: 10)` for an option with a default that a line can name."""
+    is_named = arg.kind == "option" and not arg.is_constant and "(default:" not in arg.help
+    is_value = isinstance(field.default, str | int | float) and not isinstance(field.default, bool)
+    return f" (default: {field.default})" if is_named and is_value else ""
 
 
 def _switch(switch: Switch) -> Argument:

@@ -36,7 +36,7 @@ NewVersion = Annotated[str, place(VERSION.help, names="version new")]
 Ops = Annotated[
     Sequence[str],
     place(
-        "ops; by default all of the workspace",
+        "ops (default: all of the workspace)",
         names="op",
         metavar="OP",
         nargs="*",
@@ -46,12 +46,12 @@ Ops = Annotated[
 ]
 Dtype = Annotated[
     str | None,
-    option("of the inputs; by default float32, or the op's first", names="dtype", metavar="DTYPE"),
+    option("of the inputs (default: float32, or the op's first)", names="dtype", metavar="DTYPE"),
 ]
 Dtypes = Annotated[
     Sequence[str] | None,
     option(
-        "only these: float32,float16; by default all that the op declares",
+        "only these: float32,float16 (default: all that the op declares)",
         "--dtype",
         names="dtype",
         metavar="DTYPES",
@@ -81,12 +81,12 @@ Shapes = Annotated[
 ]
 Size = Annotated[
     str | None,
-    option("of the op: small, medium or large; by default the first", names="size", metavar="SIZE"),
+    option("of the op: small, medium or large (default: the first)", names="size", metavar="SIZE"),
 ]
 SizeOrShape = Annotated[
     str | None,
     option(
-        "a size of the op or a shape such as 8192x151936; by default the op's largest",
+        "a size of the op or a shape such as 8192x151936 (default: the op's largest)",
         names="size",
         metavar="SIZE",
     ),
@@ -94,18 +94,18 @@ SizeOrShape = Annotated[
 Seed = Annotated[
     int | None,
     Field(ge=0, le=MAX_SEED),
-    option("of the inputs; the result shows it", metavar="N"),
+    option("of the inputs (default: a new one, which the result shows)", metavar="N"),
 ]
 Timeout = Annotated[
     float | None,
     Field(gt=0, le=MAX_TIMEOUT_S),
-    option("time limit in seconds; by default that of the settings", metavar="S"),
+    option("time limit in seconds (default: that of the settings)", metavar="S"),
 ]
 Budget = Annotated[
     float | None,
     Field(ge=0, le=MAX_BUDGET_S),
     option("seconds for rounds that settle a verdict; without a GPU, for all runs", metavar="S"),
 ]
-Runs = Annotated[int, Field(ge=1, le=MAX_RUNS), option("timed runs of each: 10", metavar="N")]
+Runs = Annotated[int, Field(ge=1, le=MAX_RUNS), option("timed runs of each", metavar="N")]
 Hot = Annotated[bool, option("leave the inputs in the L2 cache")]
 Cell = Annotated[str, Arg("the whole source, byte for byte", kind="cell")]

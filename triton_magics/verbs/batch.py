@@ -33,15 +33,15 @@ class BatchRequest(Request):
     results: Annotated[
         str | None,
         option(
-            "where the results go, a line each; by default FILE with .results before its suffix. "
-            "Lines that it has already are not run again",
+            "where the results go, a line each; lines that it has already are not run again "
+            "(default: FILE with .results before its suffix)",
             metavar="FILE",
         ),
     ] = None
     at_once: Annotated[
         int | None,
         Field(ge=1, le=MAX_AT_ONCE),
-        option("lines at the same time; by default one more than there are lanes", metavar="N"),
+        option("lines at the same time (default: one more than there are lanes)", metavar="N"),
     ] = None
 
 

@@ -28,7 +28,7 @@ class BenchRequest(Request):
     versions: Annotated[
         Sequence[str],
         place(
-            "which; by default every one that passed",
+            "which (default: every one that passed)",
             names="version all",
             metavar="VERSION",
             nargs="*",
@@ -39,8 +39,8 @@ class BenchRequest(Request):
     sizes: Annotated[
         Sequence[str] | None,
         option(
-            "of the op's sizes (small,medium,large) and shapes such as 8192x151936; by default all "
-            "of them and the shapes that you keep for the op",
+            "of the op's sizes (small,medium,large) and shapes such as 8192x151936 (default: all "
+            "of them, and the shapes that you keep for the op)",
             names="size",
             metavar="SIZES",
             read=split_commas,
@@ -52,7 +52,7 @@ class BenchRequest(Request):
             read=_shape_word,
         ),
     ] = None
-    runs: Annotated[Runs, option("timed runs at each size: 10", metavar="N")] = 10
+    runs: Annotated[Runs, option("timed runs at each size", metavar="N")] = 10
     dtype: Dtype = None
     against: Annotated[
         Sequence[str],

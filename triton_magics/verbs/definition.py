@@ -21,7 +21,7 @@ class DefinitionRequest(Request):
     folder: Annotated[
         str | None,
         option(
-            "for definition.json and workload.jsonl; by default the definition is shown only",
+            "for definition.json and workload.jsonl (default: show the definition only)",
             metavar="PATH",
         ),
     ] = None

@@ -23,12 +23,12 @@ class ImportRequest(Request):
     path: Annotated[str, place(f"a problem ({_FORMATS}), or path.py:function", metavar="PATH")]
     op: Annotated[
         str | None,
-        option("name of the op; by default that of the problem", metavar="NAME", names="op"),
+        option("name of the op (default: that of the problem)", metavar="NAME", names="op"),
     ] = None
     version: Annotated[
         str | None,
         option(
-            "of path.py:function: its name; by default the next one",
+            "of path.py:function: its name (default: the next one)",
             metavar="VERSION",
             names="version new",
         ),

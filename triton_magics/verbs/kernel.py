@@ -31,7 +31,7 @@ class KernelRequest(Request):
         ),
     ] = languages.DEFAULT
     entry: Annotated[
-        str | None, option("the wrapper's name; triton_OP by default", metavar="NAME")
+        str | None, option("the wrapper's name (default: triton_OP)", metavar="NAME")
     ] = None
     technique: Annotated[
         str | None, option("what this version tries, for the log", metavar="TEXT")

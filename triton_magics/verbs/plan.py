@@ -22,7 +22,7 @@ class PlanRequest(Request):
     seed: Annotated[
         fields.Seed,
         option(
-            "of the plan; by default a new one, which a validation with this seed runs",
+            "of the plan (default: a new one); a validation with this seed runs the same",
             metavar="N",
         ),
     ] = None

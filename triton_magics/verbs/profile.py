@@ -21,7 +21,7 @@ class ProfileRequest(Request):
     size: SizeOrShape = None
     dtype: Annotated[
         str | None,
-        option("of the inputs; by default the op's first", names="dtype", metavar="DTYPE"),
+        option("of the inputs (default: the op's first)", names="dtype", metavar="DTYPE"),
     ] = None
     against: Annotated[
         str | None,

@@ -25,7 +25,7 @@ class RunRequest(Request):
         Shape | None, option("in place of a size: 257x1023", metavar="NxM", read=read_shape)
     ] = None
     dtype: Dtype = None
-    seed: Annotated[int, Field(ge=0, le=MAX_SEED), option("of the inputs: 0", metavar="N")] = 0
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED), option("of the inputs", metavar="N")] = 0
     inputs: Annotated[
         str | None,
         option("in place of these: Python with torch and device in it", metavar="EXPR"),

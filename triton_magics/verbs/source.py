@@ -17,7 +17,7 @@ class SourceRequest(Request):
     version: Version
     attempt: Annotated[
         int | None,
-        option("its number, from 1; the newest by default", metavar="N", positional=True),
+        option("its number, from 1 (default: the newest)", metavar="N", positional=True),
     ] = None
 
 

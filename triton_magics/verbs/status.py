@@ -17,7 +17,7 @@ class StatusRequest(Request):
 
     op: Annotated[
         str | None,
-        place("which; by default every one of the workspace", names="op", nargs="?"),
+        place("which (default: every one of the workspace)", names="op", nargs="?"),
     ] = None
     force_write: Annotated[
         str | None,

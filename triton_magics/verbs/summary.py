@@ -20,7 +20,7 @@ class SummaryRequest(Request):
     max_chars: Annotated[
         int,
         Field(ge=rendering.SHORTEST_SUMMARY),
-        option("maximum length in characters: 6000", metavar="N"),
+        option("maximum length in characters", metavar="N"),
     ] = 6000
 
 

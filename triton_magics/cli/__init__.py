@@ -1,7 +1,7 @@
 """`triton-magics`: the verbs of the notebook in a terminal, and the quickstart notebooks.
 
-Exit codes: 0 success, 1 a verdict that is not `passed`, 2 an error of the caller, 3 an error of
-this program, 130 an interrupt.
+Exit codes: 0 success; 1 a verdict that is not `passed`, or a machine that `doctor` finds not
+usable; 2 an error of the caller; 3 an error of this program; 130 an interrupt.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from triton_magics import verbs
+from triton_magics.cli import shell_completion
+from triton_magics.cli.quickstart import run_quickstart
 from triton_magics.errors import (
     BadValue,
     Interrupted,
     TritonMagicsError,
-    Unavailable,
     UserError,
     did_you_mean,
 )
-from triton_magics.verbs._arguments import argument
+from triton_magics.verbs._arguments import Argument, argument
 from triton_magics.verbs._phrase import as_command, with_step
 
 if TYPE_CHECKING:
@@ -35,10 +35,37 @@ if TYPE_CHECKING:
     from triton_magics.verbs._base import Request, Verb
 
 PASSED, FAILED, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
-_PACKAGE = Path(__file__).parent
-_NOTEBOOKS = (_PACKAGE / "_notebooks", _PACKAGE.parent / "notebooks")
 _CLEAR = "\r\x1b[2K"  # clears the line of a terminal
+_EXAMPLES = """examples:
+  triton-magics op softmax                              the op: shapes, references, techniques
+  triton-magics template fused softmax v1 --to v1.py    a first version, as a file
+  triton-magics kernel softmax v1 v1.py                 save it as a version
+  triton-magics validate softmax v1                     check it against float64
+  triton-magics bench softmax --json | jq .derived      time it beside torch; figures for a script
+
+exit codes:
+  0 success  1 not passed, or doctor: not usable  2 your error  3 our error  130 interrupted
+
+environment:
+  TRITON_MAGICS_<SETTING>  a setting, such as TRITON_MAGICS_WORKSPACE
+  NO_COLOR, FORCE_COLOR    never, always colour the output"""
+_OTHERS = ("quickstart", "completion", "serve", "mcp", "skill", "setup", "executor")
 _FILE = argument("file", help="the version's source; - for standard input")
+_COMMON = (
+    argument(
+        "--workspace",
+        metavar="DIR",
+        default=argparse.SUPPRESS,
+        help="folder of kernels/ and logs/ (default: the current one)",
+    ),
+    *(
+        argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
+        for flag, text in (
+            ("--details", "show all details, long ones too"),
+            ("--json", "print the value as JSON, and nothing else"),
+        )
+    ),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +77,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an output that can't show a character escapes it
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == [shell_completion.COMMAND]:
+        for name in shell_completion.completions(words[1:], _OTHERS, _COMMON, _arguments_of):
+            _print(name)
+        return PASSED
+    if not words:
+        _parser().print_help()
+        return PASSED
+    options = _parser().parse_args(words)
     try:
         return int(options.function(options))
     except TritonMagicsError as error:
@@ -79,20 +114,26 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and end with exit code 2."""
         if unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
-            hint = did_you_mean(unknown[1], verbs.names())
+            hint = did_you_mean(unknown[1], (*verbs.names(), *_OTHERS))
             message = f"no command {unknown[1]!r}.{hint} {self.prog} --help lists them"
         super().error(message)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="triton-magics", description="Develop Triton GPU kernels.", allow_abbrev=False
+        prog="triton-magics",
+        description="Develop GPU kernels: write, validate, benchmark, choose, keep the record.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     # Importing the package by name would reach the notebook layer, which a terminal does not need.
     version = sys.modules["triton_magics"].__version__
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
+    parser.add_argument("-V", "--version", action="version", version=f"%(prog)s {version}")
+    _add_common(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_quickstart(commands)
+    _add_completion(commands)
     _add_servers(commands)
     for verb in verbs.every():
         _add(commands, verb)
@@ -105,17 +146,47 @@ def _add(commands: Any, verb: Verb) -> None:
         aliases=verbs.old_names(verb.name),
         help=verb.help,
         description=verb.help,
-        epilog=f"example: {_example(verb)}",
+        epilog=f"example:\n  {_example(verb)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    for each in (*verb.arguments, *((_FILE,) if verb.takes_cell else ())):
+    for each in _arguments(verb):
         each.add_to(command)
-    command.add_argument(
-        "--workspace", metavar="DIR", help="folder of kernels/ and logs/; default: the current one"
-    )
-    command.add_argument("--details", action="store_true", help="show all details, long ones too")
-    command.add_argument("--json", action="store_true", help="print the value as JSON only")
     command.set_defaults(function=lambda options: _perform(verb, options))
+
+
+def _arguments_of(name: str) -> tuple[Argument, ...]:
+    return _arguments(verbs.load(name))
+
+
+def _arguments(verb: Verb) -> tuple[Argument, ...]:
+    return (*verb.arguments, *((_FILE,) if verb.takes_cell else ()), *_COMMON)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    """Let the options of every verb stand before its name too."""
+    for each in _COMMON:
+        each.add_to(parser)
+
+
+def _add_completion(commands: Any) -> None:
+    text = "Print a script for your shell that completes commands, options, ops and versions."
+    command = commands.add_parser(
+        "completion",
+        help=text,
+        description=text,
+        epilog=shell_completion.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    shells = tuple(shell_completion.SCRIPTS)
+    command.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
+    command.set_defaults(function=_print_script)
+
+
+def _print_script(options: argparse.Namespace) -> int:
+    _print(shell_completion.SCRIPTS[options.shell])
+    return PASSED
 
 
 def _add_quickstart(commands: Any) -> None:
@@ -123,7 +194,7 @@ def _add_quickstart(commands: Any) -> None:
     command = commands.add_parser("quickstart", help=text, description=text, allow_abbrev=False)
     command.add_argument("folder", metavar="DIR", help="target folder; created if missing")
     command.add_argument("--force", action="store_true", help="overwrite existing notebooks")
-    command.set_defaults(function=_quickstart)
+    command.set_defaults(function=run_quickstart)
 
 
 def _add_servers(commands: Any) -> None:
@@ -161,13 +232,16 @@ def _perform(verb: Verb, options: argparse.Namespace) -> int:
     name = verb.redirect(options)
     verb = verb if name == verb.name else verbs.load(name)
     request = verb.read(options, cell=source)
-    with Lab(options.workspace) as lab:
+    with Lab(getattr(options, "workspace", None)) as lab:
         try:
             value = _value(verb, lab, request)
         finally:
             for note in lab.note_reader().new():
                 print(f"! {with_step(*note, as_command)}", file=sys.stderr)
-    _print(_as_json(value) if options.json else _as_text(verb, value, options.details))
+    if getattr(options, "json", False):
+        _print(_as_json(value))
+    else:
+        _print(_as_text(verb, value, details=getattr(options, "details", False)))
     return _exit_code(verb, value)
 
 
@@ -185,19 +259,18 @@ def _value(verb: Verb, lab: Lab, request: Request) -> Any:
 
 
 def _as_json(value: Any) -> str:
-    from pydantic import BaseModel
-    from pydantic_core import to_json
+    from triton_magics.rendering.render_json import to_json_text
 
-    if isinstance(value, BaseModel):
-        return value.model_dump_json(indent=2)
-    return to_json(value, indent=2, inf_nan_mode="strings").decode()
+    return to_json_text(value)
 
 
-def _as_text(verb: Verb, value: Any, details: bool) -> str:
+def _as_text(verb: Verb, value: Any, *, details: bool) -> str:
     from triton_magics import rendering
+    from triton_magics.rendering.terminal_colors import color_verdicts, wants_color
 
     page = verb.page(value) if verb.page else value
-    return rendering.command_line_text(page, as_command, details=details).rstrip()
+    text = rendering.command_line_text(page, as_command, details=details).rstrip()
+    return color_verdicts(text) if wants_color(sys.stdout) else text
 
 
 def _print(text: str) -> None:
@@ -212,6 +285,8 @@ def _print(text: str) -> None:
 def _exit_code(verb: Verb, value: Any) -> int:
     if getattr(value, "status", None) == "interrupted":
         return INTERRUPTED
+    if getattr(value, "kind", None) == "diagnosis":
+        return FAILED if value.worst == "bad" else PASSED
     return FAILED if verb.judges and verbs.is_failure(value) else PASSED
 
 
@@ -232,7 +307,11 @@ def _show_progress(step: Progress) -> None:
 def _print_error(error: TritonMagicsError, *, as_json: bool) -> None:
     kind, step = type(error).__name__, getattr(error, "next_step", None)
     if as_json:
-        value: dict[str, Any] = {"kind": "error", "type": kind, "message": str(error)}
+        from triton_magics.rendering.render_json import SCHEMA_VERSION
+
+        value: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION, "kind": "error", "type": kind, "message": str(error)
+        }  # fmt: skip
         if step:
             value["next_step"] = {"verb": step.verb, "arguments": dict(step.arguments)}
         print(json.dumps(value, indent=2))
@@ -246,47 +325,3 @@ def _example(verb: Verb) -> str:
     if verb.takes_cell:
         words.insert(1 + sum(each.positional for each in verb.arguments), "FILE")
     return f"{verb.command}{' '.join(words)}"
-
-
-# -------------------------------------------------------------------------------- quickstart
-
-
-def _quickstart(options: argparse.Namespace) -> int:
-    copied = copy_notebooks(Path(options.folder), force=options.force)
-    for path in copied:
-        print(path)
-    print(f"next: jupyter lab {copied[0]}")
-    return PASSED
-
-
-def copy_notebooks(folder: Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Copy the notebooks into a folder; return the copies, the quickstart first.
-
-    Args:
-        folder: created if missing.
-        force: overwrite existing notebooks.
-
-    Raises:
-        BadValue: a notebook exists, without `force`; or the folder is not writable.
-        Unavailable: this installation has no notebooks.
-    """
-    notebooks = _shipped_notebooks()
-    if not notebooks:
-        raise Unavailable("this installation has no notebooks; install triton-magics again")
-    copies = [(path, folder / path.name) for path in notebooks]
-    existing = [str(copy) for _, copy in copies if copy.exists()]
-    if existing and not force:
-        raise BadValue(f"already there: {', '.join(existing)}. --force overwrites")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, copy in copies:
-            shutil.copyfile(path, copy)
-    except OSError as error:
-        raise BadValue(f"the notebooks can't be copied: {error}") from error
-    return tuple(copy for _, copy in copies)
-
-
-def _shipped_notebooks() -> list[Path]:
-    """Return the notebooks of the wheel or the editable install, the quickstart first."""
-    source = next((path for path in _NOTEBOOKS if path.is_dir()), _NOTEBOOKS[0])
-    return sorted(source.glob("*.ipynb"), key=lambda path: (path.stem != "quickstart", path.name))
