@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import pickle
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ import triton_magics
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable
 from triton_magics.execution import LocalExecutor, sandbox
-from triton_magics.execution.job_requests import DescribeJob, OpRef, ProfileJob
+from triton_magics.execution.job_requests import DescribeJob, DeviceKind, OpRef, ProfileJob
 from triton_magics.execution.local import machine_checks, sandbox_policy
 from triton_magics.execution.local.machine import Machine
 from triton_magics.model import Case
@@ -60,12 +62,14 @@ def place(tmp_path: Path) -> Iterator[Place]:
         victim.kill()
 
 
-def run_confined(place: Place, function: Callable[[Place], object]) -> object:
+def run_confined(
+    place: Place, function: Callable[[Place], object], device: DeviceKind = "interpreter"
+) -> object:
     """Return what a function returns or raises in a fork that has entered a sandbox."""
     read_end, write_end = os.pipe()
     if not (child := os.fork()):
         try:
-            os.environ[sandbox.VARIABLE] = sandbox_policy.make_policy("interpreter").to_text()
+            os.environ[sandbox.VARIABLE] = sandbox_policy.make_policy(device).to_text()
             os.environ[sandbox.SCRATCH] = str(place.scratch)
             os.chdir(place.scratch)
             sandbox.enter_from_environment()
@@ -165,9 +169,12 @@ PROBES: dict[str, Callable[[Place], object]] = {
 ALSO_OUTSIDE = ("makes a namespace", "sets up io_uring", "traces a process", "reads a memory")
 
 
+@pytest.mark.parametrize("device", ["interpreter", "gpu"])
 @pytest.mark.parametrize("name", PROBES)
-def test_a_probe_is_refused(place: Place, name: str) -> None:
-    answer = run_confined(place, PROBES[name])
+def test_a_probe_is_refused(place: Place, name: str, device: DeviceKind) -> None:
+    if device == "gpu" and name == "makes shared memory":
+        pytest.skip("the driver makes its own there")
+    answer = run_confined(place, PROBES[name], device)
     refused = (PermissionError, subprocess.CalledProcessError)
     is_link = isinstance(answer, OSError) and "cross-device" in str(answer)
     assert isinstance(answer, refused) or is_link, answer
@@ -200,6 +207,21 @@ def use_own_files(place: Place) -> tuple[str, int, str]:
 
 def test_a_version_has_files_programs_and_pipes_of_its_own(place: Place) -> None:
     assert run_confined(place, use_own_files) == ("mine", 4, "4\n")
+
+
+def test_cuda_makes_local_sockets_that_connect_to_nothing(place: Place) -> None:
+    def connect(place: Place) -> str:
+        kinds = []
+        for family, kind in itertools.product(
+            (socket.AF_UNIX, socket.AF_INET), (socket.SOCK_SEQPACKET, socket.SOCK_DGRAM)
+        ):
+            with suppress(PermissionError), socket.socket(family, kind) as own:
+                kinds.append((own.family.name, own.type.name))
+                own.connect(str(place.socket))
+        return str(kinds)
+
+    assert run_confined(place, connect, "gpu") == "[('AF_UNIX', 'SOCK_SEQPACKET')]"
+    assert run_confined(place, connect) == "[]"
 
 
 def test_a_confined_process_gains_no_rights(place: Place) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from triton_magics.config import Settings
 from triton_magics.execution.local import gpu_detection
 from triton_magics.lab import Lab
 from triton_magics.model import BadgeCode, CaseStatus
@@ -21,9 +22,10 @@ KERNELS = Path(__file__).parents[1] / "faults" / "kernels"
 JUDGE = KERNELS / "classes" / "judge"
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab(tmp_path_factory.mktemp("workspace")) as lab:
+@pytest.fixture(scope="module", params=["off", "on"], ids="sandbox={}".format)
+def lab(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    settings = Settings(sandbox=request.param)
+    with Lab(tmp_path_factory.mktemp("workspace"), settings=settings) as lab:
         yield lab
 
 

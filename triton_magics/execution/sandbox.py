@@ -4,7 +4,8 @@ A process enters it before it runs anything that is not ours, and its forks inhe
 package and no rights. What it refuses raises PermissionError in the process.
 
     files    only the listed folders can be read or written; no others can be opened
-    network  no socket can be made or connected, so no TCP, UDP, or socket of an agent or a daemon
+    network  no socket can be made or connected, so no TCP, UDP, or socket of an agent or a daemon;
+             with a GPU, CUDA's local sockets can be made, and not connected
     others   no signal to, trace of, or memory of a process outside the sandbox
     kernel   no mounts, namespaces, System V memory, keys, io_uring or eBPF
 
@@ -57,9 +58,11 @@ _REFUSED = {
 }  # fmt: skip
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32 = 0x40000000
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _AND, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4  # in struct seccomp_data
+# In struct seccomp_data; of an argument the lower half, since both architectures are little-endian.
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_OFFSET, _SECOND_OFFSET = 0, 4, 16, 24
+_AF_UNIX, _SOCK_SEQPACKET, _SOCK_TYPE_BITS = 1, 5, 0xF
 
 
 class SandboxError(Exception):
@@ -75,12 +78,14 @@ class Policy:
         write: those that can be written too, beside the worker's own folder.
         reads_cwd: the working folder can be read.
         is_required: without the sandbox nothing must run.
+        opens_cuda: it may make the local sockets without which cuInit fails (error 304).
     """
 
     read: tuple[str, ...]
     write: tuple[str, ...] = ()
     reads_cwd: bool = False
     is_required: bool = False
+    opens_cuda: bool = False
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -172,7 +177,7 @@ def enter(policy: Policy, *, may_signal: bool = False) -> None:
         _check(_syscall(_RESTRICT_SELF, rules, 0), "Landlock")
     finally:
         os.close(rules)
-    _refuse_system_calls()
+    _refuse_system_calls(policy.opens_cuda)
     _entered.append(policy)
 
 
@@ -216,7 +221,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def _refuse_system_calls() -> None:
+def _refuse_system_calls(opens_cuda: bool) -> None:
     column, architecture = _ARCHITECTURES[platform.machine()]
     numbers = sorted(call[column] for call in _REFUSED.values())
     code = [
@@ -225,6 +230,17 @@ def _refuse_system_calls() -> None:
         (_RETURN, 0, 0, _REFUSE),  # 32-bit calls, which have other numbers
         (_LOAD, 0, 0, _NUMBER_OFFSET),
     ]
+    if opens_cuda:  # decides on every call of socket
+        code += [
+            (_JUMP_EQUAL, 0, 7, _REFUSED["socket"][column]),
+            (_LOAD, 0, 0, _FIRST_OFFSET),
+            (_JUMP_EQUAL, 0, 3, _AF_UNIX),
+            (_LOAD, 0, 0, _SECOND_OFFSET),
+            (_AND, 0, 0, _SOCK_TYPE_BITS),
+            (_JUMP_EQUAL, 1, 0, _SOCK_SEQPACKET),
+            (_RETURN, 0, 0, _REFUSE),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
     tests = [(_JUMP_EQUAL, number) for number in numbers]
     tests += [(_JUMP_AT_LEAST, _X32)] if column == 0 else []
     for i, (test, number) in enumerate(tests):

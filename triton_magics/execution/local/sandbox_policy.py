@@ -69,6 +69,7 @@ def make_policy(
         write=(*DEVICES, *(_gpu_paths() if device == "gpu" else ())),
         reads_cwd=not is_required,
         is_required=is_required,
+        opens_cuda=device == "gpu",
     )
 
 
