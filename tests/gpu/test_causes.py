@@ -88,7 +88,7 @@ def test_work_of_torch_beside_the_kernel_is_refused(lab: Lab) -> None:
     lab.write("softmax", "v2", right.replace("return out.view(x.shape)", "return out.neg().neg()"))
     helped = lab.validate("softmax", "v2", plan="quick", dtypes=["float32"])
     assert isinstance(helped, Validation)
-    assert helped.torch_ops == ("neg",)
+    assert set(helped.torch_ops) == {"neg", "clone"}
     assert {c.status for c in helped.failed_cases} == {CaseStatus.NOT_TRITON}
     assert helped.computed_by is not None
     assert helped.computed_by.kernel_share == pytest.approx(0.6)  # two of five operations

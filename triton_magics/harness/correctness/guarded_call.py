@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -271,14 +272,20 @@ def _positions_shared(value: Any, others: tuple[Any, ...]) -> tuple[int, ...]:
 def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None:
     """Return a message on a thread, stream or output that changed after the return."""
     changed = before.stream is not None and _changed_late(outputs)
-    new_threads = [t.name for t in threading.enumerate() if t not in before.threads]
-    if new_threads:
-        return f"the call left a thread running: {new_threads[0]}"
+    new_threads = [t for t in threading.enumerate() if t not in before.threads]
+    if names := [t.name for t in new_threads if not _is_progress_monitor(t)]:
+        return f"the call left a thread running: {names[0]}"
     if before.restore_stream():
         return LEFT_STREAM
     if changed:
         return "the output still changed after its stream was done: work was left on another stream"
     return None
+
+
+def _is_progress_monitor(thread: threading.Thread) -> bool:
+    """Return True for the thread by which tqdm redraws progress bars, as torch's compiler's."""
+    monitor = sys.modules.get("tqdm._monitor")
+    return monitor is not None and type(thread) is monitor.TMonitor
 
 
 def _changed_late(outputs: tuple[Any, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import os
 import random
 import sys
@@ -23,11 +24,15 @@ _IGNORE_ALL = ("ignore", None, Warning, None, 0)
 
 
 class Setting(NamedTuple):
-    """A setting of this process: its name in messages, and functions that read and write it."""
+    """A setting of this process: its name in messages, and functions that read and write it.
+
+    `is_fault(now, before)` tells whether leaving it so is a fault of the version.
+    """
 
     name: str
     read: Callable[[], Any]
     write: Callable[[Any], None]
+    is_fault: Callable[[Any, Any], bool] = operator.ne
 
 
 @functools.cache
@@ -81,7 +86,9 @@ SETTINGS = (
         lambda device: None if device is None else torch.cuda.set_device(device),
     ),
     Setting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
-    Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Setting(  # torch's compiler raises it
+        "the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.lt
+    ),
     Setting("the thread switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Setting("the filter of all warnings", lambda: _IGNORE_ALL in warnings.filters, _write_warnings),
     Setting("variables of the environment", _environment, _write_environment),
@@ -108,7 +115,8 @@ class LeftBehind:
         for setting, value in zip(SETTINGS, self._before, strict=True):
             if (now := setting.read()) != value:
                 setting.write(value)
-                messages.append(f"the version left {setting.name} changed{_values(value, now)}")
+                if setting.is_fault(now, value):
+                    messages.append(f"the version left {setting.name} changed{_values(value, now)}")
         return next(iter(messages), None) or self._find_python_seed()
 
     def _find_python_seed(self) -> str | None:
