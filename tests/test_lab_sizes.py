@@ -32,7 +32,7 @@ def test_one_size_is_timed_and_is_the_final(lab: Lab, engine: FakeExecutor) -> N
     assert (benchmark.sizes, benchmark.op_sizes) == (("only",), ("only",))
     assert benchmark.final_us("v1") == 800.0
     assert benchmark.speedup("v1") == benchmark.geomean_speedup("v1") == 900.0 / 800.0
-    assert "final = mean of only" in table_caption(benchmark)
+    assert "final = mean over only" in table_caption(benchmark)
     state = lab.op_state("own").version("v1")
     assert state is not None
     assert state.is_timed
@@ -43,7 +43,7 @@ def test_named_sizes_are_timed_in_the_order_of_the_op(lab: Lab, engine: FakeExec
     assert lab.sizes("own") == ("decode", "prefill")
     benchmark = lab.bench("own", sizes=("7x13", "prefill", "decode"))
     assert benchmark.sizes == ("decode", "prefill", "7x13")
-    assert "final = mean of the two means, without your own shapes" in table_caption(benchmark)
+    assert "final = mean over the two sizes, without your own shapes" in table_caption(benchmark)
     assert lab.bench("own", sizes=("decode",)).final_us("v1") is None
 
 

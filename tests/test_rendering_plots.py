@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from triton_magics.model import Benchmark, Status
-from triton_magics.rendering.plots_speedup import mismatch_plot, png, speedup_plot
+from triton_magics.rendering.plots_mismatch import mismatch_plot
+from triton_magics.rendering.plots_speedup import png, speedup_plot
 
 
 def without_size(value: Benchmark, size: str) -> Benchmark:
@@ -34,6 +35,16 @@ def wide_range() -> Benchmark:
     return value.evolve(timings=tuple(timings.values()), comparisons=pairs)
 
 
+def beside_torch_compile() -> Benchmark:
+    value = rv.benchmark(2)
+    own = [
+        rv.timing("torch.compile", s, us)
+        for s, us in {"small": 2.1, "medium": 4.4, "large": 40.0}.items()
+    ]
+    providers = (*value.providers, "torch.compile")
+    return value.evolve(providers=providers, timings=(*value.timings, *own))
+
+
 BENCHMARKS = {
     "one": rv.benchmark(1),
     "fifty": rv.many_versions(50),
@@ -44,6 +55,8 @@ BENCHMARKS = {
     "interpreter": rv.interpreter_benchmark(3),
     "wide range": wide_range(),
     "a shape of one's own": rv.with_own_shape(rv.benchmark(2)),
+    "beside torch.compile": beside_torch_compile(),
+    "no rates": rv.benchmark(2, copy_gbps=None),
     "no intervals": rv.benchmark(2, comparisons=()),
 }
 
@@ -106,7 +119,7 @@ def test_each_verdict_has_its_own_marker() -> None:
 
 def test_missing_size_is_labelled_not_timed() -> None:
     words = [t.get_text() for t in texts_of(BENCHMARKS["no large"])[0]]
-    assert words.count("not timed") == 4
+    assert words.count("not timed") == 5  # torch too
 
 
 def test_interpreter_times_have_a_label_and_no_torch_line() -> None:
@@ -174,3 +187,30 @@ def test_plots_do_not_import_pyplot() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_torch_compile_has_a_row_beside_the_versions() -> None:
+    texts, figure = texts_of(BENCHMARKS["beside torch.compile"])
+    names = [t.get_text() for t in figure.axes[0].get_yticklabels()]
+    assert names == ["torch", "v1_baseline", "v2_tiling", "torch.compile"]
+    assert "1.38x" in [t.get_text() for t in texts]
+
+
+def test_the_last_panel_is_the_share_of_the_roofline() -> None:
+    texts, figure = texts_of(BENCHMARKS["beside torch.compile"])
+    words = [t.get_text() for t in texts]
+    assert "share of the roofline\nlarge" in words
+    assert {"58 %", "68 %", "97 %", "80 %"} <= set(words)
+    assert len(figure.axes[-1].patches) == 4
+
+
+def test_the_caption_says_why_there_is_no_roofline() -> None:
+    texts, figure = texts_of(BENCHMARKS["no rates"])
+    assert len(figure.axes) == 3
+    assert "no roofline" in " ".join(t.get_text() for t in texts)
+
+
+def test_launch_bound_sizes_have_no_roofline() -> None:
+    texts, figure = texts_of(BENCHMARKS["only small"])
+    assert len(figure.axes) == 1
+    assert "every size is launch-bound" in " ".join(t.get_text() for t in texts)

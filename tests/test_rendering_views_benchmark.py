@@ -19,7 +19,7 @@ def row(value: Value, name: str) -> list[str]:
 def test_only_plain_text_folds_long_details() -> None:
     faces = bundle(rv.benchmark(4))
     assert "· folded: verdicts and intervals (27 lines), statistics" in faces["text/plain"]
-    assert len(faces["text/plain"].splitlines()) <= 27
+    assert len(faces["text/plain"].splitlines()) <= 28
     assert "1.420 | 1.377 to 1.463" in faces["text/markdown"]
     assert "1.420  1.377 to 1.463" in to_text(view(rv.benchmark(4)))
 
@@ -277,3 +277,17 @@ def test_sweep_without_times_names_the_reason() -> None:
     wrong = tuple(c for c in swept.configurations if c.status.failed)
     none = headline(swept.evolve(status=Status.FAILED, configurations=wrong))
     assert none == "✗ NONE RIGHT  softmax v2: no configuration is right"
+
+
+def test_the_last_row_is_the_roofline() -> None:
+    assert times_table(rv.benchmark(2)).rows[-1] == (
+        "roofline", "0.13 us", "2.0 us", "32.1 us", "", "", "",
+    )  # fmt: skip
+    assert times_table(rv.benchmark(2, copy_gbps=None)).rows[-1][0] == "v2_tiling"
+
+
+def test_an_interpreter_benchmark_of_one_size_has_no_final() -> None:
+    value = rv.interpreter_benchmark(1, sizes=("small",))
+    table = times_table(value.evolve(timings=[t for t in value.timings if t.size == "small"]))
+    assert table.header == ("Kernel", "small 256x256")
+    assert "final" not in str(table.caption)

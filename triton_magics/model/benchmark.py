@@ -252,6 +252,17 @@ class Benchmark(Tabular, Result):
         hits = (c for c in self.comparisons if (c.candidate, c.baseline, c.size) == pair)
         return next(hits, None)
 
+    def limit_us(self, size: str) -> float | None:
+        """Return the least time that the GPU's measured rates allow at a size, us.
+
+        None without a GPU's times, or where no rate or no traffic is known.
+        """
+        timing = next((t for t in self.timings if t.size == size), None)
+        if timing is None or not self.on_gpu:
+            return None
+        peak_tflops = self.matmul_tflops.get(self.dtype)
+        return roofline.limit_us(timing.bytes, timing.flops, self.copy_gbps, peak_tflops)
+
     @property
     def on_gpu(self) -> bool:
         """True if its times are a GPU's, so that they can be compared with torch's."""

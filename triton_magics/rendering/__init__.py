@@ -16,7 +16,8 @@ from triton_magics.rendering.notebook import log_notebook, write_notebook
 from triton_magics.rendering.overview import overview_plot
 from triton_magics.rendering.page import html_log
 from triton_magics.rendering.plot_kinds import PLOT_KINDS, PlotImage, draw_plot
-from triton_magics.rendering.plots_speedup import finding, mismatch_plot, png, speedup_plot
+from triton_magics.rendering.plots_mismatch import mismatch_plot
+from triton_magics.rendering.plots_speedup import finding, png, speedup_plot
 from triton_magics.rendering.plots_sweep import sweep_plot
 from triton_magics.rendering.plots_times import runs_plot, times_plot
 from triton_magics.rendering.pytest_file import MARK as PYTEST_MARK

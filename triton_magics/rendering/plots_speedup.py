@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from triton_magics.model import Benchmark, Mismatch, shape_text
+from triton_magics.model import Benchmark, shape_text
 from triton_magics.rendering.canvas import (
     FAINT,
     GREY,
@@ -19,20 +19,27 @@ from triton_magics.rendering.canvas import (
     png,
     write_captions,
 )
-from triton_magics.rendering.numbers import ratio_text, time_text
+from triton_magics.rendering.numbers import (
+    flops_text,
+    percent_text,
+    rate_text,
+    ratio_text,
+    time_text,
+)
 from triton_magics.rendering.select_versions import select_versions
 from triton_magics.rendering.views.badges import badge_text
-from triton_magics.rendering.views.benchmark import finding, is_void
-from triton_magics.rendering.views.timing import CLOCKS
+from triton_magics.rendering.views.benchmark import finding, is_void, shown_providers
+from triton_magics.rendering.views.timing import CLOCKS, is_launch_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
 _COLUMN = 0.56  # left edge of the labels, as a share of a panel's width
 _TIME_LABEL, _RATIO_LABEL = 0.19, 0.12  # width of a tick label, as a share of a panel's width
 MOST_ROWS = 16
+_PANEL, _ROOFLINE = 2.3, 1.7  # widths in inches
+_ROOFLINE_END = 160  # percent: the labels stand right of the bars
 _LEFT, _RIGHT = 0.16, 1.3  # margins of a panel, as shares of the range of its marks
 _STYLE = {
     "faster": ("#0072B2", "^"),
@@ -65,9 +72,11 @@ class _Panel:
 
 
 def speedup_plot(value: Benchmark) -> Figure | None:
-    """Draw the speedup of each version over torch, one panel per size.
+    """Draw the speedup of every provider over torch, one panel per size, the roofline beside it.
 
-    Interpreter times are drawn as times, labelled as such, never beside torch.
+    The last panel has each provider's share of the roofline at the largest size that is not
+    launch-bound; it is left out where the GPU's rates were not measured. Interpreter times are
+    drawn as times, labelled as such, never beside torch.
 
     Args:
         value: the benchmark; any number of sizes; at most `MOST_ROWS` versions are shown.
@@ -79,37 +88,45 @@ def speedup_plot(value: Benchmark) -> Figure | None:
         return None
     compared = value.on_gpu and "torch" in value.providers
     value, left_out = select_versions(value, MOST_ROWS)
-    panels = [_panel(value, size, compared) for size in value.sizes]
+    names = shown_providers(value)
+    panels = [_panel(value, names, size, compared) for size in value.sizes]
+    roofline_size = _roofline_size(value)
     with matplotlib_defaults():
-        figure, rows = _new_panels(value, len(panels))
+        figure, rows, last = _new_panels(names, len(panels), has_roofline=bool(roofline_size))
         _set_limits(rows, panels, compared)
         for axes, panel in zip(rows, panels, strict=True):
             _draw(axes, panel, compared)
             _set_ticks(axes, compared)
-        _name_rows(rows[0], value.versions)
+        _name_rows(rows[0], names)
+        if last and roofline_size:
+            _draw_roofline(last, value, names, roofline_size)
         _write_captions(figure, value, compared, left_out)
     return figure
 
 
-def _panel(value: Benchmark, size: str, compared: bool) -> _Panel:
+def _panel(value: Benchmark, names: Sequence[str], size: str, compared: bool) -> _Panel:
+    row_marks = [_mark(value, row, name, size, compared) for row, name in enumerate(names)]
+    marks = tuple(mark for mark in row_marks if mark)
+    missing = tuple(row for row, mark in enumerate(row_marks) if not mark)
+    return _Panel(_size_title(value, size), marks, missing)
+
+
+def _size_title(value: Benchmark, size: str) -> str:
     shapes = [t.shape for t in value.timings if t.size == size]
     own = size not in value.op_sizes
     name = "your own" if own else size
-    title = f"{name}\n{shape_text(shapes[0]) if shapes else size if own else ''}"
-    row_marks = [_mark(value, row, size, compared) for row in range(len(value.versions))]
-    marks = tuple(mark for mark in row_marks if mark)
-    return _Panel(title, marks, tuple(row for row, mark in enumerate(row_marks) if not mark))
+    return f"{name}\n{shape_text(shapes[0]) if shapes else size if own else ''}"
 
 
-def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None:
-    version = value.versions[row]
+def _mark(value: Benchmark, row: int, name: str, size: str, compared: bool) -> _Mark | None:
     if not compared:
-        timing = value.timing(version, size)
+        timing = value.timing(name, size)
         if not timing:
             return None
         label = time_text(timing.mean_us)
         return _Mark(row, timing.mean_us, timing.min_us, timing.max_us, "", label)
-    ratio, paired = value.size_speedup(version, size), value.comparison(version, size)
+    ratio = value.size_speedup(name, size)
+    paired = value.comparison(name, size) if name != "torch" else None
     if paired:
         label = f"{ratio_text(ratio or paired.ratio)}, {paired.verdict}"
         return _Mark(row, paired.ratio, paired.low, paired.high, paired.verdict, label)
@@ -119,13 +136,16 @@ def _mark(value: Benchmark, row: int, size: str, compared: bool) -> _Mark | None
 # ----------------------------------------------------------------------------------- drawing
 
 
-def _new_panels(value: Benchmark, n_panels: int) -> tuple[Figure, Sequence[Axes]]:
-    names = max(len(v) for v in value.versions)
-    width = max(5.6, 0.6 + 0.085 * names + 2.6 * n_panels)
-    height = 1.75 + 0.36 * len(value.versions)
-    figure = new_figure(width, height)
-    axes = figure.subplots(1, n_panels, sharey=True, squeeze=False)
-    return figure, list(axes[0])
+def _new_panels(
+    names: Sequence[str], n_panels: int, *, has_roofline: bool
+) -> tuple[Figure, Sequence[Axes], Axes | None]:
+    """Return the figure, a panel for each size, and the roofline's."""
+    width = max(5.6, 0.6 + 0.085 * max(map(len, names)) + _PANEL * n_panels)
+    figure = new_figure(width + _ROOFLINE * has_roofline, 1.75 + 0.36 * len(names))
+    n_columns = n_panels + has_roofline
+    ratios = [1.0] * n_panels + [_ROOFLINE / _PANEL] * has_roofline
+    axes = figure.subplots(1, n_columns, sharey=True, squeeze=False, width_ratios=ratios)[0]
+    return figure, list(axes[:n_panels]), axes[n_panels] if has_roofline else None
 
 
 def _set_limits(rows: Sequence[Axes], panels: Sequence[_Panel], compared: bool) -> None:
@@ -154,6 +174,31 @@ def _draw(axes: Axes, panel: _Panel, compared: bool) -> None:
             _COLUMN, row, "not timed", transform=axes.get_yaxis_transform(), ha="left",
             va="center", color=GREY, fontsize=8.5, style="italic", backgroundcolor="white",
         )  # fmt: skip
+
+
+def _roofline_size(value: Benchmark) -> str | None:
+    """Return the op's largest size with a roofline that is not launch-bound; None without one."""
+    sizes = [s for s in value.sizes if s in value.op_sizes] or value.sizes
+    usable = (s for s in reversed(sizes) if value.limit_us(s) and not is_launch_bound(value, s))
+    return next(usable, None)
+
+
+def _draw_roofline(axes: Axes, value: Benchmark, names: Sequence[str], size: str) -> None:
+    """Draw each provider's share of what the measured rates allow, as a bar, 100 % at most."""
+    limit_us = value.limit_us(size) or 0.0
+    _style_panel(axes, _Panel(f"share of the roofline\n{size}", (), ()))
+    axes.grid(visible=False)
+    axes.set_xlim(0, _ROOFLINE_END)
+    axes.axvline(100, color=INK, linewidth=1.1, linestyle=":", zorder=1)
+    for row, name in enumerate(names):
+        timing = value.timing(name, size)
+        if timing is None:
+            continue
+        share = 100 * limit_us / timing.mean_us
+        colour = GREY if name not in value.versions else _STYLE["faster"][0]
+        axes.barh(row, min(share, 100), height=0.42, color=colour, zorder=2)
+        axes.text(108, row, percent_text(share), ha="left", va="center", color=INK, fontsize=9)
+    axes.set_xticks([0, 50, 100], ["0", "50 %", "100 %"])
 
 
 def _write_label(axes: Axes, row: int, text: str) -> None:
@@ -223,63 +268,30 @@ def _write_captions(figure: Figure, value: Benchmark, compared: bool, left_out: 
         clock = CLOCKS.get(value.clock or "")
         where = ", ".join(part for part in (device, value.dtype, cache, clock) if part)
         reading = "median of paired rounds with its 99 % interval; right of the line is faster"
+        roof = _roofline_text(value)
     else:
         label = "interpreter times" if value.clock == "interpreter" else "times"
         title, where = f"{value.op}: {label}", ", ".join(p for p in (device, value.dtype) if p)
         ranks = ", not comparable with a GPU" if value.clock == "interpreter" else ""
         reading = f"mean, with the range of the runs{ranks}; left is faster"
-    write_captions(figure, f"{title} · {where}{badge_text(value.badges)}", reading, left_out)
+        roof = ""
+    write_captions(figure, f"{title} · {where}{badge_text(value.badges)}", reading, roof, left_out)
 
 
-# ---------------------------------------------------------------------------------- mismatch
+def _roofline_text(value: Benchmark) -> str:
+    """Return the rates behind the roofline, or why there is none."""
+    rates = (
+        f"copy {rate_text(value.copy_gbps)}" if value.copy_gbps else "",
+        f"{value.dtype} matmul {flops_text(tflops)}"
+        if (tflops := value.matmul_tflops.get(value.dtype))
+        else "",
+    )
+    measured = ", ".join(filter(None, rates))
+    if not measured or not any(value.limit_us(size) for size in value.sizes):
+        return "no roofline: this GPU's rates were not measured"
+    if _roofline_size(value) is None:
+        return "no roofline: every size is launch-bound"
+    return f"roofline: least time by measured rates ({measured})"
 
 
-def mismatch_plot(mismatch: Mismatch, title: str) -> Figure | None:
-    """Draw the output's rows and columns as a coarse grid, darker where more elements are wrong.
-
-    Args:
-        mismatch: its picture has the shape (rows, columns), shares from 0 to 1.
-        title: version and case.
-
-    Returns:
-        The figure; None if the mismatch has no picture.
-    """
-    if not mismatch.picture or not mismatch.picture[0]:
-        return None
-    n_rows, n_columns = len(mismatch.picture), len(mismatch.picture[0])
-    with matplotlib_defaults():
-        size = (1.4 + 0.105 * max(n_columns, 34), 1.2 + 0.105 * n_rows)
-        figure = new_figure(*size)
-        axes = figure.subplots()
-        axes.pcolormesh(
-            [[_visible_shade(share) for share in row] for row in mismatch.picture],
-            cmap=_error_colours(), vmin=0, vmax=1, edgecolors=FAINT, linewidth=0.4,
-        )  # fmt: skip
-        axes.set_aspect("equal")
-        axes.invert_yaxis()
-        _label_grid(axes, mismatch, title)
-    return figure
-
-
-def _visible_shade(share: float) -> float:
-    """Return a shade that shows even one wrong element in a cell of thousands."""
-    return 0.3 + 0.7 * share if share > 0 else 0.0
-
-
-def _error_colours() -> LinearSegmentedColormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("errors", ["white", "#D55E00", "#7a2f00"])
-
-
-def _label_grid(axes: Axes, mismatch: Mismatch, title: str) -> None:
-    wrong = f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} wrong"
-    where = f", {mismatch.where}" if mismatch.where else ""
-    axes.set_title(f"{title}\n{wrong}{where}", fontsize=9.5, color=INK, loc="left")
-    axes.set_xlabel("columns of the output", fontsize=8.5, color=GREY)
-    axes.set_ylabel("rows", fontsize=8.5, color=GREY)
-    axes.set_xticks([])
-    axes.set_yticks([])
-
-
-__all__ = ["finding", "mismatch_plot", "png", "speedup_plot"]
+__all__ = ["finding", "png", "speedup_plot"]

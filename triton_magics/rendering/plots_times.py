@@ -23,7 +23,7 @@ from triton_magics.rendering.numbers import time_text
 from triton_magics.rendering.select_versions import select_versions
 from triton_magics.rendering.views.badges import badge_text
 from triton_magics.rendering.views.benchmark import is_void, shown_providers
-from triton_magics.rendering.views.plot_view import roofline_limit_us, spread_text
+from triton_magics.rendering.views.plot_view import spread_text
 from triton_magics.rendering.views.timing import CLOCKS
 
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ def _curve(
 
 def _bounds(axes: Axes, value: Benchmark, positions: dict[str, float]) -> None:
     """Draw the measured lower bounds: the roofline and the floor."""
-    limits = [
-        (place, limit) for s, place in positions.items() if (limit := roofline_limit_us(value, s))
-    ]
+    limits = [(place, limit) for s, place in positions.items() if (limit := value.limit_us(s))]
     if len(limits) > 1:
         points, times = zip(*limits, strict=True)
         axes.plot(points, times, ":", color=GREY, linewidth=2, label="roofline (measured rates)")

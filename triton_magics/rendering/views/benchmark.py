@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from triton_magics.model import Benchmark, Status, Timing, shape_text, short
 from triton_magics.next_step import NextStep
@@ -41,6 +41,7 @@ from triton_magics.rendering.views.words import (
     versions_text,
 )
 
+ROOFLINE = "roofline"  # least times by the measured rates of a copy and of a matrix product
 _NUMBERS = {2: "two", 3: "three"}
 NOT_COMPARABLE = "CPU times, not comparable with a GPU and without a ranking"
 
@@ -167,12 +168,30 @@ def _figure(value: Benchmark, version: str, size: str, ratios: bool) -> str:
 
 def times_table(value: Benchmark) -> Table:
     """Return kernel, mean per size, final, and on a GPU the speedup and verdict against torch."""
-    compared = value.on_gpu and "torch" in value.providers
-    more = ("speedup", "against torch") if compared else ()
-    header = ("Kernel", *(_size_header(value, s) for s in value.sizes), "final", *more)
-    rows = tuple(_row(value, p, compared) for p in shown_providers(value))
-    aligns = "l" + "r" * (len(value.sizes) + 1) + ("rl" if more else "")
+    providers = shown_providers(value)
+    columns = (_has_final(value), value.on_gpu and "torch" in value.providers)
+    final, compared = columns
+    more = (*(("final",) if final else ()), *(("speedup", "against torch") if compared else ()))
+    header = ("Kernel", *(_size_header(value, s) for s in value.sizes), *more)
+    rows = (*(_row(value, p, *columns) for p in providers), *_limit_row(value, len(more)))
+    aligns = "l" + "r" * (len(value.sizes) + final) + ("rl" if compared else "")
     return Table(table_caption(value), header, rows, aligns)
+
+
+def _has_final(value: Benchmark) -> bool:
+    """Return True if the times are a GPU's, or some provider was timed at every size of the op."""
+    return value.on_gpu or any(value.final_us(p) is not None for p in value.providers)
+
+
+def _limit_row(value: Benchmark, n_more: int) -> Iterator[tuple[str, ...]]:
+    """Yield the row of the roofline, if the GPU's rates were measured."""
+    if _has_roofline(value):
+        limits = (time_text(value.limit_us(size)) for size in value.sizes)
+        yield (ROOFLINE, *limits, *("",) * n_more)
+
+
+def _has_roofline(value: Benchmark) -> bool:
+    return any(value.limit_us(size) for size in value.sizes)
 
 
 def shown_providers(value: Benchmark) -> tuple[str, ...]:
@@ -184,14 +203,21 @@ def shown_providers(value: Benchmark) -> tuple[str, ...]:
 
 
 def table_caption(value: Benchmark) -> str:
-    """Return op, conditions, and the definition of a final."""
+    """Return op, conditions, and the definitions of a final and of the roofline."""
     conditions = "interpreter times" if value.clock == "interpreter" else _conditions(value)
-    badges = badge_text(value.badges)
-    runs = _runs_text(value)
+    parts = (
+        f"{value.op}, {conditions}: mean of {_runs_text(value)} per size",
+        _final_text(value) if _has_final(value) else None,
+        "roofline = least time by this GPU's measured rates" if _has_roofline(value) else None,
+    )
+    return "; ".join(part for part in parts if part) + badge_text(value.badges)
+
+
+def _final_text(value: Benchmark) -> str:
     own = ", without your own shapes" if any(s not in value.op_sizes for s in value.sizes) else ""
     n = len(value.op_sizes)
-    final = f"mean of the {_NUMBERS.get(n, n)} means" if n > 1 else f"mean of {value.op_sizes[0]}"
-    return f"{value.op}, {conditions}: mean of {runs} per size; final = {final}{own}{badges}"
+    over = f"the {_NUMBERS.get(n, n)} sizes" if n > 1 else value.op_sizes[0]
+    return f"final = mean over {over}{own}"
 
 
 def _runs_text(value: Benchmark) -> str:
@@ -207,9 +233,9 @@ def _size_header(value: Benchmark, size: str) -> str:
     return f"{size} {shape_text(shapes[0])}" if shapes and size in value.op_sizes else size
 
 
-def _row(value: Benchmark, provider: str, compared: bool) -> tuple[str, ...]:
+def _row(value: Benchmark, provider: str, final: bool, compared: bool) -> tuple[str, ...]:
     sizes = tuple(_mean_text(value, provider, s, compared) for s in value.sizes)
-    cells = (provider, *sizes, time_text(value.final_us(provider)))
+    cells = (provider, *sizes, *((time_text(value.final_us(provider)),) if final else ()))
     if not compared:
         return cells
     if provider == "torch":

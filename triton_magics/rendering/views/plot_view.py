@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from triton_magics import roofline
 from triton_magics.model import Benchmark, Plot, PlotName, Timing, short
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import Document, Line, code
@@ -34,7 +33,7 @@ def plot_view(value: Plot, phrase: Phrase) -> Document:
 def times_finding(value: Benchmark) -> str:
     """Return every provider's times and their lower bounds, in words."""
     each = "; ".join(f"{short(p)}: {_times_text(value, p)}" for p in shown_providers(value))
-    limit = roofline_limit_us(value, value.sizes[-1])
+    limit = value.limit_us(value.sizes[-1])
     bounds = (
         f"; floor {time_text(value.floor_us)}" if value.floor_us else "",
         f"; roofline at {value.sizes[-1]} {time_text(limit)}" if limit else "",
@@ -45,16 +44,6 @@ def times_finding(value: Benchmark) -> str:
 def _times_text(value: Benchmark, provider: str) -> str:
     means = [t.mean_us if (t := value.timing(provider, s)) else None for s in value.sizes]
     return " / ".join(map(time_text, means))
-
-
-def roofline_limit_us(value: Benchmark, size: str) -> float | None:
-    """Return the least time that the measured rates allow at a size; None if no rate is known."""
-    timing = next((t for t in value.timings if t.size == size), None)
-    if timing is None:
-        return None
-    return roofline.limit_us(
-        timing.bytes, timing.flops, value.copy_gbps, value.matmul_tflops.get(value.dtype)
-    )
 
 
 def runs_finding(value: Benchmark) -> str:
@@ -84,7 +73,6 @@ FINDINGS: Mapping[PlotName, Callable[[Any], str]] = {
 __all__ = [
     "FINDINGS",
     "plot_view",
-    "roofline_limit_us",
     "runs_finding",
     "spread_text",
     "times_finding",

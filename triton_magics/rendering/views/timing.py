@@ -117,7 +117,7 @@ def notes(value: Benchmark) -> Document:
 
 def limits(value: Benchmark) -> Iterator[Line]:
     """Yield how far the times are from what the card can do: launch-bound sizes, rates."""
-    if any(_launch_bound(value, size) for size in value.sizes):
+    if any(is_launch_bound(value, size) for size in value.sizes):
         yield from _floor_line(value)
     yield from _rate_lines(value)
 
@@ -135,12 +135,13 @@ def _floor_line(value: Benchmark) -> Iterator[Line]:
     if value.floor_us is None:
         return
     own = f", {time_text(value.empty_kernel_us)} of it the kernel" if value.empty_kernel_us else ""
-    bound = [s for s in value.sizes if _launch_bound(value, s)]
+    bound = [s for s in value.sizes if is_launch_bound(value, s)]
     verdict = f"{join_with_and(bound)}: launch-bound, with little to gain" if bound else None
     yield Line(join_parts((f"floor {time_text(value.floor_us)} (an empty kernel{own})", verdict)))
 
 
-def _launch_bound(value: Benchmark, size: str) -> bool:
+def is_launch_bound(value: Benchmark, size: str) -> bool:
+    """Return True if the fastest version takes less than an empty kernel through the timer."""
     means = [t.mean_us for v in value.versions if (t := value.timing(v, size))]
     return bool(means) and roofline.launch_bound(min(means), value.floor_us)
 
@@ -155,7 +156,7 @@ def _rate_lines(value: Benchmark) -> Iterator[Line]:
 def _rate_line(value: Benchmark, size: str) -> Iterator[Line]:
     timed = [t for v in value.versions if (t := value.timing(v, size))]
     best = min(timed, key=lambda t: t.mean_us, default=None)
-    if best is None or _launch_bound(value, best.size):
+    if best is None or is_launch_bound(value, best.size):
         return
     text = join_parts((_traffic_text(best, value.copy_gbps), _arithmetic_text(best, value)))
     if text:
