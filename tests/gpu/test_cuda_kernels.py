@@ -1,4 +1,8 @@
-"""CUDA C++ and torch versions on a GPU: launched, judged, timed; each ending has its kernel."""
+"""CUDA C++ and torch versions on a GPU: launched, judged, timed; each ending has its kernel.
+
+The longest are the first build of an extension with torch's headers and `torch.compile`: half a
+minute each. `--durations=15` lists them.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,7 @@ pytestmark = [
 ]
 LANGUAGES = ("cuda", "torch", "multi_kernel", "torch_cuda", "gluon")
 ALL = [kernel for name in LANGUAGES for kernel in kernels(name)]
+HANG_S = 4.0
 FILL = """\
 __global__ void fill(float* out, int n, float value) {
   extern __shared__ float shared[];
@@ -90,7 +95,7 @@ def test_a_launch_that_the_driver_refuses_is_an_error(fill: KernelHandle) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ALL, ids=lambda k: f"{k.language}-{k.path.stem}")
 def test_a_version_gets_its_verdict_on_a_gpu(kernel: LanguageKernel, lab: Lab) -> None:
-    value = judge(lab, kernel)
+    value = judge(lab, kernel, hang_s=HANG_S)
     assert verdict(value) == kernel.status, rendering.to_text(view(value))
 
 

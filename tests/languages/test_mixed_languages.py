@@ -167,6 +167,35 @@ def test_a_build_removes_the_lock_that_a_killed_one_left(
         assert not (folder / "name" / "lock").exists()
 
 
+INLINE = """
+from torch.utils.cpp_extension import load_inline
+CPP = '''
+#include <pybind11/pybind11.h>
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("number", [] { return NUMBER; }); }
+'''
+NUMBER = load_inline(name="e", cpp_sources=CPP, no_implicit_headers=True).number() PYTHON
+"""
+
+
+@pytest.mark.slow  # 20 s: a C++ compiler runs twice
+def test_a_change_of_python_rebuilds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
+    runtime, file = extension_runtime.TorchCudaRuntime(), tmp_path / "v1.py"
+
+    def number(cpp: str, python: str) -> int:
+        file.write_text(INLINE.replace("return NUMBER", f"return {cpp}").replace("PYTHON", python))
+        return int(runtime.load("v1", file).NUMBER)
+
+    def builds() -> int:
+        return len(list((cache_dir() / "extensions").rglob("e*.so")))
+
+    assert (number("3", ""), builds()) == (3, 1)
+    assert (number("3", "+ 1"), builds()) == (4, 1)
+    assert (number("5", "+ 1"), builds()) == (6, 2)
+
+
 REPLACES = """
 import json, sys
 from triton_magics.harness.process.changed_names import NameRecord

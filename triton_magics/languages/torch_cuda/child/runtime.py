@@ -1,15 +1,22 @@
-"""The child half of torch's extensions: builds are kept, one folder for each source."""
+"""The child half of torch's extensions: builds are kept, one folder for each extension."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib
+import inspect
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import torch
 
 from triton_magics.config import cache_dir
 from triton_magics.languages.torch.child.runtime import TorchRuntime
@@ -45,13 +52,36 @@ class TorchCudaRuntime(TorchRuntime):
 
     def load(self, name: str, path: Path) -> ModuleType:
         """Import the module; what it builds is kept for later workers."""
-        with _build_folder(path.read_bytes()):
+        with _build_folder(path.read_bytes()), _shared_inline_builds():
             return super().load(name, path)
 
 
 @contextmanager
+def _shared_inline_builds() -> Iterator[None]:
+    """Give each `load_inline` the folder of its arguments.
+
+    So a change of the version's Python rebuilds nothing.
+    """
+    extensions = importlib.import_module("torch.utils.cpp_extension")
+    original = extensions.load_inline
+    signature = inspect.signature(original)
+
+    @wraps(original)
+    def load_inline(*args: Any, **kwargs: Any) -> Any:
+        arguments = sorted(signature.bind(*args, **kwargs).arguments.items())
+        with _build_folder(repr((torch.__version__, sys.version, arguments)).encode()):
+            return original(*args, **kwargs)
+
+    extensions.load_inline = load_inline  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        extensions.load_inline = original  # type: ignore[attr-defined]
+
+
+@contextmanager
 def _build_folder(source: bytes) -> Iterator[None]:
-    """Build in a folder of this source, one process at a time.
+    """Build in a folder of this content, one process at a time.
 
     A killed build leaves a lock file of torch's, for which the next one would wait for ever.
     """
