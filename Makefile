@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz
+.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz fault-pairs
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -27,6 +27,9 @@ soak: install  ## 1,000 jobs, a tenth of them faulty: nothing grows, every verdi
 fuzz: install  ## everything that reads what comes from outside, guided by coverage; SECONDS=60 each
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
 	$(BIN)/python tests/faults/fuzz.py --seconds $(or $(SECONDS),60)
+
+fault-pairs: install  ## two faults at a time, at random; MINUTES=100, SEED=1
+	$(BIN)/python tests/faults/pairs.py --minutes $(or $(MINUTES),100) --seed $(or $(SEED),1)
 
 NAMES_ONLY = --follow-imports=silent --implicit-reexport --no-warn-unused-ignores \
     $(foreach code,misc import-not-found import-untyped no-untyped-call no-untyped-def type-arg \

@@ -14,6 +14,7 @@ from triton_magics.model import (
     Case,
     Compilation,
     DeviceKind,
+    KernelError,
     Plan,
     PlanName,
     Profile,
@@ -453,18 +454,21 @@ class Findings(Value):
 
 
 class WorkerFault(Value):
-    """A job that failed for a reason other than the version.
+    """A job that failed for a reason other than a call of the version.
 
     Attributes:
         user: the user can repair it (an own op whose reference raises, an unknown size).
         message: the reason.
         traceback: where it happened.
+        version_error: it happened in the process in which the version ran, and the version may be
+            the cause: a signal handler that raises, a changed module. It is the job's verdict.
     """
 
     kind: Literal["fault"] = "fault"
     user: bool
     message: str
     traceback: str = ""
+    version_error: KernelError | None = None
 
 
 Job = Annotated[

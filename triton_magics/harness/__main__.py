@@ -265,7 +265,7 @@ def serve(orders: Iterator[Order], send: Send, link: SubjectLink | None = None) 
     """
     for order in orders:
         is_judge = link is not None and link.can_share and order.job.kind in JUDGED
-        with Execution(order, send) as execution:
+        with Execution(order, send, calls_versions=link is None) as execution:
             if link is None or is_judge or order.job.kind in WITHOUT_VERSION:
                 answer = handler_of(order.job.kind)(order.job, execution.reporter)
                 execution.set_answer(*answer)

@@ -44,10 +44,21 @@ class Execution:
         reply: its answer, once the block has ended.
     """
 
-    def __init__(self, order: Order, emit: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, order: Order, emit: Callable[[Progress], None], *, calls_versions: bool = True
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            order: the job.
+            emit: sends its progress.
+            calls_versions: in this process; a version can make any code fail there.
+        """
         self.reporter = Reporter(emit, order.nonce)
         no_answer = WorkerFault(user=False, message="no answer")
         self.reply = Reply(nonce=order.nonce, answer=no_answer, retire=True)
+        self._refs = order.job.refs
+        self._calls_versions = calls_versions
 
     def __enter__(self) -> Self:
         return self
@@ -59,11 +70,29 @@ class Execution:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if error is not None:  # SystemExit too: it must not end the loop silently
-            self.reply = self.reply.evolve(answer=_answer_to(error))
+            self.reply = self.reply.evolve(answer=self._answer_to(error))
         compile_processes.wait_for_exit()
         self.reporter.close()
         flush()
         return True
+
+    def _answer_to(self, error: BaseException) -> WorkerFault:
+        """Return the error, with the version as its cause if it happened in a version's process."""
+        from triton_magics.harness.process.subject_process import SubjectFault
+
+        is_exhausted = descriptor_reserve.is_exhaustion_error(error)
+        if is_exhausted:
+            descriptor_reserve.release_reserve()
+        fault = fault_of(error)
+        if fault.user or not (self._calls_versions or type(error) is SubjectFault):
+            return fault
+        message = descriptor_reserve.EXHAUSTED if is_exhausted else fault.message
+        if not self._refs:
+            return fault.evolve(user=is_exhausted, message=message)
+        from triton_magics.harness.load import outside_error  # it imports torch, as the version has
+
+        blamed = outside_error(message, fault.traceback, self._refs)
+        return fault.evolve(version_error=blamed)
 
 
 def execute(order: Order, emit: Callable[[Progress], None]) -> Reply:
@@ -83,12 +112,6 @@ def finish() -> Finished:
     """End a job whose judge is another process."""
     flush()
     return Finished(is_exhausted=descriptor_reserve.is_exhausted())
-
-
-def _answer_to(error: BaseException) -> WorkerFault:
-    if descriptor_reserve.is_exhaustion_error(error):
-        error = UserError(descriptor_reserve.EXHAUSTED)
-    return fault_of(error)
 
 
 def handler_of(kind: str) -> Handler:

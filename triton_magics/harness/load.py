@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,15 @@ SANDBOX_HINT = (
     "a version can use its own temporary folder, the packages and, to read, the working folder; "
     "the setting sandbox = 'off' allows all that you may do"
 )
+RAISED_OUTSIDE = (
+    "raised outside the version's call: by a signal handler, a destructor, a hook or a function "
+    "that it replaced"
+)
+CHANGED_PROCESS = (
+    "triton_magics' own code failed in the version's process; a version causes this if it changes "
+    "modules, builtins or descriptors"
+)
+_TRACE_FRAME = re.compile(r'^ +File "(.+)", line (\d+)', re.MULTILINE)
 
 
 class UserFault(Exception):
@@ -221,6 +231,29 @@ def error_at_line(kind: str, message: str, file_line: int, ref: VersionRef) -> K
     """Return an error at a line of the version's file that raised no exception."""
     place = SourcePlace(file_line) if file_line > 0 else None
     return _make_error(kind, message, place, ref, "")
+
+
+def outside_error(message: str, trace: str, refs: Sequence[VersionRef]) -> KernelError:
+    """Return an error of this program, in the process of these versions, as one of a version.
+
+    Args:
+        message: `ValueError: its message`.
+        trace: Python's traceback; the innermost line of a version in it is the place.
+        refs: the versions of the job, at least one.
+    """
+    kind, _, text = message.partition(": ")
+    paths = {str(job_sources.version_path(ref)): ref for ref in refs}
+    frames = [(paths[f], int(n)) for f, n in _TRACE_FRAME.findall(trace) if f in paths]
+    ref, line = frames[-1] if frames else (refs[-1], 0)
+    place = SourcePlace(line) if line else None
+    error = _make_error(kind, text or kind, place, ref, _with_shown_paths(trace, paths))
+    return error.evolve(hint=RAISED_OUTSIDE if place else CHANGED_PROCESS)
+
+
+def _with_shown_paths(trace: str, paths: Mapping[str, VersionRef]) -> str:
+    for path, ref in paths.items():
+        trace = trace.replace(path, ref.shown_path)
+    return trace
 
 
 def _make_error(

@@ -29,6 +29,7 @@ from triton_magics.model import (
     CaseStatus,
     Compilation,
     Configuration,
+    KernelError,
     Plan,
     Profile,
     Replay,
@@ -55,6 +56,7 @@ _CASE_STATUS = {
     Status.CRASHED: CaseStatus.CRASHED,
     Status.INTERRUPTED: CaseStatus.INTERRUPTED,
     Status.OUT_OF_MEMORY: CaseStatus.OUT_OF_MEMORY,
+    Status.RUNTIME_ERROR: CaseStatus.RUNTIME_ERROR,
 }
 LIKELY_OUT_OF_MEMORY = "SIGKILL"
 # As faulthandler writes it, of each thread.
@@ -73,6 +75,8 @@ def _answer(outcome: Outcome, kind: type[Answered]) -> Answered | None:
     """
     answer = outcome.answer
     if isinstance(answer, WorkerFault):
+        if answer.version_error:
+            return None
         if answer.user:
             raise UserError(answer.message)
         raise WorkerError(f"{answer.message}\n{answer.traceback}".rstrip())
@@ -90,11 +94,13 @@ def _result(outcome: Outcome, kind: type[Answered], job: JobRequest, **facts: An
     """
     if answer := _answer(outcome, kind):
         return answer
-    message = _message(outcome, *job.refs)
+    error = _version_error(outcome)
+    message = None if error else _message(outcome, *job.refs)
     fields: dict[str, Any] = {
         **_subject(job),
         "status": _ending_of(outcome),
         "environment": outcome.environment,
+        "error": error,
         "message": message,
         "note": message,
         "output": outcome.output,
@@ -104,8 +110,15 @@ def _result(outcome: Outcome, kind: type[Answered], job: JobRequest, **facts: An
     return kind.model_validate({n: v for n, v in fields.items() if n in kind.model_fields})
 
 
+def _version_error(outcome: Outcome) -> KernelError | None:
+    """Return the error of a version that made our own code in its process fail."""
+    return outcome.answer.version_error if isinstance(outcome.answer, WorkerFault) else None
+
+
 def _ending_of(outcome: Outcome) -> Status:
     """Return the status of a lost process; of one that answered something else, `crashed`."""
+    if (error := _version_error(outcome)) and error.file_line:
+        return Status.RUNTIME_ERROR
     return _STATUS.get(outcome.status, Status.CRASHED)
 
 
@@ -163,11 +176,12 @@ def _cases(outcome: Outcome, ref: VersionRef) -> tuple[CaseResult, ...]:
         if planned.case in done:
             results.append(done[planned.case])
         elif planned.case == outcome.case:
-            reason = outcome.detail + _at(outcome, (ref,))
+            error = _version_error(outcome)
+            reason = None if error else outcome.detail + _at(outcome, (ref,))
             status = _CASE_STATUS.get(_ending_of(outcome), CaseStatus.NOT_RUN)
-            results.append(CaseResult(case=planned.case, status=status, reason=reason))
+            results.append(CaseResult(case=planned.case, status=status, reason=reason, error=error))
         else:
-            reason = f"not reached: {outcome.status} at {outcome.stage}"
+            reason = f"not reached: {_ending_of(outcome)} at {outcome.stage}"
             results.append(CaseResult(case=planned.case, status=CaseStatus.NOT_RUN, reason=reason))
     return tuple(results)
 

@@ -1,6 +1,6 @@
 """Nothing that a cell does hurts the notebook: one fault each, and after each all is as before.
 
-`make full` runs every cell, `make test` a sixth of them, another sixth each day.
+`make full` runs every cell, `make test` an eighth of them, another eighth each day.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from triton_magics.config import LOCKS
 from triton_magics.errors import UserError
 
 SECRET = "correct horse battery staple"
-SHARES = 6
+SHARES = 8
 TODAY = datetime.date.today().toordinal() % SHARES
 CASES = [
     pytest.param(Fault(path), id=path.stem, marks=[pytest.mark.slow] * (i % SHARES != TODAY))

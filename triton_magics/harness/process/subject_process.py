@@ -386,7 +386,8 @@ def _encode(kind: bytes, value: Value) -> bytes:
 
 def _fault(error: BaseException) -> Fault:
     if descriptor_reserve.is_exhaustion_error(error):
-        return Fault(message=descriptor_reserve.EXHAUSTED, user=True)
+        descriptor_reserve.release_reserve()
+        return Fault(message=descriptor_reserve.EXHAUSTED)
     user = exception_text.is_a(error, UserError)
     message = exception_text.message(error) if user else exception_text.one_line(error)
     text = exception_text.format_error(error)
