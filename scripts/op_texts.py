@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 TEXTS = Path(__file__).parent / "notebooks"
-FENCE = re.compile(r"```python(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
+FENCE = re.compile(r"```(?P<code>python|cpp)(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
 COMPARE = re.compile(r"<!-- compare (v\d+) -->")
 CHOSEN = re.compile(r"<!-- best (v\d+): (.+) -->")
+NEW, NEW_END = "<!-- not run yet -->", "<!-- end of what has not run -->"
+LANGUAGES = {"python": "triton", "cpp": "cuda"}
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,12 @@ class Prose:
 
 @dataclass(frozen=True)
 class Code:
-    """A fenced block of Python; with a version it is that version's kernel."""
+    """A fenced block of code; with a version it is that version's kernel, in its language."""
 
     text: str
     version: str | None
     technique: str | None
+    language: str = "triton"
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,23 @@ def best(op: str) -> str:
     return match[1]
 
 
-def kernels(op: str) -> dict[str, str]:
-    """Return the source of each version in an op's text; the keys are `v1`, `v5_limbs`, ..."""
+def kernels(op: str, language: str = "triton") -> dict[str, str]:
+    """Return the source of each version in a language; the keys are `v1`, `v5_limbs`, ..."""
     return {
         block.version: block.text
-        for block in blocks(text_of(op))
-        if isinstance(block, Code) and block.version
+        for block in blocks(with_new(text_of(op)))
+        if isinstance(block, Code) and block.version and block.language == language
     }
+
+
+def with_new(text: str) -> str:
+    """Return a text whose new sections, which no GPU has run yet, are like the others."""
+    return text.replace(f"{NEW}\n\n", "").replace(f"{NEW_END}\n\n", "")
+
+
+def keep_new(op: str) -> None:
+    """Make the new sections of an op's text part of it: its notebook has run with them."""
+    (TEXTS / f"{op}.md").write_text(with_new(text_of(op)), encoding="utf-8")
 
 
 def kernel(op: str, version: str) -> str:
@@ -95,13 +108,14 @@ def wrapper(op: str, version: str) -> Callable[..., Any]:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Split a text into its blocks, in reading order.
+    """Split a text into its blocks, in reading order; new sections are left out.
 
     Raises:
         ValueError: a fence is not closed.
     """
     prose: list[str] = []
-    lines = iter(text.splitlines())
+    ran = re.sub(f"{NEW}.*?{NEW_END}\n\n", "", text, flags=re.DOTALL)
+    lines = iter(ran.splitlines())
     for line in lines:
         if CHOSEN.fullmatch(line):
             continue
@@ -114,7 +128,8 @@ def blocks(text: str) -> Iterator[Block]:
         if compare:
             yield Compare(compare[1])
         elif fence:
-            yield Code(_until_closed(lines), fence["version"], fence["technique"])
+            code = _until_closed(lines)
+            yield Code(code, fence["version"], fence["technique"], LANGUAGES[fence["code"]])
     yield from _prose(prose)
 
 
@@ -130,4 +145,4 @@ def _until_closed(lines: Iterator[str]) -> str:
         if line == "```":
             return "\n".join(code)
         code.append(line)
-    raise ValueError("a ```python is not closed")
+    raise ValueError("a fence of code is not closed")

@@ -12,6 +12,9 @@ The source of a notebook, kernels included, is `scripts/notebooks/<op>.md`, in r
     ```python                     is a code cell;
     ```python v1 one row each     is the kernel cell of v1, with its technique; its validation, a
                                   short benchmark, and the results of the comparison follow it;
+    ```cpp v5 a warp a row        is that of a version in CUDA C++;
+    <!-- not run yet -->          begins a section that `run` alone takes. Once a GPU has run it,
+                                  it is part of the text; <!-- end of what has not run --> ends it;
     <!-- compare v4 -->           stands for the benchmarks of all versions beside torch and
                                   torch.compile, in bfloat16 and float32, and a table of v4,
                                   which is the op's best;
@@ -92,15 +95,17 @@ def _cells_of(op: str, block: op_texts.Block) -> Iterator[Cell]:
             yield Cell("markdown", text)
         case op_texts.Code(text, None, _):
             yield Cell("code", text)
-        case op_texts.Code(text, version, technique):
-            yield from _version(op, text, str(version), technique)
+        case op_texts.Code():
+            yield from _version(op, block)
         case op_texts.Compare(version):
             yield from _comparison(op, version)
 
 
-def _version(op: str, source: str, version: str, technique: str | None) -> Iterator[Cell]:
-    options = f' --technique "{technique}"' if technique else ""
-    yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{source}")
+def _version(op: str, code: op_texts.Code) -> Iterator[Cell]:
+    version = str(code.version)
+    options = f' --technique "{code.technique}"' if code.technique else ""
+    options += f" --type {code.language}" if code.language != "triton" else ""
+    yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{code.text}")
     yield Cell("code", f"%triton_validate {op} {version}")
     # A short benchmark; without a GPU the interpreter has no time for all of it, and the notebook goes on.
     yield Cell("code", f"%triton_bench {op} {version} --budget 1 --no-raise")
@@ -115,15 +120,15 @@ def _comparison(op: str, version: str) -> Iterator[Cell]:
     yield Cell("markdown", "*Measured when it is run.*", measured=f"compare {version}")
 
 
-def notebook(op: str) -> nbformat.NotebookNode:
-    """Return the notebook of an op, without outputs."""
+def notebook(op: str, text: str) -> nbformat.NotebookNode:
+    """Return the notebook of an op's text, without outputs."""
     result = nbformat.v4.new_notebook(
         metadata={
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         }
     )
-    for i, cell in enumerate(cells(op, op_texts.text_of(op))):
+    for i, cell in enumerate(cells(op, text)):
         new = (
             nbformat.v4.new_markdown_cell if cell.kind == "markdown" else nbformat.v4.new_code_cell
         )
@@ -145,10 +150,11 @@ def run(op: str, folder: Path) -> None:
         CellFailed: a cell failed. The others were run; their results are in the folder.
     """
     source = folder / f"{op}.ipynb"
-    nbformat.write(notebook(op), source)
+    nbformat.write(notebook(op, op_texts.with_new(op_texts.text_of(op))), source)
     path = execute(source, folder / "work", allow_errors=True)
     executed = nbformat.read(path, as_version=4)
-    fill(executed, ops_table.benchmarks(folder / "work" / "logs" / f"{op}_log.jsonl"))
+    measured = ops_table.benchmarks(folder / "work" / "logs" / f"{op}_log.jsonl")
+    fill(executed, measured)
     shrink(executed)
     nbformat.write(executed, path)
     if failed := list(errors(executed)):
@@ -156,6 +162,8 @@ def run(op: str, folder: Path) -> None:
     log = f"{op}_log.jsonl"
     shutil.copyfile(folder / "work" / "logs" / log, LOGS / log)
     nbformat.write(executed, TARGET / f"{op}.ipynb")
+    if measured:
+        op_texts.keep_new(op)
 
 
 def errors(executed: nbformat.NotebookNode) -> Iterator[str]:
@@ -243,7 +251,7 @@ def main() -> int:
             reword(op)
     elif options.command == "build":
         for op in ops:
-            nbformat.write(notebook(op), TARGET / f"{op}.ipynb")
+            nbformat.write(notebook(op, op_texts.text_of(op)), TARGET / f"{op}.ipynb")
     elif len(ops) > 1:
         return min(run_several(ops, options.jobs), 1)
     else:

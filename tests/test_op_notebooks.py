@@ -98,6 +98,20 @@ def test_a_text_can_choose_the_best_by_hand(builder: ModuleType) -> None:
     assert not any("<!-- best" in text for text in texts)
 
 
+def test_a_new_section_is_left_out_until_it_has_run(builder: ModuleType) -> None:
+    new = "### v2\n\n```cpp v2 a warp a row\n__global__ void k() {}\n```\n\n"
+    section = f"{op_texts.NEW}\n\n{new}{op_texts.NEW_END}\n\n"
+    text = TEXT.replace("<!-- compare", f"{section}<!-- compare")
+    assert builder.cells("relu", text) == builder.cells("relu", TEXT)
+    ran = builder.cells("relu", op_texts.with_new(text))
+    assert op_texts.with_new(text) == TEXT.replace("<!-- compare", f"{new}<!-- compare")
+    assert [c.text for c in ran if "v2" in c.text][1:] == [
+        '%%triton_kernel relu v2 --technique "a warp a row" --type cuda\n__global__ void k() {}',
+        "%triton_validate relu v2",
+        "%triton_bench relu v2 --budget 1 --no-raise",
+    ]
+
+
 def test_incomplete_text_is_refused(builder: ModuleType) -> None:
     with pytest.raises(ValueError, match="not closed"):
         builder.cells("relu", "```python v1\nimport torch\n")
@@ -115,8 +129,9 @@ def test_every_text_has_four_versions_with_techniques(builder: ModuleType, op: s
     assert [version for version, _, _ in kernels][:4] == ["v1", "v2", "v3", "v4"]
     for version, options, source in kernels:
         assert options.startswith('--technique "'), version
-        entry, _ = languages.get().parse(source, op=op)
-        assert entry == f"triton_{op}"
+        language = options.partition(" --type ")[2] or "triton"
+        entry, _ = languages.get(language).parse(source, op=op)
+        assert entry == f"{language}_{op}"
 
 
 def kernels_of(builder: ModuleType, op: str) -> list[tuple[str, str, str]]:

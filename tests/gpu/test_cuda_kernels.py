@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from scripts import op_texts
 from tests.languages.language_kernels import LanguageKernel, judge, kernels, verdict
 from triton_magics import rendering
 from triton_magics.execution.local import gpu_detection
@@ -97,6 +98,15 @@ def test_a_launch_that_the_driver_refuses_is_an_error(fill: KernelHandle) -> Non
 def test_a_version_gets_its_verdict_on_a_gpu(kernel: LanguageKernel, lab: Lab) -> None:
     value = judge(lab, kernel, hang_s=HANG_S)
     assert verdict(value) == kernel.status, rendering.to_text(view(value))
+
+
+@pytest.mark.parametrize("op", ["layer_norm", "matmul", "softmax"])
+def test_the_cuda_version_of_a_notebook_is_right(op: str, lab: Lab) -> None:
+    ((version, source),) = op_texts.kernels(op, "cuda").items()
+    lab.op(op)
+    lab.kernel(op, version, source, type="cuda", cell_offset=1)
+    value = lab.validate(op, version)
+    assert value.status is Status.PASSED, rendering.to_text(view(value))
 
 
 def test_a_cuda_version_passes_the_full_plan_and_is_timed(lab: Lab) -> None:

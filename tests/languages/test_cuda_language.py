@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from scripts import op_texts
 from tests.harness.kit import Recorder
 from tests.languages.language_kernels import LanguageKernel, kernels
 from triton_magics import languages, rendering
@@ -50,17 +51,17 @@ needs_nvrtc = pytest.mark.skipif(
 RIGHT = next(k for k in KERNELS if k.path.stem == "right_rows").source
 
 
-def version_ref(source: str) -> VersionRef:
+def version_ref(source: str, op: str = "softmax") -> VersionRef:
     return VersionRef(
         version="v1", attempt=1, source=source, header_lines=0, cell_offset=0,
         sha256=hashlib.sha256(source.encode()).hexdigest(),
-        entry=languages.get("cuda").parse(source, op="softmax").name,
-        shown_path="kernels/softmax/v1.cu", language="cuda",
+        entry=languages.get("cuda").parse(source, op=op).name,
+        shown_path=f"kernels/{op}/v1.cu", language="cuda",
     )  # fmt: skip
 
 
-def compile_source(source: str, **changes: object) -> Compilation:
-    job = CompileJob(op=OpRef(name="softmax"), version=version_ref(source), sizes=("small",))
+def compile_source(source: str, op: str = "softmax", **changes: object) -> Compilation:
+    job = CompileJob(op=OpRef(name=op), version=version_ref(source, op), sizes=("small",))
     answer, _ = compile_job.run(job.evolve(**changes), Recorder())
     assert isinstance(answer, Compilation)
     return answer
@@ -295,3 +296,15 @@ def test_the_code_of_a_cuda_version_is_shown_as_cpp() -> None:
         path="kernels/softmax/v1_baseline.cu", header_lines=2,
     )  # fmt: skip
     assert source.code_language == "cuda"
+
+
+@needs_nvrtc
+@pytest.mark.slow  # 4 s: twelve kernels
+@pytest.mark.parametrize("op", ["layer_norm", "matmul", "softmax"])
+def test_the_cuda_version_of_a_notebook_compiles(op: str) -> None:
+    (source,) = op_texts.kernels(op, "cuda").values()
+    for dtype in ("float32", "bfloat16"):
+        sizes = ("small", "medium", "large")
+        answer = compile_source(source, op, dtype=dtype, sizes=sizes)
+        assert (answer.status, answer.error) == (Status.PASSED, None)
+        assert max(kernel.spill_bytes or 0 for kernel in answer.kernels) <= 20
