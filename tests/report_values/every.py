@@ -18,7 +18,7 @@ from triton_magics.model import (
 
 from .benchmarks import benchmark, interpreter_benchmark
 from .kernels import GPU, compilation, compile_error, written
-from .logs import difference
+from .logs import correction, difference
 from .profiles import profile, refused_profile
 from .states import (
     EXPORT,
@@ -45,6 +45,7 @@ def every_value() -> dict[str, Any]:
             compilation=compilation(status=Status.COMPILE_ERROR, error=compile_error(), kernels=())
         ),
         "compilation": compilation(),
+        "correction": correction(),
         "compilation_refused": compilation(
             status=Status.COMPILE_ERROR, error=compile_error(), kernels=()
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton_magics.model import Benchmark, Difference, Side
+from triton_magics.model import Benchmark, Correction, Difference, Side
 from triton_magics.rendering.log_document import LogInput, VersionLog
 from triton_magics.verbs._phrase import as_magic
 
@@ -31,6 +31,13 @@ def difference(**changes: Any) -> Difference:
     }
     values = {"op": "softmax", "before": sides["v1_baseline"], "after": sides["v2_tiling"]}
     return Difference(**values | {"benchmark": _benchmark_of(2)} | changes)
+
+
+def correction() -> Correction:
+    """Return the broken v1 with `other=` in its load."""
+    broken = source(code=BROKEN)
+    line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if "other=" in text)
+    return Correction(source=broken, line=broken.file_line(line), text=SOURCE)
 
 
 def log_input(n_versions: int = 2, **changes: Any) -> LogInput:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from triton_magics.model import Batch, Benchmark, Best, Compilation, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
+from triton_magics.model import Batch, Benchmark, Best, Compilation, Correction, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
 from triton_magics.session import Session
 
 class VerbMethods:
@@ -174,6 +174,22 @@ class VerbMethods:
 
         Raises:
             UnknownName: a dtype that the op does not declare.
+        """
+
+    def fix(
+        self,
+        op: str,
+        version: str,
+    ) -> Correction:
+        """Return the version's code with the line that its newest verdict corrects; nothing is saved.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: v2, or a name of your own: v2_online
+
+        Raises:
+            BadValue: no verdict stands on this code, or it names no line with a correction.
+            UnknownVersion: no such version.
         """
 
     def bench(

@@ -48,6 +48,7 @@ from triton_magics.model.diagnosis import (
     Finding,
 )
 from triton_magics.model.difference import (
+    Correction,
     Difference,
     Side,
 )
@@ -156,6 +157,7 @@ __all__ = [
     "Compilation",
     "ComputedBy",
     "Configuration",
+    "Correction",
     "Coverage",
     "DeviceKind",
     "DeviceState",

@@ -1,4 +1,4 @@
-"""Two sources side by side, and the verdict and times of each."""
+"""Two sources side by side with their verdicts and times; a source with a corrected line."""
 
 from __future__ import annotations
 
@@ -34,3 +34,15 @@ class Difference(Value):
     def sides(self) -> tuple[Side, Side]:
         """Before and after."""
         return self.before, self.after
+
+
+class Correction(Value):
+    """A version's code with one corrected line, which is not saved.
+
+    `line` is the corrected one in the version's file, counted from 1; `text` is the whole code.
+    """
+
+    kind: Literal["correction"] = "correction"
+    source: KernelSource
+    line: int
+    text: str

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from triton_magics.model import (
         Benchmark,
         CaseResult,
+        Correction,
         PlotName,
         Report,
         Sweep,
@@ -45,11 +46,21 @@ def _workspace_root() -> str:
 
 def template_cell(template: Template) -> str:
     """Return the whole cell of a template, magic included."""
+    return _kernel_cell(template.op, template.version, template.source)
+
+
+def corrected_cell(correction: Correction) -> str:
+    """Return the whole cell of a version with its corrected line, magic included."""
+    source = correction.source
+    return _kernel_cell(source.op, source.version, correction.text, language=source.language)
+
+
+def _kernel_cell(op: str, version: str, source: str, *, language: str = "triton") -> str:
     from triton_magics.next_step import NextStep
     from triton_magics.verbs._phrase import as_magic
 
-    step = NextStep("kernel", {"op": template.op, "version": template.version})
-    return f"{as_magic(step)}\n{template.source}"
+    more = {} if language == "triton" else {"type": language}
+    return f"{as_magic(NextStep('kernel', {'op': op, 'version': version, **more}))}\n{source}"
 
 
 def message_bundle(text: str, *, status: str = "warn") -> dict[str, str]:

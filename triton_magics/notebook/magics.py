@@ -15,7 +15,7 @@ from IPython.core.magic import no_var_expand
 from triton_magics import verbs
 from triton_magics.errors import Interrupted, TritonMagicsError
 from triton_magics.notebook import tracebacks
-from triton_magics.notebook.display import template_cell
+from triton_magics.notebook.display import corrected_cell, template_cell
 from triton_magics.notebook.help import Help
 from triton_magics.notebook.magic_line import MagicLine, expand_variables
 from triton_magics.verbs._arguments import Argument, BadLine, Parser, argument
@@ -243,6 +243,8 @@ class Magic:
             extension.shell.user_ns[options.out] = value
         if call.verb.name == "template":
             extension.shell.set_next_input(template_cell(value))
+        if call.verb.name == "fix":
+            extension.shell.set_next_input(corrected_cell(value), replace=True)
         if call.passes(value):
             page = call.verb.page(value) if call.verb.page else value
             return None if options.quiet else page

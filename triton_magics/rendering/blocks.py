@@ -169,6 +169,7 @@ class Changes:
         caption: title of the comparison.
         before_title, after_title: names of the two texts.
         before, after: the texts.
+        language: of both, for the colours of code.
     """
 
     caption: str
@@ -176,6 +177,7 @@ class Changes:
     after_title: str
     before: str
     after: str
+    language: str = "python"
 
     @property
     def unified(self) -> str:

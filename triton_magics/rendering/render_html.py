@@ -1,8 +1,8 @@
 """Render a document as HTML that passes a notebook's sanitiser and fits either theme.
 
-No style sheet, no script, no CSS variable. Tables have captions and scopes, a verdict its sign and
-its word, a picture its description. A colour always comes with its own background, as hex, so that
-it is readable in a light and a dark theme.
+No script, no CSS variable, and no style sheet but that of a difference in a narrow page. Tables
+have captions and scopes, a verdict its sign and its word, a picture its description. A colour
+always comes with its own background, as hex, so that it is readable in a light and a dark theme.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import base64
 import html
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -36,6 +37,16 @@ _CELL_COLOURS: dict[blocks.LineStatus, str] = {
     "warn": "background-color: #fff1c2; color: #4d3000",
     "info": "background-color: #eaeef2; color: #1f2328",
 }
+# In one column the right side of an unchanged line, and a side without a line, are left out. A
+# sanitiser that removes the style leaves the sides beside each other.
+_NARROW_DIFF = """
+.triton-diff { container-type: inline-size; }
+@container (max-width: 900px) {
+  .triton-diff thead, .triton-diff .skip { display: none; }
+  .triton-diff table, .triton-diff tbody, .triton-diff caption { display: block; width: 100%; }
+  .triton-diff tr { display: grid; grid-template-columns: 3em minmax(0, 1fr); }
+}
+"""
 _ROW = "display: flex; flex-wrap: wrap; gap: 0 24px; align-items: flex-start"
 _FILE = re.compile(r"<code>((?:[\w.-]+/)+[\w.-]+\.\w+)(:\d+)?</code>")
 
@@ -201,30 +212,40 @@ def _code(block: blocks.Code) -> str:
 
 
 def _changes(block: blocks.Changes) -> str:
+    """Return the lines side by side; one below the other where the page is narrow."""
     titles = ("line", block.before_title, "line", block.after_title)
     header = "".join(_cell("th", "col", title, "left") for title in titles)
-    gap = _pair_row(blocks.LinePair(None, "…", None, "…"))
-    hunks = ("\n".join(map(_pair_row, hunk)) for hunk in block.hunks)
+    write = partial(_pair_row, language=block.language)
+    gap = _pair_row(blocks.LinePair(None, "  …", None, "  …"), language="")
+    hunks = ("\n".join(map(write, hunk)) for hunk in block.hunks)
     rows = f"\n{gap}\n".join(hunks)
     head = f"<thead>\n<tr>{header}</tr>\n</thead>"
     caption = f"<caption>{_inline(block.caption)}</caption>"
-    return f"<table>\n{caption}\n{head}\n<tbody>\n{rows}\n</tbody>\n</table>"
+    table = f"<table>\n{caption}\n{head}\n<tbody>\n{rows}\n</tbody>\n</table>"
+    return f'<div class="triton-diff"><style>{_NARROW_DIFF}</style>\n{table}\n</div>'
 
 
-def _pair_row(pair: blocks.LinePair) -> str:
+def _pair_row(pair: blocks.LinePair, *, language: str) -> str:
     before, after = (str(n or "") for n in (pair.before_number, pair.after_number))
     style = "text-align: right; vertical-align: top"
+    old, new = (_code_cell(line, language) for line in (pair.before, pair.after))
+    changed = not pair.before.startswith("  ") or not pair.after.startswith("  ")
+    sides = (bool(pair.before), changed and bool(pair.after))  # shown in one column
+    first, second = ("" if is_shown else ' class="skip"' for is_shown in sides)
     return (
-        f'<tr><th scope="row" style="{style}">{before}</th>{_code_cell(pair.before)}'
-        f'<td style="{style}">{after}</td>{_code_cell(pair.after)}</tr>'
+        f'<tr><th scope="row" style="{style}"{first}>{before}</th><td{first}{old}'
+        f'<td style="{style}"{second}>{after}</td><td{second}{new}</tr>'
     )
 
 
-def _code_cell(line: str) -> str:
+def _code_cell(line: str, language: str) -> str:
+    """Return the rest of a cell with a line of code, after `<td`."""
     # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
     style = "text-align: left; vertical-align: top; white-space: pre-wrap; font-family: monospace"
     colours = _DIFF_COLOURS.get(line[:2])
-    return f'<td style="{style}{f"; {colours}" if colours else ""}">{_escape(line)}</td>'
+    sign, text = line[:2], line[2:]
+    markup = _escape(sign) + (code_html(text, language) if colours else _escape(text))
+    return f' style="{style}{f"; {colours}" if colours else ""}">{markup}</td>'
 
 
 def _figure(block: blocks.Figure) -> str:

@@ -15,6 +15,7 @@ from triton_magics.model import (
     Benchmark,
     Best,
     Compilation,
+    Correction,
     Diagnosis,
     Difference,
     Export,
@@ -49,7 +50,7 @@ from triton_magics.rendering.render import to_html, to_markdown, to_text
 from triton_magics.rendering.views.batch_view import batch_view
 from triton_magics.rendering.views.benchmark import benchmark_view, finding
 from triton_magics.rendering.views.diagnosis import diagnosis_view
-from triton_magics.rendering.views.difference import difference_view
+from triton_magics.rendering.views.difference import correction_view, difference_view
 from triton_magics.rendering.views.faults import WHOLE_TRACEBACK
 from triton_magics.rendering.views.kernels import (
     best_view,
@@ -79,6 +80,7 @@ VIEWS: Mapping[type, Callable[[Any, Phrase], Document]] = MappingProxyType(
         Benchmark: benchmark_view,
         Best: best_view,
         Compilation: compilation_view,
+        Correction: correction_view,
         Diagnosis: diagnosis_view,
         Difference: difference_view,
         Export: export_view,

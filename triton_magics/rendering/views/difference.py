@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from triton_magics.model import Benchmark, Difference, Side, short
+from triton_magics.model import Benchmark, Correction, Difference, Side, short
 from triton_magics.next_step import NextStep
-from triton_magics.rendering.blocks import Changes, Document, Line, Table, Text
+from triton_magics.rendering.blocks import Changes, Document, Line, Table, code
 from triton_magics.rendering.numbers import MISSING, ratio_text, time_text
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.benchmark import table_caption
@@ -23,9 +23,26 @@ def difference_view(value: Difference, phrase: Phrase) -> Document:
         _title(after),
         before.source.source,
         after.source.source,
+        language=after.source.code_language,
     )
-    code = (changes,) if changes.hunks else (Text("The code is the same."),)
-    return (_head(value, changes), _table(value), *code, next_line(_next(value, phrase)))
+    shown = (changes,) if changes.hunks else ()
+    return (_head(value, changes), _table(value), *shown, next_line(_next(value, phrase)))
+
+
+def correction_view(value: Correction, phrase: Phrase) -> Document:
+    """Return the corrected line beside the one that it replaces."""
+    source = value.source
+    changes = Changes(
+        f"{source.op} {short(source.version)}: corrected line",
+        f"attempt {source.attempt}",
+        "corrected",
+        source.source,
+        value.text,
+        language=source.code_language,
+    )
+    text = f"{source.op} {short(source.version)}: {code(f'{source.path}:{value.line}')}, not saved"
+    write = step_code(on_version("kernel", source.op, source.version), phrase)
+    return (Line(text, "info", "CORRECTED"), changes, next_line(f"{write} with this code"))
 
 
 def _title(side: Side) -> str:
@@ -34,6 +51,8 @@ def _title(side: Side) -> str:
 
 def _head(value: Difference, changes: Changes) -> Line:
     names = " to ".join(_name(value, side) for side in value.sides)
+    if not changes.hunks:
+        return Line(f"{value.op} {names}: {_speed(value)}", "info", "SAME CODE")
     lines = f"lines: {changes.n_added:,} added, {changes.n_removed:,} removed"
     return Line(f"{value.op} {names}: {_speed(value)} · {lines}", "info", "CHANGED")
 

@@ -33,7 +33,7 @@ def case_view(
     finding = _finding(result, shown_above)
     above = "\n".join([shown_above, *(line.text for line in finding)])
     error = error_view(result.error, shown_above=above) if result.error else ()
-    cause = _cause_view(value, result.mismatch)
+    cause = _cause_view(value, result.mismatch, phrase)
     words = (*finding, *cause, *error, replay_line(value, result, phrase))
     picture = error_map(result.mismatch.picture) if result.mismatch else ""
     if not picture:
@@ -65,7 +65,7 @@ def mismatch_text(mismatch: Mismatch) -> str:
     return f"{name}{at} = {values} · {wrong}{where}"
 
 
-def _cause_view(value: Validation, mismatch: Mismatch | None) -> Document:
+def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) -> Document:
     """Return the likely cause, its place, and the code to write instead."""
     if not mismatch or not mismatch.cause:
         return ()
@@ -73,7 +73,11 @@ def _cause_view(value: Validation, mismatch: Mismatch | None) -> Document:
     # Only the hints on Triton's sources, which are Python, name a line.
     file = f"kernels/{value.op}/{value.version}.py:{cause.file_line}"
     place = code(file) if cause.file_line else None
-    return (Line(cause_text(cause, place)), *_advice(cause.advice or ""))
+    advice = _advice(cause.advice or "")
+    if cause.file_line and any(isinstance(block, Code) for block in advice):
+        fix = step_code(on_version("fix", value.op, value.version), phrase)
+        advice = (*advice, Line(f"{fix} puts that line into the cell"))
+    return (Line(cause_text(cause, place)), *advice)
 
 
 def _advice(advice: str) -> tuple[Line | Code, ...]:
