@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz fault-pairs
+.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz fault-pairs mutants
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -30,6 +30,10 @@ fuzz: install  ## everything that reads what comes from outside, guided by cover
 
 fault-pairs: install  ## two faults at a time, at random; MINUTES=100, SEED=1
 	$(BIN)/python tests/faults/pairs.py --minutes $(or $(MINUTES),100) --seed $(or $(SEED),1)
+
+mutants: install  ## small changes of the judge, clock, statistics, workflow: tests must see them
+	$(BIN)/python tests/mutation/mutants.py --jobs $(or $(JOBS),2)
+	$(BIN)/python tests/mutation/mutants.py --report
 
 NAMES_ONLY = --follow-imports=silent --implicit-reexport --no-warn-unused-ignores \
     $(foreach code,misc import-not-found import-untyped no-untyped-call no-untyped-def type-arg \

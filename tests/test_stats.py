@@ -122,3 +122,56 @@ def test_rates_and_shares() -> None:
     assert roofline.launch_bound(2.0, 2.7)
     assert not roofline.launch_bound(3.0, 2.7)
     assert not roofline.launch_bound(0.1, None)
+
+
+@pytest.mark.parametrize(
+    ("n", "tail", "outside"),
+    [
+        (26, 0.005, 74),
+        (26, 0.025, 98),
+        (40, 0.005, 218),
+        (30, 1e-9, 0),
+        (25, 0.05, 100),
+        (2, 0.5, 1),
+    ],
+)
+def test_interval_cut_of_many_rounds(n: int, tail: float, outside: int) -> None:
+    # Wilcoxon's table has 75, 98 and 220 for the first three: the normal distribution is near.
+    assert stats._signed_rank_cut(n, tail) == outside
+
+
+def test_too_few_rounds_give_the_whole_range() -> None:
+    result = stats.paired_speedup([1.0, 1.0, 1.0], [2.0, 4.0, 8.0], confidence=0.99)
+    assert result == pytest.approx((4.0, 2.0, 8.0))
+    assert stats.paired_speedup([2.0], [1.0]) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_verdict_at_its_borders() -> None:
+    upper, lower = 1.01, 1 / 1.01
+    assert stats.verdict(Interval(1.0, lower, upper), 0.01) == "same"
+    assert stats.verdict(Interval(1.1, upper, 1.2), 0.01) == "undecided"
+    assert stats.verdict(Interval(0.9, 0.8, lower), 0.01) == "undecided"
+    assert stats.verdict(Interval(1.0, lower - 1e-9, upper), 0.01) == "undecided"
+
+
+def test_differences_below_a_tenth_of_a_nanosecond_are_no_tick() -> None:
+    assert stats.clock_tick_us([1.0, 1.00005, 1.5]) == pytest.approx(0.49995)
+    assert stats.clock_tick_us([1.0, 1.0002, 1.5]) == pytest.approx(0.0002)
+
+
+def test_launch_bound_at_its_border() -> None:
+    assert roofline.launch_bound(2.699, 2.7)
+    assert not roofline.launch_bound(2.7, 2.7)
+    assert not roofline.launch_bound(0.0, None)
+
+
+def test_limit_is_the_larger_of_memory_and_arithmetic() -> None:
+    assert roofline.limit_us(6_000_000, None, 2000.0, 100.0) == pytest.approx(3.0)
+    assert roofline.limit_us(6_000_000, 400_000_000, 2000.0, 100.0) == pytest.approx(4.0)
+    assert roofline.limit_us(6_000_000, 200_000_000, 2000.0, 100.0) == pytest.approx(3.0)
+    assert roofline.limit_us(None, 400_000_000, 2000.0, 100.0) == pytest.approx(4.0)
+    assert roofline.limit_us(6_000_000, 400_000_000, None, 100.0) == pytest.approx(4.0)
+    assert roofline.limit_us(6_000_000, 400_000_000, 2000.0, None) == pytest.approx(3.0)
+    assert roofline.limit_us(None, None, 2000.0, 100.0) is None
+    assert roofline.limit_us(0, 0, 2000.0, 100.0) is None
+    assert roofline.share_pct(1.0, 0.0) is None
