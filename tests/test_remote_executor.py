@@ -18,7 +18,8 @@ from triton_magics.config import Settings
 from triton_magics.errors import BadValue, Interrupted, Unavailable
 from triton_magics.execution import Limits, registry
 from triton_magics.execution.protocol import Progress
-from triton_magics.execution.remote_executor import ProcessChannel, RemoteExecutor, ssh_command
+from triton_magics.execution.remote_channels import ProcessChannel, ssh_command
+from triton_magics.execution.remote_executor import RemoteExecutor
 from triton_magics.execution.remote_frames import FrameStream
 from triton_magics.execution.remote_host import ExecutorHost
 from triton_magics.lab import Lab
@@ -33,7 +34,7 @@ class Wire:
 
     def __init__(self, engine: FakeExecutor, version: str) -> None:
         self.ours, self.theirs = socket.socketpair()
-        self.read_fd = self.write_fd = self.ours.fileno()
+        self.stream = FrameStream(self.ours.fileno(), self.ours.fileno())
         stream = FrameStream(self.theirs.fileno(), self.theirs.fileno())
         self.host = ExecutorHost(engine, stream, version, LIMITS)
         self.thread = threading.Thread(target=self._serve, args=(self.host,), daemon=True)
@@ -51,6 +52,7 @@ class Wire:
         return ""
 
     def close(self) -> None:
+        self.stream.close()
         if self.ours.fileno() >= 0:
             self.cut()
         self.thread.join(5)

@@ -24,6 +24,7 @@ _OTHER_VARIABLES = (
     "parent",
     "sandbox_rules",
     "screenshots",
+    "token",
 )  # variables of ours that are not settings
 _TABLE = "[tool.triton_magics]"
 
@@ -51,7 +52,14 @@ class Settings(Configurable):
         1, min=1, max=16, help="Jobs at the same time on each device; a timing always runs alone."
     ).tag(config=True)
     executor = Unicode(
-        "local", help="What runs kernels: `local`, `ssh://HOST`, `dask`, or an installed one."
+        "local",
+        help="What runs kernels: `local`, `ssh://HOST`, `https://HOST:PORT`, `dask`, or an "
+        "installed one.",
+    ).tag(config=True)
+    token_file = Unicode(
+        "",
+        help="File with the token of an `https://` executor; empty: TRITON_MAGICS_TOKEN, else "
+        "~/.config/triton-magics/tokens.",
     ).tag(config=True)
     scheduler = Unicode(
         "", help="Of `dask`: its scheduler's address, or `local` for a cluster of this machine."

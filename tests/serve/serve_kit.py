@@ -122,7 +122,7 @@ class ServerProcess:
             stderr=self.log, env=env, cwd=folder,
         )  # fmt: skip
         self.path = folder / "log"
-        self.port = int(self._line("http://").split(" ")[0].rpartition(":")[2])
+        self.port = int(self._line("http").split(" ")[0].rpartition(":")[2])
         text = (folder / "config" / "triton-magics" / "tokens").read_text()
         self.headers = {"Authorization": f"Bearer {text.split()[1]}"}
 

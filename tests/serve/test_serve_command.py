@@ -39,6 +39,16 @@ def test_an_open_server_without_a_token_is_refused() -> None:
         assert part in str(error.value)
 
 
+def test_a_certificate_needs_its_key_and_must_be_one(tmp_path: Path) -> None:
+    file = tmp_path / "cert.pem"
+    file.write_text("nothing")
+    with pytest.raises(BadValue, match="give both"):
+        read("--tls-cert", str(file))
+    for path in (file, tmp_path / "none"):
+        with pytest.raises(BadValue, match=f"--tls-cert {path}: "):
+            read("--tls-cert", str(path), "--tls-key", str(path))
+
+
 def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

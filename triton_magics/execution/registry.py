@@ -17,8 +17,9 @@ DASK = "dask"
 def create(settings: Settings) -> Executor:
     """Return a new executor of the kind that the settings name.
 
-    `ssh://box` is the local executor of another machine. A package adds one by an entry point of
-    the group `triton_magics.executors`: a callable that takes the settings.
+    `ssh://box` is the local executor of another machine, `https://box:8000` that of a server. A
+    package adds one by an entry point of the group `triton_magics.executors`: a callable that takes
+    the settings.
 
     Raises:
         UnknownName: no such executor is installed.
@@ -31,10 +32,10 @@ def create(settings: Settings) -> Executor:
         from triton_magics.execution.dask_executor import DaskExecutor
 
         return DaskExecutor(settings)
-    if name.startswith("ssh://"):
+    if "://" in name:
         from triton_magics.execution.remote_executor import RemoteExecutor  # on use: many models
 
-        return RemoteExecutor(name)
+        return RemoteExecutor(name, settings)
     installed = {point.name: point for point in entry_points(group=GROUP)}
     if name not in installed:
         names = (LOCAL, DASK, *installed)

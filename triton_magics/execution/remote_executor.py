@@ -1,34 +1,31 @@
 """Run jobs on another machine: code travels there, values come back; files stay here.
 
-The client reaches the other side by the user's own ssh. It needs no port there, and neither torch
-nor a GPU here. Environment variables and files don't travel.
+The client reaches the other side by the user's own ssh, which needs no port there, or by HTTP with
+a token. It needs neither torch nor a GPU here. Environment variables and files don't travel.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
-import subprocess
 import sys
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import IO, Protocol
 
 from triton_magics import errors
-from triton_magics.errors import BadValue, TritonMagicsError, Unavailable, WorkerError
+from triton_magics.config import Settings
+from triton_magics.errors import TritonMagicsError, Unavailable, WorkerError
 from triton_magics.execution.base import Device, EventListener, Executor, JobEvent, Limits
 from triton_magics.execution.job_requests import JobRequest, Mode
 from triton_magics.execution.outcome import Outcome, ResultCollector
 from triton_magics.execution.protocol import ProtocolError
+from triton_magics.execution.remote_channels import Channel, channel_factory
 from triton_magics.execution.remote_frames import (
     CancelJob,
     EndOfJob,
     EventOfJob,
     Examine,
-    FrameStream,
     Hello,
     MachineFindings,
     PrepareWorkers,
@@ -39,25 +36,9 @@ from triton_magics.execution.remote_frames import (
 )
 from triton_magics.model import EngineState, Finding, OpFacts
 
-SCHEME = "ssh://"
 CONNECT_S = 30.0
-CANCEL_S = 5.0  # after that a cancelled job ends here, whatever the other side does
+CANCEL_S = 0.8  # after that a cancelled job ends here, whatever the other side does
 EXAMINE_S = 60.0
-_HOST = re.compile(r"(?:[\w.-]+@)?[A-Za-z0-9_][\w.-]*(?::\d{1,5})?")
-_SSH = ("-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3")
-
-
-def ssh_command(url: str) -> list[str]:
-    """Return the command for `ssh://box`, `ssh://me@box:2222`.
-
-    Raises:
-        BadValue: no such url.
-    """
-    place = url.removeprefix(SCHEME).rstrip("/")
-    if not url.startswith(SCHEME) or not _HOST.fullmatch(place):
-        raise BadValue(f"executor = {url!r}: write ssh://HOST, or ssh://USER@HOST:PORT")
-    host, _, port = place.partition(":")
-    return ["ssh", *_SSH, *(["-p", port] if port else []), host, "triton-magics", "executor"]
 
 
 class RemoteJob:
@@ -84,11 +65,11 @@ class RemoteJob:
         """End the job; return False if it has ended already."""
         if self._future.done():
             return False
-        if self.on_cancel:
-            self.on_cancel()
         timer = threading.Timer(CANCEL_S, self.end_here, ("the other side did not answer",))
         timer.daemon = True
         timer.start()
+        if self.on_cancel:
+            self.on_cancel()
         return True
 
     def take(self, event: JobEvent) -> None:
@@ -131,69 +112,6 @@ class RemoteJob:
             self._on_event(JobEvent(state="ended"))
 
 
-class Channel(Protocol):
-    """Two descriptors that lead to a host."""
-
-    read_fd: int
-    write_fd: int
-
-    def last_error(self) -> str:
-        """Return the last line that the way there reported; empty if there is none."""
-
-    def close(self) -> None:
-        """Close both; a second time does nothing."""
-
-
-class ProcessChannel:
-    """A process whose stdin and stdout lead to a host: ssh.
-
-    Args:
-        command: its argv.
-
-    Raises:
-        Unavailable: it can't be started.
-    """
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        try:
-            self._process = subprocess.Popen(
-                list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=self._errors, start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            self._errors.close()
-            raise Unavailable(f"{command[0]} can't be started: {error.strerror}") from error
-        assert self._process.stdin
-        assert self._process.stdout
-        self._pipes = (self._process.stdin, self._process.stdout)
-        self.write_fd, self.read_fd = (pipe.fileno() for pipe in self._pipes)
-
-    def last_error(self) -> str:
-        """Return the last line of its stderr."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
-        self._errors.seek(0)
-        lines = self._errors.read()[-4096:].decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def close(self) -> None:
-        """End the process; a second time does nothing."""
-        for pipe in self._pipes:
-            with contextlib.suppress(OSError):
-                pipe.close()
-        try:
-            self._process.wait(2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._errors.close()
-
-    def kill(self) -> None:
-        """End the process at once."""
-        self._process.kill()
-
-
 class _Connection:
     """A channel to a host, and the jobs that it carries."""
 
@@ -202,7 +120,7 @@ class _Connection:
         self.jobs: dict[str, RemoteJob] = {}
         self.findings: Future[tuple[Finding, ...]] = Future()
         self.is_open = True
-        self.stream = FrameStream(channel.read_fd, channel.write_fd)
+        self.stream = channel.stream
         self.welcome = self._greet()
         self.state = self.welcome.state
         self._thread = threading.Thread(target=self._read, name=f"remote-{name}", daemon=True)
@@ -258,7 +176,7 @@ class _Connection:
         elif isinstance(frame, EventOfJob) and frame.id in self.jobs:
             self.jobs[frame.id].take(JobEvent(frame.state, frame.progress, frame.output))
         elif isinstance(frame, EndOfJob) and (job := self.jobs.pop(frame.id, None)):
-            job.finish(frame.outcome or _error_of(frame))
+            job.finish(frame.outcome or error_of(frame))
 
     def send(self, frame: RemoteFrame) -> None:
         """Send a frame; a lost connection ends the jobs by the reader."""
@@ -270,11 +188,10 @@ class _Connection:
     def close(self) -> None:
         """Close the channel; a second time does nothing."""
         self.is_open = False
-        self.stream.close()
         self._channel.close()
 
 
-def _error_of(frame: EndOfJob) -> TritonMagicsError:
+def error_of(frame: EndOfJob) -> TritonMagicsError:
     kind = getattr(errors, frame.error, WorkerError)
     is_ours = isinstance(kind, type) and issubclass(kind, TritonMagicsError)
     return (kind if is_ours else WorkerError)(frame.message)
@@ -284,14 +201,24 @@ class RemoteExecutor(Executor):
     """Runs jobs on another machine; connects with the first job.
 
     Args:
-        url: `ssh://box`.
-        open_channel: opens the way to the host; by default ssh.
+        url: `ssh://box`, `https://box:8000`.
+        settings: of the machine here.
+        open_channel: opens the way to the host; by default what the url says.
+
+    Raises:
+        BadValue: no such url.
     """
 
-    def __init__(self, url: str, *, open_channel: Callable[[], Channel] | None = None) -> None:
-        command = ssh_command(url)
-        self._open_channel = open_channel or (lambda: ProcessChannel(command))
-        self._name = url.removeprefix(SCHEME)
+    def __init__(
+        self,
+        url: str,
+        settings: Settings | None = None,
+        *,
+        open_channel: Callable[[], Channel] | None = None,
+    ) -> None:
+        own = channel_factory(url, settings or Settings())
+        self._open_channel = open_channel or own
+        self._name = url.partition("://")[2].rstrip("/")
         self._version: str = sys.modules["triton_magics"].__version__
         self._lock = threading.RLock()
         self._connection: _Connection | None = None
@@ -395,4 +322,4 @@ class RemoteExecutor(Executor):
         return connection.findings.result(EXAMINE_S)
 
 
-__all__ = ["Channel", "ProcessChannel", "RemoteExecutor", "RemoteJob", "ssh_command"]
+__all__ = ["RemoteExecutor", "RemoteJob"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import threading
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, TypeAdapter
 
@@ -110,6 +110,39 @@ RemoteFrame = (
 _FRAMES: TypeAdapter[RemoteFrame] = TypeAdapter(Annotated[RemoteFrame, Field(discriminator="type")])
 
 
+class RemoteStream(Protocol):
+    """Frames in both directions; each method is safe in any thread."""
+
+    def send(self, frame: RemoteFrame) -> None:
+        """Send a frame, or queue it.
+
+        Raises:
+            OSError: the other side is gone.
+        """
+
+    def receive(self) -> RemoteFrame | None:
+        """Wait for a frame; None at the end of the stream.
+
+        Raises:
+            ProtocolError: the other side sent something else.
+        """
+
+    def close(self) -> None:
+        """Send nothing from now on; a second time does nothing."""
+
+
+def read_frame(body: bytes | str) -> RemoteFrame:
+    """Return the frame of its JSON.
+
+    Raises:
+        ProtocolError: it is none.
+    """
+    try:
+        return _FRAMES.validate_json(body)
+    except ValueError as error:
+        raise ProtocolError(f"not a frame: {body[:80]!r}") from error
+
+
 class FrameStream:
     """Frames over two descriptors; writing is safe in any thread.
 
@@ -157,10 +190,7 @@ class FrameStream:
         body = self._read(length)
         if body is None:
             return None
-        try:
-            return _FRAMES.validate_json(body)
-        except ValueError as error:
-            raise ProtocolError(f"not a frame: {body[:80]!r}") from error
+        return read_frame(body)
 
     def _read(self, n_bytes: int) -> bytes | None:
         parts = bytearray()
@@ -185,7 +215,9 @@ __all__ = [
     "MachineFindings",
     "PrepareWorkers",
     "RemoteFrame",
+    "RemoteStream",
     "StateOfHost",
     "SubmitJob",
     "Welcome",
+    "read_frame",
 ]

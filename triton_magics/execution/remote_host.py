@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 from triton_magics.config import Settings
 from triton_magics.errors import TritonMagicsError
 from triton_magics.execution.base import Executor, JobEvent, JobHandle, Limits
+from triton_magics.execution.job_requests import ProfileJob
 from triton_magics.execution.local.executor import LocalExecutor
 from triton_magics.execution.protocol import ProtocolError
 from triton_magics.execution.remote_frames import (
@@ -24,6 +26,7 @@ from triton_magics.execution.remote_frames import (
     MachineFindings,
     PrepareWorkers,
     RemoteFrame,
+    RemoteStream,
     StateOfHost,
     SubmitJob,
     Welcome,
@@ -41,20 +44,38 @@ class ExecutorHost:
         stream: of the client.
         version: of this package.
         default_limits: of a job that brings none.
+        longest_s: the most seconds that a job may ask for.
+        ncu: path of Nsight Compute here; a client's own path says nothing about this machine.
     """
 
     def __init__(
-        self, executor: Executor, stream: FrameStream, version: str, default_limits: Limits
+        self,
+        executor: Executor,
+        stream: RemoteStream,
+        version: str,
+        default_limits: Limits,
+        *,
+        longest_s: float = math.inf,
+        ncu: str = "",
     ) -> None:
         self._executor = executor
         self._stream = stream
         self._version = version
         self._limits = default_limits
+        self._longest_s = longest_s
+        self._ncu = ncu
         self._jobs: dict[str, JobHandle] = {}
+        self._submitted: set[str] = set()
         self._cancelled: set[str] = set()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._state: EngineState | None = None
+
+    @property
+    def n_jobs(self) -> int:
+        """The number of jobs that have not ended."""
+        with self._lock:
+            return len(self._submitted)
 
     def serve(self) -> None:
         """Answer frames until the end of the stream, and cancel what still runs."""
@@ -91,6 +112,8 @@ class ExecutorHost:
 
     def _take(self, frame: RemoteFrame) -> None:
         if isinstance(frame, SubmitJob):
+            with self._lock:
+                self._submitted.add(frame.id)
             threading.Thread(target=self._run, args=(frame,), daemon=True).start()
         elif isinstance(frame, CancelJob):
             self._cancel(frame.id)
@@ -101,9 +124,6 @@ class ExecutorHost:
             self._in_background(
                 lambda: self._send(MachineFindings(findings=self._executor.examine(ops)))
             )
-
-    def _examine(self, frame: Examine) -> None:
-        self._send(MachineFindings(findings=self._executor.examine(frame.ops)))
 
     def _in_background(self, work: Callable[[], Any]) -> None:
         def run() -> None:
@@ -116,7 +136,10 @@ class ExecutorHost:
         """Run a job and send its events and its end, in this order."""
         limits = self._limits
         if frame.silence_s is not None and frame.job_s is not None:
-            limits = Limits(frame.silence_s, frame.job_s)
+            limits = Limits(
+                min(frame.silence_s, self._longest_s), min(frame.job_s, self._longest_s)
+            )
+        job = frame.job.evolve(ncu=self._ncu) if isinstance(frame.job, ProfileJob) else frame.job
 
         def report(event: JobEvent) -> None:
             if event.state != "ended":
@@ -125,7 +148,7 @@ class ExecutorHost:
 
         try:
             handle = self._executor.submit(
-                frame.job, device=frame.device, key=frame.key, limits=limits, on_event=report
+                job, device=frame.device, key=frame.key, limits=limits, on_event=report
             )
             self._add(frame.id, handle)
             end = EndOfJob(id=frame.id, outcome=handle.result())
@@ -136,6 +159,8 @@ class ExecutorHost:
             self._cancelled.discard(frame.id)
         self._send_state()
         self._send(end)
+        with self._lock:
+            self._submitted.discard(frame.id)
 
     def _add(self, job_id: str, handle: JobHandle) -> None:
         """Note a job that was queued; a cancel may have come before it."""
@@ -180,7 +205,8 @@ def run_stdio(settings: Settings) -> NoReturn:
     executor = LocalExecutor(settings)
     version: str = sys.modules["triton_magics"].__version__
     try:
-        ExecutorHost(executor, FrameStream(0, output), version, Limits.of(settings)).serve()
+        stream = FrameStream(0, output)
+        ExecutorHost(executor, stream, version, Limits.of(settings), ncu=settings.ncu).serve()
     finally:
         executor.close()
         os._exit(0)  # a thread may still wait for the executor

@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from triton_magics.errors import TritonMagicsError
+from triton_magics.serve.executor_sessions import ExecutorRoutes
 from triton_magics.serve.guard import Guard
 from triton_magics.serve.guide_routes import GuideRoutes
 from triton_magics.serve.guide_run import remove_abandoned
@@ -34,6 +35,7 @@ def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
     """
     mode = service.options.mode
     mcp = _mcp_app(service) if mode in ("both", "mcp") else None
+    executor = ExecutorRoutes(service)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -42,6 +44,7 @@ def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
             if mcp is not None:
                 await stack.enter_async_context(mcp.router.lifespan_context(mcp))
             yield
+        executor.close()
 
     app = FastAPI(
         title="triton_magics",
@@ -54,6 +57,7 @@ def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
     add_routes(app, routes, verbs_too=mode != "mcp")
     if mode != "mcp":
         GuideRoutes(routes).add_to(app)
+        executor.add_to(app)
         add_document(app, offered_verbs())
     if mcp is not None:
         app.router.routes.extend(mcp.routes)

@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import socket
+import ssl
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--cache-dir", metavar="DIR", help="folder of compiled kernels")
     add("--queue", type=int, default=100, metavar="N", help="jobs that may wait: 100")
     add("--token-file", metavar="FILE", help="a name and a token a line; made if it is missing")
+    add("--tls-cert", metavar="FILE", help="certificate (PEM); then the server speaks HTTPS")
+    add("--tls-key", metavar="FILE", help="its key (PEM)")
     add("--no-auth", action="store_true", help="ask for no token; on 127.0.0.1 only")
     add(
         "--allow-host",
@@ -104,6 +107,8 @@ def read_options(words: argparse.Namespace) -> ServeOptions:
         max_body_bytes=int(words.max_body_mib * _MIB),
         n_waiting=words.queue,
         token_file=None if words.no_auth else token_file,
+        tls_cert=Path(words.tls_cert) if words.tls_cert else None,
+        tls_key=Path(words.tls_key) if words.tls_key else None,
     )
     faults = [
         *([] if 0 <= words.port < 2**16 else [f"--port {words.port}: write 0 to 65535"]),
@@ -114,9 +119,23 @@ def read_options(words: argparse.Namespace) -> ServeOptions:
         faults.append(f"--no-auth with --host {words.host}: anyone there could run code here")
     if words.no_auth and words.token_file:
         faults.append("--no-auth with --token-file: choose one")
+    faults += _tls_faults(options)
     if faults:
         raise BadValue("; ".join(faults))
     return options
+
+
+def _tls_faults(options: ServeOptions) -> list[str]:
+    """Return why the certificate can't be used."""
+    if not options.tls_cert and not options.tls_key:
+        return []
+    if not (options.tls_cert and options.tls_key):
+        return ["--tls-cert and --tls-key: give both"]
+    try:
+        ssl.create_default_context().load_cert_chain(options.tls_cert, options.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        return [f"--tls-cert {options.tls_cert}: {error.strerror or error}"]
+    return []
 
 
 def _set_environment(words: argparse.Namespace) -> None:
@@ -181,6 +200,8 @@ def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) 
         proxy_headers=False,  # a client could choose its address in the log
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=round(options.drain_s),
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
     )
     _announce(options, listener)
     try:
@@ -193,9 +214,10 @@ def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) 
 def _announce(options: ServeOptions, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     host = f"[{options.host}]" if ":" in options.host else options.host
+    scheme = "https" if options.tls_cert else "http"
     access = f"token in {options.token_file}" if options.token_file else "no token is asked for"
     print(
-        f"http://{host}:{port} ({options.mode}; {access}). "
+        f"{scheme}://{host}:{port} ({options.mode}; {access}). "
         "Clients run code with the rights of this user.",
         file=sys.stderr,
         flush=True,

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic_core import to_json
 
@@ -16,9 +16,16 @@ HEARTBEAT_S = 5.0
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
+class Subscribable(Protocol):
+    """Something that happens, in other threads."""
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a listener after each event; return the function that ends it."""
+
+
 @contextmanager
-def waking(job: ServedJob) -> Iterator[asyncio.Event]:
-    """Give an event that is set, in this loop, after each event of the job."""
+def waking(job: Subscribable) -> Iterator[asyncio.Event]:
+    """Give an event that is set, in this loop, after each event."""
     loop, wake = asyncio.get_running_loop(), asyncio.Event()
 
     def set_soon() -> None:

@@ -26,6 +26,7 @@ class ServeOptions:
         drain_s: time for running jobs after SIGTERM.
         n_streams: most event streams that one client has open.
         token_file: the clients' tokens; None: no token is asked for.
+        tls_cert, tls_key: files of the certificate and its key; None: plain HTTP.
     """
 
     host: str = "127.0.0.1"
@@ -42,6 +43,8 @@ class ServeOptions:
     drain_s: float = 30.0
     n_streams: int = 8
     token_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
     @property
     def is_loopback(self) -> bool:
