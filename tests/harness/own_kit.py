@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.harness.kit import Recorder
+from triton_magics import languages
 from triton_magics.execution.job_requests import (
     BenchJob,
     DescribeJob,
@@ -55,17 +56,21 @@ RIGHT_DOUBLE = DOUBLE.replace("FACTOR", "2")
 WRONG_DOUBLE = DOUBLE.replace("FACTOR", "3")
 
 
-def version(source: str, name: str = NAME) -> VersionRef:
+def version(
+    source: str, name: str = NAME, *, op: OpRef | None = None, language: str = "triton"
+) -> VersionRef:
     """Return a kernel's source as a version of the op."""
     return VersionRef(
         version="v1_baseline",
         attempt=1,
         source=source,
         sha256=hashlib.sha256(source.encode()).hexdigest(),
-        entry=f"triton_{name}",
+        entry=languages.get(language).parse(source, op=name).name,
         header_lines=0,
         cell_offset=1,
         shown_path=f"kernels/{name}/v1_baseline.py",
+        language=language,
+        op=op,
     )
 
 
@@ -76,10 +81,13 @@ def describe(op: str) -> OpDescription:
     return answer
 
 
-def validate(op: str | OpRef, kernel: str, **changes: Any) -> Validation:
+def validate(
+    op: str | OpRef, kernel: str, *, language: str = "triton", **changes: Any
+) -> Validation:
     """Return the validation of a kernel of an op; a quick one."""
     ref = OpRef.own(NAME, op) if isinstance(op, str) else op
-    fields = {"op": ref, "version": version(kernel, ref.name), "seed": 7, "plan": "quick"}
+    own = version(kernel, ref.name, op=ref, language=language)
+    fields = {"op": ref, "version": own, "seed": 7, "plan": "quick"}
     with np.errstate(all="ignore"):  # NaN is an input here
         answer, _ = validate_job.run(ValidateJob(**fields | changes), Recorder())
     assert isinstance(answer, Validation), answer
@@ -90,7 +98,7 @@ def bench(op: str | OpRef, kernel: str, **changes: Any) -> Benchmark:
     """Return the benchmark of a kernel of an op in the interpreter; one run a size."""
     ref = OpRef.own(NAME, op) if isinstance(op, str) else op
     fields: dict[str, Any] = {
-        "op": ref, "versions": (version(kernel, ref.name),), "sizes": ("small",), "runs": 1,
+        "op": ref, "versions": (version(kernel, ref.name, op=ref),), "sizes": ("small",), "runs": 1,
         "dtype": "float32", "seed": 7, "budget_s": 5.0,
     }  # fmt: skip
     answer, _ = bench_job.run(BenchJob(**fields | changes), Recorder())

@@ -76,7 +76,7 @@ def version_ref(source: str, op: OpRef, language: str = "triton") -> VersionRef:
     return VersionRef(
         version="v1", attempt=1, source=source, entry=entry.name, header_lines=0, cell_offset=0,
         sha256=hashlib.sha256(source.encode()).hexdigest(), shown_path="kernels/own/v1",
-        language=language, contract_op=op,
+        language=language, op=op,
     )  # fmt: skip
 
 

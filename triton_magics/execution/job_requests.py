@@ -78,7 +78,8 @@ class VersionRef(Value):
         cell_offset: lines of the notebook's cell above the body.
         shown_path: the user's file, relative to the workspace; for messages only.
         language: name of the kernel language.
-        contract_op: an op made of an IO contract, which launches the version if it is a raw kernel.
+        op: decides how a raw kernel, a class or keyword-only parameters are called; None: they are
+            called like any function.
     """
 
     version: str
@@ -90,7 +91,7 @@ class VersionRef(Value):
     cell_offset: int
     shown_path: str
     language: str = "triton"
-    contract_op: OpRef | None = None
+    op: OpRef | None = None
 
     @model_validator(mode="after")
     def _check_hash(self) -> Self:

@@ -23,6 +23,7 @@ from triton_magics.execution.job_requests import OpRef, VersionRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.process.descriptor_reserve import is_exhaustion_error, release_reserve
 from triton_magics.harness.process.device import kernel_runtime
+from triton_magics.harness.version_call import make_call
 from triton_magics.languages.kernel_runtime import KernelRuntime, SourcePlace
 from triton_magics.model import KernelError
 
@@ -98,21 +99,12 @@ def load_version(ref: VersionRef) -> LoadedVersion:
         missing = f"the module defines no {ref.entry}, the entry of its source"
         raise LoadError(missing) from AttributeError(missing)
     try:
-        call = _make_callable(ref, module)
+        op = partial(load_op, ref.op) if ref.op else lambda: None
+        entry, runtime = getattr(module, ref.entry), kernel_runtime(ref.language)
+        call = make_call(entry, module, runtime, op)
     except BaseException as error:
         raise LoadError(str(error)) from error
     return LoadedVersion(ref, module, call)
-
-
-def _make_callable(ref: VersionRef, module: ModuleType) -> Callable[..., Any]:
-    """Return what is called with an op's inputs: the entry, or a launcher of a raw kernel."""
-    runtime, entry = kernel_runtime(ref.language), getattr(module, ref.entry)
-    if ref.contract_op is not None:
-        problem = getattr(load_op(ref.contract_op).reference, "problem", None)
-        contract = getattr(problem, "contract", None)
-        if contract and (launcher := runtime.launch_by_contract(entry, contract)):
-            return launcher
-    return runtime.make_callable(entry, module)
 
 
 def forget_version(ref: VersionRef) -> None:

@@ -93,7 +93,7 @@ def find_raw_kernel(source: str, rules: Rules, entry: str | None = None) -> Entr
 
 
 MODELS = ("ModelNew", "Model")
-"""Classes that may be an entry: their instance is called."""
+"""Classes that may be an entry: their instance is called. An autograd Function may be one too."""
 
 
 def find_model(
@@ -115,16 +115,26 @@ def find_model(
     defaults = (*(f"{rules.prefix}{name}" for name in (op, *aliases)), "solve")
     if entry is None and any(name in names for name in defaults):
         return None
+    functions = [name for name, node in classes.items() if _is_autograd_function(node)]
     name = entry or next((name for name in MODELS if name in classes), "")
+    if not name and len(functions) == 1 and not names.candidates:
+        name = functions[0]
     return Entry(name, _forward_signature(classes[name])) if name in classes else None
 
 
+def _is_autograd_function(node: ast.ClassDef) -> bool:
+    """Return True for `class F(torch.autograd.Function)`."""
+    return any(ast.unparse(base).split(".")[-1] == "Function" for base in node.bases)
+
+
 def _forward_signature(node: ast.ClassDef) -> str:
-    """Return `(x, dim=-1)` of the class's `forward`, without `self`; empty if it has none."""
-    for method in node.body:
-        if isinstance(method, ast.FunctionDef) and method.name in ("forward", "__call__"):
+    """Return `(x, dim=-1)` of `forward`, without `self` or `ctx`; empty if it has none."""
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    has_setup = any(method.name == "setup_context" for method in methods)
+    for method in methods:
+        if method.name in ("forward", "__call__"):
             arguments = _without_annotations(method.args)
-            del arguments.args[:1]
+            del arguments.args[: 0 if has_setup else 1]
             return f"({ast.unparse(arguments)})"
     return ""
 

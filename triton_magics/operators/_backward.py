@@ -26,6 +26,7 @@ class BackwardOp(Op):
     Attributes:
         output_gradients: the names of the gradients of the outputs.
         gradients: the names of the inputs whose gradients it returns.
+        positions: of these inputs among the op's.
     """
 
     def __init__(self, name: str, forward: Op) -> None:
@@ -40,11 +41,11 @@ class BackwardOp(Op):
             raise NoGradient(f"{forward.name} {reason}, so it has no backward op")
         self._name, self._forward = name, forward
         self._dtypes = tuple(d for d in forward.dtypes if getattr(torch, d).is_floating_point)
-        self._positions, self._n_outputs = _differentiable(forward, self._dtypes)
+        self.positions, self._n_outputs = _differentiable(forward, self._dtypes)
         several = tuple(f"grad_{i}" for i in range(self._n_outputs))
         self.output_gradients = ("grad_output",) if self._n_outputs == 1 else several
-        names = forward.input_names(max(self._positions) + 1)
-        self.gradients = tuple(names[i] for i in self._positions)
+        names = forward.input_names(max(self.positions) + 1)
+        self.gradients = tuple(names[i] for i in self.positions)
 
     @property
     def name(self) -> str:
@@ -99,7 +100,7 @@ class BackwardOp(Op):
     def independent(self) -> tuple[int | None, ...]:
         dims = self._forward.independent
         first = next((d for d in dims if d is not None), None)
-        if first is None or any(dims[i] != first for i in self._positions):
+        if first is None or any(dims[i] != first for i in self.positions):
             return ()  # a sum over the parts, as of the gradient of a weight
         return (*(first,) * self._n_outputs, *dims)
 
@@ -119,7 +120,7 @@ class BackwardOp(Op):
         They are normal: with gradients of one value, wrong kernels may look right.
         """
         inputs = self._forward.make_inputs(shape, dtype, device, generator)
-        _, outputs = _forward_pass(self._forward, inputs, self._positions)
+        _, outputs = _forward_pass(self._forward, inputs, self.positions)
         gradients = (
             torch.randn(o.shape, dtype=torch.float32, device=device, generator=generator)
             for o in outputs
@@ -130,7 +131,7 @@ class BackwardOp(Op):
     def _compute(self, *arguments: Any) -> Any:
         """Return the gradients: a tensor, or a tuple of several."""
         given_gradients, inputs = arguments[: self._n_outputs], arguments[self._n_outputs :]
-        leaves, outputs = _forward_pass(self._forward, inputs, self._positions)
+        leaves, outputs = _forward_pass(self._forward, inputs, self.positions)
         gradients = torch.autograd.grad(outputs, leaves, given_gradients, materialize_grads=True)
         return gradients[0] if len(gradients) == 1 else gradients
 

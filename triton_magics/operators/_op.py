@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import math
@@ -81,7 +82,7 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         BadKernelSource: `reference` or `make_inputs` is missing or has the wrong parameters.
         BadValue: a constant is malformed.
     """
-    reference = _function(module, "reference", name)
+    reference = _positional(_function(module, "reference", name))
     sizes = _sizes(getattr(module, "SIZES", DEFAULT_SIZES), name)
     shapes = getattr(module, "SHAPES", None)
     return ModuleOp(
@@ -210,6 +211,27 @@ def _function(module: ModuleType, function: str, name: str) -> Callable[..., Any
         )
         raise BadKernelSource(f"op {name!r}: {function} is {problem}; write {_WRITE[function]}")
     return value
+
+
+def _positional(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose keyword-only parameters are taken by position too, in their order."""
+    signature = inspect.signature(function)
+    keywords = [p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+    if not keywords:
+        return function
+
+    @functools.wraps(function)
+    def call(*inputs: Any) -> Any:
+        n = len(inputs) - len(keywords)
+        return function(*inputs[:n], **dict(zip(keywords, inputs[n:], strict=True)))
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [
+        p.replace(kind=kind) if p.kind is p.KEYWORD_ONLY else p
+        for p in signature.parameters.values()
+    ]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
 
 
 def _make_inputs(module: ModuleType, name: str) -> Callable[..., Any]:

@@ -103,12 +103,8 @@ class Jobs:
             cell_offset=source.cell_offset,
             shown_path=source.path,
             language=source.language,
-            contract_op=self._contract_op(source.op),
+            op=self.op_ref(source.op),
         )
-
-    def _contract_op(self, op: str) -> OpRef | None:
-        """Return an op that is made of an IO contract; None for any other."""
-        return self.op_ref(op) if self._session.has_contract(op) else None
 
     # ---------------------------------------------------------------------------------------- ops
 

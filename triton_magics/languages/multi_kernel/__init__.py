@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from triton_magics.languages.kernel_language import Entry, KernelLanguage
-from triton_magics.languages.python_source import Rules, find_entry
+from triton_magics.languages.python_source import Rules, find_entry, find_model
 from triton_magics.languages.triton import LANGUAGE as TRITON
 
 RULES = Rules(
@@ -24,8 +24,10 @@ class MultiKernelLanguage(KernelLanguage):
     def parse(
         self, source: str, *, op: str, aliases: Iterable[str] = (), entry: str | None = None
     ) -> Entry:
-        """Return the entry: `multi_kernel_<op>`, `solve`, or the one public function."""
-        return find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
+        """Return the entry: `multi_kernel_<op>`, `solve`, a class, or the one public function."""
+        aliases = tuple(aliases)
+        model = find_model(source, RULES, op=op, aliases=aliases, entry=entry)
+        return model or find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
 
     def worker_environment(self, mode: str, scratch: str | None) -> Mapping[str, str | None]:
         """Return what Triton needs."""

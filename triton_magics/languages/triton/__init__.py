@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from triton_magics.languages.kernel_language import Entry, KernelLanguage
-from triton_magics.languages.python_source import Rules, find_entry, find_raw_kernel
+from triton_magics.languages.python_source import Rules, find_entry, find_model, find_raw_kernel
 from triton_magics.languages.triton.tunables import Source
 
 RULES = Rules(prefix="triton_", decorators=("jit", "autotune", "heuristics"), mark="@triton.jit")
@@ -25,8 +25,14 @@ class TritonLanguage(KernelLanguage):
     def parse(
         self, source: str, *, op: str, aliases: Iterable[str] = (), entry: str | None = None
     ) -> Entry:
-        """Return the entry: `triton_<op>`, `solve` or the one public function that is no kernel."""
-        return find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
+        """Return the entry.
+
+        It is `triton_<op>`, `solve`, a class (`ModelNew`, `Model`, an autograd Function), or the
+        one public function that is no kernel.
+        """
+        aliases = tuple(aliases)
+        model = find_model(source, RULES, op=op, aliases=aliases, entry=entry)
+        return model or find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
 
     def find_raw_kernel(self, source: str, *, entry: str | None = None) -> Entry | None:
         """Return the one `@triton.jit` function, where no other function is public."""

@@ -64,14 +64,7 @@ class ModelProblem:
     def model(self) -> nn.Module:
         """The model on the CPU, in float32, with weights of a fixed seed."""
         if self._model is None:
-            with fork_state(WEIGHTS_SEED, torch.device("cpu"), torch.float32):
-                arguments = self.module["get_init_inputs"]() if self._has_init_inputs else ()
-                if isinstance(arguments, dict):
-                    model = self.module["Model"](**arguments)
-                else:
-                    model = self.module["Model"](*arguments)
-            _register_plain_tensors(model)
-            self._model = model.train(self.training)
+            self._model = self._build(self.module["Model"])
         return self._model
 
     @property
@@ -135,6 +128,44 @@ class ModelProblem:
 
         reference.problem = self  # type: ignore[attr-defined]  # a probe asks for its input names
         return with_parameters(reference, input_names)
+
+    def bind_model(self, model_class: type[nn.Module], device: torch.device) -> Any:
+        """Return a version's `ModelNew` as a function of the op's inputs, with the same weights.
+
+        Args:
+            model_class: takes the arguments of `get_init_inputs`, and has parameters of the same
+                names as `Model`.
+            device: of the tensors that are no inputs, such as running statistics.
+
+        Raises:
+            TypeError: it lacks a parameter.
+        """
+        model = self._build(model_class).to(device)
+        names, own = tuple(self._tensors()), {k for k, _ in model.named_parameters()}
+        own |= {k for k, _ in model.named_buffers()}
+        if missing := [name for name in names if name not in own]:
+            raise TypeError(
+                f"{model_class.__name__} has no {', '.join(missing)}, which the weights of Model "
+                "are; give its parameters the same names. It has: "
+                + (", ".join(sorted(own)) or "none")
+            )
+
+        def call(*inputs: Any) -> Any:
+            n_inputs = len(inputs) - len(names)
+            weights = dict(zip(names, inputs[n_inputs:], strict=True))
+            return functional_call(model, weights, tuple(inputs[:n_inputs]))
+
+        return call
+
+    def _build(self, model_class: type[nn.Module]) -> nn.Module:
+        with fork_state(WEIGHTS_SEED, torch.device("cpu"), torch.float32):
+            arguments = self.module["get_init_inputs"]() if self._has_init_inputs else ()
+            if isinstance(arguments, dict):
+                model = model_class(**arguments)
+            else:
+                model = model_class(*arguments)
+        _register_plain_tensors(model)
+        return model.train(self.training)
 
     def call(
         self, model: nn.Module, tensors: dict[str, torch.Tensor], inputs: Sequence[Any]

@@ -48,19 +48,11 @@ class TorchRuntime(KernelRuntime):
         is_eager = on_cpu and _COMPILES.search(source)
         return ("who computes the output", *((compiler,) if is_eager else ()))
 
-    def make_callable(self, entry: Any, module: ModuleType) -> Callable[..., Any]:
-        """Return the entry; of a `Model` class, an instance with its parameters on the device.
-
-        Its arguments are those of the module's `get_init_inputs()`, if there is one.
-        """
-        function = self._instance(entry, module) if isinstance(entry, type) else entry
+    def make_callable(self, entry: Callable[..., Any], module: ModuleType) -> Callable[..., Any]:
+        """Return the entry, called as `torch.compile` needs it."""
         if not _COMPILES.search(Path(module.__file__ or "").read_text()):
-            return function
-        return _eager(function) if self._device == "cpu" else _outside_modes(function)
-
-    def _instance(self, model: Any, module: ModuleType) -> Any:
-        instance = model(*getattr(module, "get_init_inputs", list)())
-        return instance.to(self._device) if isinstance(instance, torch.nn.Module) else instance
+            return entry
+        return _eager(entry) if self._device == "cpu" else _outside_modes(entry)
 
     @contextmanager
     def observe_launches(
