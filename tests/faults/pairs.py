@@ -318,6 +318,7 @@ def search(seed: int, minutes: float, lab: FaultLab) -> dict[str, Any]:
     for pair in draw(random.Random(seed)):
         if time.monotonic() - started > minutes * 60:
             break
+        print(f"{time.monotonic() - started:.0f} s: {pair}", file=sys.stderr, flush=True)
         result = check(lab, pair)
         forms[pair.form] += 1
         verdicts.update(result.verdicts)
