@@ -54,6 +54,8 @@ def test_a_docstring_and_a_future_import_survive_the_header(ws, tmp_path):
 def test_versions_are_imported_lazily_by_name_and_by_number(ws, tmp_path):
     write(ws, "v1", 1)
     write_cell(ws, "v2_online", "raise RuntimeError('broken')\n")
+    (tmp_path / "kernels" / "softmax" / "v1 (copy).py").touch()
+    (tmp_path / "kernels" / "softmax" / "vectors.py").touch()
     code = (
         "import kernels.softmax as s\n"
         "print(s.VERSIONS, 'v2_online' in dir(s))\n"
@@ -92,6 +94,7 @@ def test_no_draft_is_left_beside_the_kernels(ws, tmp_path):
         "kernels/__init__.py",
         "kernels/softmax/__init__.py",
         "kernels/softmax/v1_baseline.py",
+        "logs/.gitattributes",
         "logs/softmax_log.jsonl",
     }
     assert (tmp_path / ".triton_magics" / ".gitignore").read_text() == "*\n"

@@ -91,11 +91,26 @@ def test_unreadable_kernel_is_reported_and_skipped(session):
         assert (ws.count("softmax"), ws.source("softmax", "v2").source) == (5, cell(2))
 
 
-def test_deleted_log_is_written_again(session):
+def test_deleted_log_is_written_again_with_the_next_event(session):
     whole = (session / LOG).read_bytes()
     (session / LOG).unlink()
-    read_state(session)
-    assert (session / LOG).read_bytes() == whole
+    with open_workspace(session) as ws:
+        assert not (session / LOG).exists()
+        write(ws, "v3", 3)
+    assert (session / LOG).read_bytes().startswith(whole)
+
+
+def test_an_event_that_no_log_had_is_written_at_the_opening(session):
+    whole = (session / LOG).read_bytes()
+    with open_workspace(session) as ws:
+        (session / "logs").rename(session / "moved")
+        (session / "logs").write_text("in the way")
+        write(ws, "v3", 3)
+        assert "lags behind" in "".join(ws.notes)
+    (session / "logs").unlink()
+    (session / "moved").rename(session / "logs")
+    with open_workspace(session):
+        assert len((session / LOG).read_bytes().splitlines()) == len(whole.splitlines()) + 1
 
 
 @pytest.mark.parametrize("cut", [1, 20, 1000])

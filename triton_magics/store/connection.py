@@ -104,7 +104,7 @@ class Store:
         with self.transaction(action) as conn:
             yield conn
         with self.reading(action) as conn:
-            self._sync_log(conn, op)
+            self._sync_log(conn, op, restore=True)
 
     @contextmanager
     def transaction(self, action: str) -> Iterator[sqlite3.Connection]:
@@ -190,35 +190,45 @@ class Store:
     def _import_files(self, conn: sqlite3.Connection) -> None:
         """Import the events of logs/ and, into an empty store, the files of kernels/."""
         stored = {str(row[0]) for row in conn.execute("SELECT op FROM ops")}
+        n_imported = 0
         with self._note_errors("logs/ was not read"):
             logged = set(event_log.logged_ops(self._files))
             for op in sorted(stored | logged):
-                self._sync_log(conn, op)
+                n_imported += self._sync_log(conn, op)
         if not stored:
             with self._note_errors("kernels/ was not read"):
-                self._import_kernels(conn)
+                n_imported += self._import_kernels(conn)
+        if n_imported and not stored:
+            self.note(f"The store was rebuilt from logs/ and kernels/: {n_imported} events.")
 
-    def _import_kernels(self, conn: sqlite3.Connection) -> None:
+    def _import_kernels(self, conn: sqlite3.Connection) -> int:
+        n_imported = 0
         for op in filter(event_log.is_op, self._files.names("kernels")):
             with self._note_errors(f"kernels/{op} was not read"), sqlite.transaction(conn):
-                self._kernels.import_files(conn, op)
+                n_imported += self._kernels.import_files(conn, op)
             self._sync_log(conn, op)
             self._restore_files(conn, op)
-        n_ops, n_events = conn.execute("SELECT COUNT(*), SUM(n_events) FROM ops").fetchone()
-        if n_ops:
-            self.note(f"The store was rebuilt from logs/ and kernels/: {n_events} events.")
+        return n_imported
 
-    def _sync_log(self, conn: sqlite3.Connection, op: str) -> None:
-        """Bring the store and the op's log file to the same events."""
+    def _sync_log(self, conn: sqlite3.Connection, op: str, *, restore: bool = False) -> int:
+        """Bring the store and the op's log file to the same events (see `event_log.sync_log`).
+
+        Returns:
+            number of imported events.
+        """
         with self._note_errors(f"{event_log.log_path(op)} lags behind the store"):
             if not event_log.needs_sync(conn, self._files, op, export=self._export):
-                return
+                return 0
             with sqlite.transaction(conn):
-                outcome = event_log.sync_log(conn, self._files, op, export=self._export)
+                outcome = event_log.sync_log(
+                    conn, self._files, op, export=self._export, restore=restore
+                )
             for sentence in outcome.notes:
                 self.note(sentence)
             if outcome.merged:
                 self._restore_files(conn, op)
+            return outcome.merged
+        return 0
 
     def _restore_files(self, conn: sqlite3.Connection, op: str) -> None:
         if self.read_only:

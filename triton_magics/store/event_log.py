@@ -2,6 +2,9 @@
 
 The store is authoritative and is written first. Events that only the file has (from another clone,
 or from before the store was lost) are imported. The logs are enough to rebuild the store.
+
+Events that only the store has are appended when the next event is recorded, not when the workspace
+is opened: `git checkout` of another branch takes lines away, and must leave a clean tree.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from triton_magics.store.event_json import parse_event
 from triton_magics.store.safe_files import Folder
 
 _SUFFIX = "_log.jsonl"
+# Two branches append to the same file: git keeps the lines of both.
+_ATTRIBUTES = ("logs/.gitattributes", f"*{_SUFFIX} merge=union\n".encode())
 MAX_DIGITS = 18  # of a number in an event: what SQLite holds
 
 
@@ -73,7 +78,13 @@ def needs_sync(conn: sqlite3.Connection, files: Folder, op: str, *, export: bool
 
 
 def sync_log(
-    conn: sqlite3.Connection, files: Folder, op: str, *, export: bool, whole: bool = False
+    conn: sqlite3.Connection,
+    files: Folder,
+    op: str,
+    *,
+    export: bool,
+    whole: bool = False,
+    restore: bool = True,
 ) -> SyncOutcome:
     """Bring the store and the file to the same events, within the caller's transaction.
 
@@ -83,6 +94,8 @@ def sync_log(
         op: canonical name.
         export: append missing events to the file; otherwise only import.
         whole: compare all events, even if the size of the file has not changed.
+        restore: append also events that were in the file once. Otherwise only those that never
+            were, or all if the file ends within a line.
 
     Raises:
         OSError: the file could not be read or written; it is unchanged.
@@ -90,25 +103,33 @@ def sync_log(
     path = log_path(op)
     size = files.size(path)
     result, missing_end = SyncOutcome(0), b""
+    is_whole = True
     if whole or size != _seen_size(conn, op):
         log = _parse_log(files.read(path) or b"")
+        never_logged = _unlogged_seqs(conn, op)
         merged, refused = _merge(conn, op, log)
         size, missing_end = log.size, log.missing_end
         is_own = log.partial and _is_unlogged(conn, op, log.partial)
         if is_own and export:
             size, missing_end = size - len(log.partial), b""
             files.truncate(path, size)
+        if not restore and not is_own:
+            is_whole = _unlogged_seqs(conn, op) <= never_logged
+            _keep_unlogged(conn, op, never_logged)
         refused += bool(log.partial and not is_own)
         result = SyncOutcome(merged, _refusal_note(op, refused))
     if export:
         size += _append_unlogged(conn, files, op, missing_end)
-    conn.execute("INSERT OR REPLACE INTO logs VALUES (?, ?)", (op, size))
+    if is_whole:  # otherwise the next event compares the file with the store once more
+        conn.execute("INSERT OR REPLACE INTO logs VALUES (?, ?)", (op, size))
     return result
 
 
 def _append_unlogged(conn: sqlite3.Connection, files: Folder, op: str, missing_end: bytes) -> int:
     """Append the events that the file lacks, and return their size in bytes."""
     if data := missing_end + b"".join(_unlogged_lines(conn, op)):
+        if not files.names("logs"):
+            files.replace(*_ATTRIBUTES)
         files.append(log_path(op), data)
         conn.execute("DELETE FROM unlogged WHERE op = ?", (op,))
     return len(data)
@@ -117,6 +138,15 @@ def _append_unlogged(conn: sqlite3.Connection, files: Folder, op: str, missing_e
 def _is_unlogged(conn: sqlite3.Connection, op: str, partial: bytes) -> bool:
     """Return True if a partial line is the start of one that will be written again."""
     return any(line.startswith(partial) for line in _unlogged_lines(conn, op))
+
+
+def _unlogged_seqs(conn: sqlite3.Connection, op: str) -> set[int]:
+    return {int(r[0]) for r in conn.execute("SELECT seq FROM unlogged WHERE op = ?", (op,))}
+
+
+def _keep_unlogged(conn: sqlite3.Connection, op: str, seqs: set[int]) -> None:
+    rows = [(op, seq) for seq in _unlogged_seqs(conn, op) - seqs]
+    conn.executemany("DELETE FROM unlogged WHERE op = ? AND seq = ?", rows)
 
 
 def _seen_size(conn: sqlite3.Connection, op: str) -> int:

@@ -72,7 +72,7 @@ class KernelFiles:
             module_header.write_module(self.files, source)
             if newest and newest.path != source.path:  # another language, another suffix
                 self.files.remove(newest.path)
-            module_header.write_packages(self.files, op, queries.python_versions(conn, op))
+            module_header.write_packages(self.files, op)
         return source, is_same
 
     def is_current(self, conn: sqlite3.Connection, op: str, version: str) -> bool:
@@ -119,17 +119,19 @@ class KernelFiles:
         )
         return source
 
-    def import_files(self, conn: sqlite3.Connection, op: str) -> None:
-        """Import the modules that a lost store, or a clone, left in the op's folder.
+    def import_files(self, conn: sqlite3.Connection, op: str) -> int:
+        """Import the modules that a lost store, or a clone, left; return their number.
 
         A folder kernels/ may belong to another program: a version that is in no log is imported
         only if its file has our header.
         """
+        n_imported = 0
         for version in module_header.modules_of(self.files, op):
             recorded = queries.known_version(conn, op, parse_version(version)[0])
             module = read_module(self.files, op, version)
             if recorded == version or (recorded is None and module and module.header_lines):
-                self.record_edit(conn, op, version)
+                n_imported += self.record_edit(conn, op, version) is not None
+        return n_imported
 
     def restore_files(self, conn: sqlite3.Connection, op: str) -> None:
         """Write the recorded files that the folder lacks, and headers that were deleted."""
@@ -138,7 +140,7 @@ class KernelFiles:
             if is_installed(source):
                 self._restore_file(source)
         if names:
-            module_header.write_packages(self.files, op, queries.python_versions(conn, op))
+            module_header.write_packages(self.files, op)
         reference, path = queries.reference(conn, op), module_header.reference_path(op)
         if reference is not None and self.files.read(path) is None:
             self.files.replace(path, reference.encode())

@@ -26,8 +26,13 @@ _PACKAGE = '''"""Written by triton_magics: the versions of {op}, each loaded whe
 """
 
 from importlib import import_module as _import_module
+from pathlib import Path as _Path
 
-VERSIONS = {versions!r}
+# The files here, not a list of them: two branches that add a version each merge without a conflict.
+_FILES = _Path(__file__).parent.glob("v*.py")
+_NUMBERS = {{path.stem: path.stem.split("_")[0][1:] for path in _FILES}}
+_NAMES = [name for name in _NUMBERS if name.isidentifier() and _NUMBERS[name].isdecimal()]
+VERSIONS = tuple(sorted(_NAMES, key=lambda name: int(_NUMBERS[name])))
 _BY_NUMBER = {{name.split("_")[0]: name for name in VERSIONS}}
 
 
@@ -149,10 +154,10 @@ def write_module(files: Folder, source: KernelSource) -> None:
     files.replace(source.path, render(source))
 
 
-def write_packages(files: Folder, op: str, versions: tuple[str, ...]) -> None:
+def write_packages(files: Folder, op: str) -> None:
     """Write kernels/__init__.py and the op's, unless they are current or the user's own."""
     _write_package(files, "kernels/__init__.py", _ROOT)
-    text = _PACKAGE.format(op=op, versions=versions)
+    text = _PACKAGE.format(op=op)
     _write_package(files, f"kernels/{op}/__init__.py", text)
 
 

@@ -107,17 +107,6 @@ def version_names(conn: sqlite3.Connection, op: str) -> tuple[str, ...]:
     return tuple(str(row[0]) for row in rows)
 
 
-def python_versions(conn: sqlite3.Connection, op: str) -> tuple[str, ...]:
-    """Return the versions whose file is a Python module, by number."""
-    rows = conn.execute(
-        "SELECT version FROM versions v WHERE op = ? AND '.py' = (SELECT suffix FROM attempts a"
-        " WHERE a.op = v.op AND a.version = v.version ORDER BY attempt DESC LIMIT 1)"
-        " ORDER BY number",
-        (op,),
-    )
-    return tuple(str(row[0]) for row in rows)
-
-
 def reference(conn: sqlite3.Connection, op: str) -> str | None:
     """Return the last recorded source of an own op's reference."""
     event = _event_of(conn, "SELECT reference_seq FROM ops WHERE op = ?", op)
