@@ -6,7 +6,7 @@ here can cross between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -187,19 +187,30 @@ def all_outputs(
     return (*returned, *(arguments[i] for i in mutates))
 
 
+Meanwhile = Callable[[], None]
+
+
 class VersionCalls(Protocol):
     """Calls one version, in this process or in another one."""
 
     def call(
-        self, arguments: tuple[Any, ...], guards: Sequence[GuardedMemory], options: CallOptions
+        self,
+        arguments: tuple[Any, ...],
+        guards: Sequence[GuardedMemory],
+        options: CallOptions,
+        meanwhile: Meanwhile | None = None,
     ) -> CallRecord:
         """Call the version once.
+
+        Args:
+            arguments, guards, options: of the call.
+            meanwhile: called once if another process calls the version, while it does.
 
         Raises:
             VersionRaised: it raised.
         """
 
-    def call_series(self, series: CallSeries) -> SeriesRecord:
+    def call_series(self, series: CallSeries, meanwhile: Meanwhile | None = None) -> SeriesRecord:
         """Call the version many times, and copy the outputs into the series' memory."""
 
     def compile_forms(self, forms: Sequence[Form]) -> None:
@@ -216,6 +227,7 @@ __all__ = [
     "CallRecord",
     "CallSeries",
     "DataFlow",
+    "Meanwhile",
     "SeriesRecord",
     "Turn",
     "VersionCalls",

@@ -9,7 +9,7 @@ import torch
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallOptions, CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
-from triton_magics.harness.correctness.comparison import compare_outputs
+from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
@@ -156,5 +156,5 @@ def _passes(subject: Subject, case: Case) -> bool:
     inputs = subject.make_inputs(case)
     torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
     call = _call(subject, inputs, torch_outputs.outputs)
-    result = compare_outputs(subject, case, inputs, call, torch_outputs)
+    result = compare_outputs(CaseOracle(subject, case, inputs, torch_outputs), call)
     return result.status is CaseStatus.PASSED

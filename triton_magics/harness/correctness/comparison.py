@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 
-from triton_magics.harness.correctness import mismatch, oracle
+from triton_magics.harness.correctness import mismatch
 from triton_magics.harness.correctness.call_record import CallRecord
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.judgement import Judgement, judge
-from triton_magics.harness.correctness.oracle import ExpectedOutputs, TorchOutputs
+from triton_magics.harness.correctness.oracle import ExpectedOutputs, TorchOutputs, compute_expected
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import STATED_RTOL, widen_float8
@@ -84,27 +86,59 @@ class OutputComparison:
         return none
 
 
+@dataclass
+class CaseOracle:
+    """The expected outputs of a case: torch's own, and for each chunk the oracle's."""
+
+    subject: Subject
+    case: Case
+    inputs: CaseInputs
+    torch_outputs: TorchOutputs
+    _first: ExpectedOutputs | None = None
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """Return the chunks of the outputs."""
+        return split_outputs(self.subject.op, self.inputs.pristine, self.torch_outputs.outputs)
+
+    def prepare(self) -> None:
+        """Compute what is needed first; a failure is raised where it is needed."""
+        if self.subject.op.check is None and self.chunks:
+            with suppress(Exception):
+                self._first = self._compute(self.chunks[0], with_conditioning=False)
+
+    def take_expected(self, chunk: Chunk, *, with_conditioning: bool) -> ExpectedOutputs:
+        """Return the expected outputs of a chunk; the prepared ones once.
+
+        Raises:
+            UserFault: the reference fails.
+            torch.OutOfMemoryError: its inputs are too large for this GPU.
+        """
+        first, self._first = self._first, None
+        if first is not None and chunk is self.chunks[0] and not with_conditioning:
+            return first
+        return self._compute(chunk, with_conditioning=with_conditioning)
+
+    def _compute(self, chunk: Chunk, *, with_conditioning: bool) -> ExpectedOutputs:
+        op, job = self.subject.op, self.subject.job
+        return compute_expected(
+            op, chunk.slice_inputs(op, self.inputs.pristine), self.case, job.rtol, job.atol,
+            with_conditioning=with_conditioning,
+            torch_outputs=tuple(map(chunk.slice_output, self.torch_outputs.outputs)),
+        )  # fmt: skip
+
+
 def compare_outputs(
-    subject: Subject,
-    case: Case,
-    inputs: CaseInputs,
-    call: CallRecord,
-    torch_outputs: TorchOutputs,
-    *,
-    with_conditioning: bool = True,
+    oracle: CaseOracle, call: CallRecord, *, with_conditioning: bool = True
 ) -> CaseResult:
     """Compare the outputs with the oracle, or run the op's own check if its output is random."""
+    subject, case = oracle.subject, oracle.case
     if subject.op.check is not None:
-        return _run_own_check(subject, case, inputs, call)
-    chunks = split_outputs(subject.op, inputs.pristine, torch_outputs.outputs)
-    totals = OutputComparison(len(torch_outputs.outputs), problem_tolerance=subject.op.tolerance)
-    op, job = subject.op, subject.job
-    for chunk in chunks:
-        expected = oracle.compute_expected(
-            op, chunk.slice_inputs(op, inputs.pristine), case, job.rtol, job.atol,
-            with_conditioning=with_conditioning,
-            torch_outputs=tuple(map(chunk.slice_output, torch_outputs.outputs)),
-        )  # fmt: skip
+        return _run_own_check(subject, case, oracle.inputs, call)
+    op = subject.op
+    totals = OutputComparison(len(oracle.torch_outputs.outputs), problem_tolerance=op.tolerance)
+    for chunk in oracle.chunks:
+        expected = oracle.take_expected(chunk, with_conditioning=with_conditioning)
         totals.add(chunk, call.outputs, expected)
     shared: dict[str, Any] = {
         "case": case,
@@ -121,7 +155,7 @@ def compare_outputs(
     description = mismatch.describe(
         worst.got, worst.value, worst.allowed, worst.judged.wrong,
         case=case, hint=subject.hint, output=worst.output,
-        whole=totals.mask(worst, call.outputs[worst.output], chunks),
+        whole=totals.mask(worst, call.outputs[worst.output], oracle.chunks),
         start=(worst.chunk.dim or 0, worst.chunk.start),
     )  # fmt: skip
     error = call.outside or call.race

@@ -21,6 +21,7 @@ from triton_magics.harness.correctness.call_record import (
     CallRecord,
     CallSeries,
     DataFlow,
+    Meanwhile,
     SeriesRecord,
     VersionRaised,
     all_outputs,
@@ -114,7 +115,11 @@ class LocalCalls:
         return self._version.runtime.has_autotuner(self._version.module)
 
     def call(
-        self, arguments: tuple[Any, ...], guards: Sequence[GuardedMemory], options: CallOptions
+        self,
+        arguments: tuple[Any, ...],
+        guards: Sequence[GuardedMemory],
+        options: CallOptions,
+        meanwhile: Meanwhile | None = None,
     ) -> CallRecord:
         """Call the version once.
 
@@ -160,7 +165,11 @@ class LocalCalls:
             failure = self._failure(error, launched=bool(launches.names))
             raise VersionRaised(failure, launches) from error
 
-    def call_series(self, series: CallSeries) -> SeriesRecord:
+    def call_series(
+        self,
+        series: CallSeries,
+        meanwhile: Meanwhile | None = None,
+    ) -> SeriesRecord:
         """Call the version many times, and copy its outputs into the series' memory."""
         before = ProcessState.record(self._device)
 

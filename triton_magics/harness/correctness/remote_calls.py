@@ -16,6 +16,7 @@ from triton_magics.harness.correctness.call_record import (
     CallRecord,
     CallSeries,
     DataFlow,
+    Meanwhile,
     SeriesRecord,
     VersionRaised,
     all_outputs,
@@ -108,7 +109,11 @@ class RemoteCalls:
         self.tunes_itself = reply.tunes_itself
 
     def call(
-        self, arguments: tuple[Any, ...], guards: Sequence[GuardedMemory], options: CallOptions
+        self,
+        arguments: tuple[Any, ...],
+        guards: Sequence[GuardedMemory],
+        options: CallOptions,
+        meanwhile: Meanwhile | None = None,
     ) -> CallRecord:
         """Call the version once.
 
@@ -118,7 +123,7 @@ class RemoteCalls:
         room_bytes = round_up(options.room_bytes) + 16 * round_up(1)
         room = self._link.memory.allocate(room_bytes, self._device)
         reply = self._link.request(
-            f"{MODULE}:call", CallReply, copy_back=bool(options.mutates),
+            f"{MODULE}:call", CallReply, copy_back=bool(options.mutates), meanwhile=meanwhile,
             arguments=arguments, guards=tuple(guards), options=options, room=room,
         )  # fmt: skip
         if reply.failure is not None:
@@ -138,9 +143,10 @@ class RemoteCalls:
             replaced=reply.replaced,
         )
 
-    def call_series(self, series: CallSeries) -> SeriesRecord:
+    def call_series(self, series: CallSeries, meanwhile: Meanwhile | None = None) -> SeriesRecord:
         """Call the version many times."""
-        return self._link.request(f"{MODULE}:call_series", SeriesRecord, series=series)
+        function = f"{MODULE}:call_series"
+        return self._link.request(function, SeriesRecord, meanwhile=meanwhile, series=series)
 
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""

@@ -11,7 +11,9 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -25,7 +27,7 @@ from triton_magics.harness.correctness.call_record import (
     VersionRaised,
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
-from triton_magics.harness.correctness.comparison import compare_outputs
+from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import (
     check_launches,
     check_other_code,
@@ -101,6 +103,7 @@ class CallsInARow:
     torch_outputs: oracle.TorchOutputs
     series: CallSeries
     record: SeriesRecord
+    ahead: _ExpectedAhead
 
     @classmethod
     def run(
@@ -128,8 +131,9 @@ class CallsInARow:
             mutates=subject.op.mutates,
             watches=not planned,
         )
-        record = subject.calls.call_series(series)
-        return cls(subject, case, inputs, call, torch_outputs, series, record)
+        ahead = _ExpectedAhead(subject, case, contents)
+        record = subject.calls.call_series(series, ahead.prepare)
+        return cls(subject, case, inputs, call, torch_outputs, series, record, ahead)
 
     def check(self) -> CaseResult | None:
         """Return the failed case if a call was wrong, unfinished, or changed an earlier output."""
@@ -146,7 +150,7 @@ class CallsInARow:
     @property
     def is_deterministic(self) -> bool:
         """Return whether all calls on the first contents gave the bits of the earlier one."""
-        return self._repeats_first(self._numbers(0))
+        return self._repeats_first
 
     # ------------------------------------------------------------------------------- values
 
@@ -168,23 +172,21 @@ class CallsInARow:
             return []
         if self.subject.op.check is not None:
             return [n for n in self._distinct(numbers) if self._own_check(n)]
-        if content == 0 and self._repeats_first(numbers):
+        if content == 0 and self._repeats_first:
             return []
-        pristine = self.series.contents[content]
         stacked = tuple(memory[numbers] for memory in self.series.at_return)
-        job = self.subject.job
         right = torch.zeros(len(numbers), dtype=torch.bool)
-        for expected in oracle.iter_expected(
-            self.subject.op, pristine, self.case, job.rtol, job.atol
-        ):
+        for expected in self.ahead.iter_expected(content):
             triples = zip(stacked, expected.values, expected.allowed, strict=True)
             right = torch.stack([_right_rows(*each) for each in triples]).all(0).cpu()
             if bool(right.all()):
                 break
         return [n for n, is_right in zip(numbers, right.tolist(), strict=True) if not is_right]
 
-    def _repeats_first(self, numbers: list[int]) -> bool:
-        """Return whether these calls gave the bits of the call before the series."""
+    @cached_property
+    def _repeats_first(self) -> bool:
+        """Return whether the calls on the first contents gave the bits of the earlier one."""
+        numbers = self._numbers(0)
         pairs = zip(self.series.at_return, self.call.outputs, strict=True)
         return all(bool(_equal_rows(memory[numbers], first[None]).all()) for memory, first in pairs)
 
@@ -247,7 +249,7 @@ class CallsInARow:
         inputs = replace(self.inputs, pristine=pristine)
         call = replace(self.call, value=self._value(number), outputs=self._outputs(number))
         torch_outputs = oracle.compute_torch_outputs(self.subject.op, pristine)
-        return compare_outputs(self.subject, self.case, inputs, call, torch_outputs)
+        return compare_outputs(CaseOracle(self.subject, self.case, inputs, torch_outputs), call)
 
     def _with_state(self, result: CaseResult, number: int) -> CaseResult:
         """Return the wrong result of a later call; in the interpreter only state can differ."""
@@ -290,6 +292,36 @@ class CallsInARow:
         mutates = self.subject.op.mutates
         failed = check_form(self.case, call, self.torch_outputs, mutates=mutates)
         return failed and self._with_state(failed, number)
+
+
+@dataclass(frozen=True)
+class _ExpectedAhead:
+    """The oracle of each contents of a series, computed while the version's process calls."""
+
+    subject: Subject
+    case: Case
+    contents: tuple[tuple[Any, ...], ...]
+    ready: dict[int, oracle.ExpectedOutputs] = field(default_factory=dict)
+
+    def prepare(self) -> None:
+        """Compute it for all but the first; a failure is raised where it is needed."""
+        if self.subject.op.check is None:
+            with suppress(Exception):
+                for content in range(1, len(self.contents)):
+                    self.ready[content] = self._compute(content, with_conditioning=False)
+
+    def iter_expected(self, content: int) -> Iterator[oracle.ExpectedOutputs]:
+        """Yield the oracle without the conditioning, then with it."""
+        ready = self.ready.pop(content, None)
+        yield ready or self._compute(content, with_conditioning=False)
+        yield self._compute(content, with_conditioning=True)
+
+    def _compute(self, content: int, *, with_conditioning: bool) -> oracle.ExpectedOutputs:
+        job = self.subject.job
+        return oracle.compute_expected(
+            self.subject.op, self.contents[content], self.case, job.rtol, job.atol,
+            with_conditioning=with_conditioning, diagnose=False,
+        )  # fmt: skip
 
 
 def choose_long_series(cases: Iterable[Case], plan: PlanName) -> dict[Case, int]:

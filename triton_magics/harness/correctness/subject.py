@@ -14,6 +14,7 @@ from triton_magics.execution.job_requests import ValidateJob, VersionRef
 from triton_magics.harness.correctness.call_record import (
     CallOptions,
     CallRecord,
+    Meanwhile,
     VersionCalls,
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs, make_inputs
@@ -110,6 +111,7 @@ class Subject:
         *,
         options: CallOptions = CallOptions(),  # noqa: B008 (it is frozen)
         inputs: CaseInputs | None = None,
+        meanwhile: Meanwhile | None = None,
     ) -> CallRecord:
         """Call the version.
 
@@ -118,6 +120,7 @@ class Subject:
             like: tensors of the expected outputs' sizes.
             options: of the call.
             inputs: the inputs with their guard bands, for a call that is guarded.
+            meanwhile: called once if another process calls the version, while it does.
 
         Raises:
             VersionRaised: it raised.
@@ -125,12 +128,19 @@ class Subject:
         room = sum(t.nbytes for t in like if isinstance(t, torch.Tensor))
         options = replace(options, mutates=self.op.mutates, room_bytes=room)
         guards = inputs.guards if inputs and options.guard else ()
-        return self.calls.call(arguments, guards, options)
+        return self.calls.call(arguments, guards, options, meanwhile)
 
-    def guarded_call(self, inputs: CaseInputs, like: Sequence[Any] = ()) -> CallRecord:
+    def guarded_call(
+        self,
+        inputs: CaseInputs,
+        like: Sequence[Any] = (),
+        meanwhile: Meanwhile | None = None,
+    ) -> CallRecord:
         """Call the version with new memory guarded and poisoned; keep its outputs."""
         guarded = CallOptions(guard=True, keep=True)
-        return self.call(inputs.arguments, like, options=guarded, inputs=inputs)
+        return self.call(
+            inputs.arguments, like, options=guarded, inputs=inputs, meanwhile=meanwhile
+        )
 
     def call_again(self, *arguments: Any) -> Any:
         """Call the version without guards on any arguments; return its value."""

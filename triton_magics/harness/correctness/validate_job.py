@@ -15,11 +15,10 @@ from triton_magics.execution.job_requests import Answer, ValidateJob
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
 from triton_magics.harness.correctness.call_record import CallFailure, CallRecord, VersionRaised
-from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.cause_experiments import explain_wrong_values
-from triton_magics.harness.correctness.comparison import compare_outputs
+from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
 from triton_magics.harness.correctness.conclusion import conclude_validation
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
@@ -279,10 +278,11 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
         torch.cuda.empty_cache()
         return not_run_result(case, "its inputs do not fit the GPU's free memory"), launches
     try:
-        call = subject.guarded_call(inputs, torch_outputs.outputs)
+        expected = CaseOracle(subject, case, inputs, torch_outputs)
+        call = subject.guarded_call(inputs, torch_outputs.outputs, expected.prepare)
         launches = call.launches
         result = check_side_effects(case, inputs, call)
-        result = result or _check_output(subject, case, inputs, call, torch_outputs)
+        result = result or _check_output(expected, call)
     except VersionRaised as raised:
         launches = raised.launches if not launches.names else launches
         result = _error_result(subject, case, raised.failure)
@@ -305,18 +305,14 @@ def _error_result(subject: Subject, case: Case, failure: CallFailure) -> CaseRes
     return failed.evolve(invalid_access=ILLEGAL_ACCESS in error.message)
 
 
-def _check_output(
-    subject: Subject,
-    case: Case,
-    inputs: CaseInputs,
-    call: CallRecord,
-    torch_outputs: oracle.TorchOutputs,
-) -> CaseResult:
+def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
     """Check the form of the output, then its values, then what further calls show."""
+    subject, case, inputs = expected.subject, expected.case, expected.inputs
+    torch_outputs = expected.torch_outputs
     if failed := check_form(case, call, torch_outputs, mutates=subject.op.mutates):
         return failed
     try:
-        result = _compare(subject, case, inputs, call, torch_outputs)
+        result = _compare(expected, call)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
@@ -334,15 +330,9 @@ def _check_output(
     return result.evolve(torch_work=torch_work)
 
 
-def _compare(
-    subject: Subject,
-    case: Case,
-    inputs: CaseInputs,
-    call: CallRecord,
-    torch_outputs: oracle.TorchOutputs,
-) -> CaseResult:
+def _compare(expected: CaseOracle, call: CallRecord) -> CaseResult:
     """Compare the outputs; use the conditioning only if they are wrong without it."""
-    result = compare_outputs(subject, case, inputs, call, torch_outputs, with_conditioning=False)
+    result = compare_outputs(expected, call, with_conditioning=False)
     if result.status is CaseStatus.WRONG_VALUES:
-        return compare_outputs(subject, case, inputs, call, torch_outputs)
+        return compare_outputs(expected, call)
     return result

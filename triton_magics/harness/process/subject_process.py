@@ -120,6 +120,7 @@ class SubjectLink:
         *,
         copy_back: bool = False,
         emit: Callable[[bytes], None] | None = None,
+        meanwhile: Callable[[], None] | None = None,
         **arguments: Any,
     ) -> V:
         """Call a function in the subject process; end like that process if it ends.
@@ -129,6 +130,7 @@ class SubjectLink:
             reply: the type of its result.
             copy_back: copy the arguments that had to be copied into shared memory back.
             emit: receives what the function sends before its result.
+            meanwhile: called while the process works; must not raise.
             arguments: of the function; tensors are handed over in shared memory.
 
         Raises:
@@ -139,6 +141,8 @@ class SubjectLink:
         head, body, staged = self._encode((function, arguments, streams))
         self._send(head)
         self._send(body)
+        if meanwhile is not None:
+            meanwhile()
         kind, message = self._receive()
         while kind == PROGRESS and emit is not None:
             emit(message)
