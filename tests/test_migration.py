@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -20,10 +21,21 @@ from triton_magics import workflow
 from triton_magics.config import Settings
 from triton_magics.errors import TritonMagicsError, WorkspaceError
 from triton_magics.lab import Lab
-from triton_magics.model import Badge, BadgeCode, Benchmark, Finding, SelfCheck, Sweep, Validation
-from triton_magics.rendering.replay import request_options
+from triton_magics.model import (
+    Badge,
+    BadgeCode,
+    Benchmark,
+    Finding,
+    SelfCheck,
+    Sweep,
+    Validation,
+    ValidationRequest,
+)
+from triton_magics.next_step import NextStep
+from triton_magics.rendering.replay import request_arguments
 from triton_magics.store import Workspace
 from triton_magics.store.sqlite import MIGRATIONS
+from triton_magics.verbs._phrase import as_magic
 
 FIXTURES = Path(__file__).parent / "fixtures"
 WORKSPACE, LOGS = FIXTURES / "workspace_0_1_0", FIXTURES / "logs_0_1_0"
@@ -142,6 +154,11 @@ def event_facts(event: Any) -> Facts:
     return entry
 
 
+def options_of(request: ValidationRequest) -> list[str]:
+    line = as_magic(NextStep("validate", request_arguments(request)))
+    return re.split(r" (?=--)", line)[1:]
+
+
 def validation_facts(result: Validation | None) -> Facts | None:
     return result and {
         "status": result.status,
@@ -155,7 +172,7 @@ def validation_facts(result: Validation | None) -> Facts | None:
         "badges": [] if result.status in LOST else badge_facts(result.badges),
         "message": result.message,
         "error": result.error and result.error.message,
-        "options": list(request_options(result.request)),
+        "options": options_of(result.request),
     }
 
 

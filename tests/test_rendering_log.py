@@ -87,7 +87,27 @@ def test_empty_log_lists_missing_parts() -> None:
 )
 def test_title_names_the_torch_function(equivalent: str, expected: str) -> None:
     facts = rv.FACTS.evolve(torch_equivalent=equivalent)
-    assert title(facts) == f"{expected} Triton Kernel development log"
+    assert title(rv.log_input(2, facts=facts)) == f"{expected} Triton Kernel development log"
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [
+        (("cuda", "cuda"), "CUDA C++"),
+        (("triton", "cuda"), "Triton and CUDA C++"),
+        (("not_installed", "torch"), "not_installed and torch"),
+    ],
+)
+def test_title_names_the_languages(used: tuple[str, str], expected: str) -> None:
+    log = rv.log_input(2)
+    versions = tuple(
+        dataclasses.replace(
+            version, attempts=tuple(a.evolve(language=language) for a in version.attempts)
+        )
+        for version, language in zip(log.versions, used, strict=True)
+    )
+    named = title(dataclasses.replace(log, versions=versions))
+    assert named == f"torch.softmax {expected} Kernel development log"
 
 
 def test_times_of_an_earlier_attempt_are_stale() -> None:

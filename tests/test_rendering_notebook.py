@@ -24,6 +24,7 @@ from triton_magics.rendering import (
 from triton_magics.rendering.log_input import shorten_paths, strip_machine_details
 from triton_magics.rendering.notebook import cell_id
 from triton_magics.rendering.replay import Parameters, bench_line, kernel_cell
+from triton_magics.verbs._phrase import as_magic
 
 
 def cells_of(log: LogInput) -> dict[str, dict[str, Any]]:
@@ -119,8 +120,8 @@ def test_steps_that_differ_from_parameters_have_own_values() -> None:
     second = dataclasses.replace(log.versions[1], validations=(odd,))
     cells = cells_of(dataclasses.replace(log, versions=(log.versions[0], second)))
     assert source_of(cells["softmax-v2-validate"]) == (
-        "%triton_validate softmax v2 --cases quick --seed 83114 --dtype float16 --rtol 0.01"
-        " --shape 7x13 --shape 2"
+        "%triton_validate softmax v2 --dtype float16 --quick --shape 7x13 --shape 2 --seed 83114"
+        " --rtol 0.01"
     )
 
 
@@ -129,12 +130,14 @@ def test_bench_line_has_all_requested_options() -> None:
     value = value.evolve(providers=(*value.providers, "torch.compile"))
     options = Parameters("full", "small", 10, 20.0)
     assert bench_line(value, rv.log_input(2), options) == (
-        "%triton_bench softmax v1 --sizes {sizes} --runs 3 --seed 5 --dtype float16 "
-        "--against torch.compile --hot"
+        "%triton_bench softmax v1 --sizes {sizes} --runs 3 --dtype float16 "
+        "--against torch.compile --hot --seed 5"
     )
     counted = (Census(provider="torch", size="small", note="CUPTI refused"),)
     value = value.evolve(clock="graph", census=counted)
-    assert bench_line(value, rv.log_input(2), options).endswith(" --hot --timer graph --census")
+    assert bench_line(value, rv.log_input(2), options).endswith(
+        " --hot --timer graph --census --seed 5"
+    )
 
 
 def test_user_defined_op_has_a_reference_cell() -> None:
@@ -241,7 +244,7 @@ def test_duplicate_cell_ids_are_an_error() -> None:
 
 def test_kernel_cell_names_entry_and_technique() -> None:
     def first_line(**changes: Any) -> str:
-        return kernel_cell(rv.source().evolve(**changes)).splitlines()[0]
+        return kernel_cell(rv.source().evolve(**changes), as_magic).splitlines()[0]
 
     assert first_line() == "%%triton_kernel softmax v1 --replay"
     assert first_line(version="v2_online") == "%%triton_kernel softmax v2_online --replay"

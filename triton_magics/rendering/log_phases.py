@@ -6,10 +6,11 @@ import difflib
 import re
 from collections.abc import Iterator
 
+from triton_magics import languages
+from triton_magics.errors import UserError
 from triton_magics.model import (
     Benchmark,
     KernelSource,
-    OpFacts,
     OpState,
     Status,
     Validation,
@@ -33,7 +34,7 @@ from triton_magics.rendering.blocks import (
 )
 from triton_magics.rendering.log_correctness import verdict_cell
 from triton_magics.rendering.log_input import LogInput, VersionLog
-from triton_magics.rendering.numbers import MISSING, ratio_text, time_text
+from triton_magics.rendering.numbers import MISSING, join_with_and, ratio_text, time_text
 from triton_magics.rendering.phrase import step_code
 from triton_magics.rendering.views import headline
 from triton_magics.rendering.views.badges import badge_lines
@@ -58,11 +59,21 @@ KERNELS = Heading("Phase 2: kernels", 2)
 SPEED = Heading("Phase 3: benchmark results", 2)
 
 
-def title(facts: OpFacts) -> str:
-    """Return `torch.softmax Triton Kernel development log`."""
-    call = facts.torch_equivalent.split("(")[0].strip()
-    name = call if re.fullmatch(r"torch(\.\w+)+", call) else facts.name
-    return f"{name} Triton Kernel development log"
+def title(log: LogInput) -> str:
+    """Return `torch.softmax Triton Kernel development log`, with the languages of the versions."""
+    call = log.facts.torch_equivalent.split("(")[0].strip()
+    name = call if re.fullmatch(r"torch(\.\w+)+", call) else log.facts.name
+    used = dict.fromkeys(version.source.language for version in log.versions)
+    titles = [_language_title(language) for language in used or (languages.DEFAULT,)]
+    return f"{name} {join_with_and(titles)} Kernel development log"
+
+
+def _language_title(language: str) -> str:
+    """Return `CUDA C++`; the name itself where that language is not installed."""
+    try:
+        return languages.get(language).title
+    except UserError:
+        return language
 
 
 # ----------------------------------------------------------------------------------- summary
@@ -73,7 +84,7 @@ def summary(log: LogInput) -> Document:
     findings = (Text(finding(log.benchmark)),) if log.benchmark else ()
     table = (_glance_table(log),) if log.versions else ()
     analysis = tuple(Markdown(text) for text in log.analysis)
-    return (Heading(title(log.facts), 1), *choice(log), *findings, *table, *analysis)
+    return (Heading(title(log), 1), *choice(log), *findings, *table, *analysis)
 
 
 def choice(log: LogInput) -> Document:

@@ -120,7 +120,9 @@ def _version_cells(log: LogInput, version: VersionLog, parameters: Parameters) -
     yield from _attempt_cells(log, version, version.source, parameters, name)
     if version.sweep:
         outputs = [_output(version.sweep, log.phrase), *_plots(log, version.sweep)]
-        yield _code(op, f"{name}-sweep", sweep_line(version.sweep), outputs, "measurement")
+        yield _code(
+            op, f"{name}-sweep", sweep_line(version.sweep, log.phrase), outputs, "measurement"
+        )
 
 
 def _attempt_cells(
@@ -129,11 +131,11 @@ def _attempt_cells(
     """Yield an attempt's code cell, and its validation if it has one or is the current attempt."""
     is_current = source is version.source
     fails = not is_current or _did_not_compile(version, source)
-    cell = kernel_cell(source, technique=version.technique, fails=fails)
+    cell = kernel_cell(source, log.phrase, technique=version.technique, fails=fails)
     yield _code(source.op, f"{role}-code", cell, _written_outputs(log, version, source))
     verdict = version.validation(source)
     if verdict or is_current:
-        line = validate_line(verdict, version, parameters)
+        line = validate_line(verdict, version, parameters, log.phrase)
         outputs = [_output(verdict, log.phrase)] if verdict else []
         yield _code(source.op, f"{role}-validate", line, outputs)
 

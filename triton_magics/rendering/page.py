@@ -8,6 +8,7 @@ import re
 from triton_magics.rendering.log_document import LogInput, log_document
 from triton_magics.rendering.log_phases import title
 from triton_magics.rendering.render import to_html
+from triton_magics.rendering.render_html import NARROW_DIFF
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -43,6 +44,7 @@ nav ul { columns: 16rem; padding-left: 1.25rem; }
 def html_log(log: LogInput) -> str:
     """Return the log as a self-contained HTML page that loads no other file."""
     body, contents = _with_anchors(to_html(log_document(log)))
+    body = body.replace(f"<style>{NARROW_DIFF}</style>", "")
     body = body.replace("</h1>", f"</h1>\n{contents}", 1)
     body = body.replace("<table>", '<div class="wide"><table>')
     body = body.replace("</table>", "</table></div>")
@@ -51,8 +53,8 @@ def html_log(log: LogInput) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title(log.facts))}</title>
-<style>{_STYLE}</style>
+<title>{html.escape(title(log))}</title>
+<style>{_STYLE}{NARROW_DIFF}</style>
 </head>
 <body>
 <main>

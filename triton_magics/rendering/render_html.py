@@ -39,7 +39,7 @@ _CELL_COLOURS: dict[blocks.LineStatus, str] = {
 }
 # In one column the right side of an unchanged line, and a side without a line, are left out. A
 # sanitiser that removes the style leaves the sides beside each other.
-_NARROW_DIFF = """
+NARROW_DIFF = """
 .triton-diff { container-type: inline-size; }
 @container (max-width: 900px) {
   .triton-diff thead, .triton-diff .skip { display: none; }
@@ -222,7 +222,7 @@ def _changes(block: blocks.Changes) -> str:
     head = f"<thead>\n<tr>{header}</tr>\n</thead>"
     caption = f"<caption>{_inline(block.caption)}</caption>"
     table = f"<table>\n{caption}\n{head}\n<tbody>\n{rows}\n</tbody>\n</table>"
-    return f'<div class="triton-diff"><style>{_NARROW_DIFF}</style>\n{table}\n</div>'
+    return f'<div class="triton-diff"><style>{NARROW_DIFF}</style>\n{table}\n</div>'
 
 
 def _pair_row(pair: blocks.LinePair, *, language: str) -> str:

@@ -7,7 +7,8 @@ own values.
 
 from __future__ import annotations
 
-import shlex
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from triton_magics import languages
@@ -18,11 +19,14 @@ from triton_magics.model import (
     Sweep,
     Validation,
     ValidationRequest,
-    shape_text,
     short,
     version_name,
 )
+from triton_magics.next_step import NextStep
 from triton_magics.rendering.log_input import LogInput, VersionLog
+from triton_magics.rendering.phrase import Phrase
+
+_QUOTED_PARAMETER = re.compile(r"'(\{\w+\})'")
 
 
 class Parameters(NamedTuple):
@@ -66,62 +70,71 @@ def setup_cell(op: str, *, own: bool = False) -> str:
     )
 
 
-def kernel_cell(source: KernelSource, *, technique: str | None = None, fails: bool = False) -> str:
+def kernel_cell(
+    source: KernelSource, phrase: Phrase, *, technique: str | None = None, fails: bool = False
+) -> str:
     """Return the cell that writes this version again: its magic, then the code byte for byte.
 
     Args:
         source: an attempt.
+        phrase: writes a step as a magic.
         technique: the optimisation that it tries.
         fails: the attempt did not compile or was replaced, so an error must not stop the run.
     """
     has_default_name = version_name(source.number) == source.version
-    parts = [
-        "%%triton_kernel",
-        source.op,
-        short(source.version) if has_default_name else source.version,
-        *(() if source.language == languages.DEFAULT else ("--type", source.language)),
-        *(() if source.entry == f"triton_{source.op}" else ("--entry", source.entry)),
-        *(("--technique", shlex.quote(" ".join(technique.split()))) if technique else ()),
-        "--replay",
-        *(("--no-raise",) if fails else ()),
-    ]
-    return f"{' '.join(parts)}\n{source.source}"
+    arguments: dict[str, object] = {
+        "op": source.op,
+        "version": short(source.version) if has_default_name else source.version,
+        "replay": True,
+    }
+    if source.language != languages.DEFAULT:
+        arguments["type"] = source.language
+    if source.entry != f"triton_{source.op}":
+        arguments["entry"] = source.entry
+    if technique:
+        arguments["technique"] = " ".join(technique.split())
+    return f"{_line(phrase, 'kernel', arguments, fails=fails)}\n{source.source}"
 
 
-def validate_line(verdict: Validation | None, version: VersionLog, parameters: Parameters) -> str:
+def validate_line(
+    verdict: Validation | None, version: VersionLog, parameters: Parameters, phrase: Phrase
+) -> str:
     """Return the magic that validates a version with the recorded plan and seed."""
-    parts = ["%triton_validate", version.source.op, short(version.version)]
+    arguments: dict[str, object] = {
+        "op": version.source.op,
+        "version": short(version.version),
+        "plan": "{plan}",
+    }
     if verdict is None:
-        return " ".join([*parts, "--cases {plan}"])
-    plan = "{plan}" if verdict.plan == parameters.plan else verdict.plan
-    parts += [f"--cases {plan}", f"--seed {verdict.seed}", *request_options(verdict.request)]
-    return " ".join(parts if verdict.passed else [*parts, "--no-raise"])
+        return _line(phrase, "validate", arguments)
+    if verdict.plan != parameters.plan:
+        arguments["plan"] = verdict.plan
+    arguments |= {"seed": verdict.seed, **request_arguments(verdict.request)}
+    return _line(phrase, "validate", arguments, fails=not verdict.passed)
 
 
-def request_options(request: ValidationRequest) -> tuple[str, ...]:
-    """Return the requested options beside plan and seed, as they are typed."""
-    tolerances = (("--rtol", request.rtol), ("--atol", request.atol))
-    return (
-        *((f"--dtype {','.join(request.dtypes)}",) if request.dtypes else ()),
-        *(f"{flag} {value:g}" for flag, value in tolerances if value is not None),
-        *(f"--shape {shape_text(shape)}" for shape in request.shapes),
-    )
+def request_arguments(request: ValidationRequest) -> dict[str, object]:
+    """Return the requested arguments beside plan and seed."""
+    tolerances = {"rtol": request.rtol, "atol": request.atol}
+    return {
+        **({"dtypes": request.dtypes} if request.dtypes else {}),
+        **({"shapes": request.shapes} if request.shapes else {}),
+        **{name: f"{value:g}" for name, value in tolerances.items() if value is not None},
+    }
 
 
-def sweep_line(value: Sweep) -> str:
+def sweep_line(value: Sweep, phrase: Phrase) -> str:
     """Return the magic that repeats a sweep, without writing its best settings as a version."""
-    parts = [
-        "%triton_sweep",
-        value.op,
-        short(value.version),
-        *(f"{name}={','.join(map(str, values))}" for name, values in value.knobs.items()),
-        f"--size {value.size}",
-        f"--seed {value.seed}",
-        *(() if value.dtype == "float32" else (f"--dtype {value.dtype}",)),
-        *(() if value.cold else ("--hot",)),
-        "--no-raise",
-    ]
-    return " ".join(parts)
+    arguments = {
+        "op": value.op,
+        "version": short(value.version),
+        "knobs": value.knobs,
+        "size": value.size,
+        "seed": value.seed,
+        "hot": not value.cold,
+        **_dtype(value.dtype),
+    }
+    return _line(phrase, "sweep", arguments, fails=True)
 
 
 def bench_line(value: Benchmark, log: LogInput, parameters: Parameters) -> str:
@@ -129,19 +142,28 @@ def bench_line(value: Benchmark, log: LogInput, parameters: Parameters) -> str:
     sizes = ",".join(value.sizes)
     all_versions = len(value.versions) == len(log.versions)
     others = [p for p in value.providers if p not in ("torch", *value.versions)]
-    against = [short(p) for p in value.against] or others
-    parts = [
-        "%triton_bench",
-        log.op,
-        *(() if all_versions else map(short, value.versions)),
-        f"--sizes {'{sizes}' if sizes == parameters.sizes else sizes}",
-        f"--runs {'{runs}' if value.runs == parameters.runs else value.runs}",
-        f"--seed {value.seed}",
-        *(() if value.dtype == "float32" else (f"--dtype {value.dtype}",)),
-        *(f"--against {shlex.quote(name)}" for name in against),
-        *(() if value.cold else ("--hot",)),
-        *((f"--timer {value.clock}",) if value.clock in ("graph", "launch") else ()),
-        *(("--census",) if value.census else ()),
-        *(() if value.status is Status.PASSED else ("--no-raise",)),
-    ]
-    return " ".join(parts)
+    arguments = {
+        "op": log.op,
+        "versions": () if all_versions else tuple(map(short, value.versions)),
+        "sizes": ("{sizes}",) if sizes == parameters.sizes else value.sizes,
+        "runs": "{runs}" if value.runs == parameters.runs else value.runs,
+        "seed": value.seed,
+        "against": tuple(short(p) for p in value.against) or tuple(others),
+        "hot": not value.cold,
+        "census": bool(value.census),
+        **_dtype(value.dtype),
+        **({"timer": value.clock} if value.clock in ("graph", "launch") else {}),
+    }
+    return _line(log.phrase, "bench", arguments, fails=value.status is not Status.PASSED)
+
+
+def _dtype(dtype: str) -> dict[str, str]:
+    return {} if dtype == "float32" else {"dtype": dtype}
+
+
+def _line(
+    phrase: Phrase, verb: str, arguments: Mapping[str, object], *, fails: bool = False
+) -> str:
+    """Return the magic of a step; a parameter of the notebook stands without quotes."""
+    line = _QUOTED_PARAMETER.sub(r"\1", phrase(NextStep(verb, arguments)))
+    return f"{line} --no-raise" if fails else line
