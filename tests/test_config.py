@@ -66,7 +66,7 @@ def test_folder_without_a_table_sets_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("strct = true", "no setting 'strct'. Did you mean 'strict'? Known: bench_budget_s"),
+        ("strct = true", "no setting 'strct'. Did you mean 'strict'? Known: auto_log"),
         ("strict = 'yes'", "strict must be true or false, not 'yes'"),
         ("min_writes = 0", "min_writes must be a whole number from 1, not 0"),
         ("min_writes = 2.5", "min_writes must be a whole number from 1, not 2.5"),

@@ -152,3 +152,23 @@ def test_the_plot_shows_each_best_version(lab: Lab, engine: FakeExecutor) -> Non
 
 def test_summary_without_ops_says_so(lab: Lab) -> None:
     assert "no op has been opened here" in rendering.bundle(lab.report())["text/plain"]
+
+
+def test_ops_go_to_the_chosen_version_and_the_log(lab: Lab, engine: FakeExecutor) -> None:
+    for version in ("v1", "v2"):
+        write(lab, "gelu", version)
+    engine.times_us = {"v1": (2, 6, 54), "v2": (1, 3, 27)}
+    lab.take(["gelu"])
+    assert [v.version for v in lab.op_state("gelu").versions if v.best] == ["v2_tiling"]
+    assert "CHOSEN" in (lab.path / "logs" / "gelu_log.md").read_text()
+    assert (lab.path / "kernels" / "gelu" / "chosen.py").exists()
+
+
+def test_ops_keep_a_choice_by_hand(lab: Lab, engine: FakeExecutor) -> None:
+    for version in ("v1", "v2"):
+        write(lab, "gelu", version)
+    engine.times_us = {"v1": (2, 6, 54), "v2": (1, 3, 27)}
+    lab.take(["gelu"])
+    lab.best("gelu", "v1", why="simpler")
+    lab.take(["gelu"])
+    assert "chosen by hand: simpler" in (lab.path / "logs" / "gelu_log.md").read_text()

@@ -42,6 +42,7 @@ class Settings(Configurable):
     )
     strict = Bool(False, help="Steps that the workflow does not allow are errors.").tag(config=True)
     min_writes = Int(3, min=1, help="Distinct versions before an op may end.").tag(config=True)
+    auto_log = Bool(False, help="Write the op's log after each verdict.").tag(config=True)
     device = Enum(
         ("auto", "gpu", "interpreter"), "auto", help="`auto`, `gpu` or `interpreter`."
     ).tag(config=True)

@@ -618,15 +618,16 @@ class VerbMethods:
     ) -> Report:
         """Take each op through its phases with the versions that are there.
 
-        Versions without a verdict are validated, those that passed are timed. It stops at a version
-        that has to be written or repaired (after three attempts the op continues without it). A
-        further call resumes there.
+        Versions without a verdict are validated, those that passed are timed, the fastest is chosen
+        and the log is written. It stops at a version that has to be written or repaired (after three
+        attempts the op continues without it). A further call resumes there.
 
         Args:
             ops: names or aliases, in order; by default every op of the workspace
 
         Raises:
             UnknownOp: no such op; nothing was done.
+            ExportError: a log could not be written.
         """
 
     def take(
@@ -635,15 +636,16 @@ class VerbMethods:
     ) -> Report:
         """Take each op through its phases with the versions that are there.
 
-        Versions without a verdict are validated, those that passed are timed. It stops at a version
-        that has to be written or repaired (after three attempts the op continues without it). A
-        further call resumes there.
+        Versions without a verdict are validated, those that passed are timed, the fastest is chosen
+        and the log is written. It stops at a version that has to be written or repaired (after three
+        attempts the op continues without it). A further call resumes there.
 
         Args:
             ops: names or aliases, in order; by default every op of the workspace
 
         Raises:
             UnknownOp: no such op; nothing was done.
+            ExportError: a log could not be written.
         """
 
     def batch(

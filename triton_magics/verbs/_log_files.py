@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from triton_magics import knowledge, rendering
-from triton_magics.errors import BadValue, ExportError, UnknownVersion, WorkspaceError
+from triton_magics.errors import (
+    BadValue,
+    ExportError,
+    TritonMagicsError,
+    UnknownVersion,
+    WorkspaceError,
+)
 from triton_magics.model import (
     Best,
     Environment,
@@ -17,6 +23,7 @@ from triton_magics.model import (
     Verb,
     VersionState,
 )
+from triton_magics.session import Session
 from triton_magics.session.defaults import choose_version
 from triton_magics.store import Workspace
 from triton_magics.verbs._phrase import as_magic
@@ -46,6 +53,27 @@ def gather(
         analysis=_texts(workspace, op, None),
         budget_s=budget_s,
     )
+
+
+def write_log(session: Session, op: str) -> Export:
+    """Write the log of an op; return the paths of its files.
+
+    Raises:
+        ExportError: a file could not be written.
+    """
+    workspace, budget_s = session.workspace, session.settings.validate_budget_s
+    history = gather(workspace, session.facts_of(op), session.state(op), budget_s=budget_s)
+    return write(workspace, op, history)
+
+
+def write_log_if_set(session: Session, op: str) -> None:
+    """Write the log after a verdict if the setting `auto_log` says so; note why it failed."""
+    if not session.settings.auto_log:
+        return
+    try:
+        write_log(session, op)
+    except TritonMagicsError as error:
+        session.notes.add(f"the log of {op} was not written: {error}")
 
 
 def _version(workspace: Workspace, op: str, version: VersionState) -> rendering.VersionLog:

@@ -9,7 +9,7 @@ from triton_magics.execution.job_requests import BenchJob, TimerName
 from triton_magics.model import Benchmark, KernelSource, shape_text
 from triton_magics.session import Session, outcomes
 from triton_magics.session.checks import choose_seed
-from triton_magics.verbs import _baselines
+from triton_magics.verbs import _baselines, _log_files
 from triton_magics.verbs._arguments import read_shape, split_commas
 from triton_magics.verbs._base import Request, Switch, Verb, option, place
 from triton_magics.verbs._fields import Budget, Dtype, Hot, Op, Runs, Seed, Timeout
@@ -106,6 +106,7 @@ def run(session: Session, request: BenchRequest) -> Benchmark:
     badges = _baselines.badges(session, name, sources)
     benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges))
     session.record(name, "benchmarked", benchmark)
+    _log_files.write_log_if_set(session, name)
     return session.finish(benchmark)
 
 

@@ -33,9 +33,7 @@ def run(session: Session, request: LogRequest) -> Export:
     name, workspace = session.canonical(request.op), session.workspace
     facts = session.facts_of(name)
     tests = _log_files.write_tests(workspace, facts) if request.tests else None
-    budget_s = session.settings.validate_budget_s
-    history = _log_files.gather(workspace, facts, session.state(name), budget_s=budget_s)
-    export = _log_files.write(workspace, name, history).evolve(tests=tests)
+    export = _log_files.write_log(session, name).evolve(tests=tests)
     session.notify_change(name)
     return session.finish(export)
 

@@ -11,6 +11,7 @@ from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.model import KernelSource, Validation, Validations
 from triton_magics.session import Session, outcomes
 from triton_magics.session.checks import choose_seed
+from triton_magics.verbs import _log_files
 from triton_magics.verbs._base import Request, Switch, Verb, option, place
 from triton_magics.verbs._fields import Dtypes, Op, Plan, Seed, Shapes, Timeout
 
@@ -72,6 +73,7 @@ def run(session: Session, request: ValidateRequest) -> Validation | Validations:
         session.last = validation
         raise Interrupted(validation) from None
     session.record(source.op, "validated", validation, source=source)
+    _log_files.write_log_if_set(session, source.op)
     return session.finish(validation)
 
 
