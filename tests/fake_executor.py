@@ -16,16 +16,20 @@ from triton_magics.execution.job_requests import (
     CompileJob,
     DescribeJob,
     Findings,
+    FormsJob,
     JobRequest,
     OpDescription,
+    OpForms,
     PlanJob,
     ProbeJob,
     ProfileJob,
     ReplayJob,
     RunJob,
     SelfTestJob,
+    SizeForms,
     SweepJob,
     SweepPoint,
+    TensorForm,
     ValidateJob,
 )
 from triton_magics.execution.protocol import Progress
@@ -214,6 +218,7 @@ class FakeExecutor:
             ProfileJob: self._profile,
             RunJob: self._run,
             DescribeJob: self._description,
+            FormsJob: self._forms,
             SelfTestJob: lambda _: SelfTest(status=Status.PASSED, checks=(CHECK,)),
         }
         return Outcome(status="finished", answer=makers[type(job)](job))
@@ -256,6 +261,15 @@ class FakeExecutor:
             signature="(x)",
             doc="", outputs=("[n, m] float32",), backward=self.own_backward,
         )  # fmt: skip
+
+    def _forms(self, job: FormsJob) -> OpForms:
+        tensors = {s: (TensorForm(name="x", dtype="float32", shape=SHAPES[s]),) for s in SHAPES}
+        return OpForms(
+            sizes=tuple(
+                SizeForms(size=s, shape=SHAPES[s], inputs=each, outputs=each)
+                for s, each in tensors.items()
+            )
+        )
 
     def _findings(self, job: ProbeJob) -> Findings:
         return Findings(sizes={"given": (16,)}, shapes=((1,), (3,)), input_names=("x",))

@@ -289,6 +289,7 @@ class VerbMethods:
         now: bool = False,
         why: str = '',
         fastest: bool = False,
+        install: bool = False,
     ) -> Best:
         """Return the version to ship, with its code: the smallest final within one benchmark.
 
@@ -298,11 +299,13 @@ class VerbMethods:
             now: before the end of the workflow, in strict mode too
             why: your reason, recorded in the log
             fastest: remove a choice by hand
+            install: write installed/OP, a package for your project: fastest by size, else torch
 
         Raises:
             IllegalStep: in strict mode, not at its end, and not `now`.
             UnknownVersion: no version is validated in full, or not the one that is named.
-            BadValue: a reason without a version, or both `fastest` and a version.
+            BadValue: a reason without a version, both `fastest` and a version, or an op that can't be
+                installed.
             WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
         """
 

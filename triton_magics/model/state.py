@@ -198,7 +198,7 @@ class Template(Value):
 
 
 class Best(Value):
-    """The version to ship, and why."""
+    """The version to ship, and why; `installed` is the folder of the package with it, if any."""
 
     kind: Literal["best"] = "best"
     source: KernelSource
@@ -208,6 +208,7 @@ class Best(Value):
     provisional: str | None = None
     by_hand: bool = False
     reason: str
+    installed: str | None = None
 
 
 class Export(Value):

@@ -10,6 +10,7 @@ from triton_magics.model import Best, VersionState, short
 from triton_magics.next_step import NextStep
 from triton_magics.session import Session
 from triton_magics.session.defaults import choose_version
+from triton_magics.verbs import _install
 from triton_magics.verbs._base import Request, Verb, option, place
 from triton_magics.verbs._fields import Op
 
@@ -30,6 +31,10 @@ class BestRequest(Request):
     now: Annotated[bool, option("before the end of the workflow, in strict mode too")] = False
     why: Annotated[str, option("your reason, recorded in the log", metavar="TEXT")] = ""
     fastest: Annotated[bool, option("remove a choice by hand")] = False
+    install: Annotated[
+        bool,
+        option("write installed/OP, a package for your project: fastest by size, else torch"),
+    ] = False
 
 
 def run(session: Session, request: BestRequest) -> Best:
@@ -38,7 +43,8 @@ def run(session: Session, request: BestRequest) -> Best:
     Raises:
         IllegalStep: in strict mode, not at its end, and not `now`.
         UnknownVersion: no version is validated in full, or not the one that is named.
-        BadValue: a reason without a version, or both `fastest` and a version.
+        BadValue: a reason without a version, both `fastest` and a version, or an op that can't be
+            installed.
         WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
     """
     name, version = session.canonical(request.op), request.version
@@ -60,6 +66,8 @@ def run(session: Session, request: BestRequest) -> Best:
     if refusal:
         reasons = (refusal.note.removesuffix("."), best.provisional)
         best = best.evolve(provisional="; ".join(filter(None, reasons)))
+    if request.install:
+        best = best.evolve(installed=_install.install(session, best))
     if not workspace.read_only:
         workspace.save_choice(best.source, best.reason)
     session.record(name, "chosen", best)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from triton_magics.model import Best, Compilation, RunResult, Status, TensorSummary, Written
 from triton_magics.model import shape_text as shape
@@ -256,6 +257,13 @@ def _next_step_after_run(value: RunResult, phrase: Phrase) -> str:
     return REMEDIES.get(value.status, FIX)
 
 
+def _installed_line(value: Best) -> Iterator[Line]:
+    if value.installed:
+        call = f"from {value.source.op} import {value.source.op}"
+        text = f"{code(value.installed + '/__init__.py')}: copy that folder, then `{call}`"
+        yield Line(text, "good", "INSTALLED")
+
+
 def best_view(value: Best, phrase: Phrase) -> Document:
     """Return the version to ship, its figures, the reason, and its code."""
     source = value.source
@@ -279,5 +287,6 @@ def best_view(value: Best, phrase: Phrase) -> Document:
         Line(f"{code(source.path)} · entry {entry_text(source)}"),
         Code(source.source, source.code_language),
         Line(f"in your code: `from kernels.{source.op} import best`"),
+        *_installed_line(value),
         next_line(f"{log} writes the development log for review"),
     )
