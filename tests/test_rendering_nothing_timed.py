@@ -36,3 +36,15 @@ def test_benchmark_without_times_shows_each_reason(kind: DeviceKind) -> None:
 def test_wrong_output_voids_the_benchmark() -> None:
     text = message(message="v1 gave a wrong answer in a timed run at small: 3 times the error")
     assert text.startswith("✗ VOID  softmax v1: v1 gave a wrong answer in a timed run at small")
+
+
+@pytest.mark.parametrize(
+    ("code", "word"), [("cached", "CACHED"), ("impossible", "IMPOSSIBLE"), ("wrong_output", "VOID")]
+)
+def test_a_void_time_has_its_own_verdict(code: str, word: str) -> None:
+    reason = "v1_baseline caches answers: at small a timed call gave the answer for other inputs"
+    culprit = NotTimed(size="small", provider="v1_baseline", reason=reason, code=code)
+    lines = message(message=reason, not_timed=(culprit,)).splitlines()
+    assert lines[0] == f"✗ {word}  softmax v1: {reason}"
+    is_cached = lines[-1] == "next: compute every call from its own inputs and write it again"
+    assert is_cached is (code == "cached")

@@ -17,7 +17,15 @@ from workspace_kit import (
     write,
 )
 
-from triton_magics.model import Badge, BadgeCode, Compilation, Coverage, KernelError, Status
+from triton_magics.model import (
+    Badge,
+    BadgeCode,
+    Compilation,
+    Coverage,
+    KernelError,
+    NotTimed,
+    Status,
+)
 
 
 @pytest.fixture
@@ -227,6 +235,18 @@ def test_the_best_has_the_smallest_final_within_one_benchmark(ws):
     again = bench(ws, {one: 2.0, two: 3.0, three: 1.0})
     assert best(ws) == ["v3_coalesced"]
     assert ws.ranking("softmax") == again
+
+
+@pytest.mark.parametrize("code", ["cached", "wrong_output", "impossible"])
+def test_a_void_benchmark_removes_the_times_of_its_culprit(ws, code):
+    one, two = (right(ws, f"v{n}", n) for n in (1, 2))
+    bench(ws, {one: 5.0, two: 3.0})
+    assert best(ws) == ["v2_tiling"]
+    gap = NotTimed(size="small", provider="v2_tiling", reason="it caches answers", code=code)
+    void = benchmark({two: 3.0}, status=Status.FAILED).evolve(not_timed=(gap,))
+    ws.record("softmax", "benchmarked", result=void)
+    assert [v.final_us for v in ws.versions("softmax")] == [5.0, None]
+    assert best(ws) == ["v1_baseline"]
 
 
 def best(ws):

@@ -114,15 +114,14 @@ def test_work_on_another_stream_is_detected(cold: bool, waits_us: int) -> None:
         with torch.cuda.stream(stream):
             return op.reference(x)
 
-    attempts = [
-        one
-        for _ in range(3)
-        for one in timer.time_once(input_pool.make_calls(aside, 12), range(12))
-    ]
-    valid = [one.value for one in attempts if one.reason is None]
-    assert len(valid) > 12
-    n_right = sum(input_pool.check_outputs([value]) is None for value in valid)
-    assert n_right <= len(valid) // 12  # a launch while the gate opens may see the contents
+    right: list[bool] = []
+    for _ in range(3):
+        calls = input_pool.make_calls(aside, 12)
+        for call, one in zip(calls, timer.time_once(calls, range(12)), strict=True):
+            if one.reason is None:
+                right.append(input_pool.check_outputs([one.value], [call]) is None)
+    assert len(right) > 12
+    assert sum(right) <= len(right) // 12  # a launch while the gate opens may see the contents
 
 
 def test_work_on_a_stream_left_current_is_detected() -> None:
@@ -142,9 +141,12 @@ def test_work_on_a_stream_left_current_is_detected() -> None:
 
     for seed in range(3):
         input_pool.refill(seed)
-        attempts = timer.time_once(input_pool.make_calls(leaves_another, 12), range(12))
+        calls = input_pool.make_calls(leaves_another, 12)
+        attempts = timer.time_once(calls, range(12))
         assert torch.cuda.current_stream() == own
-        assert sum(input_pool.check_outputs([one.value]) is None for one in attempts) == 0
+        pairs = zip(attempts, calls, strict=True)
+        right = [call for one, call in pairs if not input_pool.check_outputs([one.value], [call])]
+        assert not right
 
 
 @triton.jit
@@ -183,3 +185,40 @@ def test_limit_that_a_version_sets_is_reset() -> None:
     assert persisting.limit_bytes > 0
     persisting.reset()
     assert persisting.limit_bytes == 0
+
+
+CACHES = (
+    SOFTMAX
+    + """
+
+right = triton_softmax
+cache = {}
+
+
+def triton_softmax(x):
+    key = KEY
+    if key not in cache or x.numel() < 2**20:  # a validation calls larger ones only once
+        cache[key] = right(x)
+    return cache[key].clone()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [("x.shape", "cached"), ("(x.shape, x.data_ptr())", None), ("(x.shape, id(x))", None)],
+)
+def test_cached_answers_void_the_benchmark(lab: Lab, key: str, code: str | None) -> None:
+    lab.write("softmax", "v3", CACHES.replace("KEY", key))
+    assert lab.validate("softmax", "v3", plan="quick", dtypes=["float32"]).passed
+    benchmark = lab.bench("softmax", "v3", budget=0.0)
+    assert benchmark.status is Status.FAILED
+    (culprit,) = benchmark.not_timed
+    assert culprit.size == "medium"
+    assert code is None or culprit.code == code
+    assert benchmark.speedup("v3") is None
+
+
+def test_right_versions_are_no_slower_on_new_contents(lab: Lab) -> None:
+    for _ in range(3):
+        assert lab.bench("softmax", "v1", budget=0.0).status is Status.PASSED

@@ -121,16 +121,17 @@ def test_pool_restores_what_a_call_changes(tmp_path: Path) -> None:
     pool = InputPool(op, timing_case(op, "small", "float32", 1), CPU, n=2)
     pool.refill(5)
     values = []
-    for call in pool.make_calls(op.reference, 6):  # each set is used more than once
+    calls = pool.make_calls(op.reference, 6)  # each set is used more than once
+    for call in calls:
         call.before_gate()
         call.fill_inputs()
         values.append(call.copy_output(call.function()))
-    assert pool.check_outputs(values) is None
+    assert pool.check_outputs(values, calls) is None
     assert traffic(op, pool)[0] == 3 * 64 * 4  # reads x and y, writes x
     (call,) = pool.make_calls(lambda x, y: x.add_(2 * y), 1)
     call.fill_inputs()
     assert "times the allowed error" in str(
-        pool.check_outputs([call.copy_output((call.function(), None)[1])])
+        pool.check_outputs([call.copy_output((call.function(), None)[1])], [call])
     )
 
 

@@ -32,8 +32,9 @@ from triton_magics.harness.timers.graph_timer import NotCaptured
 from triton_magics.harness.timing import speed_verdicts
 from triton_magics.harness.timing.baselines import TORCH_COMPILE, Provider
 from triton_magics.harness.timing.rounds import time_all_sizes
+from triton_magics.harness.timing.timed_contents import OTHER_INPUTS
 from triton_magics.harness.timing.torch_settings import TorchSettings
-from triton_magics.model import Badge, BadgeCode, Status
+from triton_magics.model import NotTimedCode, Status
 
 
 def test_every_version_is_compared_with_each_baseline() -> None:
@@ -270,35 +271,73 @@ def test_work_that_ends_after_the_call_is_wrong() -> None:
     assert "v1_a gave a wrong answer in a timed run" in result["message"]
 
 
-@pytest.mark.parametrize(("ratio", "is_suspected"), [(1.95, False), (2.05, True)])
-def test_slow_first_calls_are_suspected_caching(ratio: float, is_suspected: bool) -> None:
-    cache: dict[str, Any] = {}
+class Caches:
+    """A version that caches answers, and the time of its calls: quick where an answer is cached.
 
-    def caches(x: torch.Tensor) -> torch.Tensor:
-        cache["us"] = 12.5  # 10 us net
-        if "x" not in cache or not torch.equal(cache["x"], x):
-            cache.update(x=x.clone(), answer=right(x), us=2.5 + ratio * 10)
-        return cache["answer"].clone()
+    Attributes:
+        key: what it knows inputs by.
+        new_us: net time of a call without a cached answer; else 10 us.
+    """
 
-    one = session(provider(caches))
-    result = time_all_sizes(with_timer(LateTimer(lambda: cache.pop("us", 20.0)), one))
-    assert result["status"] is Status.PASSED
-    assert {t.calls for t in result["timings"]} == {8}
-    sizes = ("small",) if is_suspected else ()
-    assert one.suspected_caching == [
-        Badge.of(BadgeCode.POSSIBLE_CACHING, provider="v1_a", size=size, times=2.0)
-        for size in sizes
-    ]
+    def __init__(self, key: Callable[[torch.Tensor], object], new_us: float = 200.0) -> None:
+        self.key, self.new_us, self.us = key, new_us, 10.0
+        self.answers: dict[object, torch.Tensor] = {}
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        key = self.key(x)
+        self.us = 10.0 if key in self.answers else self.new_us
+        return self.answers.setdefault(key, right(x)).clone()
+
+    def result(self) -> dict[str, Any]:
+        one = session(provider(self))
+        return time_all_sizes(with_timer(LateTimer(lambda: self.us + 2.5), one))
 
 
-def test_caching_is_not_suspected_with_one_call_or_host_time() -> None:
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda x: 0,
+        lambda x: x.data_ptr(),
+        id,
+        lambda x: (float(x[0, 0]), float(x[-1, -1]), float(x[3, 5])),
+        lambda x: x[7].numpy().tobytes(),
+    ],
+    ids=["first call", "address", "object", "some elements", "a row"],
+)
+def test_a_cached_answer_voids_the_benchmark(key: Callable[[torch.Tensor], object]) -> None:
+    result = Caches(key).result()
+    assert result["status"] is Status.FAILED
+    (culprit,) = result["not_timed"]
+    assert (culprit.provider, culprit.size) == ("v1_a", "small")
+    assert culprit.code in (NotTimedCode.CACHED, NotTimedCode.WRONG_OUTPUT)
+
+
+def test_a_cached_answer_of_the_same_run_is_called_so() -> None:
+    (culprit,) = Caches(lambda x: round(float(x[0, :4].sum()), 4)).result()["not_timed"]
+    assert culprit.code is NotTimedCode.CACHED
+    reason = f"v1_a caches answers: at small {OTHER_INPUTS}"
+    assert culprit.reason == reason
+
+
+@pytest.mark.parametrize(("new_us", "is_void"), [(14.9, False), (15.1, True)])
+def test_a_version_that_is_slower_on_new_inputs_caches_answers(
+    new_us: float, is_void: bool
+) -> None:
+    result = Caches(lambda x: x.numpy().tobytes(), new_us).result()
+    assert (result["status"] is Status.FAILED) is is_void
+    if is_void:
+        (culprit,) = result["not_timed"]
+        assert culprit.code is NotTimedCode.CACHED
+        assert "calls on new inputs take 1.5x as long" in culprit.reason
+
+
+def test_new_inputs_are_not_compared_with_one_call_or_host_time() -> None:
     first = itertools.cycle([90.0, 12.5, 12.5, 12.5, 12.5, 12.5, 12.5, 12.5])
     by_host = LateTimer(lambda: next(first))
     by_host.clock = "launch"
     for timer in (ScriptedTimer(lambda: 100.0), by_host):
-        one = session(provider(right))
-        time_all_sizes(with_timer(timer, one))
-        assert one.suspected_caching == []
+        result = time_all_sizes(with_timer(timer, session(provider(right))))
+        assert result["status"] is Status.PASSED
 
 
 def test_output_of_another_shape_voids_the_benchmark() -> None:

@@ -105,6 +105,7 @@ class NotTimedCode(StrEnum):
     """A reason for a missing time that code acts on."""
 
     WRONG_OUTPUT = "wrong_output"
+    CACHED = "cached"
     HOST_TOO_SLOW = "host_too_slow"
     IMPOSSIBLE = "impossible"
 

@@ -19,6 +19,7 @@ from triton_magics.model import (
     DeviceKind,
     Event,
     KernelSource,
+    NotTimedCode,
     State,
     Status,
     Validation,
@@ -49,6 +50,7 @@ _TABLES = {
     " speedup REAL, means_us TEXT NOT NULL, badges TEXT, PRIMARY KEY (op, version, sha256, seq)",
     "timed": "op TEXT, version TEXT, seq INTEGER NOT NULL, PRIMARY KEY (op, version)",
 }
+VOIDING = (NotTimedCode.WRONG_OUTPUT, NotTimedCode.CACHED, NotTimedCode.IMPOSSIBLE)
 _BADGES = TypeAdapter(tuple[Badge, ...])
 _DELETE_RESULTS = (
     "DELETE FROM verdicts WHERE op = ?",
@@ -271,6 +273,7 @@ def _apply_benchmarked(conn: sqlite3.Connection, seq: int, event: Event) -> None
         if result.passed or not _has_complete_timing(conn, event.op, name, result):
             conn.execute("INSERT OR REPLACE INTO timed VALUES (?, ?, ?)", (event.op, name, seq))
     if not result.passed:
+        _void_times(conn, event.op, result)
         return
     conn.execute("UPDATE ops SET benchmark_seq = ? WHERE op = ?", (seq, event.op))
     for version, sha256 in zip(result.versions, result.sha256s, strict=False):
@@ -284,6 +287,16 @@ def _apply_benchmarked(conn: sqlite3.Connection, seq: int, event: Event) -> None
                     badges_json(result.badges),
                 ),
             )  # fmt: skip
+
+
+def _void_times(conn: sqlite3.Connection, op: str, result: Benchmark) -> None:
+    """Remove the earlier times of sources whose outputs or times were found to be wrong."""
+    culprits = {gap.provider for gap in result.not_timed if gap.code in VOIDING}
+    for version, sha256 in zip(result.versions, result.sha256s, strict=True):
+        if version in culprits:
+            name = _stored_name(conn, op, version)
+            keys = (op, name, sha256)
+            conn.execute("DELETE FROM times WHERE op = ? AND version = ? AND sha256 = ?", keys)
 
 
 def _apply_defined(conn: sqlite3.Connection, seq: int, event: Event) -> None:

@@ -96,6 +96,7 @@ MIGRATIONS = (
     Migration("name_the_needed_version", _add_since, "0.2.0"),
     Migration("coverage_and_badges_as_values", _rebuild_only, "0.2.0"),
     Migration("language_of_versions", _rebuild_only, "0.2.0"),
+    Migration("void_benchmarks_remove_times", _rebuild_only, "0.2.0"),
 )
 
 

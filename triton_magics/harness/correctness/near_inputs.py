@@ -23,6 +23,7 @@ from triton_magics.model import Case
 Contents = tuple[Any, ...]
 _FRESH_SEED = 0x5EED
 MORE_SWAPS = 3  # a sum in float may depend on the order
+SWAP_SHARE = 0.3  # of the small changes of timed contents
 
 
 def near_contents(
@@ -52,6 +53,28 @@ def near_contents(
         )
         for change in chosen
     ]
+
+
+def change_little(old: Contents, other: Contents, draw: random.Random) -> Contents | None:
+    """Return contents in which one element is changed, or two have swapped places.
+
+    Args:
+        old: the contents.
+        other: contents of the same draw, whose extreme values an element may take.
+        draw: chooses the change.
+
+    Returns:
+        the contents; None if no tensor has two elements.
+    """
+    tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == other[i].shape]
+    floats = [i for i in tensors if old[i].is_floating_point()]
+    single = [i for i in floats or tensors if old[i].numel() > 1]
+    if not single:
+        return None
+    which = draw.choice(single)
+    if draw.random() < SWAP_SHARE:
+        return _swap_two(old, which, draw)
+    return _change_one(old, other, which, draw)
 
 
 def _changes(

@@ -52,6 +52,7 @@ class TimedCall:
         copy_output: copies the output as the stream has it when the call has ended. Work that is
             not done by then is missing from the copy.
         gate_key: identifies the caller; each caller has a gate as long as its host time needs.
+        content: number of the contents of its inputs.
     """
 
     function: Callable[[], Any]
@@ -59,6 +60,7 @@ class TimedCall:
     fill_inputs: Callable[[], None] = _do_nothing
     copy_output: Callable[[Any], Any] = _identity
     gate_key: Hashable = None
+    content: int = 0
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def measure(
         for name in sorted(session.changed_settings)
     )
     badges, notes = gpu_conditions.describe_conditions(before, gpu_conditions.read(library, uuid))
-    badges = (*update["badges"], *settings, *session.suspected_caching, *badges)
+    badges = (*update["badges"], *settings, *badges)
     return {**update, "badges": badges, "conditions": (*update["conditions"], *notes)}
 
 

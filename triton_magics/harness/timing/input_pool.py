@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,12 +11,16 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
-from triton_magics.harness.correctness.call_record import all_outputs, outputs_of
+from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.judgement import is_within, judge
-from triton_magics.harness.correctness.tolerance import ScaledTolerance
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.timers.gated_timer import TimedCall
+from triton_magics.harness.timing.timed_contents import (
+    Inputs,
+    OutputFault,
+    TimedContents,
+    forms_of,
+)
 from triton_magics.model import CUSTOM_SIZE, Case, shape_of
 
 MAX_SHARE = 0.3
@@ -23,8 +28,6 @@ MIN_SETS = 2
 MAX_SETS = 256
 SMALL_BYTES = 8 * 2**20
 POISONED_BLOCKS = 16  # for each small output
-# Right answers in float64, and the allowed errors.
-Answers = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]
 
 
 def timing_case(op: operators.Op, size: str, dtype: str, seed: int) -> Case:
@@ -37,8 +40,8 @@ def timing_case(op: operators.Op, size: str, dtype: str, seed: int) -> Case:
 class InputPool:
     """Sets of inputs, each in its own storage, handed out in turn.
 
-    Every round draws new contents. Each use copies them into the next set, so that no provider
-    gets the same pointer or the same value twice in a row.
+    Every round draws new contents. Each use copies some of them into the next set, so that no
+    provider gets the same pointer or the same values twice in a row.
     """
 
     def __init__(
@@ -70,31 +73,28 @@ class InputPool:
         for i in range(1, max(MIN_SETS, min(n, int(room // size)))):
             other = case.evolve(seed=case.seed + i)
             self._sets.append(make_pristine(op, other, device))
-        self._answers: Answers | None = None
-        self._tolerance: ScaledTolerance | None = None
-        self._is_conditioned = False
+        self._contents = TimedContents(op, case, device)
+        self._draw = random.Random(f"{case.seed} turns")  # noqa: S311 (replayed from the seed)
         self._buffers: list[torch.Tensor] = []
         self._last = 0
         self._dirty = set(range(len(self._sets)))
-        self._output_forms = [(t.shape, t.dtype) for t in oracle.evaluate(op, first)[1]]
+        self._output_forms = self._contents.output_forms
         n_blocks = POISONED_BLOCKS if self.outputs_bytes <= SMALL_BYTES else 1
         self._poisoned_blocks = [
             deque([self._poisoned_tensor(*form) for _ in range(n_blocks)], n_blocks)
             for form in self._output_forms
         ]
-        self.refill(case.seed)
 
     def __len__(self) -> int:
         return len(self._sets)
 
-    def inputs(self, i: int) -> tuple[Any, ...]:
+    def inputs(self, i: int) -> Inputs:
         """Return the i-th set of inputs."""
         return self._sets[i % len(self._sets)]
 
-    def refill(self, seed: int) -> None:
-        """Draw new contents for the next round."""
-        self._contents = make_pristine(self.op, self.case.evolve(seed=seed), self.device)
-        self._answers = None
+    def refill(self, seed: int, calls: int = 1) -> None:
+        """Draw new contents for the next round, several if a run has several calls."""
+        self._contents.draw(seed, several=calls > 1)
 
     def make_calls(self, function: Callable[..., Any], n: int) -> list[TimedCall]:
         """Return n calls of the function, each on the next set of inputs.
@@ -107,15 +107,29 @@ class InputPool:
         order = [(self._last + 1 + i) % len(self._sets) for i in range(n)]
         self._last = order[-1]
         self._clear(order)
+        numbers = self._choose_contents(order)
         return [
-            self._make_call(function, index, [b[i] for b in buffers])
+            self._make_call(function, index, [b[i] for b in buffers], numbers[index])
             for i, index in enumerate(order)
         ]
 
+    def _choose_contents(self, order: Sequence[int]) -> dict[int, int]:
+        """Return the number of the contents of each set: all of them in turn, then at random.
+
+        A set has the same contents throughout a run, because a CUDA graph reads all sets at once.
+        """
+        sets = list(dict.fromkeys(order))
+        numbers = self._draw.sample([*self._contents.current], len(self._contents.current))
+        while len(numbers) < len(sets):
+            others = [n for n in self._contents.current if n != numbers[-1]]
+            numbers.append(self._draw.choice(others or numbers))
+        return dict(zip(sets, numbers, strict=False))
+
     def _make_call(
-        self, function: Callable[..., Any], index: int, buffers: list[torch.Tensor]
+        self, function: Callable[..., Any], index: int, buffers: list[torch.Tensor], number: int
     ) -> TimedCall:
-        pairs = list(zip(self._sets[index], self._contents, strict=True))
+        contents = self._contents.current[number].values
+        pairs = list(zip(self._sets[index], contents, strict=True))
         refillable = [(old, new) for old, new in pairs if _can_hold(old, new)]
         inputs = tuple(old if _can_hold(old, new) else new for old, new in pairs)
 
@@ -130,7 +144,7 @@ class InputPool:
 
         def copy_output(value: Any) -> Any:
             outputs = all_outputs(value, inputs, self.op.mutates)
-            if self._forms(outputs) != self._output_forms:
+            if forms_of(outputs) != self._output_forms:
                 return outputs
             copies = tuple(b.copy_(o) for b, o in zip(buffers, outputs, strict=True))
             return copies[0] if isinstance(value, torch.Tensor) and len(copies) == 1 else copies
@@ -141,6 +155,7 @@ class InputPool:
             fill_inputs=fill_inputs,
             copy_output=copy_output,
             gate_key=function,
+            content=number,
         )
 
     def _clear(self, indices: Iterable[int]) -> None:
@@ -159,10 +174,6 @@ class InputPool:
             ]
         return self._buffers
 
-    @staticmethod
-    def _forms(outputs: tuple[Any, ...]) -> list[tuple[torch.Size, torch.dtype]]:
-        return [(o.shape, o.dtype) for o in outputs if type(o) is torch.Tensor]
-
     def poison(self) -> None:
         """Leave NaN in the memory that the next output is likely to get, a new block in each call.
 
@@ -176,81 +187,16 @@ class InputPool:
         value = float("nan") if dtype.is_floating_point else -1
         return torch.full(shape, value, dtype=dtype, device=self.device)
 
-    def check_outputs(self, values: Sequence[Any]) -> str | None:
-        """Return what is wrong with the outputs of a run for this round's contents, or None.
-
-        Outputs that all equal the first one are checked once.
-        """
-        if any(self._forms(outputs_of(v)) != self._output_forms for v in values):
-            return "its shapes and dtypes are not those of the reference's output"
-        distinct = values[:1] if _all_equal(values) else values
-        return next((error for v in distinct if (error := self._check_output(v))), None)
-
-    def _check_output(self, value: Any) -> str | None:
-        if self.op.check is not None:
-            return self.op.check(self._contents, value, None)
-        outputs = outputs_of(value)
-        self._answers = self._answers or self._compute_answers(with_conditioning=False)
-        if not (error := _excess_error(outputs, *self._answers)):
-            return None
-        if not self._is_conditioned:
-            self._answers = self._compute_answers(with_conditioning=True)
-            error = _excess_error(outputs, *self._answers)
-        return error
-
-    def _compute_answers(self, *, with_conditioning: bool) -> Answers:
-        """Return this round's answers in float64 and the allowed errors.
-
-        Args:
-            conditioned: whether the allowed errors include the condition of the inputs; computed
-                only when an output is wrong without it.
-        """
-        if self._tolerance is None or with_conditioning > self._is_conditioned:
-            self._is_conditioned = with_conditioning
-            expected = oracle.compute_expected(
-                self.op,
-                self._contents,
-                self.case,
-                None,
-                None,
-                with_conditioning=with_conditioning,
-                diagnose=False,
-            )
-            self._tolerance = ScaledTolerance.of(
-                expected.values,
-                expected.allowed,
-                expected.tolerance.rtol,
-                by_row=self.op.op_class != "elementwise",
-            )
-        references = oracle.evaluate(self.op, oracle.upcast(self._contents))[1]
-        answers = oracle.double_floats(references)
-        return answers, self._tolerance.allowed_errors(answers)
+    def check_outputs(
+        self, values: Sequence[Any], calls: Sequence[TimedCall]
+    ) -> OutputFault | None:
+        """Return what is wrong with the outputs of these calls since the last refill, or None."""
+        return self._contents.check(values, [call.content for call in calls])
 
     @property
     def outputs_bytes(self) -> int:
         """Return the size of one call's outputs, bytes."""
         return sum(shape.numel() * dtype.itemsize for shape, dtype in self._output_forms)
-
-
-def _all_equal(values: Sequence[Any]) -> bool:
-    """Return whether all outputs of a run equal the first one; NaN equals nothing."""
-    if len(values) == 1:
-        return True
-    columns = zip(*(outputs_of(v) for v in values), strict=True)
-    stacked = [torch.stack(column) for column in columns]
-    return all(bool((s == s[:1]).all()) for s in stacked)
-
-
-def _excess_error(
-    outputs: tuple[Any, ...], answers: tuple[torch.Tensor, ...], allowed: tuple[torch.Tensor, ...]
-) -> str | None:
-    for output, answer, error in zip(outputs, answers, allowed, strict=True):
-        if is_within(output, answer, error):
-            continue
-        judged = judge(output, answer, error)
-        if not judged.is_correct:
-            return f"{judged.error_share:.3g} times the allowed error"
-    return None
 
 
 def _can_hold(old: Any, new: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any
 
@@ -9,28 +10,39 @@ import torch
 
 from triton_magics import operators
 from triton_magics.execution.job_requests import BenchJob
-from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import all_outputs, outputs_of
-from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
+from triton_magics.harness.correctness.output_checks import REUSED_MEMORY
 from triton_magics.harness.correctness.skip_rules import unsupported_reason
 from triton_magics.harness.load import LoadedVersion, UserFault, make_kernel_error, one_line_error
 from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing.input_pool import timing_case
+from triton_magics.harness.timing.timed_contents import (
+    OTHER_INPUTS,
+    Inputs,
+    OutputFault,
+    TimedContents,
+    void_message,
+)
 from triton_magics.model import (
     CUSTOM_SIZE,
     Badge,
     BadgeCode,
     BadgeParameter,
     Benchmark,
+    Case,
     NotTimed,
+    NotTimedCode,
     Status,
     Timing,
     shape_text,
 )
 
 ESTIMATE_MARGIN = 1.5
+SETS = 2  # of tensors: the same addresses with other contents, and other ones
+KEPT_BYTES = 2**26  # of outputs, to see that no later run changes them
 
 
 def run(
@@ -55,10 +67,10 @@ def run(
             step = f"timing {version.name} at {size}"
             report.stage(step, i, len(job.sizes), patience_s=max(20, 2 * share))
             outcome = _time_version(op, version, size, job, costs=costs, share_s=share)
-            if isinstance(outcome, str):
-                culprit = NotTimed(size=size, provider=version.name, reason=outcome)
-                void = {"message": outcome, "timings": tuple(timings), "not_timed": (culprit,)}
-                return base.evolve(**void)
+            if isinstance(outcome, NotTimed) and outcome.code:
+                return base.evolve(
+                    message=outcome.reason, timings=tuple(timings), not_timed=(outcome,)
+                )
             if isinstance(outcome, Timing):
                 timings.append(outcome)
                 report.timing(outcome)
@@ -108,11 +120,11 @@ def _time_version(
     *,
     costs: dict[str, float],
     share_s: float,
-) -> Timing | NotTimed | str:
+) -> Timing | NotTimed:
     """Time a version at one size.
 
     Returns:
-        The timing, the reason for a missing time, or the error of a wrong output.
+        The timing, or the reason for a missing time; with a code if an output was wrong.
     """
     case = timing_case(op, size, job.dtype, job.seed)
     reason = unsupported_reason(op, case, this_device(), job.dtype, version.runtime)
@@ -121,9 +133,9 @@ def _time_version(
     if share_s <= 0 and version.name not in costs:
         reason = f"no time is left for it in --budget {job.budget_s:g}"
         return NotTimed(size=size, provider=version.name, reason=reason)
-    inputs = make_pristine(op, case, this_device())
+    runs = InterpreterRuns(version, op, case)
     try:
-        programs = _count_programs(version, oracle.own_inputs(op, inputs))
+        programs = runs.count_programs()
         estimate = costs.get(version.name, 0.0) * programs * ESTIMATE_MARGIN
         if estimate > share_s:
             return NotTimed(
@@ -133,68 +145,110 @@ def _time_version(
                 f"--budget {job.budget_s:g}",
                 estimate_s=estimate,
             )
-        samples, outputs = _time_runs(version, op, inputs, runs=job.runs, share_s=share_s)
+        fault = runs.time(job.runs, share_s)
+    except UserFault:
+        raise
     except BaseException as error:  # noqa: BLE001 (a version can raise anything)
         reason = one_line_error(make_kernel_error(error, version.ref, version.module))
         return NotTimed(size=size, provider=version.name, reason=reason)
-    costs[version.name] = min(samples) / max(programs, 1) / 1e6
-    if wrong := _check_output(op, inputs, outputs, case):
-        return f"{version.name} gave a wrong answer in a timed run at {size}: {wrong}"
-    flops = int(op.flops(*inputs)) if op.flops else None
+    if fault:
+        reason = void_message(version.name, size, fault)
+        return NotTimed(size=size, provider=version.name, reason=reason, code=fault.code)
+    costs[version.name] = min(runs.samples_us) / max(programs, 1) / 1e6
+    flops = int(op.flops(*runs.contents.latest)) if op.flops else None
     return Timing(
         provider=version.name,
         size=size,
         shape=case.shape,
         clock="interpreter",
-        samples_us=tuple(samples),
+        samples_us=tuple(runs.samples_us),
         flops=flops,
     )
 
 
-def _count_programs(version: LoadedVersion, inputs: tuple[Any, ...]) -> int:
-    """Count the programs of one call without running them; 1 if the wrapper needs results."""
-    observing = version.runtime.observe_launches(suppress=True)
-    with torch.no_grad(), fake_gpu(this_device()), observing as launches:
-        try:
-            version.call(*inputs)
-        except (RuntimeError, ValueError, TypeError, IndexError):
-            return max(launches.programs, 1)
-    return max(launches.programs, 1)
+class InterpreterRuns:
+    """Runs of a version at one size, each on contents of its own.
 
-
-def _time_runs(
-    version: LoadedVersion,
-    op: operators.Op,
-    inputs: tuple[Any, ...],
-    *,
-    runs: int,
-    share_s: float,
-) -> tuple[list[float], Any]:
-    """Return microseconds of the calls that fit the share, at least one; and the last output.
-
-    Each call gets the same contents, also of the inputs that it changes.
+    Attributes:
+        contents: of the inputs.
+        samples_us: the duration of each run, microseconds.
     """
-    start_s = time.monotonic()
-    samples: list[float] = []
-    value = None
-    with torch.no_grad(), fake_gpu(this_device()):
-        while len(samples) < runs:
-            arguments = oracle.own_inputs(op, inputs)
-            start = time.perf_counter()
-            value = version.call(*arguments)
-            samples.append(1e6 * (time.perf_counter() - start))
-            if time.monotonic() - start_s + samples[-1] / 1e6 > share_s:
+
+    def __init__(self, version: LoadedVersion, op: operators.Op, case: Case) -> None:
+        self.contents = TimedContents(op, case, this_device())
+        self.samples_us: list[float] = []
+        self._version, self._op = version, op
+        self._draw = random.Random(f"{case.seed} runs")  # noqa: S311 (replayed from the seed)
+        self._sets = [self._copy_of(self.contents.latest) for _ in range(SETS)]
+        self._earlier_outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._without_launches: list[torch.Tensor] = []
+
+    @staticmethod
+    def _copy_of(values: Inputs) -> Inputs:
+        return tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in values)
+
+    def count_programs(self) -> int:
+        """Count the programs of one call without running them; 1 if the wrapper needs results."""
+        observing = self._version.runtime.observe_launches(suppress=True)
+        with torch.no_grad(), fake_gpu(this_device()), observing as launches:
+            try:
+                value = self._version.call(*self._sets[0])
+                self._without_launches = [t for t in outputs_of(value) if type(t) is torch.Tensor]
+            except (RuntimeError, ValueError, TypeError, IndexError):
+                return max(launches.programs, 1)
+        return max(launches.programs, 1)
+
+    def time(self, runs: int, share_s: float) -> OutputFault | None:
+        """Time the runs that fit the share, at least one; return what is wrong with an output.
+
+        A run's inputs are tensors of an earlier one with new contents, which differ from the last
+        ones in little or in everything.
+        """
+        start_s = time.monotonic()
+        while len(self.samples_us) < runs:
+            arguments = self._fill()
+            with torch.no_grad(), fake_gpu(this_device()):
+                start = time.perf_counter()
+                value = self._version.call(*arguments)
+                self.samples_us.append(1e6 * (time.perf_counter() - start))
+            if fault := self._check(value, arguments):
+                return fault
+            if time.monotonic() - start_s + self.samples_us[-1] / 1e6 > share_s:
                 break
-    return samples, all_outputs(value, arguments, op.mutates) if op.mutates else value
+        return None
+
+    def _fill(self) -> Inputs:
+        """Return a set of inputs with contents that no earlier run had."""
+        self.contents.draw(self._draw.getrandbits(31))
+        which = self._draw.randrange(SETS)
+        self._sets[which] = tuple(map(_refill, self._sets[which], self.contents.latest))
+        return self._sets[which]
+
+    def _check(self, value: Any, arguments: Inputs) -> OutputFault | None:
+        """Check the output of the last run, and that it changed none of the earlier ones."""
+        mutates = self._op.mutates
+        returned = all_outputs(value, arguments, mutates) if mutates else value
+        fault = self.contents.check([returned], [*self.contents.current])
+        outputs = outputs_of(value)
+        if fault and self._is_repeated(outputs):
+            return OutputFault(OTHER_INPUTS, NotTimedCode.CACHED)
+        if fault or mutates:
+            return fault
+        if any(not is_bitwise_equal(before, now) for before, now in self._earlier_outputs):
+            return OutputFault(REUSED_MEMORY, NotTimedCode.WRONG_OUTPUT)
+        if sum(output.nbytes for output in outputs) * len(self.samples_us) <= KEPT_BYTES:
+            self._earlier_outputs += [(output.clone(), output) for output in outputs]
+        return None
+
+    def _is_repeated(self, outputs: tuple[Any, ...]) -> bool:
+        """Return whether a call without launches, whose output means nothing, gave the same."""
+        before = self._without_launches
+        is_like = bool(before) and len(before) == len(outputs)
+        return is_like and all(map(is_bitwise_equal, outputs, before))
 
 
-def _check_output(op: operators.Op, inputs: tuple[Any, ...], value: Any, case: Any) -> str | None:
-    if op.check is not None:
-        return op.check(inputs, value, None)
-    share = 0.0
-    for expected in oracle.iter_expected(op, inputs, case):
-        judged = expected.judge_outputs(outputs_of(value))
-        if all(j.is_correct for j in judged):
-            return None
-        share = max(j.error_share for j in judged)
-    return f"{share:.3g} times the allowed error"
+def _refill(old: Any, new: Any) -> Any:
+    """Return the tensor of a set with new contents, or the new value of a scalar."""
+    if isinstance(old, torch.Tensor) and old.shape == new.shape:
+        return old.copy_(new)
+    return new

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -20,36 +19,37 @@ from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timers.gated_timer import (
     HOST_TOO_SLOW,
     CalibratedTimer,
-    Sample,
+    TimedCall,
     UnstableTiming,
 )
 from triton_magics.harness.timers.graph_timer import NotCaptured
 from triton_magics.harness.timing.baselines import TORCH_COMPILE, Provider
 from triton_magics.harness.timing.input_pool import InputPool, timing_case, traffic
+from triton_magics.harness.timing.provider_series import ProviderSeries
 from triton_magics.harness.timing.speed_verdicts import (
     CONTROL,
     compare_timings,
     undecided_providers,
 )
+from triton_magics.harness.timing.timed_contents import OutputFault, void_message
 from triton_magics.harness.timing.torch_settings import TorchSettings
-from triton_magics.model import Badge, BadgeCode, Discard, NotTimed, NotTimedCode, Status, Timing
+from triton_magics.model import Discard, NotTimed, NotTimedCode, Status, Timing
 
 T = TypeVar("T")
 WARM_CALLS = 3
 EXTRA_ROUNDS = 15
 MAX_ROUNDS = 100
 SMALL_SETS = 32  # the address of a set changes a call of 3 us by 1 % (H200)
-CACHING_RATIO = 2.0  # a softmax on an H200 has at most 1.07, the median of ten runs
-CACHING_MIN_RUNS = 5
 WRONG_BASELINE = "it does not compute {}: {}"
 
 
-class WrongOutput(Exception):
-    """A timed call of `provider` gave a wrong answer; the benchmark is void."""
+class VoidTime(Exception):
+    """A timed call of `provider` gave a wrong answer, or a cached one; the benchmark is void."""
 
-    def __init__(self, provider: str, wrong: str) -> None:
-        super().__init__(f"{provider} gave a wrong answer in a timed run: {wrong}")
+    def __init__(self, provider: str, size: str, fault: OutputFault) -> None:
+        super().__init__(void_message(provider, size, fault))
         self.provider = provider
+        self.code = fault.code
 
 
 class BaselineMismatch(Exception):
@@ -65,21 +65,6 @@ class CudaContextLost(Exception):
         self.reason = reason
 
 
-@dataclass
-class ProviderSeries:
-    """One provider's measurements at one size, by round.
-
-    Attributes:
-        raw_us: duration of each run, microseconds.
-        first_call_ratios: duration of each run's first call over that of the others.
-        discards: number of discarded samples by reason.
-    """
-
-    raw_us: list[float] = field(default_factory=list)
-    first_call_ratios: list[float] = field(default_factory=list)
-    discards: dict[str, int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class TimingSession:
     """One benchmark on a GPU.
@@ -89,7 +74,6 @@ class TimingSession:
         make_fallback_timer: makes the timer to use when a graph can't be captured.
         settings: torch's settings before the first provider ran.
         changed_settings: names of the providers that changed torch's settings.
-        suspected_caching: warnings about providers that may cache results.
     """
 
     job: BenchJob
@@ -101,24 +85,11 @@ class TimingSession:
     make_fallback_timer: Callable[[], CalibratedTimer] | None = None
     settings: TorchSettings = field(default_factory=TorchSettings)
     changed_settings: set[str] = field(default_factory=set)
-    suspected_caching: list[Badge] = field(default_factory=list)
 
     def restore_settings(self, provider: Provider) -> None:
         """Restore torch's settings, and record the provider if it had changed them."""
         if self.settings.restore():
             self.changed_settings.add(provider.name)
-
-    def record_suspected_caching(self, series: Mapping[str, ProviderSeries], size: str) -> None:
-        """Record providers with a far slower first call in a run; later calls repeat its data."""
-        for name, own in series.items():
-            if len(own.first_call_ratios) < CACHING_MIN_RUNS:
-                continue
-            if (ratio := statistics.median(own.first_call_ratios)) >= CACHING_RATIO:
-                self.suspected_caching.append(
-                    Badge.of(
-                        BadgeCode.POSSIBLE_CACHING, provider=name, size=size, times=round(ratio, 1)
-                    )
-                )
 
 
 @dataclass(frozen=True)
@@ -163,12 +134,11 @@ def time_all_sizes(session: TimingSession) -> dict[str, Any]:
     for size in session.job.sizes:
         try:
             size_run = _one_size(session, size)
-        except WrongOutput as wrong:
-            code = NotTimedCode.WRONG_OUTPUT
-            culprit = NotTimed(size=size, provider=wrong.provider, reason=str(wrong), code=code)
+        except VoidTime as void:
+            culprit = NotTimed(size=size, provider=void.provider, reason=str(void), code=void.code)
             return {
                 "status": Status.FAILED,
-                "message": str(wrong),
+                "message": str(void),
                 "timings": tuple(timings),
                 "not_timed": (culprit,),
                 "conditions": tuple(notes),
@@ -183,7 +153,6 @@ def time_all_sizes(session: TimingSession) -> dict[str, Any]:
             continue
         missing += size_run.not_timed
         notes += size_run.notes
-        session.record_suspected_caching(size_run.series, size)
         size_timings = [
             _make_timing(session, size, name, s, size_run) for name, s in size_run.series.items()
         ]
@@ -228,7 +197,7 @@ def _rounds(session: TimingSession, size: str) -> SizeRun:
     timed, done, rounds = size_run.active_providers, 0, job.runs
     while done < rounds and timed:
         report.stage(f"timing {size}", done, rounds)
-        size_run.input_pool.refill(draw.getrandbits(31))
+        size_run.input_pool.refill(draw.getrandbits(31), size_run.calls)
         for provider in draw.sample(timed, len(timed)):
             _one_run(session, provider, size_run, size)
         done += 1
@@ -236,7 +205,19 @@ def _rounds(session: TimingSession, size: str) -> SizeRun:
             timed = _select_undecided(size_run, timed, job.baselines)
             rounds = min(rounds + EXTRA_ROUNDS, MAX_ROUNDS)
         timed = [p for p in timed if p in size_run.active_providers]
+    _check_new_contents(size_run, size)
     return size_run
+
+
+def _check_new_contents(size_run: SizeRun, size: str) -> None:
+    """Check that no version is far quicker on contents that it has had before.
+
+    Raises:
+        VoidTime: a version is; it caches answers.
+    """
+    for provider in size_run.active_providers:
+        if provider.version and (fault := size_run.series[provider.name].find_caching()):
+            raise VoidTime(provider.name, size, fault)
 
 
 def _select_undecided(
@@ -282,9 +263,10 @@ def _warm(session: TimingSession, provider: Provider, size_run: SizeRun, size: s
         for i in range(WARM_CALLS):
             provider.call(*size_run.input_pool.inputs(i))
         size_run.timer.base.synchronize()
-        samples = size_run.timer.base.run(size_run.input_pool.make_calls(provider.call, WARM_CALLS))
+        calls = size_run.input_pool.make_calls(provider.call, WARM_CALLS)
+        samples = size_run.timer.base.run(calls)
         if provider.version is None and provider.call is not session.op.reference:
-            _check_baseline([s.value for s in samples], size_run)
+            _check_baseline([s.value for s in samples], calls, size_run)
         return min(s.raw_us for s in samples)
 
     raw_us = _call_or_drop(warm_and_time, provider, size_run, size)
@@ -292,14 +274,14 @@ def _warm(session: TimingSession, provider: Provider, size_run: SizeRun, size: s
     return raw_us
 
 
-def _check_baseline(values: Sequence[Any], size_run: SizeRun) -> None:
+def _check_baseline(values: Sequence[Any], calls: Sequence[TimedCall], size_run: SizeRun) -> None:
     """Check that a baseline computes the op.
 
     Raises:
         BaselineMismatch: its outputs are wrong.
     """
-    if wrong := size_run.input_pool.check_outputs(values):
-        raise BaselineMismatch(WRONG_BASELINE.format(size_run.input_pool.op.name, wrong))
+    if fault := size_run.input_pool.check_outputs(values, calls):
+        raise BaselineMismatch(WRONG_BASELINE.format(size_run.input_pool.op.name, fault.message))
 
 
 def _call_or_drop(
@@ -348,34 +330,28 @@ def _one_run(session: TimingSession, provider: Provider, size_run: SizeRun, size
     """Time one run of a provider and check its outputs.
 
     Raises:
-        WrongOutput: an output of a version is wrong.
+        VoidTime: an output of a version is wrong.
     """
-    own = size_run.series[provider.name]
-
-    def time_run() -> list[Sample]:
-        return size_run.timer.base.run(
-            size_run.input_pool.make_calls(provider.call, size_run.calls)
-        )
-
-    samples = _call_or_drop(time_run, provider, size_run, size)
+    own, pool = size_run.series[provider.name], size_run.input_pool
+    calls = pool.make_calls(provider.call, size_run.calls)
+    samples = _call_or_drop(lambda: size_run.timer.base.run(calls), provider, size_run, size)
     session.restore_settings(provider)
     if samples is None:
         return
     for reason in itertools.chain.from_iterable(s.discarded for s in samples):
         own.discards[reason] = own.discards.get(reason, 0) + 1
     if provider.call is not session.op.reference:
-        wrong = size_run.input_pool.check_outputs([s.value for s in samples])
-        if wrong and provider.version:
-            raise WrongOutput(provider.name, wrong)
-        if wrong:
-            reason = WRONG_BASELINE.format(size_run.input_pool.op.name, wrong)
-            size_run.drop(provider, size, reason, NotTimedCode.WRONG_OUTPUT)
+        fault = pool.check_outputs([s.value for s in samples], calls)
+        if fault and provider.version:
+            raise VoidTime(provider.name, size, fault)
+        if fault:
+            reason = WRONG_BASELINE.format(pool.op.name, fault.message)
+            size_run.drop(provider, size, reason, fault.code)
             return
     raw_us = [s.raw_us for s in samples]
     own.raw_us.append(stats.middle_mean(raw_us))
-    if len(raw_us) > 1 and size_run.timer.base.clock == "gpu":
-        first_us, *others_us = size_run.timer.net_us(raw_us)
-        own.first_call_ratios.append(first_us / stats.middle_mean(others_us))
+    if size_run.timer.base.clock == "gpu":
+        own.compare_new(size_run.timer.net_us(raw_us), [call.content for call in calls])
 
 
 def _make_timing(

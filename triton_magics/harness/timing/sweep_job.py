@@ -240,7 +240,7 @@ def _check(subject: Subject, point: GridPoint, probes: list[Case], input_pool: I
             with record.during(input_pool.case.size or ""):
                 version.call(*input_pool.inputs(1))
             _synchronize()
-        wrong = input_pool.check_outputs([value])
+        fault = input_pool.check_outputs([value], [call])
     except BaseException as error:  # noqa: BLE001 (whatever a version raises is its verdict)
         kernel_error = make_kernel_error(error, point.ref, version.module)
         memory = is_out_of_memory(error)
@@ -249,8 +249,9 @@ def _check(subject: Subject, point: GridPoint, probes: list[Case], input_pool: I
             status, f"{kernel_error.kind}: {kernel_error.message[:300]}", kernel_error
         )
     point.kernel = _heaviest(record.kernels)
-    if wrong:
-        return point.set_outcome(CaseStatus.WRONG_VALUES, f"{input_pool.case.label}: {wrong}")
+    if fault:
+        reason = f"{input_pool.case.label}: {fault.message}"
+        return point.set_outcome(CaseStatus.WRONG_VALUES, reason)
     point.status = CaseStatus.PASSED
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from triton_magics.model import Benchmark, Status, Timing, shape_text, short
+from triton_magics.model import Benchmark, NotTimedCode, Status, Timing, shape_text, short
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import Details, Document, Line, LineStatus, Table
 from triton_magics.rendering.numbers import (
@@ -43,6 +43,7 @@ from triton_magics.rendering.views.words import (
 
 ROOFLINE = "roofline"  # least times by the measured rates of a copy and of a matrix product
 _NUMBERS = {2: "two", 3: "three"}
+VOID_WORDS = {NotTimedCode.CACHED: "CACHED", NotTimedCode.IMPOSSIBLE: "IMPOSSIBLE"}
 NOT_COMPARABLE = "CPU times, not comparable with a GPU and without a ranking"
 
 
@@ -75,11 +76,19 @@ def _has_no_times(value: Benchmark) -> bool:
     return value.status is Status.FAILED and not value.timings and value.message is None
 
 
+def _void_word(value: Benchmark) -> str:
+    """Return the verdict on times that do not count."""
+    codes = {gap.code for gap in value.not_timed}
+    return next((word for code, word in VOID_WORDS.items() if code in codes), "VOID")
+
+
 def verdict_line(value: Benchmark) -> Line:
     """Return `✓ FASTER  softmax v2 is 1.63x as fast as torch (...)`."""
     if not value.passed:
         status, word = VERDICTS[value.status]
-        word = "NOT TIMED" if _has_no_times(value) else "VOID" if is_void(value) else word
+        word = (
+            "NOT TIMED" if _has_no_times(value) else _void_word(value) if is_void(value) else word
+        )
         return Line(summary(value), status, word)
     if not value.on_gpu:
         lead = "TIMED (interpreter)" if value.clock else "NOT TIMED"
@@ -291,6 +300,8 @@ def _next_step(value: Benchmark, phrase: Phrase) -> str:
     validate = step_code(NextStep("validate", arguments), phrase)
     if _has_no_times(value):
         return f"try other sizes or shapes, or {FIX}; {validate}"
+    if any(gap.code is NotTimedCode.CACHED for gap in value.not_timed):
+        return "compute every call from its own inputs and write it again"
     if value.status is Status.FAILED:
         return f"{validate}, then {FIX}"
     if not value.passed:
