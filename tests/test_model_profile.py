@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.report_values.profiles import sampled_kernels
+from tests.report_values.profiles import kernels_on_h200, sampled_kernels
 from triton_magics.model import METRICS, Case, Profile, ProfiledKernel, Status
 
 SAMPLED = sampled_kernels()
@@ -64,7 +64,7 @@ def test_first_rule_that_applies_gives_the_limit(
         ("strided", "memory", "load_used_pct"),
         ("bf16", "memory", "l2_pct"),
         ("ieee", "compute", "sm_pct"),
-        ("spills", "occupancy", "occupancy_pct"),
+        ("spills", "memory", "local_bytes"),
         ("occupancy", "memory", "dram_pct"),
         ("launch", "launch", "duration_us"),
         ("torch", "latency", "issue_pct"),
@@ -75,6 +75,40 @@ def test_limits_of_kernels_on_an_h100(name: str, kind: str, field: str) -> None:
     assert limit is not None
     assert (limit.kind, limit.field) == (kind, field)
     assert limit.technique in TECHNIQUES
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "field"),
+    [
+        ("copy", "memory", "dram_pct"),
+        ("strided", "memory", "load_used_pct"),
+        ("spills", "memory", "local_bytes"),
+        ("conflicts", "memory", "conflict_share"),
+        ("occupancy", "occupancy", "occupancy_pct"),
+        ("softmax", "memory", "dram_pct"),
+    ],
+)
+def test_limits_of_kernels_on_an_h200(name: str, kind: str, field: str) -> None:
+    limit = kernels_on_h200()[name].limit
+    assert limit is not None
+    assert (limit.kind, limit.field) == (kind, field)
+    assert limit.technique in TECHNIQUES
+
+
+def test_spills_and_conflicts_limit_where_they_are_most_traffic() -> None:
+    busy = {"memory_pct": 90.0, "l1_pct": 90.0, "sm_pct": 5.0}
+    traffic = {"dram_read_bytes": 60.0, "dram_write_bytes": 40.0}
+    spills = {"local_load_bytes": 25.0, "local_store_bytes": 24.0}
+    assert limit_of(**busy, **traffic, **spills) == ("memory", "l1_pct", "tiling")
+    spills["local_store_bytes"] = 25.0
+    assert limit_of(**busy, **traffic, **spills) == ("memory", "local_bytes", "autotune")
+    shared = {"shared_load_conflicts": 5.0, "shared_store_conflicts": 0.0}
+    waits = {"stalls": {"short_scoreboard": 2.0}}
+    few = {"shared_wavefronts": 10.1, **shared, **waits}
+    assert limit_of(**busy, **few) == ("memory", "l1_pct", "tiling")
+    most = few | {"shared_wavefronts": 10.0}
+    assert limit_of(**busy, **most) == ("memory", "conflict_share", "bank_conflicts")
+    assert limit_of(**busy, **most | {"stalls": WAITS}) == ("memory", "l1_pct", "tiling")
 
 
 def test_every_metric_has_a_field_of_its_own() -> None:

@@ -7,17 +7,35 @@ from typing import Any
 
 from triton_magics.execution.nsight import PERMIT
 from triton_magics.harness.profiling.ncu_csv import read_kernels
-from triton_magics.model import Case, Profile, ProfiledKernel, Status
+from triton_magics.model import Case, Profile, ProfiledKernel, SourceLine, Status
 
 from .kernels import GPU
 
-SAMPLE = Path(__file__).parents[1] / "fixtures" / "ncu_h100.csv"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+SAMPLE = FIXTURES / "ncu_h100.csv"
 NAMES = ("copy", "strided", "bf16", "ieee", "spills", "occupancy", "launch", "torch")
+ON_H200 = ("copy", "strided", "spills", "conflicts", "occupancy", "softmax", "bf16", "ieee")
 
 
 def sampled_kernels() -> dict[str, ProfiledKernel]:
     """Return the kernels of the sample by what they show."""
     return dict(zip(NAMES, read_kernels(SAMPLE.read_text()), strict=True))
+
+
+def kernels_on_h200() -> dict[str, ProfiledKernel]:
+    """Return kernels that ncu 2025.3 profiled on an H200 on 2026-11-23, by what they show."""
+    text = (FIXTURES / "ncu_h200.csv").read_text()
+    return dict(zip(ON_H200, read_kernels(text), strict=True))
+
+
+LINES = (
+    SourceLine(
+        file_line=15, cell_line=14, code="    x = tl.load(x_ptr + offsets, mask=mask)", share=0.6,
+        stall="long_scoreboard", stall_share=0.9, sectors_ratio=1.0,
+    ),
+    SourceLine(library="standard.py:170", code="    return core.maximum(a, b)", share=0.3),
+    SourceLine(file_line=18, cell_line=17, code="    tl.store(out_ptr + offsets, x)", share=0.1),
+)  # fmt: skip
 
 
 def _profile(version: str, **changes: Any) -> Profile:
@@ -38,7 +56,10 @@ def profile() -> Profile:
     kernels = sampled_kernels()
     return _profile(
         "v2_tiling",
-        kernels=(kernels["occupancy"].evolve(share=0.99), kernels["launch"].evolve(share=0.01)),
+        kernels=(
+            kernels["occupancy"].evolve(share=0.99, lines=LINES),
+            kernels["launch"].evolve(share=0.01),
+        ),
         tool="ncu 2025.3.1.0",
         report_path="profiles/softmax_v2_tiling_large.ncu-rep",
         against=_profile("v1_baseline", kernels=(kernels["strided"].evolve(share=1.0),)),

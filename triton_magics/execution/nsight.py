@@ -42,6 +42,21 @@ def _version_of(folder: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", str(folder))]
 
 
+def report_module_folders(program: str, root: Path = Path("/")) -> list[str]:
+    """Return the folders that may contain NVIDIA's module `ncu_report`, that of ncu first.
+
+    Args:
+        program: path of ncu.
+        root: folder that contains /usr and /opt.
+    """
+    own = Path(program).resolve().parent
+    folders = [own, *_newest_first(own.parent, "nsight-compute-*")]
+    folders += _newest_first(root, "opt/nvidia/nsight-compute/*")
+    modules = [folder / "extras" / "python" for folder in folders]
+    existing = (folder for folder in modules if (folder / "ncu_report.py").is_file())
+    return list(dict.fromkeys(map(str, existing)))
+
+
 def are_counters_refused(params: str, status: str) -> bool:
     """Return whether the driver refuses counters to this process, as far as files show it.
 
@@ -54,4 +69,4 @@ def are_counters_refused(params: str, status: str) -> bool:
     return "RmProfilingAdminOnly: 1" in params and not is_admin
 
 
-__all__ = ["INSTALL", "PERMIT", "are_counters_refused", "find_ncu"]
+__all__ = ["INSTALL", "PERMIT", "are_counters_refused", "find_ncu", "report_module_folders"]

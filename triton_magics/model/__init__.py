@@ -67,6 +67,7 @@ from triton_magics.model.profile import (
     LimitKind,
     Profile,
     ProfiledKernel,
+    SourceLine,
     find_limit,
 )
 from triton_magics.model.profile_metrics import METRICS, STALLS, Metric, raw_stall
@@ -209,6 +210,7 @@ __all__ = [
     "Setback",
     "Setting",
     "Side",
+    "SourceLine",
     "State",
     "Status",
     "Summary",

@@ -19,6 +19,9 @@ SHORT_US = 5.0  # a kernel of this length takes about as long as its launch
 LOW_OCCUPANCY_PCT = 30.0
 USED_PCT = 50.0  # of the bytes that a memory access moves
 MEMORY_STALLS = ("long_scoreboard", "lg_throttle", "mio_throttle", "drain")
+SHARED_STALLS = ("short_scoreboard", "mio_throttle", "barrier")
+CONFLICT_SHARE = 0.5
+SPILL_RATIO = 0.5  # once written and once read: each byte of data has one of spills beside it
 TENSOR_PCT = 10.0  # the tensor cores do part of the work
 
 
@@ -38,6 +41,31 @@ class Limit(Value):
     technique: str
 
 
+class SourceLine(Value):
+    """Samples of the warps of a kernel on one line of its source.
+
+    Attributes:
+        file_line, cell_line: of the version, as an editor and the notebook show it; None in a
+            library.
+        library: file and line of a library's code that was compiled into the kernel.
+        code: text of the line; empty if it is not there.
+        share: of the kernel's samples, 0 to 1.
+        stall: the reason for which warps waited most there.
+        stall_share: of the line's samples, 0 to 1.
+        sectors_ratio: sectors of 32 bytes that its accesses to global memory move, over those that
+            neighbouring aligned accesses would; None without such accesses.
+    """
+
+    file_line: int | None = None
+    cell_line: int | None = None
+    library: str | None = None
+    code: str = ""
+    share: float
+    stall: str | None = None
+    stall_share: float | None = None
+    sectors_ratio: float | None = None
+
+
 class ProfiledKernel(Value):
     """A kernel of the call. A figure that this GPU or driver does not count is None.
 
@@ -50,6 +78,8 @@ class ProfiledKernel(Value):
         load_used_pct: bytes that the threads use, of those that the sectors have.
         local_load_bytes: spilled registers and local arrays.
         stalls: reason -> warps that wait for it, per issued instruction.
+        lines: of its source, the most samples first.
+        lines_missing: why there are none.
         missing: field -> why it is None.
     """
 
@@ -83,6 +113,8 @@ class ProfiledKernel(Value):
     shared_store_conflicts: float | None = None
     shared_wavefronts: float | None = None
     stalls: dict[str, float] = Field(default_factory=dict)
+    lines: tuple[SourceLine, ...] = ()
+    lines_missing: str | None = None
     missing: dict[str, str] = Field(default_factory=dict)
 
     @property
@@ -101,6 +133,12 @@ class ProfiledKernel(Value):
     def local_bytes(self) -> float | None:
         """Traffic of spilled registers and local arrays; bytes."""
         return _sum(self.local_load_bytes, self.local_store_bytes)
+
+    @property
+    def spill_ratio(self) -> float | None:
+        """Traffic of spilled registers and local arrays, over the traffic of device memory."""
+        dram = _sum(self.dram_read_bytes, self.dram_write_bytes)
+        return None if self.local_bytes is None or not dram else self.local_bytes / dram
 
     @property
     def conflict_share(self) -> float | None:
@@ -156,15 +194,21 @@ def _sum(*parts: float | None) -> float | None:
 def find_limit(kernel: ProfiledKernel) -> Limit | None:
     """Return the resource that limits a kernel; the first rule that applies decides.
 
-    1. A unit works at 60 % of its peak or more: memory or compute, the busier of the two.
-    2. The kernel is as short as a launch.
-    3. Warps wait for memory most, and most of the bytes that they move are not used.
-    4. Too few warps are active to hide latency.
-    5. Otherwise warps wait for latency.
+    1. Spilled registers move as many bytes as the kernel's own data, or more.
+    2. Most passes over shared memory are bank conflicts, and warps wait for it.
+    3. A unit works at 60 % of its peak or more: memory or compute, the busier of the two.
+    4. The kernel is as short as a launch.
+    5. Warps wait for memory most, and most of the bytes that they move are not used.
+    6. Too few warps are active to hide latency.
+    7. Otherwise warps wait for latency.
     """
     memory, compute = kernel.memory_pct, kernel.sm_pct
     if memory is None or compute is None:
         return None
+    if kernel.spill_ratio is not None and kernel.spill_ratio >= SPILL_RATIO:
+        return _limit("memory", "local_bytes", kernel.local_bytes or 0.0, "autotune")
+    if (kernel.conflict_share or 0.0) >= CONFLICT_SHARE and _waits_for(kernel, SHARED_STALLS):
+        return _limit("memory", "conflict_share", kernel.conflict_share or 0.0, "bank_conflicts")
     if max(memory, compute) >= BUSY_PCT:
         return _busy(kernel, memory, compute)
     if kernel.duration_us is not None and kernel.duration_us < SHORT_US:
@@ -183,9 +227,9 @@ def _busy(kernel: ProfiledKernel, memory: float, compute: float) -> Limit:
         uses_tensor_cores = (kernel.tensor_pct or 0.0) >= TENSOR_PCT
         technique = "tensor_descriptors" if uses_tensor_cores else "tiling"
         return _limit("compute", "sm_pct", compute, technique)
-    levels = {name: getattr(kernel, name) or 0.0 for name in ("dram_pct", "l2_pct", "l1_pct")}
-    busiest = max(levels, key=levels.__getitem__)
-    field = busiest if levels[busiest] >= BUSY_PCT else "memory_pct"
+    levels = ("dram_pct", "l2_pct", "l1_pct")  # a busy one keeps those behind it busy
+    busy = (name for name in levels if (getattr(kernel, name) or 0.0) >= BUSY_PCT)
+    field = next(busy, "memory_pct")
     technique = "kernel_fusion" if field == "dram_pct" else "tiling"
     value = getattr(kernel, field)
     return _limit("memory", field, value, "coalescing" if _wasted_field(kernel) else technique)
@@ -202,7 +246,11 @@ def _wasted_field(kernel: ProfiledKernel) -> str | None:
 
 
 def _waits_for_memory(kernel: ProfiledKernel) -> bool:
-    return bool(kernel.top_stalls) and kernel.top_stalls[0][0] in MEMORY_STALLS
+    return _waits_for(kernel, MEMORY_STALLS)
+
+
+def _waits_for(kernel: ProfiledKernel, reasons: tuple[str, ...]) -> bool:
+    return bool(kernel.top_stalls) and kernel.top_stalls[0][0] in reasons
 
 
 def _more_warps(kernel: ProfiledKernel) -> str:
@@ -219,5 +267,6 @@ __all__ = [
     "LimitKind",
     "Profile",
     "ProfiledKernel",
+    "SourceLine",
     "find_limit",
 ]

@@ -15,6 +15,7 @@ from triton_magics.harness.process.device import GPU, environment, this_device
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.ncu_csv import read_kernels
+from triton_magics.harness.profiling.ncu_lines import add_lines
 from triton_magics.harness.profiling.replayed_call import ReplayRequest, run_under
 from triton_magics.model import METRICS, STALLS, Profile, Status, raw_stall
 
@@ -106,7 +107,7 @@ def profile_call(
         return base.evolve(status=error.status, message=str(error))
     return base.evolve(
         status=Status.PASSED,
-        kernels=kernels,
+        kernels=add_lines(kernels, path, program, job.version),
         tool=_version(program),
         report_base64=base64.b64encode(path.read_bytes()).decode(),
     )

@@ -10,11 +10,12 @@ from triton_magics.model import (
     Metric,
     Profile,
     ProfiledKernel,
+    SourceLine,
     Status,
     raw_stall,
 )
 from triton_magics.next_step import NextStep
-from triton_magics.rendering.blocks import Details, Document, Line, Table, code
+from triton_magics.rendering.blocks import Code, Details, Document, Line, Table, code
 from triton_magics.rendering.numbers import (
     MISSING,
     bytes_text,
@@ -36,6 +37,9 @@ from triton_magics.rendering.views.words import (
 )
 
 CONFLICT_SHARE = 0.2
+MAX_LINES = 5
+MIN_SHARE = 0.01
+HEAT_CHARS = 12
 _LEADS: dict[LimitKind, str] = {
     "memory": "MEMORY-BOUND",
     "compute": "COMPUTE-BOUND",
@@ -53,6 +57,8 @@ _REASONS: dict[str, str] = {
     "occupancy_pct": "{} of the warps that fit are active",
     "load_used_pct": "{} of the loaded bytes are used, the rest is moved for nothing",
     "store_used_pct": "{} of the stored bytes are used, the rest is moved for nothing",
+    "local_bytes": "registers spill: {} move to memory and back",
+    "conflict_share": "{} of the passes over shared memory are bank conflicts",
     "issue_pct": "an instruction is issued in {} of the cycles; warps wait",
 }
 _SHOWN = (
@@ -72,6 +78,7 @@ def profile_view(value: Profile, phrase: Phrase) -> Document:
         *_comparison(value),
         *_stall_line(value.main_kernel),
         *_warnings(value.main_kernel),
+        *_lines_table(value.main_kernel),
         *_kernels_table(value),
         _figures_table(value),
         _source_line(value),
@@ -108,7 +115,13 @@ def _limit_line(value: Profile) -> Line:
 
 
 def _reason_text(limit: Limit) -> str:
-    return _REASONS[limit.field].format(_text(_METRIC_OF[limit.field], limit.value))
+    if limit.field == "conflict_share":
+        figure = percent_text(100 * limit.value)
+    elif limit.field == "local_bytes":
+        figure = bytes_text(int(limit.value))
+    else:
+        figure = _text(_METRIC_OF[limit.field], limit.value)
+    return _REASONS[limit.field].format(figure)
 
 
 def _comparison(value: Profile) -> Document:
@@ -141,6 +154,65 @@ def _warnings(kernel: ProfiledKernel) -> Document:
         share = percent_text(100 * (kernel.conflict_share or 0.0))
         lines.append(f"bank conflicts take {share} of the passes over shared memory")
     return tuple(Line(text, "warn") for text in lines)
+
+
+def _lines_table(kernel: ProfiledKernel) -> Document:
+    """Return the lines where most warps waited; the whole kernel with their shares folded."""
+    if not kernel.lines:
+        return (Line(kernel.lines_missing, "info"),) if kernel.lines_missing else ()
+    shown = [line for line in kernel.lines if line.share >= MIN_SHARE][:MAX_LINES]
+    has_sectors = any(line.sectors_ratio for line in shown)
+    rows = tuple(
+        (
+            _place_text(line),
+            percent_text(100 * line.share),
+            _stall_text(line),
+            *((_ratio_text(line),) if has_sectors else ()),
+            code(line.code.strip()) if line.code else MISSING,
+        )
+        for line in shown
+    )
+    header = ("line", "samples", "waits for", *(("sectors",) if has_sectors else ()), "code")
+    table = Table("lines where warps were sampled", header, rows, f"lrl{'r' * has_sectors}l")
+    return (table, *_heat(kernel))
+
+
+def _place_text(line: SourceLine) -> str:
+    if line.library:
+        return line.library
+    return f"cell {line.cell_line}" if line.cell_line else f"file {line.file_line}"
+
+
+def _stall_text(line: SourceLine) -> str:
+    if line.stall is None or line.stall_share is None:
+        return MISSING
+    return f"{STALLS.get(line.stall, line.stall)} {percent_text(100 * line.stall_share)}"
+
+
+def _ratio_text(line: SourceLine) -> str:
+    """Return how many times the sectors of aligned neighbouring accesses the line moves."""
+    return MISSING if line.sectors_ratio is None else f"{line.sectors_ratio:.1f}x"
+
+
+def _heat(kernel: ProfiledKernel) -> Document:
+    """Return the sampled lines of the version in their order, with a bar for each share."""
+    own = sorted((n.file_line, n) for n in kernel.lines if n.file_line is not None)
+    if not own:
+        return ()
+    peak = max(line.share for _, line in own)
+    bars = [
+        f"{percent_text(100 * line.share):>6} {_bar(line.share / peak)} "
+        f"{line.cell_line or number:>4}  {line.code}"
+        for number, line in own
+    ]
+    library = sum(line.share for line in kernel.lines if line.library)
+    if library:
+        bars.append(f"{percent_text(100 * library):>6} in libraries")
+    return (Details("samples beside the code", (Code("\n".join(bars), language="text"),)),)
+
+
+def _bar(part: float) -> str:
+    return f"{'█' * round(HEAT_CHARS * part):<{HEAT_CHARS}}"
 
 
 def _kernels_table(value: Profile) -> Document:
