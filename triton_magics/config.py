@@ -240,6 +240,9 @@ def _describe_values(trait: TraitType[Any, Any]) -> str:
 LOCKS = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on purpose)
 
 
+OUTBOX = "outbox"  # folder in a worker's own: compiled code that the worker can't publish itself
+
+
 def cache_dir() -> Path:
     """Return the user's folder of compiled kernels, measured ceilings and locks, on local disk."""
     base = os.environ.get("TRITON_MAGICS_CACHE") or os.environ.get("XDG_CACHE_HOME")

@@ -14,6 +14,7 @@ from contextlib import nullcontext, suppress
 
 from triton_magics.execution.base import Device
 from triton_magics.execution.job_requests import CompileJob, Mode
+from triton_magics.execution.local.compiled_store import publish
 from triton_magics.execution.local.job_run import POLL_S, JobEnd, JobRun
 from triton_magics.execution.local.local_job import NOT_BEGUN, LocalJob
 from triton_magics.execution.local.quarantine import Quarantine
@@ -236,6 +237,8 @@ class DeviceQueue:
         with self.pool.pause_warmups() if quiet else nullcontext():
             end = self._follow(job, mode, run)
         stack = self.pool.dump_stack(run.worker) if end.status == "timeout" else ""
+        if end.status == "finished" and run.worker.scratch:
+            publish(run.worker.scratch, job.job)
         is_gone = self._settle(job, run)
         self._prepare_next(mode)
         return run.outcome(end, is_gone=is_gone, stack=stack)

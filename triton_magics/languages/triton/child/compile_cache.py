@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 import triton
 
-from triton_magics.config import cache_dir
+from triton_magics.config import OUTBOX, cache_dir
 from triton_magics.languages.triton import CACHE
 
 GROUP = "__grp__"  # how Triton's list of an entry's files begins
@@ -40,7 +41,8 @@ def compile_cache(sources: Sequence[str]) -> Iterator[None]:
     """Copy entries of earlier workers, for the same source, into this worker's Triton cache.
 
     New entries of this job are published afterwards, by rename, so that no worker ever sees half an
-    entry. Triton names an entry by the hash of all that went into it.
+    entry. Triton names an entry by the hash of all that went into it. A worker in a sandbox leaves
+    them in its outbox, from which the executor publishes them.
     """
     own = os.environ.get(CACHE)
     if not own:
@@ -60,10 +62,24 @@ def compile_cache(sources: Sequence[str]) -> Iterator[None]:
 
 def _publish_fresh(private: Path, before: set[str], sources: Sequence[str]) -> None:
     fresh = [p for p in private.iterdir() if p.name not in before and _is_whole(p)]
+    if not _can_publish():
+        _publish(fresh, private / OUTBOX / _version_folder().name)
+        return
     launchers = [p for p in fresh if any(p.glob("*.so"))]
     _publish(launchers, _launcher_folder())
     if len(sources) == 1:
         _publish([p for p in fresh if p not in launchers], _source_folder(sources[0]))
+
+
+def _can_publish() -> bool:
+    """Return False in a sandbox."""
+    folder = _version_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _is_whole(entry: Path) -> bool:
