@@ -248,6 +248,13 @@ def test_note_names_commands(run: Run, written: str, tmp_path: Path) -> None:
     assert err.rstrip().endswith("Next: triton-magics validate softmax v1")
 
 
+def test_a_byte_order_mark_is_no_part_of_the_code(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8-sig")
+    code, out, _ = run("write", "softmax", "v1", str(tmp_path / "mine.py"), "--json")
+    assert code == 0
+    assert json.loads(out)["source"]["source"] == SOURCE
+
+
 def test_template_is_a_file_and_not_a_cell(run: Run) -> None:
     _, out, _ = run("template", "fused", "softmax", "v1")
     assert "%%" not in out

@@ -55,6 +55,13 @@ def test_it_says_all_that_one_needs_to_go_on(lab: Lab) -> None:
     assert str(lab.path) not in result.markdown
 
 
+def test_a_technique_is_text_not_markup(lab: Lab) -> None:
+    evil = "<script>alert(1)</script>\x1b[2J [l](javascript:a())"
+    lab.write("gelu", "v3", "def triton_gelu(x):\n    return x\n", technique=evil)
+    written = (lab.path / lab.summary().path).read_text()
+    assert "gelu v3: \\<script>alert(1)\\</script> [l\\](javascript:a())" in written
+
+
 @pytest.mark.parametrize("max_chars", [600, 900, 1300, 1800, 2500])
 def test_it_is_never_longer_than_allowed_and_names_what_is_cut(lab: Lab, max_chars: int) -> None:
     whole = lab.summary(max_chars=10_000).markdown

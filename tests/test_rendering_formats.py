@@ -34,6 +34,7 @@ from triton_magics.rendering.numbers import (
     time_text,
 )
 from triton_magics.rendering.render import to_html, to_markdown, to_text
+from triton_magics.rendering.render_markdown import escape
 
 TABLE = Table("times", ("Kernel", "small", "note"), (("v1", "1.9 us", "a|b"),), "lrl")
 
@@ -257,6 +258,30 @@ def test_markdown_is_parsed_into_blocks() -> None:
 @pytest.mark.parametrize("text", ["", "```\nnever closed", "| a |\n", "- ", "#", "***", "> q"])
 def test_odd_markdown_is_parsed_without_an_error(text: str) -> None:
     assert to_text((Markdown(text),)).count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("<script>alert(1)</script>", "\\<script>alert(1)\\</script>"),
+        ("a <img src=x onerror=a()>", "a \\<img src=x onerror=a()>"),
+        ("<!-- hides the rest", "\\<!-- hides the rest"),
+        ("[x](JavaScript:a())", "[x\\](JavaScript:a())"),
+        ("a ``` <b> no fence", "a ``` \\<b> no fence"),
+        ("``a <b> `", "``a \\<b> `"),
+        ("`\n\n<b>\n\n`", "`\n\n\\<b>\n\n`"),
+        ("```html\n<b>\n```\n<b>", "```html\n<b>\n```\n\\<b>"),
+        ("code `x<b>` and `` <i>` ``", "code `x<b>` and `` <i>` ``"),
+        ("1 < 2, <https://x.y>, [a](https://x.y)", "1 < 2, <https://x.y>, [a](https://x.y)"),
+    ],
+)
+def test_a_note_is_markdown_without_html(text: str, written: str) -> None:
+    assert to_markdown((Markdown(text),)) == written
+
+
+def test_an_escaped_text_is_read_as_it_was() -> None:
+    written = "<b> *a* _b_ $x$ ~y~ [a](b) &amp;"
+    assert parse(escape(written)) == (Text(written),)
 
 
 def test_parser_preserves_underscores_in_names() -> None:

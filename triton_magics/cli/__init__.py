@@ -292,7 +292,7 @@ def _exit_code(verb: Verb, value: Any) -> int:
 
 def _read(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadValue(f"{file} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -14,6 +14,9 @@ _ITEM = re.compile(r"^(\s*)([-*+]|\d{1,3}[.)])\s+(.*)$")
 _RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(([^()\s]+)\)")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1(?!\w)")
+_ESCAPED = re.compile(r"\\([]*_<&!$~])")
+_MASK = 0xE000  # private characters stand for escaped ones, which are no markup
+_UNMASK = {_MASK + code: chr(code) for code in range(128)}
 _EMPHASIS = re.compile(r"(?<![\w*])[*_](?=[^\s*_])([^*_\n]+?)(?<=\S)[*_](?![\w*])")
 
 
@@ -133,8 +136,9 @@ def _inline(text: str) -> str:
 
 
 def _strip_emphasis(text: str) -> str:
-    linked = _LINK.sub(lambda m: m[1] if m[1] == m[2] else f"{m[1]} ({m[2]})", text)
-    return _EMPHASIS.sub(r"\1", _STRONG.sub(r"\2", linked)).replace("\\*", "*").replace("\\_", "_")
+    masked = _ESCAPED.sub(lambda m: chr(_MASK + ord(m[1])), text)
+    linked = _LINK.sub(lambda m: m[1] if m[1] == m[2] else f"{m[1]} ({m[2]})", masked)
+    return _EMPHASIS.sub(r"\1", _STRONG.sub(r"\2", linked)).translate(_UNMASK)
 
 
 _READERS: tuple[Callable[[list[str], int], _ParsedBlock | None], ...] = (

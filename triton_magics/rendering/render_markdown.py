@@ -20,6 +20,18 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE,
 )
+# Code of a text in Markdown: fenced, and within a paragraph.
+_CODE = re.compile(
+    r"""(?P<fence>^\ {0,3}(?P<mark>```+|~~~+)[^`\n]*$.*?(?:^\ {0,3}(?P=mark)[`~]*\s*$|\Z))
+      | (?P<span>(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)(?P=ticks)(?!`))""",
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+# A tag, a comment other than our own, and a link that runs code.
+_ACTIVE = re.compile(
+    r"""<(?=/?[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$)|[?]|!(?!--\ Written\ by\ triton_magics))
+      | \](?=\(\s*(?:javascript|vbscript|data):|:\s*(?:javascript|vbscript|data):)""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
 _LINE_START = re.compile(r"^(\s*)(#{1,6}(?=\s|$)|[-+>=](?=\s|$|-|=)|\d{1,9}(?=[.)](?:\s|$)))")
 
 
@@ -50,6 +62,11 @@ def _block(block: blocks.Block) -> str:
 def _escape(text: str) -> str:
     flat = " ".join(text.split("\n"))
     return _MARKUP.sub(lambda m: "\\" + m[0], flat)
+
+
+def escape(text: str) -> str:
+    """Return a user's text for a line of Markdown, without code marks and control characters."""
+    return _escape(blocks.plain(text))
 
 
 def _inline(text: str) -> str:
@@ -125,7 +142,12 @@ def _html_escape(text: str) -> str:
 
 
 def _markdown(block: blocks.Markdown) -> str:
-    return blocks.clean(block.text).strip("\n")
+    """Return the text with tags and active links escaped, as not every viewer removes them."""
+    text, done, end = blocks.clean(block.text).strip("\n"), [], 0
+    for code in _CODE.finditer(text):
+        done += [_ACTIVE.sub(r"\\\g<0>", text[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*done, _ACTIVE.sub(r"\\\g<0>", text[end:])])
 
 
 _RENDERERS: dict[type, Callable[[Any], str]] = {

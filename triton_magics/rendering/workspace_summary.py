@@ -12,6 +12,7 @@ from triton_magics.rendering.log_input import LogInput, VersionLog
 from triton_magics.rendering.log_phases import why_replaced
 from triton_magics.rendering.numbers import ratio_text, time_text
 from triton_magics.rendering.phrase import Phrase, plain
+from triton_magics.rendering.render_markdown import escape
 from triton_magics.rendering.views.report import pause_text, place_text
 from triton_magics.rendering.views.words import join_parts
 
@@ -127,7 +128,7 @@ def _version_lines(log: LogInput) -> Iterator[str]:
         final = timed.final_us(version.version) if timed else None
         text = join_parts(
             (
-                version.technique,
+                escape(version.technique) if version.technique else None,
                 verdict_cell(version),
                 f"final {time_text(final)}" if final is not None else None,
                 f"{len(version.attempts)} attempts" if version.replaced_attempts else None,
@@ -157,4 +158,4 @@ def _where(log: LogInput) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return escape(" ".join(text.split()))
