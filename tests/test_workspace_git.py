@@ -11,6 +11,7 @@ import pytest
 from workspace_kit import open_workspace, write
 
 from triton_magics.config import Settings
+from triton_magics.errors import UnknownOp
 from triton_magics.lab import Lab
 
 LOG = "logs/softmax_log.jsonl"
@@ -105,3 +106,14 @@ def test_a_workspace_that_has_logs_gets_no_attributes(tmp_path: Path) -> None:
     with open_workspace(tmp_path) as ws:
         write(ws, "v1", 2, op="gelu")
     assert not attributes.exists()
+
+
+def test_an_own_op_without_its_record_says_where_its_text_is(tmp_path: Path) -> None:
+    lost = tmp_path / "kernels" / "double"
+    lost.mkdir(parents=True)
+    (lost / "reference.py").write_text("def reference(x):\n    return 2 * x\n")
+    with Lab(tmp_path, settings=Settings(device="interpreter")) as lab:
+        with pytest.raises(UnknownOp, match="kernels/double/reference.py is here"):
+            lab.op("double")
+        with pytest.raises(UnknownOp, match="unknown op 'tripple'"):
+            lab.op("tripple")

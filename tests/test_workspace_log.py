@@ -113,6 +113,13 @@ def test_an_event_that_no_log_had_is_written_at_the_opening(session):
         assert len((session / LOG).read_bytes().splitlines()) == len(whole.splitlines()) + 1
 
 
+def test_a_byte_order_mark_hides_no_event(session):
+    before = read_state(session)
+    (session / LOG).write_bytes(b"\xef\xbb\xbf" + (session / LOG).read_bytes())
+    (session / ".triton_magics" / "lab.db").unlink()
+    assert read_state(session) == before
+
+
 @pytest.mark.parametrize("cut", [1, 20, 1000])
 def test_a_torn_last_line_is_completed_from_the_store(session, cut):
     whole = (session / LOG).read_bytes()

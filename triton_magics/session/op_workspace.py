@@ -13,6 +13,7 @@ from triton_magics.config import Settings
 from triton_magics.errors import (
     IllegalStep,
     UnknownName,
+    UnknownOp,
     UnknownVersion,
     WorkspaceError,
     did_you_mean,
@@ -85,7 +86,15 @@ class OpWorkspace:
         Raises:
             UnknownOp: neither shipped nor defined here.
         """
-        return knowledge.canonical(op, self.workspace.own_ops())
+        try:
+            return knowledge.canonical(op, self.workspace.own_ops())
+        except UnknownOp as error:
+            if (path := self.workspace.lost_reference(op)) is None:
+                raise
+            raise UnknownOp(
+                f"{op}: {path} is here, but its record in the store and in logs/ is lost. Define "
+                f"the op again with the text of that file (the verb `reference`)"
+            ) from error
 
     def aliases(self, op: str) -> tuple[str, ...]:
         """Return the other names of an op."""

@@ -9,6 +9,7 @@ is opened: `git checkout` of another branch takes lines away, and must leave a c
 
 from __future__ import annotations
 
+import codecs
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -166,7 +167,7 @@ def _unlogged_lines(conn: sqlite3.Connection, op: str) -> Iterator[bytes]:
 
 
 def _parse_log(data: bytes) -> _LogLines:
-    *lines, partial = data.split(b"\n")
+    *lines, partial = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
     missing_end = b"\n" if partial else b""
     if _uuid(partial):  # only its end of line is missing
         lines, partial = [*lines, partial], b""

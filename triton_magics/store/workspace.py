@@ -19,7 +19,7 @@ from triton_magics.model import (
     check_op_name,
     parse_version,
 )
-from triton_magics.store import module_header, projections, repairs
+from triton_magics.store import event_log, module_header, projections, repairs
 from triton_magics.store.connection import Store
 from triton_magics.store.event_writer import EventDetails, EventWriter, Transition
 from triton_magics.store.kernel_files import KernelFiles
@@ -192,6 +192,13 @@ class Workspace(WorkspaceReader):
         with self._store.writing(f"saving the reference of {op}", op) as conn:
             self._kernels.define(conn, op, source, facts)
         return self.path / module_header.reference_path(op)
+
+    def lost_reference(self, op: str) -> str | None:
+        """Return the relative path of the reference of an own op that the store does not have."""
+        path = module_header.reference_path(op)
+        if not event_log.is_op(op) or not self._files.size(path):
+            return None
+        return None if op in self.own_ops() else path
 
     def reference_path(self, op: str) -> Path:
         """Return the absolute path of an own op's reference; record an edit of the file."""
