@@ -36,6 +36,18 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class InputFile(Value):
+    """A file with inputs of an op.
+
+    Attributes:
+        name: as the user wrote it; its end tells the format.
+        data: the content, compressed by zlib, in base64.
+    """
+
+    name: str
+    data: str
+
+
 class OpRef(Value):
     """An op to load: a built-in by name, or the user's own by source.
 
@@ -43,12 +55,14 @@ class OpRef(Value):
         source: the text of the user's `reference.py`; None for a built-in.
         sha256: hash of `source`.
         gradient_of: the op whose gradients it computes; the source is then that op's.
+        inputs: in place of those that the op draws; it then has one size, `file`.
     """
 
     name: str
     source: str | None = None
     sha256: str | None = None
     gradient_of: str | None = None
+    inputs: InputFile | None = None
 
     @model_validator(mode="after")
     def _check_hash(self) -> Self:
@@ -179,6 +193,7 @@ class ValidateJob(VersionJob):
             rtol=self.rtol,
             atol=self.atol,
             shapes=self.shapes,
+            inputs=self.op.inputs.name if self.op.inputs else "",
         )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from triton_magics import exception_text, operators
+from triton_magics.errors import BadValue
 from triton_magics.execution import sandbox
 from triton_magics.execution.job_requests import OpRef, VersionRef
 from triton_magics.harness import job_sources
@@ -78,13 +79,23 @@ def load_op(ref: OpRef) -> operators.Op:
     """
     name = ref.gradient_of or ref.name
     if ref.source is None:
-        op = operators.load(name)
-        return operators.BackwardOp(ref.name, op) if ref.gradient_of else op
+        return _derive(operators.load(name), ref)
     try:
-        op = operators.load_file(job_sources.op_path(ref), name)
-        return operators.BackwardOp(ref.name, op) if ref.gradient_of else op
+        return _derive(operators.load_file(job_sources.op_path(ref), name), ref)
     except BaseException as error:  # exit() too: the file is the user's own
         raise UserFault(f"{ref.shown_path}: {exception_text.one_line(error)}") from error
+
+
+def _derive(op: operators.ModuleOp, ref: OpRef) -> operators.Op:
+    """Return the op on the inputs of a file, or the op of its gradients."""
+    if ref.inputs is not None:
+        try:
+            content = operators.unpack(ref.inputs.data)
+            tensors = operators.read_tensors(ref.inputs.name, content)
+            op = operators.on_recorded_inputs(op, ref.inputs.name, tensors)
+        except BadValue as error:
+            raise UserFault(str(error)) from error
+    return operators.BackwardOp(ref.name, op) if ref.gradient_of else op
 
 
 def load_version(ref: VersionRef) -> LoadedVersion:

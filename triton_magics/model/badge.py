@@ -20,6 +20,7 @@ class BadgeCode(StrEnum):
 
     QUICK_PLAN = "quick_plan"
     NAMED_SHAPES = "named_shapes"
+    OWN_INPUTS = "own_inputs"
     SOME_DTYPES = "some_dtypes"
     SOME_LAYOUTS = "some_layouts"
     OWN_TOLERANCE = "own_tolerance"
@@ -50,6 +51,8 @@ _NUMBER = (int, float)
 PARAMETERS: Mapping[BadgeCode, BadgeParameters] = MappingProxyType(
     {
         BadgeCode.OWN_TOLERANCE: BadgeParameters(optional={"rtol": _NUMBER, "atol": _NUMBER}),
+        # The file that had them.
+        BadgeCode.OWN_INPUTS: BadgeParameters({"file": str}),
         # The dtypes that were checked.
         BadgeCode.SOME_DTYPES: BadgeParameters({"dtypes": tuple}),
         # The layouts that the op restricts its tensors to.

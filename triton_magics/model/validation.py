@@ -136,6 +136,7 @@ class ValidationRequest(Value):
         rtol: in place of the calibrated relative tolerance.
         atol: in place of the calibrated absolute tolerance.
         shapes: the only ones to check; empty for those of the plan.
+        inputs: the file with the only inputs to check; empty for those of the plan.
     """
 
     plan: PlanName = "full"
@@ -144,6 +145,7 @@ class ValidationRequest(Value):
     rtol: float | None = None
     atol: float | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
+    inputs: str = ""
 
 
 class Validation(Tabular, VersionResult):
@@ -206,6 +208,7 @@ class Validation(Tabular, VersionResult):
             dtypes=self.dtypes,
             declared=self.declared_dtypes,
             shapes=self.request.shapes,
+            inputs=self.request.inputs,
             conclusive=not self.passed or self.is_conclusive,
             scope=self.scope,
             not_run=_by_reason(self.not_run),
@@ -243,6 +246,7 @@ class Validation(Tabular, VersionResult):
             tolerances and Badge(code=BadgeCode.OWN_TOLERANCE, params=tolerances),
             request.plan == "quick" and Badge(code=BadgeCode.QUICK_PLAN),
             request.shapes and Badge(code=BadgeCode.NAMED_SHAPES),
+            request.inputs and Badge.of(BadgeCode.OWN_INPUTS, file=request.inputs),
             self.coverage.missing_dtypes
             and Badge(code=BadgeCode.SOME_DTYPES, params={"dtypes": self.dtypes}),
             self.declared_layouts

@@ -72,6 +72,11 @@ from triton_magics.operators._protocol import (
     smallest_shape,
     smallest_size,
 )
+from triton_magics.operators._recorded_inputs import (
+    on_recorded_inputs,
+    read_tensors,
+    unpack,
+)
 
 
 @functools.cache
@@ -126,6 +131,7 @@ __all__ = [
     "REGIMES",
     "SPECIALS",
     "BackwardOp",
+    "ModuleOp",
     "NoGradient",
     "Op",
     "largest_input",
@@ -133,6 +139,9 @@ __all__ = [
     "load",
     "load_file",
     "names",
+    "on_recorded_inputs",
+    "read_tensors",
     "smallest_shape",
     "smallest_size",
+    "unpack",
 ]

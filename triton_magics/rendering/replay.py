@@ -119,6 +119,7 @@ def request_arguments(request: ValidationRequest) -> dict[str, object]:
     return {
         **({"dtypes": request.dtypes} if request.dtypes else {}),
         **({"shapes": request.shapes} if request.shapes else {}),
+        **({"inputs": request.inputs} if request.inputs else {}),
         **{name: f"{value:g}" for name, value in tolerances.items() if value is not None},
     }
 

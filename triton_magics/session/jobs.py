@@ -30,6 +30,7 @@ from triton_magics.model import (
 )
 from triton_magics.problems import Draft
 from triton_magics.session import outcomes
+from triton_magics.session.input_file import read_input_file
 from triton_magics.session.job_manager import JobManager
 from triton_magics.session.op_workspace import OpWorkspace
 from triton_magics.store import module_header
@@ -80,8 +81,19 @@ class Jobs:
         """Return the time limits of a job: those of the settings, or one that replaces both."""
         return Limits.of(self._settings, timeout_s)
 
-    def op_ref(self, op: str) -> OpRef:
-        """Return the op as a worker loads it."""
+    def op_ref(self, op: str, inputs: str | None = None) -> OpRef:
+        """Return the op as a worker loads it.
+
+        Args:
+            op: its name.
+            inputs: a file of the workspace with inputs in place of those that the op draws.
+
+        Raises:
+            BadValue: the file can't be read, or is outside the workspace.
+        """
+        if inputs is not None:
+            file = read_input_file(self._session.workspace.path, inputs)
+            return self.op_ref(op).evolve(inputs=file)
         workspace = self._session.workspace
         own = workspace.own_ops()
         forward = knowledge.forward_of(op, own)

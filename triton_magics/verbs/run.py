@@ -10,6 +10,7 @@ from triton_magics.execution.job_requests import RunJob
 from triton_magics.model import RunResult, shape_text
 from triton_magics.session import Session, outcomes
 from triton_magics.session.checks import MAX_SEED
+from triton_magics.session.input_file import is_input_file
 from triton_magics.verbs._arguments import read_shape
 from triton_magics.verbs._base import Request, Verb, option
 from triton_magics.verbs._fields import Dtype, Op, Shape, Size, Timeout, Version
@@ -28,7 +29,11 @@ class RunRequest(Request):
     seed: Annotated[int, Field(ge=0, le=MAX_SEED), option("of the inputs", metavar="N")] = 0
     inputs: Annotated[
         str | None,
-        option("in place of these: Python with torch and device in it", metavar="EXPR"),
+        option(
+            "in place of these: a file of the workspace (x.safetensors, .npz, .npy, .pt), or "
+            "Python with torch and device in it",
+            metavar="EXPR",
+        ),
     ] = None
     timeout: Timeout = None
 
@@ -43,14 +48,15 @@ def run(session: Session, request: RunRequest) -> RunResult:
     dtype = request.dtype or session.default_dtype(source.op)
     size = session.choose_size(source.op, request.size)
     session.gate("run", source.op)
+    file = request.inputs if is_input_file(request.inputs or "") else None
     job = RunJob(
-        op=session.jobs.op_ref(source.op),
+        op=session.jobs.op_ref(source.op, file),
         version=session.jobs.version_ref(source),
-        size=size,
-        shape=request.shape,
+        size=None if file else size,
+        shape=None if file else request.shape,
         dtype=dtype,
         seed=request.seed,
-        inputs=request.inputs,
+        inputs=None if file else request.inputs,
         compile_s=session.settings.compile_s,
     )
     limits = session.jobs.limits(request.timeout)
@@ -61,8 +67,8 @@ def run(session: Session, request: RunRequest) -> RunResult:
 
 
 def _input_text(job: RunJob) -> str:
-    if job.inputs:
-        return job.inputs
+    if text := job.inputs or (job.op.inputs and job.op.inputs.name):
+        return text
     size = shape_text(job.shape) if job.shape else job.size
     return f"{size} {job.dtype}"
 

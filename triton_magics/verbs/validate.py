@@ -34,6 +34,13 @@ class ValidateRequest(Request):
     dtypes: Dtypes = None
     plan: Plan = "full"
     shapes: Shapes = ()
+    inputs: Annotated[
+        str | None,
+        option(
+            "a file of the workspace in place of the cases: x.safetensors, .npz, .npy or .pt",
+            metavar="FILE",
+        ),
+    ] = None
     seed: Annotated[
         Seed, option("the seed of an earlier result, to replay its plan", metavar="N")
     ] = None
@@ -90,7 +97,7 @@ def _run_all(session: Session, request: ValidateRequest) -> Validations:
 def _job(session: Session, request: ValidateRequest, source: KernelSource) -> ValidateJob:
     interpreted = session.jobs.device_kind == "interpreter"
     return ValidateJob(
-        op=session.jobs.op_ref(source.op),
+        op=session.jobs.op_ref(source.op, request.inputs),
         version=session.jobs.version_ref(source),
         dtypes=tuple(request.dtypes) if request.dtypes else None,
         plan=request.plan,

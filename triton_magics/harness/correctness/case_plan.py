@@ -80,8 +80,9 @@ def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceF
     dtypes = request.dtypes or op.dtypes
     draw = random.Random(request.seed)  # noqa: S311 (a plan that can be replayed from its seed)
     scope = None
-    if request.shapes:
-        cases = [Case(shape=s, dtype=d, seed=0) for d in dtypes for s in request.shapes]
+    shapes = tuple(op.sizes.values()) if request.op.inputs else request.shapes
+    if shapes:
+        cases = [Case(shape=s, dtype=d, seed=0) for d in dtypes for s in shapes]
     else:
         runs = tuple(d for d in dtypes if d not in device.refused) or dtypes[:1]
         design = _Design(op, runs, request.seed)

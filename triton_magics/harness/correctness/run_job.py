@@ -107,6 +107,10 @@ def _inputs(op: operators.Op, job: RunJob, device: torch.device) -> tuple[tuple[
         except BaseException as error:  # exit() too: the code is the user's own
             raise UserFault(f"--inputs: {exception_text.one_line(error)}") from error
         return tuple(value) if isinstance(value, tuple | list) else (value,), job.inputs
+    if job.op.inputs is not None:
+        (size,) = op.sizes
+        case = Case(shape=op.sizes[size], dtype=op.dtypes[0], seed=job.seed)
+        return make_pristine(op, case, device), job.op.inputs.name
     if job.dtype not in DTYPES:
         raise UserFault(f"unknown dtype {job.dtype!r}; known: {', '.join(DTYPES)}")
     size = job.size or operators.smallest_size(op)
