@@ -47,6 +47,7 @@ class Knowledge:
     hints: Mapping[str, Mapping[str, Hint]]
     default_hints: Mapping[str, Hint]
     templates: Mapping[str, str]
+    language_templates: Mapping[str, Mapping[str, str]]
     overview: str
     syntax: str
     mistakes: str
@@ -69,6 +70,7 @@ def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
         hints={name: op.hints for name, op in op_files.items() if op.hints},
         default_hints=_parse(folder / "version_hints.json", dict[str, Hint]),
         templates={p: _read(folder / "templates" / f"{p}.py") for p in PATTERNS},
+        language_templates=_language_templates(folder / "templates"),
         overview=_read(folder / "overview.md"),
         syntax=_read(folder / "triton_syntax.md"),
         mistakes=_read(folder / "mistakes.md"),
@@ -77,6 +79,14 @@ def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
     for problem in _inconsistencies(knowledge):
         raise KnowledgeError(f"{folder}: {problem}")
     return knowledge
+
+
+def _language_templates(folder: Path) -> dict[str, dict[str, str]]:
+    """Return the templates of the languages beside Triton, each in a folder of its name."""
+    return {
+        language.name: {file.stem: _read(file) for file in sorted(language.glob("*.*"))}
+        for language in sorted(path for path in folder.glob("[a-z]*") if path.is_dir())
+    }
 
 
 def _with_ops(technique: Technique, op_files: Mapping[str, OpFile]) -> Technique:
@@ -126,10 +136,18 @@ def _inconsistencies(knowledge: Knowledge) -> Iterator[str]:
             used_by[alias] = f"an alias of {op}"
     if set(knowledge.default_hints) != _DEFAULT_HINTS:
         yield f"version_hints.json must have {', '.join(sorted(_DEFAULT_HINTS))}"
+    yield from _templates_without_entry(knowledge)
+    yield from _unmatched_mistakes(knowledge.mistakes)
+
+
+def _templates_without_entry(knowledge: Knowledge) -> Iterator[str]:
     for pattern, source in knowledge.templates.items():
         if f"def {PLACEHOLDER}(" not in source:
             yield f"the template {pattern} defines no {PLACEHOLDER}"
-    yield from _unmatched_mistakes(knowledge.mistakes)
+    for language, sources in knowledge.language_templates.items():
+        for pattern, source in sources.items():
+            if f"def {language}_template(" not in source:
+                yield f"the template {language}/{pattern} defines no {language}_template"
 
 
 def _unmatched_mistakes(document: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from triton_magics.errors import UnknownName, UnknownOp, did_you_mean
-from triton_magics.knowledge.folder import PATTERNS, PLACEHOLDER, mistakes_in, shipped
+from triton_magics.knowledge.folder import PATTERNS, mistakes_in, shipped
 from triton_magics.model import Mistake, OpFacts, Technique, check_op_name
 
 _GENERAL_TECHNIQUES = ("tiling", "coalescing")
@@ -144,19 +144,26 @@ def patterns() -> tuple[str, ...]:
     return PATTERNS
 
 
-def template(pattern: str, op: str) -> str:
-    """Return a template whose wrapper is named `triton_<op>`.
+def template(pattern: str, op: str, language: str = "triton") -> str:
+    """Return a template whose wrapper is named `<language>_<op>`.
 
     Args:
         pattern: one of `patterns()`.
         op: any op name, the user's own too.
+        language: name of a kernel language.
 
     Raises:
-        UnknownName: no such pattern.
+        UnknownName: no such pattern, or the language has no templates.
         BadName: a name that can't be an op's.
     """
-    source = _named("template", pattern, shipped().templates)
-    return source.replace(PLACEHOLDER, f"triton_{check_op_name(op)}")
+    own = shipped().language_templates
+    if language != "triton" and language not in own:
+        raise UnknownName(
+            f"no templates for {language}; there are some for triton, {', '.join(own)}"
+        )
+    table = shipped().templates if language == "triton" else own[language]
+    source = _named("template", pattern, table)
+    return source.replace(f"{language}_template", f"{language}_{check_op_name(op)}")
 
 
 def _named(kind: str, name: str, table: Mapping[str, _T]) -> _T:

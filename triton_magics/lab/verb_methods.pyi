@@ -346,6 +346,7 @@ class VerbMethods:
         op: str,
         version: str,
         *,
+        type: str = 'triton',
         to: str | Path | None = None,
     ) -> Template:
         """Return a starting point for a version, to be edited in a cell or a file.
@@ -354,10 +355,11 @@ class VerbMethods:
             pattern: elementwise, reduction, matmul or fused
             op: its name or an alias: softmax, add
             version: v1, or a name of your own: v1_naive
+            type: name of the kernel language; `triton_magics.languages.names()` lists them
             to: write it there too; nothing is overwritten
 
         Raises:
-            UnknownName: no such pattern.
+            UnknownName: no such pattern or kernel language, or the language has no templates.
             UnknownOp, BadName: no such op, no such name.
             BadValue: the file exists, or can't be written.
         """

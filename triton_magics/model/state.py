@@ -194,6 +194,7 @@ class Template(Value):
     op: str
     version: str
     source: str
+    language: str = "triton"
     path: str | None = None
 
 

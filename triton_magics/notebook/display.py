@@ -46,7 +46,7 @@ def _workspace_root() -> str:
 
 def template_cell(template: Template) -> str:
     """Return the whole cell of a template, magic included."""
-    return _kernel_cell(template.op, template.version, template.source)
+    return _kernel_cell(template.op, template.version, template.source, language=template.language)
 
 
 def corrected_cell(correction: Correction) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from triton_magics import languages
 from triton_magics.model import PlanName
 from triton_magics.session.checks import (
     MAX_BUDGET_S,
@@ -15,7 +16,7 @@ from triton_magics.session.checks import (
     MAX_TIMEOUT_S,
 )
 from triton_magics.verbs._arguments import read_shape, split_commas
-from triton_magics.verbs._base import Arg, constant, option, place
+from triton_magics.verbs._base import Arg, constant, option, place, rule
 
 
 def _as_tuple(value: Any) -> Any:
@@ -42,6 +43,19 @@ Ops = Annotated[
         nargs="*",
         join=lambda words: tuple(name for word in words for name in split_commas(word)),
         doc="names or aliases, in order; by default every op of the workspace",
+    ),
+]
+Language = Annotated[
+    str,
+    rule(languages.get),
+    option(
+        "kernel language",
+        "--type",
+        "--language",
+        names="language",
+        metavar="NAME",
+        choices=languages.names,
+        doc="name of the kernel language; `triton_magics.languages.names()` lists them",
     ),
 ]
 Dtype = Annotated[

@@ -7,8 +7,8 @@ from typing import Annotated
 from triton_magics import knowledge, languages
 from triton_magics.model import Written, version_name
 from triton_magics.session import Session
-from triton_magics.verbs._base import Arg, Request, Verb, option, rule
-from triton_magics.verbs._fields import Cell, NewVersion, Op
+from triton_magics.verbs._base import Arg, Request, Verb, option
+from triton_magics.verbs._fields import Cell, Language, NewVersion, Op
 
 
 class KernelRequest(Request):
@@ -17,19 +17,7 @@ class KernelRequest(Request):
     op: Op
     version: NewVersion
     source: Cell
-    type: Annotated[
-        str,
-        rule(languages.get),
-        option(
-            "kernel language",
-            "--type",
-            "--language",
-            names="language",
-            metavar="NAME",
-            choices=languages.names,
-            doc="name of the kernel language; `triton_magics.languages.names()` lists them",
-        ),
-    ] = languages.DEFAULT
+    type: Language = languages.DEFAULT
     entry: Annotated[
         str | None, option("the wrapper's name (default: triton_OP)", metavar="NAME")
     ] = None

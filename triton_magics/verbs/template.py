@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from triton_magics import knowledge
+from triton_magics import knowledge, languages
 from triton_magics.model import Template, parse_version, version_name
 from triton_magics.session import Session
 from triton_magics.verbs import _log_files
 from triton_magics.verbs._base import Request, Verb, option, place
-from triton_magics.verbs._fields import Op
+from triton_magics.verbs._fields import Language, Op
 
 
 class TemplateRequest(Request):
@@ -19,6 +19,7 @@ class TemplateRequest(Request):
     pattern: Annotated[str, place("elementwise, reduction, matmul or fused", names="pattern")]
     op: Op
     version: Annotated[str, place("v1, or a name of your own: v1_naive", names="new")]
+    type: Language = languages.DEFAULT
     to: Annotated[
         str | Path | None, option("write it there too; nothing is overwritten", metavar="FILE")
     ] = None
@@ -28,15 +29,17 @@ def run(session: Session, request: TemplateRequest) -> Template:
     """Return a starting point for a version, to be edited in a cell or a file.
 
     Raises:
-        UnknownName: no such pattern.
+        UnknownName: no such pattern or kernel language, or the language has no templates.
         UnknownOp, BadName: no such op, no such name.
         BadValue: the file exists, or can't be written.
     """
     name = session.canonical(request.op)
     number, slug = parse_version(request.version)
-    source = knowledge.template(request.pattern, name)
+    source = knowledge.template(request.pattern, name, languages.get(request.type).name)
     version = version_name(number, slug)
-    template = Template(pattern=request.pattern, op=name, version=version, source=source)
+    template = Template(
+        pattern=request.pattern, op=name, version=version, source=source, language=request.type
+    )
     if request.to is not None:
         template = template.evolve(path=_log_files.write_new(Path(request.to), source))
     return session.finish(template)
