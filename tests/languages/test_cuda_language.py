@@ -27,7 +27,7 @@ from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import run_job, validate_job
 from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kernel
 from triton_magics.lab import Lab
-from triton_magics.languages.cuda.child import kernel_handle, nvrtc_compiler
+from triton_magics.languages.cuda.child import gpu_driver, kernel_handle, nvrtc_compiler
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
 from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, CudaSource
 from triton_magics.languages.cuda.cpp_source import find_kernels
@@ -271,6 +271,13 @@ def test_a_message_on_missing_bindings_has_the_remedy() -> None:
     assert process.stdout.strip() == (
         "CUDA's Python bindings are missing here: pip install 'triton-magics[cuda]'"
     )
+
+
+def test_a_driver_older_than_the_compiler_is_refused() -> None:
+    assert gpu_driver.refuse_driver(13000, (13, 3)) is None
+    message = gpu_driver.refuse_driver(12040, (13, 0))
+    assert message is not None
+    assert message.startswith("the GPU's driver supports CUDA 12.4, too old for the code of NVRTC")
 
 
 def test_a_census_finds_own_kernels_by_their_cpp_names() -> None:

@@ -119,6 +119,11 @@ def test_two_functions_of_a_section_need_a_name() -> None:
     assert parse(two, "b").name == "b"
 
 
+def test_a_missing_entry_is_named_with_those_that_are_there() -> None:
+    with pytest.raises(BadKernelSource, match="no 'other' in the cell. Its functions: cuda_relu"):
+        parse(SOURCE, "other")
+
+
 def test_options_are_read() -> None:
     assert read_options('OPTIONS = ["--use_fast_math", "-DN=4"]\n') == ("--use_fast_math", "-DN=4")
     assert read_options("x = 1\n") == ()

@@ -13,7 +13,7 @@ import torch
 
 from tests.harness.kit import Recorder
 from triton_magics import languages
-from triton_magics.errors import BadContract, BadKernelSource
+from triton_magics.errors import AmbiguousEntry, BadContract, BadKernelSource
 from triton_magics.execution.job_requests import CompileJob, OpRef, ValidateJob, VersionRef
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import validate_job
@@ -150,9 +150,12 @@ def test_a_raw_kernel_is_found_where_nothing_launches_it() -> None:
     assert triton.find_raw_kernel(KERNEL) == ("scale", "(x, y, alpha, n, BLOCK_SIZE)")
     assert triton.find_raw_kernel(KERNEL + "def triton_own(x):\n    return x\n") is None
     two = KERNEL + "\n\n@triton.jit\ndef other(x):\n    pass\n"
-    assert triton.find_raw_kernel(two) is None
+    with pytest.raises(AmbiguousEntry, match="the cell has 2: scale, other; say --entry scale"):
+        triton.find_raw_kernel(two)
     assert triton.find_raw_kernel(two, entry="other") == ("other", "(x)")
     assert cuda.find_raw_kernel(CUDA_KERNEL) == ("scale", "(x, y, alpha, n)")
+    with pytest.raises(AmbiguousEntry, match="the cell has 2: scale, second"):
+        cuda.find_raw_kernel(CUDA_KERNEL + "__global__ void second() {}\n")
     assert cuda.find_raw_kernel(CUDA_KERNEL + "/*py\nx = 1\n*/") is None
     assert languages.get("torch").find_raw_kernel("x = 1\n") is None
 

@@ -100,7 +100,10 @@ class KernelLanguage(ABC):
             entry: the name that the user asked for.
 
         Returns:
-            None: there is such a function, or several kernels and no name.
+            None: there is such a function, or no kernel of that name.
+
+        Raises:
+            AmbiguousEntry: several kernels and no name.
         """
         return None
 

@@ -78,18 +78,34 @@ def find_raw_kernel(source: str, rules: Rules, entry: str | None = None) -> Entr
         entry: the name that the user asked for; else the source must have one kernel.
 
     Returns:
-        None: a public function could be the entry, or several kernels could.
+        None: a public function could be the entry.
 
     Raises:
         BadKernelSource: empty or not Python.
+        AmbiguousEntry: several kernels could be it.
     """
     names = _Names(parse(source), rules)
     kernels = [name for name in names.functions if names.is_kernel(name)]
     if entry is not None:
         return Entry(entry, names.signature(entry)) if entry in kernels else None
-    if names.candidates or len(kernels) != 1:
+    if names.candidates or not kernels:
         return None
+    check_one_kernel(kernels)
     return Entry(kernels[0], names.signature(kernels[0]))
+
+
+def check_one_kernel(kernels: Sequence[str]) -> None:
+    """Check that an IO contract can launch the one kernel of a source.
+
+    Raises:
+        AmbiguousEntry: there are several.
+    """
+    if len(kernels) > 1:
+        raise AmbiguousEntry(
+            f"the op's IO contract launches one kernel, the cell has {len(kernels)}: "
+            f"{', '.join(kernels)}; say --entry {kernels[0]}, or write a function that launches "
+            "them"
+        )
 
 
 MODELS = ("ModelNew", "Model")

@@ -53,8 +53,10 @@ def run(session: Session, request: KernelRequest) -> Written:
         session.gate("kernel", name)
     aliases = session.aliases(name)
     language = languages.get(request.type)
-    raw = language.find_raw_kernel(request.source, entry=request.entry)
-    if raw is None or not session.has_contract(name):
+    raw = None
+    if session.has_contract(name):
+        raw = language.find_raw_kernel(request.source, entry=request.entry)
+    if raw is None:
         raw = language.parse(request.source, op=name, aliases=aliases, entry=request.entry)
     entry, signature = raw
     saved, unchanged = session.workspace.write(

@@ -15,7 +15,7 @@ from triton_magics.languages.cuda.cpp_source import (
 )
 from triton_magics.languages.cuda.defines import DefineSource
 from triton_magics.languages.kernel_language import Entry, KernelLanguage
-from triton_magics.languages.python_source import Rules, find_entry, parse
+from triton_magics.languages.python_source import Rules, check_one_kernel, find_entry, parse
 
 RULES = Rules(
     prefix="cuda_", decorators=(), mark="__global__",
@@ -62,8 +62,10 @@ class CudaLanguage(KernelLanguage):
     def find_raw_kernel(self, source: str, *, entry: str | None = None) -> Entry | None:
         """Return the one `__global__` function, where there is no launch section."""
         kernels = find_kernels(source)
-        if read_section(source) is not None or (entry is None and len(kernels) != 1):
+        if read_section(source) is not None or not kernels:
             return None
+        if entry is None:
+            check_one_kernel(tuple(kernels))
         kernel = kernels.get(entry or next(iter(kernels)))
         if kernel is None:
             return None

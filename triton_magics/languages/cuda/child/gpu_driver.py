@@ -18,9 +18,17 @@ DEFAULT_SHARED_BYTES = 48 * 1024  # more has to be allowed for each kernel
 
 def old_driver() -> str | None:
     """Return why this GPU's driver can't load NVRTC's code; None where it can."""
-    number = _call("cuDriverGetVersion")
-    driver = divmod(number, 1000)[0]
-    compiler = nvrtc_compiler.version()
+    return refuse_driver(_call("cuDriverGetVersion"), nvrtc_compiler.version())
+
+
+def refuse_driver(number: int, compiler: tuple[int, int]) -> str | None:
+    """Return why a driver can't load a compiler's code; None where it can.
+
+    Args:
+        number: 12040 of a driver for CUDA 12.4.
+        compiler: version of NVRTC.
+    """
+    driver = number // 1000
     if driver >= compiler[0]:
         return None
     return (
