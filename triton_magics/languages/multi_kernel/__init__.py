@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from triton_magics.languages.kernel_language import Entry, KernelLanguage
+from triton_magics.languages.kernel_language import Entry, KernelLanguage, Tunables
 from triton_magics.languages.python_source import Rules, find_entry, find_model
 from triton_magics.languages.triton import LANGUAGE as TRITON
 
@@ -28,6 +28,10 @@ class MultiKernelLanguage(KernelLanguage):
         aliases = tuple(aliases)
         model = find_model(source, RULES, op=op, aliases=aliases, entry=entry)
         return model or find_entry(source, RULES, op=op, aliases=aliases, entry=entry)
+
+    def tunables(self, source: str) -> Tunables:
+        """Return the constants and launch options of the Triton kernels."""
+        return TRITON.tunables(source)
 
     def worker_environment(self, mode: str, scratch: str | None) -> Mapping[str, str | None]:
         """Return what Triton needs."""
