@@ -72,6 +72,11 @@ def test_a_strided_copy_moves_bytes_that_it_does_not_use(lab: Lab) -> None:
     assert (strided.load_sectors_per_request or 0) > 30
     assert strided.limit is not None
     assert (strided.limit.kind, strided.limit.technique) == ("memory", "coalescing")
+    assert strided.lines_missing is None
+    guilty = max(strided.lines, key=lambda line: line.sectors_ratio or 0.0)
+    assert "tl.load(" in guilty.code or "tl.store(" in guilty.code
+    assert guilty.sectors_ratio == pytest.approx(8, rel=0.1)
+    assert max(line.sectors_ratio or 0.0 for line in copy.lines) < 1.1
     assert profile.report_path is not None
     assert (lab.path / profile.report_path).stat().st_size > 1000
 
