@@ -59,3 +59,43 @@ def test_torch_takes_as_long_beside_a_right_version(lab: Lab) -> None:
     timed = lab.bench("softmax", "v2")
     assert timed.passed, timed.message
     assert BadgeCode.SLOWED_TORCH not in {badge.code for badge in timed.badges}
+
+
+CACHES = """
+
+right = triton_softmax
+cache = {}
+
+
+def triton_softmax(x):
+    key = x.shape
+    if key not in cache or x.numel() < 2**20:  # a validation calls larger ones only once
+        cache[key] = right(x)
+    return cache[key].clone()
+"""
+SKIPS_THE_CHECK = """
+import gc
+
+right = triton_softmax
+
+
+def triton_softmax(x):
+    for pool in gc.get_objects() if x.numel() >= 2**20 else ():
+        if type(pool).__name__ == "JudgedContents":
+            pool.check = lambda *a: None
+    return right(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tail", "message"),
+    [(CACHES, "caches answers: at medium"), (SKIPS_THE_CHECK, "right outputs of")],
+    ids=["caches", "skips the check"],
+)
+def test_the_judge_voids_a_time_without_right_outputs(lab: Lab, tail: str, message: str) -> None:
+    source = (JUDGE / "softmax_namesake.py").read_text()
+    lab.write("softmax", "v3_void", source + tail, compile=False)
+    assert lab.validate("softmax", "v3", plan="quick", dtypes=("float32",)).passed
+    void = lab.bench("softmax", "v3", sizes=("small", "medium"), timer="launch")
+    assert message in str(void.message)
+    assert "v3_void" not in {timing.provider for timing in void.timings}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 
 import pytest
 
 from tests.report_values.kernels import GPU
 from triton_magics.execution.job_requests import BenchJob, OpRef
-from triton_magics.execution.protocol import Progress
 from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.process.shared_memory import SharedMemory
 from triton_magics.harness.timing.bench_review import (
     impossible_reason,
     replace_slowed_torch,
@@ -17,6 +18,7 @@ from triton_magics.harness.timing.bench_review import (
     torch_alone,
     void_impossible,
 )
+from triton_magics.harness.timing.judged_contents import ContentsJudge
 from triton_magics.harness.timing.peak_rates import PeakRates
 from triton_magics.model import (
     BadgeCode,
@@ -75,11 +77,23 @@ def test_a_time_that_the_machine_does_not_allow_is_impossible(
 
 
 def test_an_impossible_time_voids_the_benchmark() -> None:
-    void = void_impossible(benchmark(timing("torch", 80.0), timing(us=0.1)), RATES, ())
+    void = void_impossible(benchmark(timing("torch", 80.0), timing(us=0.1)), RATES, None)
     assert void.status is Status.FAILED
     assert [t.provider for t in void.timings] == ["torch"]
     assert void.not_timed[0].code is NotTimedCode.IMPOSSIBLE
     assert "impossible" in str(void.message)
+
+
+def judge(n_right: int, passed_s: float) -> ContentsJudge:
+    """Return a judge that has seen outputs of v1 at large."""
+    job = BenchJob(
+        op=OpRef(name="softmax"), versions=(), sizes=("large",), runs=3, dtype="float32", seed=1,
+        budget_s=1.0,
+    )  # fmt: skip
+    one = ContentsJudge(job, SharedMemory(mmap.mmap(-1, 2**16)))
+    one.n_right["v1_a", "large"] = n_right
+    one.passed_s["v1_a", "large"] = passed_s
+    return one
 
 
 @pytest.mark.parametrize(
@@ -88,13 +102,18 @@ def test_an_impossible_time_voids_the_benchmark() -> None:
 def test_an_interpreters_time_agrees_with_the_clock_of_the_judge(
     passed_s: float, is_void: bool
 ) -> None:
-    one = timing(us=1e6, clock="interpreter")
-    steps = (
-        (10.0, Progress(nonce="", stage="timing")),
-        (10.0 + passed_s, Progress(nonce="", stage="timing", timing=one)),
-    )
-    void = void_impossible(benchmark(one, clock="interpreter"), None, steps)
+    one = benchmark(timing(us=1e6, clock="interpreter"), clock="interpreter")
+    void = void_impossible(one, None, judge(3, passed_s))
     assert (void.status is Status.FAILED) == is_void
+
+
+@pytest.mark.parametrize(("n_right", "is_void"), [(30, False), (29, True), (0, True)])
+def test_a_time_needs_a_right_output_of_each_call(n_right: int, is_void: bool) -> None:
+    void = void_impossible(benchmark(timing(calls=10)), RATES, judge(n_right, 1.0))
+    assert (void.status is Status.FAILED) == is_void
+    if is_void:
+        assert void.timings == ()
+        assert f"{n_right} right outputs of 30 timed calls" in str(void.message)
 
 
 def test_torch_that_a_version_slows_down_has_its_own_time() -> None:

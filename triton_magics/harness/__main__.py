@@ -67,6 +67,7 @@ ANSWER_S = 0.01  # the engine sends a waiting job within this time
 POLL_S = 0.1  # between two checks whether the GPU is free for a warm-up
 
 REVIEW = "triton_magics.harness.timing.bench_review"
+CONTENTS = "triton_magics.harness.timing.judged_contents"
 JUDGED = ("validate",)  # jobs that the judge executes
 WITHOUT_VERSION = ("plan", "profile")  # jobs that load no version in this process
 EXECUTE = f"{execute.__module__}:{execute.__name__}"
@@ -279,22 +280,25 @@ def serve(orders: Iterator[Order], send: Send, link: SubjectLink | None = None) 
 def _forward(order: Order, send: Send, link: SubjectLink, report: Reporter) -> Reply:
     """Execute a job in the subject process, and forward its progress."""
     own = order.evolve(nonce=secrets.token_hex(16))
-    steps: list[tuple[float, Progress]] = []
 
     def forward(message: bytes) -> None:
         try:
             progress = Progress.model_validate_json(message)
         except ValueError:
             link.on_violation()
-        steps.append((time.monotonic(), progress))
         send(progress.evolve(nonce=order.nonce))
 
-    reply = link.request(EXECUTE, Reply, emit=forward, order=own)
+    judge = None
+    if isinstance(order.job, BenchJob):
+        memory = link.memory if link.can_share else None
+        judge = importlib.import_module(CONTENTS).ContentsJudge(order.job, memory)
+    answer = judge.answer if judge else None
+    reply = link.request(EXECUTE, Reply, emit=forward, answer=answer, order=own)
     is_verdict = isinstance(reply.answer, Validation) and link.can_share
     if reply.nonce != own.nonce or is_verdict:
         link.on_violation()
-    if isinstance(order.job, BenchJob) and isinstance(reply.answer, Benchmark):
-        reviewed = importlib.import_module(REVIEW).review(order.job, reply.answer, steps, report)
+    if judge and isinstance(reply.answer, Benchmark):
+        reviewed = importlib.import_module(REVIEW).review(order.job, reply.answer, judge, report)
         reply = reply.evolve(answer=reviewed, retire=reply.retire or not reviewed.passed)
     return reply.evolve(nonce=order.nonce)
 

@@ -4,6 +4,8 @@ A worker that judges versions forks once, before it holds anything that a versio
 child, the subject process, alone loads and calls versions. The parent, the judge, makes the inputs,
 computes what is expected, compares, and reports. Only inputs and outputs cross, in shared memory.
 
+During a request the subject process may ask questions, which the judge answers.
+
 A message is four bytes of length and its body. The judge sends pickles. The subject process answers
 in JSON, because unpickling would run code that a version can choose.
 """
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 HEADER = struct.Struct(">I")
 MAX_REPLY_BYTES = 2**28
 TRACEBACK_CHARS = 50_000
-PROGRESS, REPLY, FAULT = b"P", b"R", b"F"
+PROGRESS, QUESTION, REPLY, FAULT = b"P", b"Q", b"R", b"F"
 MAP_NORESERVE = 0x4000  # Linux; Python's mmap module names it from 3.13 on
 CPU_BYTES = tuple(2**n for n in (38, 36, 34, 32, 30))  # address space; only used pages take memory
 SPIN_S = 0.005
@@ -121,6 +123,7 @@ class SubjectLink:
         copy_back: bool = False,
         emit: Callable[[bytes], None] | None = None,
         meanwhile: Callable[[], None] | None = None,
+        answer: Callable[[bytes], Any] | None = None,
         **arguments: Any,
     ) -> V:
         """Call a function in the subject process; end like that process if it ends.
@@ -131,6 +134,8 @@ class SubjectLink:
             copy_back: copy the arguments that had to be copied into shared memory back.
             emit: receives what the function sends before its result.
             meanwhile: called while the process works; must not raise.
+            answer: answers the questions that the function asks before its result; its tensors
+                are handed over in shared memory. Without it every answer is None.
             arguments: of the function; tensors are handed over in shared memory.
 
         Raises:
@@ -144,8 +149,13 @@ class SubjectLink:
         if meanwhile is not None:
             meanwhile()
         kind, message = self._receive()
-        while kind == PROGRESS and emit is not None:
-            emit(message)
+        while (kind == PROGRESS and emit) or kind == QUESTION:
+            if kind == PROGRESS and emit:
+                emit(message)
+            else:
+                head, body, _ = self._encode(answer(message) if answer else None)
+                self._send(head)
+                self._send(body)
             kind, message = self._receive()
         if copy_back:
             for original, copied in staged:
@@ -344,6 +354,7 @@ def _serve(channel: socket.socket, mapped: mmap.mmap, prepare: Callable[[], obje
     # Last, so that a user's module can't shadow one of torch's.
     sys.path.append(os.getcwd())
     requests = _Requests(mapped)
+    _judges.append(partial(_ask, fd, requests))
     while True:
         head, body = _read(fd), _read(fd)
         emit = partial(_emit, fd)
@@ -367,6 +378,24 @@ class _Requests:
             return pickle.loads(body)  # noqa: S301
         self._memory.update(*blocks)
         return _shared_memory().load(body, self._memory)
+
+
+_judges: list[Callable[[Value], Any]] = []
+
+
+def has_judge() -> bool:
+    """Return whether this is a subject process, which can ask a judge."""
+    return bool(_judges)
+
+
+def ask(question: Value) -> Any:
+    """Ask the judge during one of its requests; its answer's tensors are in shared memory."""
+    return _judges[0](question)
+
+
+def _ask(fd: int, requests: _Requests, question: Value) -> Any:
+    _send(fd, _encode(QUESTION, question))
+    return requests.decode(_read(fd), _read(fd))
 
 
 def _emit(fd: int, value: Value) -> None:

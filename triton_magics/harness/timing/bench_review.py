@@ -6,17 +6,16 @@ compared with this process's clock and with the rates of the machine.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
 
 from triton_magics.execution.job_requests import BenchJob
-from triton_magics.execution.protocol import Progress
 from triton_magics.harness.load import load_op
 from triton_magics.harness.process.device import environment
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing import bench_job
+from triton_magics.harness.timing.judged_contents import ContentsJudge
 from triton_magics.harness.timing.peak_rates import PeakRates, get_peak_rates
 from triton_magics.model import Badge, BadgeCode, Benchmark, NotTimed, NotTimedCode, Status, Timing
 
@@ -25,35 +24,38 @@ MARGIN = 2.0  # over the measured rates
 SLOWED = 1.15
 SLOWED_US = 0.5
 TORCH_RUNS = 5
-CLOCK_SHARE = 0.2  # of the judge's duration that the samples must add up to
+CLOCK_SHARE = 0.5  # of the time that passed for the judge, which the runs must add up to
 CLOCK_GRACE_S = 0.5  # a report may arrive late, the first one too
-Steps = Sequence[tuple[float, Progress]]
 Condition = tuple[object, ...]  # what torch's time depends on
 _TORCH_ALONE: dict[Condition, tuple[Timing, ...]] = {}  # newest times in this process
 
 
-def review(job: BenchJob, benchmark: Benchmark, steps: Steps, report: Reporter) -> Benchmark:
+def review(
+    job: BenchJob, benchmark: Benchmark, judge: ContentsJudge, report: Reporter
+) -> Benchmark:
     """Return the benchmark, void if a time is impossible, with torch's time from here if needed.
 
     Args:
         job: the benchmark's job.
         benchmark: the answer of the subject process.
-        steps: what it reported, each with the time of arrival by this process's clock, seconds.
+        judge: has judged the outputs, and has measured by this process's clock.
         report: takes the stage.
     """
     if not benchmark.passed:
         return benchmark
     started = time.monotonic()
-    reviewed = _review(job, benchmark, steps, report)
+    reviewed = _review(job, benchmark, judge, report)
     duration_s = (benchmark.duration_s or 0.0) + time.monotonic() - started
     return reviewed.evolve(duration_s=duration_s)
 
 
-def _review(job: BenchJob, benchmark: Benchmark, steps: Steps, report: Reporter) -> Benchmark:
+def _review(
+    job: BenchJob, benchmark: Benchmark, judge: ContentsJudge, report: Reporter
+) -> Benchmark:
     if not benchmark.on_gpu:
-        return void_impossible(benchmark, None, steps)
+        return void_impossible(benchmark, None, judge)
     rates = get_peak_rates(environment(), report)
-    benchmark = void_impossible(benchmark, rates, steps)
+    benchmark = void_impossible(benchmark, rates, judge)
     if not benchmark.passed:
         return benchmark
     alone = torch_alone(job, benchmark, lambda: _time_torch(job, report, rates))
@@ -77,25 +79,41 @@ def torch_alone(
     return earlier
 
 
-def void_impossible(benchmark: Benchmark, rates: PeakRates | None, steps: Steps) -> Benchmark:
-    """Return the benchmark; failed and without its times if one of them can't be true."""
+def void_impossible(
+    benchmark: Benchmark, rates: PeakRates | None, judge: ContentsJudge | None
+) -> Benchmark:
+    """Return the benchmark; failed and without its times if one of them can't be true.
+
+    Args:
+        benchmark: the answer of the subject process.
+        rates: of the machine, if known.
+        judge: of its outputs; None if the subject process judged them itself.
+    """
     for timing in benchmark.timings:
         reason = impossible_reason(timing, rates, cold=benchmark.cold)
-        if reason or (reason := _clock_reason(timing, steps)):
-            message = f"{timing.provider} at {timing.size}: impossible time: {reason}"
-            missing = NotTimed(
-                size=timing.size, provider=timing.provider, reason=message,
-                code=NotTimedCode.IMPOSSIBLE,
-            )  # fmt: skip
-            others = tuple(t for t in benchmark.timings if t.provider != timing.provider)
-            return benchmark.evolve(
-                status=Status.FAILED,
-                message=message,
-                timings=others,
-                comparisons=(),
-                not_timed=(*benchmark.not_timed, missing),
-            )
+        is_judged = judge and judge.memory and timing.provider in benchmark.versions
+        if judge and is_judged:
+            reason = reason or _clock_reason(timing, judge)
+        if reason:
+            reason = f"impossible time: {reason}"
+            return _void(benchmark, timing, reason, NotTimedCode.IMPOSSIBLE)
+        if judge and is_judged and (reason := _unjudged_reason(timing, judge)):
+            return _void(benchmark, timing, reason, NotTimedCode.WRONG_OUTPUT)
     return benchmark
+
+
+def _void(benchmark: Benchmark, timing: Timing, reason: str, code: NotTimedCode) -> Benchmark:
+    """Return the benchmark without the times of the provider of one that does not count."""
+    message = f"{timing.provider} at {timing.size}: {reason}"
+    missing = NotTimed(size=timing.size, provider=timing.provider, reason=message, code=code)
+    others = tuple(t for t in benchmark.timings if t.provider != timing.provider)
+    return benchmark.evolve(
+        status=Status.FAILED,
+        message=message,
+        timings=others,
+        comparisons=(),
+        not_timed=(*benchmark.not_timed, missing),
+    )
 
 
 def impossible_reason(timing: Timing, rates: PeakRates | None, *, cold: bool) -> str | None:
@@ -117,19 +135,30 @@ def impossible_reason(timing: Timing, rates: PeakRates | None, *, cold: bool) ->
     return None
 
 
-def _clock_reason(timing: Timing, steps: Steps) -> str | None:
-    """Return why an interpreter's time contradicts this process's clock; None if it does not."""
-    if timing.clock != "interpreter":
-        return None
-    for (start_s, _), (end_s, progress) in itertools.pairwise(steps):
-        if progress.timing != timing:
-            continue
-        claimed_s, passed_s = sum(timing.samples_us) / 1e6, end_s - start_s
-        if claimed_s > passed_s + CLOCK_GRACE_S or claimed_s < CLOCK_SHARE * (
-            passed_s - CLOCK_GRACE_S
-        ):
-            return f"{claimed_s:.3g} s of runs in {passed_s:.3g} s"
+def _clock_reason(timing: Timing, judge: ContentsJudge) -> str | None:
+    """Return why a time contradicts the judge's clock; None if it does not.
+
+    The clock runs from the judge's answer to the check of a run. In the interpreter little more
+    than the run is in between; on a GPU runs of torch and waits are, too.
+    """
+    runs_us = (*timing.samples_us, *timing.extra_us)
+    claimed_s = timing.calls * sum(runs_us) / 1e6
+    passed_s = judge.passed_s[timing.provider, timing.size]
+    is_short = timing.clock == "interpreter" and claimed_s < CLOCK_SHARE * (
+        passed_s - CLOCK_GRACE_S
+    )
+    if is_short or claimed_s > passed_s + CLOCK_GRACE_S:
+        return f"{claimed_s:.3g} s of runs in {passed_s:.3g} s"
     return None
+
+
+def _unjudged_reason(timing: Timing, judge: ContentsJudge) -> str | None:
+    """Return why a time has no right outputs; None if the judge has seen one of each call."""
+    n_calls = timing.calls * (len(timing.samples_us) + len(timing.extra_us))
+    n_right = judge.n_right[timing.provider, timing.size]
+    if n_right >= n_calls:
+        return None
+    return f"the judge has seen {n_right} right outputs of {n_calls} timed calls"
 
 
 def _time_torch(job: BenchJob, report: Reporter, rates: PeakRates | None) -> tuple[Timing, ...]:

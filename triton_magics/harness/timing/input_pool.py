@@ -16,6 +16,7 @@ from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.timers.gated_timer import TimedCall
 from triton_magics.harness.timing.timed_contents import (
+    Contents,
     Inputs,
     OutputFault,
     TimedContents,
@@ -53,6 +54,7 @@ class InputPool:
         *,
         small: int = 0,
         spread_bytes: int = 0,
+        contents: Contents | None = None,
     ) -> None:
         """Allocate the sets, as far as memory allows and at most `MAX_SETS`.
 
@@ -63,6 +65,7 @@ class InputPool:
             n: minimum number of sets.
             small: minimum number of sets of at most `SMALL_BYTES`.
             spread_bytes: minimum total size of all sets.
+            contents: of the calls; by default drawn and judged in this process.
         """
         self.op, self.case, self.device = op, case, device
         first = make_pristine(op, case, device)
@@ -73,7 +76,7 @@ class InputPool:
         for i in range(1, max(MIN_SETS, min(n, int(room // size)))):
             other = case.evolve(seed=case.seed + i)
             self._sets.append(make_pristine(op, other, device))
-        self._contents = TimedContents(op, case, device)
+        self._contents = contents or TimedContents(op, case, device)
         self._draw = random.Random(f"{case.seed} turns")  # noqa: S311 (replayed from the seed)
         self._buffers: list[torch.Tensor] = []
         self._last = 0
@@ -188,10 +191,10 @@ class InputPool:
         return torch.full(shape, value, dtype=dtype, device=self.device)
 
     def check_outputs(
-        self, values: Sequence[Any], calls: Sequence[TimedCall]
+        self, values: Sequence[Any], calls: Sequence[TimedCall], provider: str = ""
     ) -> OutputFault | None:
-        """Return what is wrong with the outputs of these calls since the last refill, or None."""
-        return self._contents.check(values, [call.content for call in calls])
+        """Return what is wrong with a provider's outputs since the last refill, or None."""
+        return self._contents.check(values, [call.content for call in calls], provider)
 
     @property
     def outputs_bytes(self) -> int:

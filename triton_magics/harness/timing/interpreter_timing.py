@@ -19,11 +19,11 @@ from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing.input_pool import timing_case
+from triton_magics.harness.timing.judged_contents import open_contents
 from triton_magics.harness.timing.timed_contents import (
     OTHER_INPUTS,
     Inputs,
     OutputFault,
-    TimedContents,
     void_message,
 )
 from triton_magics.model import (
@@ -41,6 +41,7 @@ from triton_magics.model import (
 )
 
 ESTIMATE_MARGIN = 1.5
+_clock_s = time.perf_counter  # bound before any version is loaded, which may replace it
 SETS = 2  # of tensors: the same addresses with other contents, and other ones
 KEPT_BYTES = 2**26  # of outputs, to see that no later run changes them
 
@@ -133,7 +134,7 @@ def _time_version(
     if share_s <= 0 and version.name not in costs:
         reason = f"no time is left for it in --budget {job.budget_s:g}"
         return NotTimed(size=size, provider=version.name, reason=reason)
-    runs = InterpreterRuns(version, op, case)
+    runs = InterpreterRuns(version, op, case, size)
     try:
         programs = runs.count_programs()
         estimate = costs.get(version.name, 0.0) * programs * ESTIMATE_MARGIN
@@ -174,8 +175,8 @@ class InterpreterRuns:
         samples_us: the duration of each run, microseconds.
     """
 
-    def __init__(self, version: LoadedVersion, op: operators.Op, case: Case) -> None:
-        self.contents = TimedContents(op, case, this_device())
+    def __init__(self, version: LoadedVersion, op: operators.Op, case: Case, size: str) -> None:
+        self.contents = open_contents(op, case, size, this_device())
         self.samples_us: list[float] = []
         self._version, self._op = version, op
         self._draw = random.Random(f"{case.seed} runs")  # noqa: S311 (replayed from the seed)
@@ -204,13 +205,13 @@ class InterpreterRuns:
         A run's inputs are tensors of an earlier one with new contents, which differ from the last
         ones in little or in everything.
         """
-        start_s = time.monotonic()
+        clock, start_s = _clock_s, time.monotonic()
         while len(self.samples_us) < runs:
             arguments = self._fill()
             with torch.no_grad(), fake_gpu(this_device()):
-                start = time.perf_counter()
+                start = clock()
                 value = self._version.call(*arguments)
-                self.samples_us.append(1e6 * (time.perf_counter() - start))
+                self.samples_us.append(1e6 * (clock() - start))
             if fault := self._check(value, arguments):
                 return fault
             if time.monotonic() - start_s + self.samples_us[-1] / 1e6 > share_s:
@@ -228,7 +229,7 @@ class InterpreterRuns:
         """Check the output of the last run, and that it changed none of the earlier ones."""
         mutates = self._op.mutates
         returned = all_outputs(value, arguments, mutates) if mutates else value
-        fault = self.contents.check([returned], [*self.contents.current])
+        fault = self.contents.check([returned], [*self.contents.current], self._version.name)
         outputs = outputs_of(value)
         if fault and self._is_repeated(outputs):
             return OutputFault(OTHER_INPUTS, NotTimedCode.CACHED)

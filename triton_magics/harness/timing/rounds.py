@@ -25,6 +25,7 @@ from triton_magics.harness.timers.gated_timer import (
 from triton_magics.harness.timers.graph_timer import NotCaptured
 from triton_magics.harness.timing.baselines import TORCH_COMPILE, Provider
 from triton_magics.harness.timing.input_pool import InputPool, timing_case, traffic
+from triton_magics.harness.timing.judged_contents import open_contents
 from triton_magics.harness.timing.provider_series import ProviderSeries
 from triton_magics.harness.timing.speed_verdicts import (
     CONTROL,
@@ -240,7 +241,15 @@ def _prepare_size(session: TimingSession, size: str, seed: int) -> SizeRun:
     timer = session.timer.base
     n = len(session.providers) + 12
     device, spread = this_device(), timer.spread_bytes
-    input_pool = InputPool(session.op, case, device, n=n, small=SMALL_SETS, spread_bytes=spread)
+    input_pool = InputPool(
+        session.op,
+        case,
+        device,
+        n=n,
+        small=SMALL_SETS,
+        spread_bytes=spread,
+        contents=open_contents(session.op, case, size, device),
+    )
     size_run = SizeRun(
         timer=session.timer,
         active_providers=list(session.providers),
@@ -341,7 +350,7 @@ def _one_run(session: TimingSession, provider: Provider, size_run: SizeRun, size
     for reason in itertools.chain.from_iterable(s.discarded for s in samples):
         own.discards[reason] = own.discards.get(reason, 0) + 1
     if provider.call is not session.op.reference:
-        fault = pool.check_outputs([s.value for s in samples], calls)
+        fault = pool.check_outputs([s.value for s in samples], calls, provider.name)
         if fault and provider.version:
             raise VoidTime(provider.name, size, fault)
         if fault:

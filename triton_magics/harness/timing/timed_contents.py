@@ -11,7 +11,7 @@ import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -51,6 +51,30 @@ class DrawnContents:
 
     values: Inputs
     answers: Answers | None = None
+
+
+class Contents(Protocol):
+    """Contents of timed calls, drawn and judged in this process or in the judge's.
+
+    Attributes:
+        current: the contents of the next calls, by number; no number comes twice.
+        output_forms: shapes and dtypes of the reference's outputs.
+    """
+
+    current: dict[int, DrawnContents]
+    output_forms: list[Form]
+
+    @property
+    def latest(self) -> Inputs:
+        """Return the contents that were drawn last."""
+
+    def draw(self, seed: int, *, several: bool = False) -> None:
+        """Draw new contents, one or three."""
+
+    def check(
+        self, values: Sequence[Any], numbers: Sequence[int], provider: str = ""
+    ) -> OutputFault | None:
+        """Return what is wrong with the outputs of some calls of a provider."""
 
 
 class TimedContents:
@@ -112,12 +136,15 @@ class TimedContents:
         values = change_little(old.values, (other or old).values, draw)
         return DrawnContents(values) if values else None
 
-    def check(self, values: Sequence[Any], numbers: Sequence[int]) -> OutputFault | None:
+    def check(
+        self, values: Sequence[Any], numbers: Sequence[int], provider: str = ""
+    ) -> OutputFault | None:
         """Return what is wrong with the outputs of some calls.
 
         Args:
             values: what each call returned, with the inputs that the op changes.
             numbers: of the contents of each call.
+            provider: name of the called implementation.
         """
         outputs = [outputs_of(value) for value in values]
         if any(forms_of(each) != self.output_forms for each in outputs):
