@@ -38,15 +38,14 @@ _KERNELS_OF_CAUSE = {
         "mean_of_the_block", "mha_always_causal", "mha_never_causal", "mha_sees_one_ahead",
         "mul_reads_one_input", "relu_caps_at_six", "relu_is_absolute", "relu_leaks",
         "softmax_base_confused", "softmax_first_row_max", "softmax_max_of_the_tile",
-        "returns_the_mean", "works_on_the_other_axis", "starts_one_too_late",
-        "matmul_forgets_to_advance",
+        "returns_the_mean", "works_on_the_other_axis", "matmul_forgets_to_advance",
     ),
     "missing_rescale": ("softmax_forgets_to_rescale",),
     "missing_maximum": ("forgets_the_maximum",),
     "nan_lost": ("relu_swallows_nan",),
     "truncated_extent": (
         "add_leaves_the_last_block", "mha_stops_too_early", "mul_skips_a_block", "skips_the_tail",
-        "drops_the_last_k_block",
+        "drops_the_last_k_block", "starts_one_too_late",
     ),
     "missing_mask": (
         "attention_sees_the_padding", "layer_norm_pads_the_spread", "sum_too_many_lanes",
@@ -78,6 +77,11 @@ _KERNELS_OF_CAUSE = {
     ),
     "exception": ("divides_by_zero", "fails_after_launching"),
 }  # fmt: skip
+_CAUSE_OF_MUTANT = {
+    "drop_factor_0_add_strided": "wrong_stride", "drop_factor_2_mean_row": "wrong_stride",
+    "drop_factor_3_matmul_grouped": "wrong_stride", "drop_factor_4_relu_tiles": "wrong_stride",
+}  # fmt: skip
+"""Where the operator's place decides: the factor that these drop is a stride."""
 _CAUSE_OF_KERNEL = {name: cause for cause, names in _KERNELS_OF_CAUSE.items() for name in names}
 
 _OUTSIDE = ("missing_mask", "truncated_extent", "int_overflow", "wrong_stride")
@@ -91,6 +95,9 @@ CORRECT: dict[str, tuple[str, ...]] = {
     CauseCode.CANCELLATION: ("cancellation",),
     CauseCode.LOWER_PRECISION: ("lower_precision", "overflow"),
     CauseCode.LAST_BLOCK: ("truncated_extent", "missing_mask"),
+    CauseCode.WRONG_FORMULA: ("wrong_formula", "ignored_argument"),
+    CauseCode.PARTIAL_EXTENT: ("truncated_extent",),
+    CauseCode.NAN_LOST: ("nan_lost",),
     CauseCode.CONSTANT_FACTOR: ("wrong_formula", "wrong_rate"),
     CauseCode.UNSET_MEMORY: ("unset_memory", "truncated_extent", "missing_mask"),
     CauseCode.NOT_DETERMINISTIC: ("race", "stale_state", "call_count"),
@@ -135,6 +142,8 @@ def true_cause(path: Path) -> str | None:
     """Return the cause of a wrong kernel's fault; None if it is right, or not of one cause."""
     if is_class_kernel(path):
         return read_kernel(path).cause
+    if path.stem in _CAUSE_OF_MUTANT:
+        return _CAUSE_OF_MUTANT[path.stem]
     operator = next((o for o in CAUSE_OF_OPERATOR if re.match(rf"{o}_\d", path.stem)), None)
     return CAUSE_OF_OPERATOR[operator] if operator else _CAUSE_OF_KERNEL.get(path.stem)
 

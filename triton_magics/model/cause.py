@@ -24,6 +24,9 @@ class CauseCode(StrEnum):
     LOWER_PRECISION = "lower_precision"
     CONSTANT_FACTOR = "constant_factor"
     LAST_BLOCK = "last_block"
+    WRONG_FORMULA = "wrong_formula"
+    PARTIAL_EXTENT = "partial_extent"
+    NAN_LOST = "nan_lost"
     ZEROS = "zeros"
     UNSET_MEMORY = "unset_memory"
     TEXT = "text"
@@ -41,6 +44,7 @@ class Cause(Value):
         tensor: the input whose layout shows the fault.
         layout: of that input.
         dtype: with the precision of the error.
+        as_if: the change of the reference that gives the version's output; completes "if …".
         text: of a record that was written before causes were values.
     """
 
@@ -52,6 +56,7 @@ class Cause(Value):
     tensor: str | None = None
     layout: str | None = None
     dtype: str | None = None
+    as_if: str | None = None
     text: str | None = None
 
     @model_validator(mode="before")

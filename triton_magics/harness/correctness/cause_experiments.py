@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from typing import Any
 
 import torch
@@ -11,6 +13,9 @@ from triton_magics.harness.correctness.call_record import CallOptions, CallRecor
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import copy_outputs
+from triton_magics.harness.correctness.matched_fault import FaultSample, find_matching_change
+from triton_magics.harness.correctness.place_changes import Memory
+from triton_magics.harness.correctness.reference_changes import HALF_TYPES
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
@@ -28,8 +33,15 @@ from triton_magics.model import (
 MAX_ELEMENTS = 300_000
 MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
 REPEATS = 2
+SHIFTED_REGIMES = ("mean_heavy", "negative")
 LARGE_REGIMES = ("large", "x10", "shifted")
 LARGE_SPECIALS = ("huge element", "rows unlike their neighbours", "rows at -20000")
+MOST_SEARCHES = 2  # in one validation, for a change of the reference that gives the output
+SAMPLES = 3
+ENOUGH_WRONG = 16
+SMALL_ERROR = 0.05  # of the worst element, relative
+SAMPLE_ELEMENTS = 20_000
+LARGEST_SAMPLE = 500_000
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
 
@@ -45,18 +57,50 @@ def explain_wrong_values(
         return result
     if call.race:
         return _with_cause(result, _race(subject, call.race))
-    if not _is_cheap(subject, inputs, call):
-        return result
     try:
+        if not _is_cheap(subject, inputs, call):
+            cause = _matching_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
+            return _with_cause(result, cause) if cause else result
         result, differs = _check_determinism(subject, inputs, call, result)
         if differs:
             return _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
-        cause = _layout_cause(subject, case) or _values_cause(subject, case)
+        layout = _layout_cause(subject, case)
+        cause = layout or _values_cause(subject, case) or _dtype_cause(subject, case, result)
+        if cause is None or cause is layout:
+            cause = _prefer_formula(cause, _matching_change(
+                subject, case, inputs.pristine, inputs.arguments, call.outputs
+            ))  # fmt: skip
         if cause is None:
             return _without_refuted(subject, case, result)
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
     return _with_cause(result, cause)
+
+
+def _prefer_formula(layout: Cause | None, change: Cause | None) -> Cause | None:
+    """Return the layout as the cause, unless a formula of its own gives the output there."""
+    if layout is None or (change and change.code is CauseCode.WRONG_FORMULA):
+        return change or layout
+    return layout
+
+
+def explain_contents(
+    subject: Subject,
+    case: Case,
+    pristine: tuple[Any, ...],
+    outputs: tuple[torch.Tensor, ...],
+    result: CaseResult,
+) -> CaseResult:
+    """Return a wrong result on other contents of a case, with its cause, if one is found."""
+    if result.mismatch is None:
+        return result
+    names = subject.op.input_names(len(pristine))
+    scalars = {
+        n: x for n, x in zip(names, pristine, strict=True) if not isinstance(x, torch.Tensor)
+    }
+    case = case.evolve(scalars=tuple(scalars.items()))
+    cause = _matching_change(subject, case, pristine, pristine, outputs)
+    return _with_cause(result, cause) if cause else result
 
 
 def differ_beyond_rounding(a: torch.Tensor, b: torch.Tensor, tolerance: Tolerance | None) -> bool:
@@ -122,8 +166,11 @@ def _values_cause(subject: Subject, case: Case) -> Cause | None:
     """Return the cause that large values show where plain ones give the right output."""
     if case.has_plain_values:
         return None
+    if case.regime in SHIFTED_REGIMES and case.special != PLAIN:
+        shifted = case.evolve(special=PLAIN)
+        case = case if _passes(subject, shifted) else shifted
     is_plain_special = case.special == PLAIN
-    if case.regime == "mean_heavy" and is_plain_special:
+    if case.regime in SHIFTED_REGIMES and is_plain_special:
         cause: Cause | None = Cause(code=CauseCode.CANCELLATION)
     elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
         cause = subject.hint("overflow")
@@ -131,6 +178,110 @@ def _values_cause(subject: Subject, case: Case) -> Cause | None:
         return None
     plain = case.evolve(regime=NORMAL, special=PLAIN)
     return cause if cause and _passes(subject, plain) else None
+
+
+def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
+    """Return a lower precision as the cause where the same case is right in float32.
+
+    The error must be one of rounding, or infinite; or else plain values of the dtype must be right.
+    """
+    assert result.mismatch is not None
+    if case.dtype not in HALF_TYPES or "float32" not in subject.op.dtypes:
+        return None
+    overflows = math.isinf(result.mismatch.got) and math.isfinite(result.mismatch.expected)
+    error = abs(result.mismatch.got - result.mismatch.expected)
+    small = error < SMALL_ERROR * abs(result.mismatch.expected)
+    plain = case.evolve(regime=NORMAL, special=PLAIN)
+    if not (overflows or small or (not case.has_plain_values and _passes(subject, plain))):
+        return None
+    if not _passes(subject, case.evolve(dtype="float32")):
+        return None
+    kind = "overflows in" if overflows else "is rounded to"
+    return Cause(code=CauseCode.LOWER_PRECISION, dtype=f"an intermediate value {kind} {case.dtype}")
+
+
+def _matching_change(
+    subject: Subject,
+    case: Case,
+    pristine: tuple[Any, ...],
+    arguments: tuple[Any, ...],
+    outputs: tuple[torch.Tensor, ...],
+) -> Cause | None:
+    """Return the change of the reference that gives the version's outputs, here and elsewhere."""
+    if len(subject.explained) >= MOST_SEARCHES:
+        return None
+    subject.explained.append(case)
+    samples = [_sample(subject, case, pristine, arguments, outputs)]
+    few = sum(t.numel() for t in outputs) < ENOUGH_WRONG
+    for further in _further_cases(subject, case, repeats=2 if few else 0):
+        with contextlib.suppress(VersionRaised):
+            inputs = subject.make_inputs(further)
+            like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
+            got = _call(subject, inputs, like).outputs
+            samples.append(_sample(subject, further, inputs.pristine, inputs.arguments, got))
+    useful = sorted((s for s in samples if s and not s.is_constant), key=_usefulness)[:SAMPLES]
+    return find_matching_change(subject.op, useful) if useful else None
+
+
+def _usefulness(sample: FaultSample) -> tuple[bool, int]:
+    """Sort samples with enough wrong elements first, and of these the small ones."""
+    few = sample.n_wrong < ENOUGH_WRONG
+    return few, -sample.n_wrong if few else sum(t.numel() for t in sample.got)
+
+
+def _further_cases(subject: Subject, case: Case, *, repeats: int) -> list[Case]:
+    """Return cases of the op's other shapes, of moderate size, and of the same one with new values.
+
+    Every case has values of its own: two of one seed may begin with the same row.
+    """
+    fits = [
+        s for s in subject.op.shapes if 8 <= math.prod(s) <= SAMPLE_ELEMENTS and s != case.shape
+    ]
+    fits.sort(key=math.prod)
+    shapes = [*dict.fromkeys((*fits[:2], *fits[-2:])), *[case.shape] * repeats]
+    cases = [
+        case.evolve(shape=shape, size=None, extent="", seed=case.seed + n)
+        for n, shape in enumerate(shapes, 1)
+    ]
+    wide = [c.evolve(regime="x10", special=PLAIN) for c in cases[:1]]
+    return cases + [c for c in wide if "x10" not in subject.op.skip_values]
+
+
+def _sample(
+    subject: Subject,
+    case: Case,
+    inputs: tuple[Any, ...],
+    arguments: tuple[Any, ...],
+    outputs: tuple[torch.Tensor, ...],
+) -> FaultSample | None:
+    """Return a wrong output with its inputs on the CPU; None if it is right, or large."""
+    tensors = [x for x in (*inputs, *outputs) if isinstance(x, torch.Tensor)]
+    if max(t.numel() for t in tensors) > LARGEST_SAMPLE:
+        return None
+    pristine = tuple(x.cpu() if isinstance(x, torch.Tensor) else x for x in inputs)
+    expected = oracle.compute_expected(subject.op, pristine, case, None, None, diagnose=False)
+    if not all(t.dtype.is_floating_point for t in expected.values):
+        return None
+    got = tuple(t.cpu() for t in outputs)
+    judged = expected.judge_outputs(got)
+    wrong = sum(int(j.wrong.sum()) for j in judged if j.wrong is not None)
+    if not wrong:
+        return None
+    return FaultSample(
+        case=case, inputs=oracle.upcast(pristine), got=tuple(t.double() for t in got),
+        expected=expected.values, allowed=expected.allowed, n_wrong=wrong,
+        memory=tuple(_memory(x) for x in arguments),
+        largest=torch.finfo(got[0].dtype).max,
+    )  # fmt: skip
+
+
+def _memory(x: Any) -> Memory | None:
+    """Return the memory of a tensor of numbers."""
+    return (
+        Memory.of(x)
+        if isinstance(x, torch.Tensor) and x.numel() and x.dtype != torch.bool
+        else None
+    )
 
 
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:

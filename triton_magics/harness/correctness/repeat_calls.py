@@ -27,6 +27,7 @@ from triton_magics.harness.correctness.call_record import (
     VersionRaised,
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
+from triton_magics.harness.correctness.cause_experiments import explain_contents
 from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import (
     check_launches,
@@ -41,6 +42,7 @@ from triton_magics.harness.correctness.output_checks import (
 )
 from triton_magics.harness.correctness.output_forms import rebuild_value
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case, CaseResult, CaseStatus, Cause, CauseCode, PlanName
 
 MAX_REPEAT_ELEMENTS = 300_000
@@ -219,18 +221,34 @@ class CallsInARow:
     def _explain(self, number: int, wrong: list[int]) -> CaseResult | None:
         """Return the failed case of a wrong call; None if it is right with conditioning.
 
-        It is stale if it gave the output of other contents. State is kept between calls if another
-        call on the same contents was right. Else its values are wrong on these contents.
+        It is stale if it gave the output of other contents, where new tensors get the right one.
+        State is kept between calls if another call on the same contents was right. Else its values
+        are wrong on these contents.
         """
         content = self.series.turns[number].content
         judged = self._judge(number)
         if not judged.status.failed:
             return None
-        if content and self._repeats_other(number):
+        if content and self._repeats_other(number) and self._is_right_on_new(content):
             return failed_case(self.case, CaseStatus.STALE, STALE.format(number + 1))
         if content == 0 or set(self._numbers(content)) - set(wrong):
             return self._with_state(judged, number)
-        return judged.evolve(reason=OTHER_CONTENTS)
+        pristine, outputs = self.series.contents[content], self._outputs(number)
+        judged = explain_contents(self.subject, self.case, pristine, outputs, judged)
+        return judged.evolve(reason=judged.reason or OTHER_CONTENTS)
+
+    def _is_right_on_new(self, content: int) -> bool:
+        """Return whether a call is right on new tensors, with the scalars of these contents."""
+        pristine = self.series.contents[content]
+        new = tuple(x * 0.5 if is_floating(x) else x for x in pristine)
+        own = oracle.own_inputs(self.subject.op, new)
+        torch_outputs = oracle.compute_torch_outputs(self.subject.op, new)
+        call = self.subject.call(own, torch_outputs.outputs)
+        if self.subject.op.check:
+            return self.subject.op.check(new, call.value, None) is None
+        inputs = replace(self.inputs, pristine=new)
+        judged = compare_outputs(CaseOracle(self.subject, self.case, inputs, torch_outputs), call)
+        return not judged.status.failed
 
     def _repeats_other(self, number: int) -> bool:
         """Return whether a call gave the bits that an earlier one gave for other contents."""

@@ -43,6 +43,7 @@ class Subject:
         checked_routes: dtype, launches and operations of the calls whose data flow was checked.
         long_series: calls in a row on the cases that have many.
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
+        explained: the cases for which a change of the reference was searched.
     """
 
     op: operators.Op
@@ -56,6 +57,7 @@ class Subject:
     needed_sites: dict[Site, bool] = field(default_factory=dict, compare=False)
     checked_routes: set[tuple[str, ...]] = field(default_factory=set, compare=False)
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
+    explained: list[Case] = field(default_factory=list, compare=False)
 
     @property
     def is_interpreted(self) -> bool:

@@ -19,6 +19,9 @@ _TEXTS: dict[CauseCode, str] = {
         "large means cancel: subtract the mean before squaring (two passes, or Welford)"
     ),
     CauseCode.LAST_BLOCK: "the last block ends too late or too early: check the mask and the grid",
+    CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
+    CauseCode.PARTIAL_EXTENT: "a part of the elements is left out: check the loop and the grid",
+    CauseCode.NAN_LOST: "NaN or infinity of the inputs is lost",
     CauseCode.ZEROS: "all wrong elements are zero",
     CauseCode.UNSET_MEMORY: (
         "NaN from finite inputs: memory that was never written, or lies outside the tensor, may "
@@ -47,6 +50,8 @@ def cause_text(cause: Cause, place: str | None = None) -> str:
 
 
 def _text(cause: Cause) -> str:
+    if cause.as_if:
+        return f"the output is that of the reference if {cause.as_if}"
     if cause.code is CauseCode.TEXT:
         return cause.text or ""
     if cause.code is CauseCode.CONSTANT_FACTOR:

@@ -1,0 +1,149 @@
+"""Faults of a kernel as changes of one input's values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness.reference_changes import (
+    HALF_TYPES,
+    Change,
+    Inputs,
+    bind,
+    replace_input,
+    round_to_tf32,
+)
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import CauseCode
+
+
+def changes_of_inputs(
+    inputs: Inputs, names: Sequence[str], values: dict[str, tuple[Any, ...]]
+) -> Iterator[Change]:
+    """Yield changes of one argument.
+
+    Args:
+        inputs: of the reference.
+        names: of the inputs.
+        values: those that the op declares of its scalars.
+    """
+    for i, (name, x) in enumerate(zip(names, inputs, strict=False)):
+        if isinstance(x, torch.Tensor):
+            yield from _changes_of_tensor(i, name, inputs)
+        elif isinstance(x, bool | int | float):
+            yield from _changes_of_scalar(i, name, x, values.get(name, ()))
+
+
+def _changes_of_scalar(i: int, name: str, x: float, declared: tuple[Any, ...]) -> Iterator[Change]:
+    formula = CauseCode.WRONG_FORMULA
+    others = (not x,) if isinstance(x, bool) else (*declared, 0 * x, 1 + 0 * x, -x, abs(x))
+    for other in dict.fromkeys(v for v in others if v != x):
+        yield Change(
+            formula,
+            f"{name} is {other}, not {x}",
+            inputs=replace_input(i, bind(lambda _, c, v: v, other)),
+        )
+    if isinstance(x, float):
+        text = f"{name} is {{}}, not {x:.4g}"
+        yield Change(formula, text, inputs=replace_input(i, lambda _, c: c), start=x)
+
+
+def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
+    x = inputs[i]
+    if not is_floating(x) or not x.numel():
+        return
+    for k, other in enumerate(inputs):
+        if k != i and isinstance(other, torch.Tensor) and other.shape == x.shape:
+            text = f"argument {k + 1} is read in place of {name}"
+            yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_read_other, i, k))
+    for code, text, make in (*_other_values(name, x), *_other_places(name, x)):
+        yield Change(code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make)))
+
+
+def _read_other(i: int, k: int, inputs: Inputs, _: float) -> Inputs:
+    return (*inputs[:i], inputs[k], *inputs[i + 1 :])
+
+
+_Simple = tuple[CauseCode, str, Callable[[torch.Tensor], torch.Tensor]]
+
+
+def _other_values(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+    yield CauseCode.WRONG_FORMULA, f"{name} is 0", torch.zeros_like
+    yield CauseCode.WRONG_FORMULA, f"{name} is 1", torch.ones_like
+    if not bool(x.isfinite().all()):
+        for text, make in _without_nonfinite(name):
+            yield CauseCode.NAN_LOST, text, make
+    yield CauseCode.LOWER_PRECISION, f"{name} is rounded to TF32", round_to_tf32
+    for dtype, kind in HALF_TYPES.items():
+        text = f"{name} is rounded to {dtype}"
+        yield CauseCode.LOWER_PRECISION, text, bind(lambda v, k: v.to(k).to(v.dtype), kind)
+
+
+def _other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+    place = CauseCode.WRONG_STRIDE
+    for dim in range(x.dim()):
+        if x.shape[dim] > 1:
+            first = f"index 0 of dimension {dim} of {name} is read for every index"
+            yield place, first, bind(lambda v, d: v.narrow(d, 0, 1).expand_as(v), dim)
+            for by in (-1, 1):
+                text = f"{name} is read one place off in dimension {dim}"
+                yield place, text, bind(torch.roll, by, dim)
+    if x.dim() > 1 and x.shape[-1] > 1 and x.shape[-2] > 1:
+        text = f"{name} is read with rows and columns exchanged"
+        yield place, text, lambda v: v.mT.reshape(v.shape)
+
+
+def changes_past_the_end(
+    inputs: Inputs, names: Sequence[str], output: torch.Tensor
+) -> Iterator[Change]:
+    """Yield rows that are longer than they are: lanes past their end take part."""
+    for i, (name, x) in enumerate(zip(names, inputs, strict=False)):
+        if not is_floating(x) or not x.dim() or x.shape[-1] & (x.shape[-1] - 1) == 0:
+            continue
+        n, sliced = x.shape[-1], output.shape == x.shape
+        lanes = (1 << n.bit_length()) - n
+        outputs = bind(lambda v, n: v[..., :n], n) if sliced else None
+        for value, start in (("0", None), ("{}", 0.5)):
+            text = f"{lanes} lanes of value {value} past the end of {name} take part"
+            make = bind(_pad, lanes)
+            change = replace_input(i, make)
+            yield Change(CauseCode.WRONG_FILL, text, inputs=change, outputs=outputs, start=start)
+
+
+def changes_past_the_last_row(inputs: Inputs, names: Sequence[str]) -> Iterator[Change]:
+    """Yield inputs after the first with rows of zeros past their end, as a block may have."""
+    padded = [i for i, x in enumerate(inputs) if i and is_floating(x) and x.dim() > 1]
+    if len(padded) < 2 or len({inputs[i].shape[-2] for i in padded}) > 1:
+        return
+    n, label = inputs[padded[0]].shape[-2], " and ".join(names[i] for i in padded)
+    for rows in sorted({-n % block for block in (16, 32, 64, 128)} - {0}):
+        text = f"{rows} rows of zeros past the end of {label} take part"
+        yield Change(CauseCode.MISSING_MASK, text, inputs=bind(_pad_rows, tuple(padded), rows))
+
+
+def _pad_rows(inputs: Inputs, _: float, padded: tuple[int, ...], rows: int) -> Inputs:
+    pad = torch.nn.functional.pad
+    return tuple(pad(x, (0, 0, 0, rows)) if i in padded else x for i, x in enumerate(inputs))
+
+
+def _pad(x: torch.Tensor, value: float, lanes: int) -> torch.Tensor:
+    return torch.nn.functional.pad(x, (0, lanes), value=value)
+
+
+def _without_nonfinite(
+    name: str,
+) -> Iterator[tuple[str, Callable[[torch.Tensor], torch.Tensor]]]:
+    inf = math.inf
+    yield f"NaN in {name} is 0", lambda v: torch.where(v.isnan(), 0.0, v)
+    yield f"NaN in {name} is -inf", lambda v: torch.where(v.isnan(), -inf, v)
+    yield f"what is not finite in {name} is 0", lambda v: torch.where(v.isfinite(), v, 0.0)
+    yield (
+        f"NaN in {name} is its lowest value",
+        lambda v: torch.nan_to_num(v, nan=-inf, posinf=inf, neginf=-inf),
+    )
+    largest = torch.finfo(torch.float32).max
+    yield f"{name} is clamped to finite values", lambda v: v.clamp(-largest, largest)

@@ -1,0 +1,277 @@
+"""Find the change of the reference that gives a version's own wrong output.
+
+A change is named only if it gives the output of every case looked at, element by element, and far
+better than chance: the evidence is counted in bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness.correctness.input_changes import (
+    changes_of_inputs,
+    changes_past_the_end,
+    changes_past_the_last_row,
+)
+from triton_magics.harness.correctness.judgement import finite_part
+from triton_magics.harness.correctness.place_changes import (
+    Memory,
+    changes_beyond_limits,
+    changes_of_outputs,
+    changes_of_strides,
+)
+from triton_magics.harness.correctness.reference_changes import Change, Inputs, changes_of
+from triton_magics.harness.correctness.reference_trace import (
+    MAX_OPERATIONS,
+    evaluate_changed,
+    trace_reference,
+)
+from triton_magics.model import Case, Cause, CauseCode
+
+LARGE_ELEMENTS = 100_000  # of an input: only extents are tried
+LIMIT_S = 1.5  # CPU time of one search
+NEEDED_BITS = 24.0  # some hundred changes are tried: 9 bits; a chance of 1 in 30,000: 15 bits
+_BITS_OF_PARAMETER = 14.0
+_MOST_BITS = 16.0  # of one element
+_ROUNDS = 10  # of a fit
+_UNIT = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
+
+
+@dataclass(frozen=True)
+class FaultSample:
+    """A version's wrong output on a case, all tensors on the CPU.
+
+    Attributes:
+        inputs: of the reference, in float64.
+        got: the version's outputs in float64.
+        expected: the oracle.
+        allowed: errors.
+        memory: of the inputs that are tensors.
+        n_wrong: wrong elements.
+        largest: number of the output's dtype.
+    """
+
+    case: Case
+    inputs: Inputs
+    got: tuple[torch.Tensor, ...]
+    expected: tuple[torch.Tensor, ...]
+    allowed: tuple[torch.Tensor, ...]
+    memory: tuple[Memory | None, ...]
+    n_wrong: int
+    largest: float
+
+    @property
+    def unit(self) -> float:
+        """Return the relative rounding of the dtype."""
+        return _UNIT.get(self.case.dtype, 2e-6)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows of the output."""
+        got = self.got[0]
+        return got.numel() // max(got.shape[-1], 1) if got.dim() else 1
+
+    @property
+    def is_constant(self) -> bool:
+        """Return whether it is one number: too many changes give it as well."""
+        got = self.got[0].flatten()
+        if got.numel() == 1:
+            return bool((got == 0).all())
+        return bool((got == got[0]).all())
+
+    @property
+    def overflows(self) -> bool:
+        """Return whether the version gives NaN or infinity where a number is expected."""
+        pairs = zip(self.got, self.expected, strict=True)
+        return any(bool((~g.isfinite() & e.isfinite()).any()) for g, e in pairs)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A change that gives a sample's output, with its parameter and the evidence in bits."""
+
+    change: Change
+    amount: float | None
+    bits: float
+    rows: int
+
+    @property
+    def cause(self) -> Cause:
+        """Return the change as a cause."""
+        text = self.change.text
+        if self.amount is not None:
+            text = text.format(f"{self.amount:.4g}")
+        return Cause(code=self.change.code, as_if=text)
+
+
+def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause | None:
+    """Return the cause that explains every sample; None without one, or with several.
+
+    Changes with a parameter, which give many outputs, are tried only if no other explains them.
+
+    Args:
+        op: with the reference.
+        samples: wrong outputs, one or more; those of further shapes are more evidence.
+    """
+    deadline = time.thread_time() + LIMIT_S
+    for with_parameter in (False, True):
+        first, *others = (partial(_matches_of, op, s, with_parameter, deadline) for s in samples)
+        by_key = {key: [match] for key, match in first(None).items()}
+        for matches_of in others:
+            more = matches_of(by_key) if by_key else {}
+            by_key = {key: [*matches, more[key]] for key, matches in by_key.items() if key in more}
+        likely = [matches[0] for matches in by_key.values() if _bits(matches) >= NEEDED_BITS]
+        if len({match.change.code for match in likely}) > 1:
+            return None
+        if likely:
+            return likely[0].cause
+    return None
+
+
+def _bits(matches: list[Match]) -> float:
+    """Return the evidence of all samples, less that for the parameters."""
+    amounts = [m.amount for m in matches if m.amount is not None]
+    same = all(math.isclose(a, amounts[0], rel_tol=1e-3, abs_tol=1e-9) for a in amounts)
+    if amounts and (len(amounts) == 1 or not same):
+        matches = [m for m in matches if m.rows > 1]  # one factor fits any wrong single row
+    total = sum(m.bits + m.change.bits - _BITS_OF_PARAMETER * m.change.n_read for m in matches)
+    if not amounts:
+        return total
+    return total - _BITS_OF_PARAMETER * (1 if same else len(amounts))
+
+
+def _matches_of(
+    op: operators.Op,
+    sample: FaultSample,
+    with_parameter: bool,
+    deadline: float,
+    keys: Collection[str] | None,
+) -> dict[str, Match]:
+    """Return by key the changes that give a sample's output; only of these keys, if given."""
+    matches: dict[str, Match] = {}
+    large = max(t.numel() for t in sample.inputs if isinstance(t, torch.Tensor)) > LARGE_ELEMENTS
+    for inputs in _precisions(sample):
+        for change in _iter_changes(op, sample, inputs):
+            is_known = change.key in matches or (keys is not None and change.key not in keys)
+            if is_known or (change.start is not None) is not with_parameter:
+                continue
+            if large and change.code is not CauseCode.PARTIAL_EXTENT:
+                continue
+            if time.thread_time() > deadline:
+                return {}
+            with contextlib.suppress(RuntimeError, TypeError, ValueError, IndexError):
+                if match := _try(op, sample, inputs, change):  # else it does not fit here
+                    matches[change.key] = match
+    return matches
+
+
+def _precisions(sample: FaultSample) -> Iterator[Inputs]:
+    """Yield the inputs in float64; in float32 too, where an intermediate value may overflow."""
+    yield sample.inputs
+    if sample.overflows or not sample.case.has_plain_values:
+        yield tuple(
+            x.float() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+            for x in sample.inputs
+        )
+
+
+def _iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Iterator[Change]:
+    """Yield all changes."""
+    operations = trace_reference(op, inputs)
+    names = op.input_names(len(inputs))
+    declared = {name: tuple(values) for name, values in op.scalars.items()}
+    changes = [*changes_of_inputs(inputs, names, declared)]
+    if len(operations) <= MAX_OPERATIONS:
+        changes += changes_of(operations)
+        if operations:
+            changes += changes_of_outputs(sample.expected[0], inputs)
+    changes += changes_past_the_end(inputs, names, sample.expected[0])
+    changes += changes_past_the_last_row(inputs, names)
+    changes += changes_of_strides(inputs, names, sample.memory)
+    changes += changes_beyond_limits(inputs, names, sample.got[0], sample.expected[0])
+    yield from changes
+
+
+def _evaluate(
+    op: operators.Op, inputs: Inputs, change: Change, amount: float
+) -> tuple[torch.Tensor, ...]:
+    """Return the outputs of the changed reference, in float64."""
+    own = change.inputs(inputs, amount) if change.inputs else inputs
+    outputs = evaluate_changed(op, own, change.at, change.operation(amount))
+    if change.outputs:
+        outputs = tuple(change.outputs(o) for o in outputs)
+    return tuple(o.double() for o in outputs)
+
+
+def _try(op: operators.Op, sample: FaultSample, inputs: Inputs, change: Change) -> Match | None:
+    """Return the match of one change, its parameter fitted; None if it does not give the output."""
+    amount = change.start
+    if amount is not None:
+        amount = _fit(op, sample, inputs, change, amount)
+        if amount is None:
+            return None
+    outputs = _evaluate(op, inputs, change, amount or 0.0)
+    bits = _evidence(sample, outputs)
+    return None if bits is None else Match(change, amount, bits, sample.rows)
+
+
+def _slack(sample: FaultSample, output: torch.Tensor, i: int) -> torch.Tensor:
+    """Return the error within which the version's output is that of a changed reference."""
+    scale = finite_part(output).square().mean().sqrt()
+    own = sample.unit * finite_part(output).abs() + 1e-6 * scale
+    return 2 * finite_part(sample.allowed[i]).expand_as(output) + own + 1e-30
+
+
+def _evidence(sample: FaultSample, outputs: tuple[torch.Tensor, ...]) -> float | None:
+    """Return how many bits a changed reference explains; None where it is wrong anywhere."""
+    total = 0.0
+    for i, (output, got) in enumerate(zip(outputs, sample.got, strict=True)):
+        if output.shape != got.shape:
+            return None
+        slack = _slack(sample, output, i)
+        same = (output == got) | (output.isnan() & got.isnan())
+        beyond = output.abs() >= 0.999 * sample.largest
+        same |= got.isinf() & beyond & (output.sign() == got.sign())
+        same |= got.isfinite() & output.isfinite() & ((output - got).abs() <= slack)
+        if not bool(same.all()):
+            return None
+        error = (sample.expected[i] - got).abs() / slack
+        error = torch.nan_to_num(error, nan=2.0, posinf=4.0)
+        total += float(error.clamp(min=1.0).log2().clamp(max=_MOST_BITS).sum())
+    return total
+
+
+def _fit(
+    op: operators.Op, sample: FaultSample, inputs: Inputs, change: Change, start: float
+) -> float | None:
+    """Return the parameter that comes closest to the version's output; None if none comes close."""
+
+    def residual(amount: float) -> torch.Tensor:
+        outputs = _evaluate(op, inputs, change, amount)
+        parts = [(o - g).flatten() for o, g in zip(outputs, sample.got, strict=True)]
+        return torch.cat(parts)
+
+    if not all(bool(g.isfinite().all()) for g in sample.got):
+        return None
+    amount, here = start, residual(start)
+    for _ in range(_ROUNDS):
+        step = max(1e-4 * abs(amount), 1e-7)
+        slope = (residual(amount + step) - here) / step
+        size = float(slope @ slope)
+        if not math.isfinite(size) or size == 0:
+            return None
+        move = -float(slope @ here) / size
+        following = residual(amount + move)
+        if not float(following.norm()) < 0.9 * float(here.norm()):
+            break
+        amount, here = amount + move, following
+    moved = abs(amount - start) > 1e-3 * max(abs(start), 1e-6)
+    return amount if moved else None
