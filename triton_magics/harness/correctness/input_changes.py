@@ -60,12 +60,20 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
         if k != i and isinstance(other, torch.Tensor) and other.shape == x.shape:
             text = f"argument {k + 1} is read in place of {name}"
             yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_read_other, i, k))
+            text = f"{name} and argument {k + 1} are exchanged"
+            yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_exchange, i, k))
     for code, text, make in (*_other_values(name, x), *_other_places(name, x)):
         yield Change(code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make)))
 
 
 def _read_other(i: int, k: int, inputs: Inputs, _: float) -> Inputs:
     return (*inputs[:i], inputs[k], *inputs[i + 1 :])
+
+
+def _exchange(i: int, k: int, inputs: Inputs, _: float) -> Inputs:
+    order = [*range(len(inputs))]
+    order[i], order[k] = k, i
+    return tuple(inputs[j] for j in order)
 
 
 _Simple = tuple[CauseCode, str, Callable[[torch.Tensor], torch.Tensor]]

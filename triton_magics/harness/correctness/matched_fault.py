@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,9 +83,10 @@ class FaultSample:
     def is_constant(self) -> bool:
         """Return whether it is one number: too many changes give it as well."""
         got = self.got[0].flatten()
+        finite = got[got.isfinite()]
         if got.numel() == 1:
-            return bool((got == 0).all())
-        return bool((got == got[0]).all())
+            return not len(finite) or bool((got == 0).all())
+        return not len(finite) or bool((finite == finite[0]).all())
 
     @property
     def overflows(self) -> bool:
@@ -122,6 +123,9 @@ def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause 
         samples: wrong outputs, one or more; those of further shapes are more evidence.
     """
     deadline = time.thread_time() + LIMIT_S
+    samples = [sample for sample in samples if not sample.is_constant]
+    if not samples:
+        return None
     for with_parameter in (False, True):
         first, *others = (partial(_matches_of, op, s, with_parameter, deadline) for s in samples)
         by_key = {key: [match] for key, match in first(None).items()}
@@ -153,7 +157,7 @@ def _matches_of(
     sample: FaultSample,
     with_parameter: bool,
     deadline: float,
-    keys: Collection[str] | None,
+    keys: Mapping[str, list[Match]] | None,
 ) -> dict[str, Match]:
     """Return by key the changes that give a sample's output; only of these keys, if given."""
     matches: dict[str, Match] = {}
@@ -168,7 +172,8 @@ def _matches_of(
             if time.thread_time() > deadline:
                 return {}
             with contextlib.suppress(RuntimeError, TypeError, ValueError, IndexError):
-                if match := _try(op, sample, inputs, change):  # else it does not fit here
+                before = keys[change.key][0].amount if keys else None
+                if match := _try(op, sample, inputs, change, before):  # else it does not fit here
                     matches[change.key] = match
     return matches
 
@@ -211,15 +216,32 @@ def _evaluate(
     return tuple(o.double() for o in outputs)
 
 
-def _try(op: operators.Op, sample: FaultSample, inputs: Inputs, change: Change) -> Match | None:
-    """Return the match of one change, its parameter fitted; None if it does not give the output."""
+def _try(
+    op: operators.Op,
+    sample: FaultSample,
+    inputs: Inputs,
+    change: Change,
+    before: float | None = None,
+) -> Match | None:
+    """Return the match of one change, its parameter fitted; None if it does not give the output.
+
+    Args:
+        op: with the reference.
+        sample: the version's output.
+        inputs: in float64 or float32.
+        change: of the reference.
+        before: its parameter on another sample, which is tried first.
+    """
+    if before is not None:
+        bits = _evidence(sample, _evaluate(op, inputs, change, before))
+        if bits is not None:
+            return Match(change, before, bits, sample.rows)
     amount = change.start
     if amount is not None:
         amount = _fit(op, sample, inputs, change, amount)
         if amount is None:
             return None
-    outputs = _evaluate(op, inputs, change, amount or 0.0)
-    bits = _evidence(sample, outputs)
+    bits = _evidence(sample, _evaluate(op, inputs, change, amount or 0.0))
     return None if bits is None else Match(change, amount, bits, sample.rows)
 
 

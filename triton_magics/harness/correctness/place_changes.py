@@ -114,6 +114,8 @@ def changes_beyond_limits(
         text = f"infinities of the output become {limit:.4g}"
         yield Change(CauseCode.NAN_LOST, text, outputs=clamp, n_read=1)
         return
+    if bool(got.isnan().any()):
+        return
     for text, low, high in (
         (f"the output is at most {largest:.4g}", -math.inf, largest),
         (f"the output is at least {smallest:.4g}", smallest, math.inf),
