@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from triton_magics.model import Sweep
+from triton_magics.model import Status, Sweep
 from triton_magics.rendering import sweep_plot
 
 
@@ -73,5 +73,15 @@ def test_rows_are_combinations_of_the_other_settings() -> None:
     assert axes.get_yticklabels()[1].get_text() == "num_warps=2 FAST=False"
 
 
-def test_no_plot_of_a_sweep_without_times() -> None:
-    assert sweep_plot(rv.compiled_sweep()) is None
+def test_without_times_the_cells_are_registers_and_occupancy() -> None:
+    figure = sweep_plot(rv.compiled_sweep())
+    assert figure is not None
+    words = [t.get_text() for t in figure.axes[0].texts]
+    assert "32 regs\n100 %" in words
+    assert "not timed" in figure._suptitle.get_text()
+
+
+def test_no_plot_of_a_sweep_that_did_not_compile() -> None:
+    value = rv.compiled_sweep()
+    bare = tuple(c.evolve(kernel=None) for c in value.configurations)
+    assert sweep_plot(value.evolve(status=Status.FAILED, configurations=bare)) is None

@@ -17,7 +17,7 @@ from triton_magics.rendering.canvas import (
     style_axes,
     write_captions,
 )
-from triton_magics.rendering.numbers import time_text
+from triton_magics.rendering.numbers import percent_text, time_text
 from triton_magics.rendering.views.sweep import verdict_text
 from triton_magics.rendering.views.words import subject
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SLOWEST = 2.0  # times the best time; slower cells have the same colour
+_TIMES = "mean of the runs; darker is faster; a frame marks the fastest correct configuration"
+_STATIC = "registers of a thread and occupancy; darker is a higher occupancy; a GPU gives times"
 _Cell = tuple[tuple[str, Setting], ...]
 
 
@@ -33,14 +35,15 @@ def sweep_plot(value: Sweep) -> Figure | None:
     """Draw a heat map of the times, one setting across and all others down.
 
     The fastest correct configuration has a frame. A wrong one shows its verdict, without a colour.
+    Without times (no GPU) it shows registers and occupancy, as compiled.
 
     Args:
         value: the sweep; any number of settings.
 
     Returns:
-        The figure; None if nothing was timed.
+        The figure; None if nothing was timed or compiled.
     """
-    if not value.timed:
+    if not value.timed and not any(map(_occupancy, value.configurations)):
         return None
     across, down = _sides(value)
     with matplotlib_defaults():
@@ -49,16 +52,21 @@ def sweep_plot(value: Sweep) -> Figure | None:
         figure = new_figure(width, 1.7 + 0.42 * len(down))
         axes = figure.subplots()
         _draw(axes, value, across, down)
-        shape = shape_text(value.shape)
-        size = value.size if value.size == shape else f"{value.size} {shape}"
-        device = value.environment.device if value.environment else ""
-        cache = "cold L2" if value.cold else "hot L2"
-        where = ", ".join(p for p in (size, device, value.dtype, cache, "net GPU time") if p)
-        reading = (
-            "mean of the runs; darker is faster; a frame marks the fastest correct configuration"
+        reading = _TIMES if value.timed else _STATIC
+        write_captions(
+            figure, f"{subject(value.op, value.version)}: sweep · {_where(value)}", reading
         )
-        write_captions(figure, f"{subject(value.op, value.version)}: sweep · {where}", reading)
     return figure
+
+
+def _where(value: Sweep) -> str:
+    shape = shape_text(value.shape)
+    size = value.size if value.size == shape else f"{value.size} {shape}"
+    if not value.timed:
+        return f"{size}, compiled for {value.target}, not timed"
+    device = value.environment.device if value.environment else ""
+    cache = "cold L2" if value.cold else "hot L2"
+    return ", ".join(p for p in (size, device, value.dtype, cache, "net GPU time") if p)
 
 
 def _sides(value: Sweep) -> tuple[list[tuple[str, Setting]], list[_Cell]]:
@@ -110,7 +118,9 @@ def _draw(axes: Axes, value: Sweep, across: list[tuple[str, Setting]], down: lis
 
 
 def _share(value: Sweep, cell: Configuration | None) -> float | None:
-    """Return 1 for the best, 0 for twice its time or more, None without a time."""
+    """Return 1 for the best, 0 for twice its time or more; without times the occupancy."""
+    if not value.timed:
+        return _occupancy(cell)
     best = value.best
     if cell is None or cell not in value.timed or not cell.timing or not best or not best.timing:
         return None
@@ -118,11 +128,20 @@ def _share(value: Sweep, cell: Configuration | None) -> float | None:
     return max(0.0, 1 - slower)
 
 
+def _occupancy(cell: Configuration | None) -> float | None:
+    """Return the share of the SM's warps, 0 to 1; None where it is unknown."""
+    pct = cell.kernel.occupancy_pct if cell and cell.kernel and cell.can_launch else None
+    return None if pct is None else pct / 100
+
+
 def _cell_text(value: Sweep, cell: Configuration | None) -> str:
     if cell is None:
         return ""
     if cell in value.timed and cell.timing:
         return time_text(cell.timing.mean_us)
+    share = _occupancy(cell)
+    if not value.timed and cell.kernel and share is not None:
+        return f"{cell.kernel.registers} regs\n{percent_text(100 * share)}"
     text = verdict_text(value, cell)
     return text.replace("does not compile", "no compile").replace("raised an error", "error")
 

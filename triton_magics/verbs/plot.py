@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from triton_magics import rendering
 from triton_magics.errors import BadValue, UnknownVersion
-from triton_magics.model import Plot, PlotName
+from triton_magics.model import Plot, PlotName, Sweep
 from triton_magics.next_step import NextStep
 from triton_magics.session import Session
 from triton_magics.store import Workspace
@@ -67,10 +67,7 @@ def _nothing_to_draw(workspace: Workspace, op: str, name: PlotName) -> UnknownVe
     if name != "sweep":
         return UnknownVersion(message, next_step=NextStep("bench", {"op": op}))
     if any(workspace.events(op, verbs=_log_files.SWEPT, limit=1)):
-        return UnknownVersion(
-            f"{op} has been swept, but nothing was timed: without a GPU a sweep only compiles, "
-            "and a heat map is one of times"
-        )
+        return UnknownVersion(f"{op} has been swept, but nothing was compiled or timed")
     knobs = {"num_warps": (4, 8)}
     return UnknownVersion(
         message, next_step=NextStep("sweep", {"op": op, "version": "v1", "knobs": knobs})
@@ -82,7 +79,9 @@ def _newest(workspace: Workspace, op: str, name: PlotName) -> dict[str, Any]:
     if name != "sweep":
         return {"benchmark": workspace.latest_benchmark(op)}
     events = workspace.events(op, verbs=_log_files.SWEPT, newest_first=True)
-    return {"sweep": next((e.result for e in events if getattr(e.result, "timed", ())), None)}
+    sweeps = [e.result for e in events if isinstance(e.result, Sweep)]
+    timed = next((s for s in sweeps if s.timed), None)
+    return {"sweep": timed or next((s for s in sweeps if rendering.sweep_plot(s)), None)}
 
 
 VERB = Verb(

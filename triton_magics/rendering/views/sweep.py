@@ -93,6 +93,10 @@ def finding(value: Sweep) -> str:
     """Return `softmax v2: BLOCK_SIZE=512 num_warps=8 takes 29.8 us, 1.42x as fast as torch`."""
     name, best = subject(value.op, value.version), value.best
     if best is None or best.timing is None:
+        compiled = sum(1 for c in value.configurations if c.kernel)
+        if compiled and value.target:
+            total = count_text(len(value.configurations), "configuration")
+            return f"{name}: {compiled} of {total} compiled for {value.target}, none timed"
         return f"{name}: nothing was timed"
     text = f"{name}: {best.label} takes {time_text(best.timing.mean_us)}"
     current = value.written_configuration
