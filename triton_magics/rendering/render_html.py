@@ -205,10 +205,10 @@ def _code(block: blocks.Code) -> str:
     if block.is_drawing:
         return _drawing(text)
     if block.language not in LANGUAGES:
-        return f"<pre><code>{_escape(text)}</code></pre>"
+        return f'<pre tabindex="0"><code>{_escape(text)}</code></pre>'
     # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
-    style = f"background-color: {BACKGROUND}; color: {TEXT}; padding: 6px 10px"
-    return f'<pre style="{style}">{code_html(text, block.language)}</pre>'
+    style = f"background-color: {BACKGROUND}; color: {TEXT}; padding: 6px 10px; overflow-x: auto"
+    return f'<pre tabindex="0" style="{style}">{code_html(text, block.language)}</pre>'
 
 
 def _changes(block: blocks.Changes) -> str:
@@ -227,7 +227,7 @@ def _changes(block: blocks.Changes) -> str:
 
 def _pair_row(pair: blocks.LinePair, *, language: str) -> str:
     before, after = (str(n or "") for n in (pair.before_number, pair.after_number))
-    style = "text-align: right; vertical-align: top"
+    style = "text-align: right; vertical-align: top; font-weight: normal"
     old, new = (_code_cell(line, language) for line in (pair.before, pair.after))
     changed = not pair.before.startswith("  ") or not pair.after.startswith("  ")
     sides = (bool(pair.before), changed and bool(pair.after))  # shown in one column
