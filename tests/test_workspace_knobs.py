@@ -177,3 +177,33 @@ def test_launch_argument_names_its_constant() -> None:
 def test_a_source_that_is_no_python_is_refused() -> None:
     with pytest.raises(BadKernelSource, match="line 1"):
         Source("def (:\n")
+
+
+KEYWORDS = """\
+import triton
+
+
+@triton.jit
+def kernel(x_ptr, BLOCK):
+    pass
+
+
+def triton_op(x, ROWS=1, eps=1e-5, *, TILE=64, SET=2, num_warps=4):
+    SET = SET + 1
+    kernel[(ROWS,)](x, BLOCK=TILE * SET, num_warps=num_warps)
+
+
+def helper(x, OTHER=3):
+    return x
+"""
+
+
+def test_keywords_in_capitals_of_a_wrapper_are_knobs() -> None:
+    knobs = Source(KEYWORDS).knobs
+    assert {name: knob.value for name, knob in knobs.items() if name.isupper()} == {
+        "ROWS": 1, "TILE": 64,
+    }  # fmt: skip
+    assert "eps" not in knobs
+    changed = Source(KEYWORDS).apply({"ROWS": 4, "num_warps": 8})
+    assert "def triton_op(x, ROWS=4, eps=1e-5" in changed
+    assert "num_warps=8)" in changed

@@ -338,3 +338,11 @@ def test_an_entry_on_another_disk_is_copied(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "second"))
     with compile_cache((ref,)):
         assert (tmp_path / "second" / "ENTRY" / "kernel.cubin").read_bytes() == b"code"
+
+
+def test_a_misspelt_name_of_the_language_is_corrected() -> None:
+    import triton.language  # noqa: F401 (a worker has imported it)
+
+    message = """AttributeError("module 'triton.language' has no attribute 'expp'")"""
+    assert hint_for(message) == "did you mean tl.exp?"
+    assert "did you mean" not in str(hint_for(message.replace("expp", "zzzzqqq")))

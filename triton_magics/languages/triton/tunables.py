@@ -119,7 +119,8 @@ class Source:
     @cached_property
     def knobs(self) -> dict[str, Knob]:
         """Return every parameter by name: constants first, then launches, then tuning."""
-        every = {**self._options(), **self._tuned_knobs(), **self._arguments(), **self._constants()}
+        tuned = {**self._keywords(), **self._tuned_knobs()}
+        every = {**self._options(), **tuned, **self._arguments(), **self._constants()}
         order = {**self._constants(), **self._arguments(), **self._tuned_knobs(), **every}
         return {name: every[name] for name in order}
 
@@ -160,6 +161,26 @@ class Source:
         return {
             name: Knob(name, literal(values[0]), tuple(Edit(*self._span(v)) for v in values))
             for name, values in literals.items()
+        }
+
+    def _keywords(self) -> dict[str, Knob]:
+        """Return keywords in capitals of functions that launch a kernel: `def f(x, ROWS=1)`.
+
+        Others are arguments of the op, as `eps=1e-5` is.
+        """
+        defaults: dict[str, list[ast.expr]] = {}
+        for node in (n for n in self.tree.body if isinstance(n, ast.FunctionDef)):
+            inner = list(ast.walk(node))
+            if not any(call in inner for call in self._launches):
+                continue
+            assigned = {name for name, _ in _assignments(inner)}
+            for name, value in _defaults(node.args):
+                if name.isupper() and name not in assigned and literal(value) is not None:
+                    defaults.setdefault(name, []).append(value)
+        return {
+            name: Knob(name, literal(values[0]), (Edit(*self._span(values[0])),))
+            for name, values in defaults.items()
+            if len(values) == 1
         }
 
     def _options(self) -> dict[str, Knob]:
@@ -300,6 +321,16 @@ class Source:
             if ast.unparse(value) in self.knobs:
                 yield f"the launch takes it from {ast.unparse(value)}: name that"
             yield f"line {value.lineno} computes it at the launch; {advice}"
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Yield name and default of each argument that has one."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    for argument, value in zip(reversed(positional), reversed(arguments.defaults), strict=False):
+        yield argument.arg, value
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            yield argument.arg, default
 
 
 def _assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ast.expr]]:

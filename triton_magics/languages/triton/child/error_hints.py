@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import sys
 
 from triton_magics import knowledge
 
@@ -26,11 +28,26 @@ _WHILE_RUNNING: tuple[tuple[str, str], ...] = (
 )
 
 
+_MISSING_NAME = re.compile(r"module 'triton\.language[\w.]*' has no attribute '(\w+)'")
+
+
 def hint_for(message: str) -> str | None:
     """Return one line of advice for an error message, or None."""
+    if name := _intended_name(message):
+        return f"did you mean tl.{name}?"
     if mistake := knowledge.mistake_for(message):
         return mistake.advice
     return next((hint for pattern, hint in _WHILE_RUNNING if re.search(pattern, message)), None)
+
+
+def _intended_name(message: str) -> str | None:
+    """Return the name of Triton's language that is nearest to one it does not have."""
+    missing = _MISSING_NAME.search(message)
+    language = sys.modules.get("triton.language")
+    if missing is None or language is None:
+        return None
+    public = [name for name in dir(language) if not name.startswith("_")]
+    return next(iter(difflib.get_close_matches(missing[1], public, n=1)), None)
 
 
 def is_launch_mistake(message: str) -> bool:
