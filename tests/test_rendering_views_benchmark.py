@@ -291,3 +291,8 @@ def test_an_interpreter_benchmark_of_one_size_has_no_final() -> None:
     table = times_table(value.evolve(timings=[t for t in value.timings if t.size == "small"]))
     assert table.header == ("Kernel", "small 256x256")
     assert "final" not in str(table.caption)
+
+
+def test_baselines_without_times_are_no_error() -> None:
+    value = rv.interpreter_benchmark(2, against=("torch.compile",))
+    assert "TIMED (interpreter)" in bundle(value)["text/plain"]

@@ -42,7 +42,7 @@ SIDE = (
     "[.//*[contains(@class, 'widget-tab')]][not(ancestor::*[contains(@class, 'jp-Notebook')])]"
 )
 CUT_TITLES = """() => [...document.querySelectorAll(
-  '.jupyter-widgets.widget-tab .lm-TabBar-tabLabel, .triton-rows button')]
+  '.triton-panel .lm-TabBar-tabLabel, .triton-panel button')]
   .filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"""
 
 pytestmark = [
@@ -292,6 +292,18 @@ def test_in_a_narrow_window_no_title_of_a_tab_is_cut(panel: Notebook) -> None:
     finally:
         panel.page.set_viewport_size({"width": 1280, "height": 1500})
     assert cut == []
+
+
+@pytest.mark.parametrize("width", [300, 360])
+def test_in_a_narrow_dock_no_title_or_button_is_cut(panel: Notebook, width: int) -> None:
+    page, resize = panel.page, "w => document.querySelector('.triton-panel').style.width = w"
+    page.evaluate(resize, f"{width}px")
+    try:
+        for tab in ("Versions", "Plots", "References", "Log", "Engine"):
+            panel.tab(tab)
+            page.wait_for_function(f"({CUT_TITLES})().length === 0")
+    finally:
+        page.evaluate(resize, "")
 
 
 # ------------------------------------------------------------------------------ opened again

@@ -21,6 +21,8 @@ _STYLE = """
   padding: 0 7px;
 }
 .triton-panel .lm-TabBar-content, .triton-panel .p-TabBar-content { flex-wrap: wrap; }
+.triton-panel .jupyter-button { flex-shrink: 0; height: auto; min-height: 28px; max-width: 100%; }
+.triton-panel .widget-text { flex-shrink: 1; min-width: 4em; }
 .triton-rows .widget-toggle-buttons, .triton-rows { width: 100%; flex-flow: column; }
 .triton-rows .widget-toggle-button {
   width: 100% !important; height: auto; margin: 1px 0; padding: 2px 8px;

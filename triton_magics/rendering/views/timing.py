@@ -69,6 +69,8 @@ def verdict_text(value: Benchmark, candidate: str, baseline: str) -> str:
 
 def comparison_matrix(value: Benchmark) -> Document:
     """Return the speedup of each version over the one before it and over each baseline, by size."""
+    if not value.on_gpu:
+        return ()
     pairs = [(new, old) for old, new in itertools.pairwise(value.versions)]
     pairs += [(v, baseline) for baseline in value.against for v in value.versions if v != baseline]
     rows = [
@@ -76,7 +78,7 @@ def comparison_matrix(value: Benchmark) -> Document:
         for new, old in dict.fromkeys(pairs)
         if _groups(value, new, old)
     ]
-    if not rows or not value.on_gpu:
+    if not rows:
         return ()
     caption = "speedups in paired rounds, above 1 is faster"
     return (Matrix(caption, ("versions", *value.sizes), tuple(rows)),)
