@@ -86,6 +86,22 @@ def test_the_list_of_tools_is_short_and_complete(tmp_path: Path, mode: str) -> N
     play(tmp_path, FakeExecutor(), scene, mode=mode)
 
 
+def test_a_state_names_the_next_calls_and_no_verb(tmp_path: Path) -> None:
+    async def scene(agent: Agent) -> None:
+        await agent("get_torch_op_info", op="softmax")
+        first = await agent("get_current_status", op="softmax")
+        assert first.value["next"] == ['write_kernel_code(op="softmax", version="v1")']
+        await agent("write_kernel_code", source=SOURCE.format("v1"))
+        second = await agent("get_current_status", op="softmax")
+        names = [call.partition("(")[0] for call in second.value["next"]]
+        assert names[0] == "validate_correctness"
+        assert len(names) == 3
+        assert set(names) <= {tool.name for tool in (await agent.client.list_tools()).tools}
+        assert "allowed now" not in first.text + second.text
+
+    play(tmp_path, FakeExecutor(), scene)
+
+
 def test_a_turn_of_edit_validate_bench_is_under_3000_tokens(tmp_path: Path) -> None:
     async def scene(agent: Agent) -> None:
         await agent("get_torch_op_info", op="softmax")

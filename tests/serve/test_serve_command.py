@@ -14,6 +14,7 @@ import pytest
 from triton_magics import cli
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue
+from triton_magics.execution.local.machine import Machine
 from triton_magics.serve import command, json_logs
 from triton_magics.serve.options import ServeOptions
 
@@ -76,6 +77,40 @@ def test_gpus_and_cache_go_to_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert os.environ["TRITON_MAGICS_CACHE"] == str(tmp_path)
     with pytest.raises(BadValue, match="1 of 2 are there"):
         command._check_gpus("0,1", 1)
+
+
+def test_a_server_confines_versions_where_that_is_proven(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TRITON_MAGICS_SANDBOX", raising=False)
+    places = {True: tmp_path / "gpu", False: tmp_path / "cpu"}
+    (places[True] / "dev").mkdir(parents=True)
+    (places[True] / "dev" / "nvidia0").touch()
+    for abi, has_gpu, default in ((7, False, "on"), (0, False, None), (7, True, None)):
+        machine = Machine(root=places[has_gpu], env={}, landlock_abi=lambda abi=abi: abi)
+        assert machine.has_gpu is has_gpu
+        assert command.default_sandbox(str(tmp_path), machine) == default
+    monkeypatch.setenv("TRITON_MAGICS_SANDBOX", "off")
+    free = Machine(root=tmp_path / "cpu", env={}, landlock_abi=lambda: 7)
+    assert command.default_sandbox(str(tmp_path), free) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "abi", "words"),
+    [
+        ("on", 7, "files, network, signals"),
+        ("on", 3, "can send signals to your other processes; use Linux 6.12"),
+        ("auto", 0, "no Landlock: versions run with all your rights; use Linux 5.13"),
+        ("off", 7, "off, so versions run with all rights"),
+    ],
+)
+def test_the_server_says_what_its_sandbox_lacks(
+    setting: str, abi: int, words: str, tmp_path: Path
+) -> None:
+    machine = Machine(root=tmp_path, env={}, sandbox=setting, landlock_abi=lambda: abi)
+    line = command.sandbox_line(machine)
+    assert line.startswith(f"sandbox {setting}: ")
+    assert words in line
 
 
 def test_a_line_of_the_log_is_json_with_its_facts() -> None:

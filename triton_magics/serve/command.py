@@ -12,11 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
+from triton_magics.config import read_settings
 from triton_magics.errors import BadValue, Unavailable
+from triton_magics.execution.local import machine_checks
+from triton_magics.execution.local.machine import Machine
 from triton_magics.serve.options import ServeOptions
 
 NEEDED = ("fastapi", "mcp", "uvicorn")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+SANDBOX_ON_GPU = False  # True once the sandbox is measured on a GPU: then it is the default there
 _MIB = 2**20
 
 
@@ -51,7 +55,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add("--allow-origin", action="append", default=[], metavar="URL", help="page that may call")
     add("--max-body-mib", type=float, default=2.0, metavar="N", help="largest request: 2")
-    add("--sandbox", action="store_true", help="refuse to run a version outside a sandbox")
+    add(
+        "--sandbox",
+        nargs="?",
+        const="on",
+        choices=("on", "auto", "off"),
+        help="run no version outside a sandbox: on, where that is proven; auto: where it works",
+    )
     add("--reload", action="store_true", help="start again when a file of the package changes")
 
 
@@ -144,10 +154,32 @@ def _set_environment(words: argparse.Namespace) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = words.gpus
     if words.cache_dir:
         os.environ["TRITON_MAGICS_CACHE"] = str(Path(words.cache_dir).expanduser().resolve())
-    if words.sandbox:
-        os.environ["TRITON_MAGICS_SANDBOX"] = "on"
+    if sandbox := words.sandbox or default_sandbox(words.workspace, Machine()):
+        os.environ["TRITON_MAGICS_SANDBOX"] = sandbox
     if os.environ.get("GPU_TYPE"):
         print("GPU_TYPE is ignored: the driver names the GPU", file=sys.stderr)
+
+
+def default_sandbox(workspace: str | None, machine: Machine) -> str | None:
+    """Return `on` where the sandbox works; None where it does not, or the user has set it."""
+    if "sandbox" in read_settings(workspace):
+        return None
+    is_proven = machine.landlock_abi() > 0 and (SANDBOX_ON_GPU or not machine.has_gpu)
+    return "on" if is_proven else None
+
+
+def sandbox_line(machine: Machine) -> str:
+    """Return how far the sandbox of this server's versions goes, and what is missing.
+
+    Args:
+        machine: with the setting `sandbox`.
+    """
+    checked = machine_checks.sandbox(machine)
+    goes = "off, so versions run with all rights of this user" if machine.sandbox == "off" else ""
+    if machine.sandbox == "auto" and machine.has_gpu:
+        goes = "off on a GPU, so versions run with all rights of this user; --sandbox on confines"
+    remedy = f"; {checked.remedy}" if checked.remedy and not goes else ""
+    return f"sandbox {machine.sandbox}: {goes or checked.detail}{remedy}"
 
 
 def _level_of_environment() -> str:
@@ -204,6 +236,7 @@ def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) 
         ssl_keyfile=options.tls_key,
     )
     _announce(options, listener)
+    print(sandbox_line(Machine(sandbox=lab.settings.sandbox)), file=sys.stderr, flush=True)
     try:
         DrainingServer(config, service.drain).run(sockets=[listener])
     finally:

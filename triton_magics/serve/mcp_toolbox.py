@@ -15,7 +15,7 @@ import anyio
 from triton_magics import verbs, workflow
 from triton_magics.errors import BadValue, IllegalStep, TritonMagicsError
 from triton_magics.lab import Lab
-from triton_magics.model import Written, short
+from triton_magics.model import OpState, Written, short
 from triton_magics.next_step import NextStep
 from triton_magics.serve import mcp_guide
 from triton_magics.serve.job_faults import fault_of
@@ -44,6 +44,7 @@ from triton_magics.serve.served_job import ServedJob
 from triton_magics.verbs._base import Request, Verb
 
 MAX_VALUES = 200
+N_CALLS = 3  # that a state names
 URI = "triton://results/"
 GUIDE_URI = "triton://knowledge/"
 
@@ -192,15 +193,19 @@ class Toolbox:
         self._values[name] = value
         while len(self._values) > MAX_VALUES:
             self._values.popitem(last=False)
-        return result_of(verb, value, as_call, uri=f"{URI}{name}", next=self._due(value))
+        shown = value.evolve(allowed=()) if isinstance(value, OpState) else value
+        return result_of(verb, shown, as_call, uri=f"{URI}{name}", next=self._due(value))
 
     def _due(self, value: Any) -> tuple[str, ...]:
-        """Return the call that the workflow of a value's op waits for."""
+        """Return the call that the workflow of a value's op waits for; of a state three."""
         op = _op_of(value)
         if op is None:
             return ()
         session = self.lab.session
-        return (as_call(workflow.next_step(session.facts(session.canonical(op)))),)
+        due = workflow.next_step(session.facts(session.canonical(op)))
+        allowed = value.allowed if isinstance(value, OpState) and value.versions else ()
+        others = [NextStep(v, {"op": op}) for v in allowed if v not in (due.verb, "restore")]
+        return tuple(as_call(step) for step in (due, *others[: N_CALLS - 1]))
 
     def value(self, name: str, session: McpSession) -> Any:
         """Return a whole value by the end of its uri: a newer one, or that of a job.

@@ -127,9 +127,12 @@ class Tool:
         properties = {
             name: text if _is_list_of_shapes(each) else each
             for name, each in self.input_schema["properties"].items()
-            if name not in _UNLISTED or self.of_verb is None
+            if self.of_verb is None or self._is_listed(name)
         }
         return {**self.input_schema, "properties": properties}
+
+    def _is_listed(self, name: str) -> bool:
+        return name not in _UNLISTED and (name != "wait_s" or self.name in _LISTS_WAIT)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -192,8 +195,15 @@ class Tool:
 
 # -------------------------------------------------------------------------------- short schemas
 
-_UNLISTED = ("timeout", "hot", "census", "runs", "budget")  # taken all the same
-_WORDLESS = ("op", "version", "timeout", "seed", "dtype", "size", "runs", "hot")
+_UNLISTED = (  # taken all the same
+    "at_once", "budget", "census", "hot", "no_shapes", "runs", "seed", "timeout", "timer",
+)  # fmt: skip
+_LISTS_WAIT = ("validate_correctness", "benchmark_kernel")
+_WORDLESS = (
+    "after", "atol", "attempt", "before", "cancel", "dtype", "hot", "job_id", "max_chars", "op",
+    "ptx", "reset", "rtol", "runs", "sass", "seed", "size", "sizes", "timeout", "version",
+    "versions",
+)  # fmt: skip
 MAX_DESCRIPTION = 36
 _PAUSES = (": ", ", ", " (")
 _KEPT = ("type", "items", "enum", "properties", "required")
@@ -219,7 +229,7 @@ def _first_words(text: str) -> str:
         if max(ends) < 0:
             break
         text = text[: max(ends)]
-    return text
+    return text.rpartition("(")[0].rstrip() if text.count("(") > text.count(")") else text
 
 
 def _plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
