@@ -153,6 +153,7 @@ class FakeExecutor:
         self.prints = ""
         self.steps: tuple[Progress, ...] = ()
         self.busy: str | None = None
+        self.standby_ready = False
 
     def devices(self) -> tuple[Device, ...]:
         kind = self.device_kind
@@ -180,8 +181,9 @@ class FakeExecutor:
 
     def state(self) -> EngineState:
         return EngineState(
-            device_kind=self.device_kind, device="a fake", missing=self.missing, busy=self.busy
-        )
+            device_kind=self.device_kind, device="a fake", missing=self.missing, busy=self.busy,
+            standby_ready=self.standby_ready,
+        )  # fmt: skip
 
     def close(self) -> None:
         self.closed += 1

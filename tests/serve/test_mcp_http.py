@@ -24,9 +24,9 @@ from triton_magics.serve.tokens import Tokens
 
 
 @contextmanager
-def served(path: Path) -> Iterator[str]:
+def served(path: Path, engine: FakeExecutor | None = None) -> Iterator[str]:
     """Give the address of a server in a thread."""
-    with running(path, FakeExecutor()) as service:
+    with running(path, engine or FakeExecutor()) as service:
         config = uvicorn.Config(create_app(service, Tokens(TOKENS)), port=0, log_config=None)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run)
