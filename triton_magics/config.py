@@ -95,6 +95,9 @@ class Settings(Configurable):
         "auto",
         help="Confine versions to their own files, without network: `auto`, `on` or `off`.",
     ).tag(config=True)
+    jupyter_mcp = Bool(
+        False, help="Jupyter's own MCP server lists the tools; its port asks for no token."
+    ).tag(config=True)
     history = Bool(True, help="Write logs/<op>_log.jsonl as things happen.").tag(config=True)
 
     def __init__(self, **values: Any) -> None:

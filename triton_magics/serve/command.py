@@ -29,6 +29,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--host", default="127.0.0.1", help="address to listen at: 127.0.0.1")
     add("--port", type=int, default=8000, help="8000; 0 chooses a free one")
+    add("--unix-socket", metavar="PATH", help="listen at a socket of this user, at no port")
     modes = ("both", "fastapi", "mcp")
     add("--mode", choices=modes, default="both", help="REST (fastapi), MCP, or both: both")
     add("--workspace", metavar="DIR", help="folder of kernels/ and logs/; default: the current one")
@@ -111,6 +112,7 @@ def read_options(words: argparse.Namespace) -> ServeOptions:
     options = ServeOptions(
         host=words.host,
         port=words.port,
+        unix_socket=Path(words.unix_socket) if words.unix_socket else None,
         mode=words.mode,
         allowed_hosts=tuple(name.lower() for name in words.allow_host),
         allowed_origins=tuple(words.allow_origin),
@@ -199,6 +201,8 @@ def _listen(options: ServeOptions) -> socket.socket:
     Raises:
         BadValue: the address can't be used.
     """
+    if options.unix_socket:
+        return _listen_at_path(options.unix_socket)
     try:
         listener = socket.create_server(
             (options.host, options.port),
@@ -212,6 +216,27 @@ def _listen(options: ServeOptions) -> socket.socket:
     except OSError as error:
         place = f"--host {options.host} --port {options.port}"
         raise BadValue(f"{place}: {error.strerror or error}") from error
+
+
+def _listen_at_path(path: Path) -> socket.socket:
+    """Return a unix socket that only this user can connect to.
+
+    Raises:
+        BadValue: the path can't be used.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        if path.is_socket():
+            path.unlink()
+        listener.bind(str(path))
+        listener.listen(128)
+        return listener
+    except OSError as error:
+        listener.close()
+        raise BadValue(f"--unix-socket {path}: {error.strerror or error}") from error
+    finally:
+        os.umask(mask)
 
 
 def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) -> int:
@@ -245,13 +270,14 @@ def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) 
 
 
 def _announce(options: ServeOptions, listener: socket.socket) -> None:
-    port = listener.getsockname()[1]
+    is_path = options.unix_socket is not None
+    port = None if is_path else listener.getsockname()[1]
     host = f"[{options.host}]" if ":" in options.host else options.host
     scheme = "https" if options.tls_cert else "http"
     access = f"token in {options.token_file}" if options.token_file else "no token is asked for"
+    place = f"unix:{options.unix_socket}" if is_path else f"{scheme}://{host}:{port}"
     print(
-        f"{scheme}://{host}:{port} ({options.mode}; {access}). "
-        "Clients run code with the rights of this user.",
+        f"{place} ({options.mode}; {access}). Clients run code with the rights of this user.",
         file=sys.stderr,
         flush=True,
     )

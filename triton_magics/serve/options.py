@@ -15,6 +15,7 @@ class ServeOptions:
 
     Attributes:
         host, port: address to listen at.
+        unix_socket: path of a socket to listen at in place of them, for this user alone.
         mode: REST (`fastapi`), MCP, or both on one port.
         allowed_hosts: further names in the header Host; loopback names are always allowed.
         allowed_origins: values of the header Origin; none by default.
@@ -31,6 +32,7 @@ class ServeOptions:
 
     host: str = "127.0.0.1"
     port: int = 8000
+    unix_socket: Path | None = None
     mode: Interface = "both"
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -49,7 +51,7 @@ class ServeOptions:
     @property
     def is_loopback(self) -> bool:
         """True where only this machine can connect."""
-        return self.host in LOOPBACK
+        return self.unix_socket is not None or self.host in LOOPBACK
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
