@@ -23,6 +23,7 @@ from tests.serve.serve_kit import ANN, ServerProcess, call, opened
 from triton_magics.execution import Outcome
 from triton_magics.execution.job_requests import BenchJob, RunJob, ValidateJob
 from triton_magics.model import Status
+from triton_magics.serve.guide_requests import EvaluateBody
 from triton_magics.serve.guide_run import remove_abandoned
 
 
@@ -71,6 +72,17 @@ def test_validate_times_nothing_and_compare_does(tmp_path: Path, engine: FakeExe
         assert first.json()["kernel_exec_result"]["runtime"] is None
         assert second.json()["kernel_exec_result"]["runtime"] is not None
         assert sum(isinstance(job, BenchJob) for job in engine.jobs) == 1
+
+
+def test_the_servers_environment_sets_the_default_of_metrics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = evaluation()
+    assert EvaluateBody.read(body, 10**6).enable_device_metrics is False
+    monkeypatch.setenv("ENABLE_DEVICE_METRICS", "true")
+    assert EvaluateBody.read(body, 10**6).enable_device_metrics is True
+    off = {**body, "enable_device_metrics": False}
+    assert EvaluateBody.read(off, 10**6).enable_device_metrics is False
 
 
 def test_an_op_of_the_server_needs_no_contract(tmp_path: Path, engine: FakeExecutor) -> None:

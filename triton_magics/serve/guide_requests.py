@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
@@ -18,6 +19,11 @@ NEED_CONTRACT = ("triton", "cuda", "multi_kernel")
 _ENTRIES = ("entry_point", "kernel_name", "function_name", "class_name")
 MAX_METADATA = 50
 Tolerance = Annotated[float | None, Field(ge=0, lt=1)]
+
+
+def reads_metrics() -> bool:
+    """Return the default of `enable_device_metrics`, which the server's environment sets."""
+    return os.environ.get("ENABLE_DEVICE_METRICS", "").lower() in ("1", "true", "yes")
 
 
 class Body(BaseModel):
@@ -114,7 +120,7 @@ class _Options(Body):
     rtol: Tolerance = None
     atol: Tolerance = None
     timeout: float = Field(default=120, ge=5, le=600)
-    enable_device_metrics: bool = False
+    enable_device_metrics: bool = Field(default_factory=reads_metrics)
     timer: Literal["gated", "graph", "launch"] = "gated"
 
     @property
