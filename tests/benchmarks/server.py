@@ -1,4 +1,4 @@
-"""Measure the server: cost of a request, /health beside a job, many jobs with faulty kernels.
+"""Measure the server: cost of a request, /health beside a job, many jobs, remote notebooks.
 
     python tests/benchmarks/server.py [--jobs 1000] [--clients 8] [--json PATH]
 
@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,14 @@ from common import report  # noqa: E402
 
 from tests.fake_executor import FakeExecutor  # noqa: E402
 from tests.serve.serve_kit import TOKENS, ServerProcess, bearer, opened  # noqa: E402
+from triton_magics.config import Settings  # noqa: E402
+from triton_magics.execution.protocol import Progress  # noqa: E402
+from triton_magics.lab import Lab  # noqa: E402
 from triton_magics.serve.app import create_app  # noqa: E402
 from triton_magics.serve.tokens import Tokens  # noqa: E402
 from triton_magics.serve.web_server import PatientProtocol  # noqa: E402
 
+SOFTMAX = "import triton\n\n\ndef triton_softmax(x):\n    return x\n"
 RIGHT = """import torch
 import triton
 import triton.language as tl
@@ -97,6 +102,46 @@ def measure_cost(folder: Path, n: int = 200) -> dict[str, float]:
         server.should_exit = True
         thread.join(20)
     return {f"p{q}": p(by_rest, q) - p(by_lab, q) for q in (50, 95)} | {"lab_p95": p(by_lab, 95)}
+
+
+def measure_remote(folder: Path, n: int = 100) -> dict[str, float]:
+    """Return the cost of a remote notebook's validation over a local one, milliseconds.
+
+    Each has a scripted executor with the 18 steps of a quick plan.
+    """
+    steps = tuple(Progress(nonce="", stage=f"case {i}", done=i, total=18) for i in range(18))
+    with opened(folder, FakeExecutor(), mode="fastapi") as service:
+        config = uvicorn.Config(
+            create_app(service, Tokens(TOKENS)), port=0, http=PatientProtocol, ws="none",
+            log_config=None,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        os.environ["TRITON_MAGICS_TOKEN"] = TOKENS["ann"]
+        far = Settings(executor=f"http://127.0.0.1:{port}")
+        near = FakeExecutor()
+        service.lab.session.jobs.executor.steps = near.steps = steps  # type: ignore[attr-defined]
+        with (
+            Lab(folder / "near", executor=near, settings=Settings()) as local,
+            Lab(folder / "far", settings=far) as remote,
+        ):
+            by_lab: dict[Lab, list[float]] = {local: [], remote: []}
+            for lab in by_lab:
+                lab.op("softmax")
+                lab.kernel("softmax", "v1", SOFTMAX)
+                lab.validate("softmax", "v1", plan="quick")
+            for _ in range(n):
+                for lab, durations in by_lab.items():
+                    validate = partial(lab.validate, "softmax", "v1", plan="quick")
+                    durations.extend(timed(validate, 1))
+            here, there = by_lab.values()
+        server.should_exit = True
+        thread.join(20)
+    return {f"p{q}": p(there, q) - p(here, q) for q in (50, 95)} | {"lab_p95": p(here, 95)}
 
 
 def measure_health(server: ServerProcess) -> dict[str, float]:
@@ -187,6 +232,8 @@ def main() -> None:
         folder = Path(name)
         rows = [{"what": "request over the Lab's call, ms", **measure_cost(folder / "cost")}]
         print(rows[0], flush=True)
+        rows.append({"what": "remote notebook over a local one, ms"} | measure_remote(folder / "r"))
+        print(rows[-1], flush=True)
         server = ServerProcess(folder)
         try:
             with server.client() as client:
@@ -196,7 +243,7 @@ def main() -> None:
                     body = {"op": "relu", "version": version, "source": source, "compile": False}
                     client.post("/v1/kernel", json=body).raise_for_status()
             rows.append({"what": "/health during a job, ms", **measure_health(server)})
-            print(rows[1], flush=True)
+            print(rows[-1], flush=True)
             jobs = run_jobs(server, words.jobs, words.clients)
             print(jobs, flush=True)
         finally:

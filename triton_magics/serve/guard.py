@@ -83,6 +83,11 @@ class Guard:
         self._tokens = tokens
         self._guesses = Guesses()
 
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document of the application."""
+        document: dict[str, Any] = self._app.openapi()  # type: ignore[attr-defined]
+        return document
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
