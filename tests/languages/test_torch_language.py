@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,6 +18,7 @@ from triton_magics.execution.job_requests import OpRef, ValidateJob, VersionRef
 from triton_magics.harness.correctness import validate_job
 from triton_magics.lab import Lab
 from triton_magics.languages import Entry
+from triton_magics.languages.torch.child.runtime import TorchRuntime
 from triton_magics.model import Status, Validation
 from triton_magics.rendering import view
 
@@ -64,6 +67,22 @@ def test_a_torch_version_gets_its_verdict(kernel: LanguageKernel, lab: Lab) -> N
     assert not value.passed or any(
         (kernel.fact("unchecked") or "who computes") in item for item in value.unchecked
     )
+
+
+def test_a_compiled_function_leaves_no_thread_and_no_setting(tmp_path: Path) -> None:
+    tqdm = pytest.importorskip("tqdm").tqdm
+    interval, limit = tqdm.monitor_interval, sys.getrecursionlimit()
+    runtime, module = TorchRuntime(), ModuleType("v1")
+    module.__file__ = str(tmp_path / "v1.py")
+    Path(module.__file__).write_text("torch.compile(f)")
+    runtime.prepare_process("gpu")
+    try:
+        call = runtime.make_callable(lambda: sys.setrecursionlimit(2 * limit), module)
+        call()
+        assert (tqdm.monitor_interval, sys.getrecursionlimit()) == (0, limit)
+    finally:
+        tqdm.monitor_interval = interval
+        sys.setrecursionlimit(limit)
 
 
 def test_torch_may_do_all_of_the_work() -> None:

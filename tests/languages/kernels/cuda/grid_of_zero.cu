@@ -1,7 +1,7 @@
 // Its grid is 0 for every input.
 /*
 op: softmax
-status: compile_error
+status: runtime_error
 compiles: compile_error
 message: softmax_kernel: grid.x is 0; 1 to 2,147,483,647 are possible
 */

@@ -1,7 +1,7 @@
 // A float pointer gets half precision.
 /*
 op: softmax
-status: compile_error
+status: runtime_error
 compiles: compile_error
 message: softmax_kernel: x: float* gets a tensor of torch.float16
 */

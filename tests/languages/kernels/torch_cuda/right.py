@@ -8,7 +8,6 @@ import torch
 from torch.utils.cpp_extension import load_inline
 
 CUDA = r"""
-#include <torch/extension.h>
 #include <c10/cuda/CUDAStream.h>
 
 __global__ void softmax_kernel(const float* x, float* out, int n_cols) {

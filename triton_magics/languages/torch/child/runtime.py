@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import platform
 import re
@@ -52,7 +54,10 @@ class TorchRuntime(KernelRuntime):
         """Return the entry, called as `torch.compile` needs it."""
         if not _COMPILES.search(Path(module.__file__ or "").read_text()):
             return entry
-        return _eager(entry) if self._device == "cpu" else _outside_modes(entry)
+        if self._device == "cpu":
+            return _eager(entry)
+        _start_no_monitor()
+        return _outside_modes(entry)
 
     @contextmanager
     def observe_launches(
@@ -80,13 +85,23 @@ def _outside_modes(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function, called outside the dispatch modes that guard memory.
 
     Within such a mode torch runs a compiled function eagerly: another function would be judged than
-    the one that is timed.
+    the one that is timed. The recursion limit, which torch's compiler raises, is restored.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not torch._C._len_torch_dispatch_stack():
-            return function(*args, **kwargs)
-        with _disable_current_modes():
-            return function(*args, **kwargs)
+        limit = sys.getrecursionlimit()
+        try:
+            if not torch._C._len_torch_dispatch_stack():
+                return function(*args, **kwargs)
+            with _disable_current_modes():
+                return function(*args, **kwargs)
+        finally:
+            sys.setrecursionlimit(limit)
 
     return call
+
+
+def _start_no_monitor() -> None:
+    """Make the progress bars of torch's compiler start no thread, which would outlive the call."""
+    if importlib.util.find_spec("tqdm"):
+        importlib.import_module("tqdm").tqdm.monitor_interval = 0
