@@ -40,6 +40,24 @@ def test_a_missing_file_is_named(folder, missing):
 
 SOFTMAX = "../operators/softmax.py"
 BREAKS = {
+    "no example": (
+        "beyond_basics.md",
+        "    tl.store(counter_ptr, 0)",
+        "    tl.store(counter_ptr, 0",
+        "the example of 'Reductions over several programs' is no Python",
+    ),
+    "not compiled": (
+        "beyond_basics.md",
+        "# compiled: sm_100",
+        "# sm_100",
+        "the example of 'Block-scaled products and fp8' has no line '# compiled: '",
+    ),
+    "broken link": (
+        "beyond_basics.md",
+        "the technique `persistent`",
+        "the technique `persist`",
+        "'Persistent kernels' names the technique 'persist', which is not described",
+    ),
     "no json": ("techniques.json", '"tiling"', '"tiling', "techniques.json is broken"),
     "no Python": (SOFTMAX, "FACTS = {", "FACTS = {{", "softmax.py can't be read"),
     "no facts": (SOFTMAX, "\nFACTS = {", "\nFACT = {", "softmax.py defines no FACTS"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import functools
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from triton_magics.knowledge.folder import PATTERNS, shipped
@@ -18,6 +19,22 @@ from triton_magics.knowledge.tables import (
 )
 from triton_magics.model import OpFacts, Reference, Technique, shape_text
 
+# Words of questions, as `_words` returns them; they tell no page from another.
+_COMMON_WORDS = frozenset(
+    """
+    a an and are as at be by can do doe does exampl for from get how i if in insid into is it make
+    many much must my need not of on one or tell that the to us use using valu want what when where
+    which why with write you your
+    """.split()  # noqa: SIM905 (a list of words is easier to read as words)
+)
+# A word of a query -> the pages' word for it, both as `_words` returns them.
+_SYNONYMS = {
+    "specialization": "specialisation", "specializ": "specialis", "cumulativ": "scan",
+    "print": "device_print", "sm": "multiprocessor", "nsight": "profil", "ncu": "profil",
+    "deterministic": "order", "nondeterministic": "order", "random": "random",
+    "microscal": "scaled", "reduc": "reduction", "equivalent": "counterpart", "across": "several",
+    "bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "convert": "cast",
+}  # fmt: skip
 MEASURED_ON = "H200, torch 2.11, Triton 3.6, 2026-11-21"
 
 
@@ -45,6 +62,7 @@ def topics() -> tuple[str, ...]:
     names = (
         "overview",
         "syntax",
+        "beyond",
         "mistakes",
         "versions",
         *op_names(),
@@ -80,28 +98,66 @@ def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference
     if not matches:
         return _no_match(query, pieces, limit)
     best, *rest = matches
-    return Reference(
-        query=query, title=best.title, markdown=best.markdown, more=tuple(p.title for p in rest)
-    )
+    missing = _list_missing_words(query, best)
+    note = f"Not on this page: {', '.join(missing)}.\n\n" if missing else ""
+    more = tuple(piece.title for piece in rest)
+    return Reference(query=query, title=best.title, markdown=note + best.markdown, more=more)
 
 
-def _rank(query: str, pieces: Iterable[Piece]) -> list[Piece]:
+def _rank(query: str, pieces: Sequence[Piece]) -> list[Piece]:
     """Return the pieces of that name in their own order, then the others by score."""
-    words, key = set(_words(query)), _key(query)
+    words, key = _query_words(query), _key(query)
     exact = [piece for piece in pieces if key in piece.keys]
-    scored = [(_score(words, piece), piece) for piece in pieces if key not in piece.keys]
+    rarity = {w: _rarity(w, pieces) for w in words}
+    scored = [(_score(rarity, piece), piece) for piece in pieces if key not in piece.keys]
     ordered = sorted(scored, key=lambda pair: -pair[0])
     return exact + [piece for score, piece in ordered if score > 0]
 
 
-def _score(words: set[str], piece: Piece) -> float:
-    """Return points for each word, times the square of the share of words that match."""
-    hits = [
-        25 * (w in piece.title_words) + 8 * (w in piece.defined) + min(piece.words[w], 3)
-        for w in words
+def _query_words(query: str) -> set[str]:
+    """Return the words of a query that tell pages apart; all of them where none does."""
+    words = _words(query)
+    telling = [word for word in words if word not in _COMMON_WORDS]
+    return {_SYNONYMS.get(word, word) for word in telling or words}
+
+
+def _rarity(word: str, pieces: Sequence[Piece]) -> float:
+    """Return how much a word says: less, the more pages have it; as inverse document frequency."""
+    n = sum(_points(word, piece) > 0 for piece in pieces)
+    return math.log(1 + len(pieces) / n) if n else 1.0
+
+
+def _points(word: str, piece: Piece) -> float:
+    return (
+        25 * (word in piece.title_words) + 8 * (word in piece.defined) + min(piece.words[word], 3)
+    )
+
+
+def _score(rarity: Mapping[str, float], piece: Piece) -> float:
+    """Return points for each word by its rarity, times the square of the share that matches.
+
+    A title of which more words are named counts up to twice.
+    """
+    points = {word: _points(word, piece) for word in rarity}
+    matched = sum(weight for word, weight in rarity.items() if points[word] > 0)
+    share = matched / max(sum(rarity.values()), 1e-9)
+    title = {w for w in _words(piece.title.rpartition(": ")[2]) if w not in _COMMON_WORDS}
+    named = len(title & set(rarity)) / max(len(title), 1)
+    total = sum(points[word] * rarity[word] for word in rarity)
+    return total * share**2 * (1 + named) * piece.weight
+
+
+def _list_missing_words(query: str, piece: Piece) -> list[str]:
+    """Return the words of a query that a piece does not have, as they were typed."""
+    if _key(query) in piece.keys:
+        return []
+    typed = re.findall(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*", query)
+    return [
+        word
+        for word in typed
+        if _words(word)[0] not in _COMMON_WORDS
+        and not any(_points(w, piece) for w in _query_words(word))
     ]
-    share = sum(hit > 0 for hit in hits) / max(len(words), 1)
-    return sum(hits) * share**2 * piece.weight
 
 
 def _no_match(query: str, pieces: Iterable[Piece], limit: int) -> Reference:
@@ -127,6 +183,7 @@ def _shipped_pieces() -> tuple[Piece, ...]:
     return (
         _whole("Overview", source.overview, "overview"),
         _whole("Triton syntax", source.syntax, "syntax"),
+        _whole("Beyond the basics", source.beyond, "beyond"),
         _whole("The commonest mistakes", source.mistakes, "mistakes"),
         _piece("Triton's versions", source.changes, "versions", weight=0.5),
         *(_op_piece(facts) for facts in source.ops.values()),
@@ -134,6 +191,7 @@ def _shipped_pieces() -> tuple[Piece, ...]:
         *(_template_piece(pattern, source) for pattern, source in source.templates.items()),
         *_sections("Overview", source.overview),
         *_sections("Syntax", source.syntax, explains_code=True),
+        *_sections("Beyond the basics", source.beyond),
         *_sections("Mistake", source.mistakes),
     )
 

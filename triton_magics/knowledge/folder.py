@@ -1,12 +1,14 @@
 """The knowledge folder and the facts of the ops: loaded whole and consistent, or not at all.
 
-The folder holds overview.md, triton_syntax.md, mistakes.md, triton_versions.md, techniques.json,
-version_hints.json and templates/. The wheel contains it; an editable install uses the repository's.
+The folder holds overview.md, triton_syntax.md, beyond_basics.md, mistakes.md, triton_versions.md,
+techniques.json, version_hints.json and templates/. The wheel contains it; an editable install uses
+the repository's.
 The facts of an op, and its version hints, are constants of its module in triton_magics/operators.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from collections.abc import Iterator, Mapping
@@ -50,6 +52,7 @@ class Knowledge:
     language_templates: Mapping[str, Mapping[str, str]]
     overview: str
     syntax: str
+    beyond: str
     mistakes: str
     changes: str
 
@@ -73,6 +76,7 @@ def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
         language_templates=_language_templates(folder / "templates"),
         overview=_read(folder / "overview.md"),
         syntax=_read(folder / "triton_syntax.md"),
+        beyond=_read(folder / "beyond_basics.md"),
         mistakes=_read(folder / "mistakes.md"),
         changes=_read(folder / "triton_versions.md"),
     )
@@ -138,6 +142,7 @@ def _inconsistencies(knowledge: Knowledge) -> Iterator[str]:
         yield f"version_hints.json must have {', '.join(sorted(_DEFAULT_HINTS))}"
     yield from _templates_without_entry(knowledge)
     yield from _unmatched_mistakes(knowledge.mistakes)
+    yield from _broken_sections(knowledge)
 
 
 def _templates_without_entry(knowledge: Knowledge) -> Iterator[str]:
@@ -155,6 +160,24 @@ def _unmatched_mistakes(document: str) -> Iterator[str]:
     for mistake in mistakes_in(document):
         if kernels.get(mistake.kernel, "").count(mistake.right) != 1:
             yield f"mistakes.md: the lines of {mistake.title!r} must stand once in {mistake.kernel}"
+
+
+def _broken_sections(knowledge: Knowledge) -> Iterator[str]:
+    """Yield the examples of beyond_basics.md that are no Python, and links to no technique."""
+    for section in re.split(r"^## ", knowledge.beyond, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        for code in re.findall(r"^```python.*?\n(.*?)^```", body, re.MULTILINE | re.DOTALL):
+            try:
+                ast.parse(code)
+            except SyntaxError as error:
+                yield f"beyond_basics.md: the example of {title!r} is no Python: {error}"
+            if "\n# compiled: " not in code:
+                yield f"beyond_basics.md: the example of {title!r} has no line '# compiled: '"
+        # "the technique `a`", "the techniques `a` (...) and `b`"
+        for words in re.findall(r"technique(?:s)? (`[^.]*)", body):
+            for name in set(re.findall(r"`(\w+)`", words)) - set(knowledge.techniques):
+                link = f"{title!r} names the technique {name!r}"
+                yield f"beyond_basics.md: {link}, which is not described"
 
 
 def sound_kernels(document: str) -> dict[str, str]:
