@@ -192,39 +192,86 @@ def _prose(docstring: str) -> str:
 
 def stub() -> str:
     """Return the methods of the verbs with their signatures, for type checkers and editors."""
-    every = verbs.every()
-    methods = [
-        _stub_of(verb, verbs.method_name(name))
-        for verb in every
+    methods = "\n".join(_stub_of(verb, name, "    ") for verb, name in _names_of_verbs())
+    return f"{_STUB_HEAD.format(models=_imported_models())}\n{methods}"
+
+
+def module_stub() -> str:
+    """Return the functions of the package, for type checkers and editors."""
+    functions = "\n".join(_stub_of(verb, name, "") for verb, name in _names_of_verbs())
+    return f"{_MODULE_HEAD.format(models=_imported_models())}\n{functions}"
+
+
+def _names_of_verbs() -> list[tuple[Verb, str]]:
+    return [
+        (verb, verbs.method_name(name))
+        for verb in verbs.every()
         for name in (verb.name, *verbs.old_names(verb.name))
     ]
-    results = {word for verb in every for word in re.findall(r"[A-Z]\w+", _result(verb))}
-    imported = ", ".join(sorted(results & set(vars(model))))
-    return f"{_STUB_HEAD.format(models=imported)}\n" + "\n".join(methods)
+
+
+def _imported_models() -> str:
+    results = {word for verb in verbs.every() for word in re.findall(r"[A-Z]\w+", _result(verb))}
+    return ", ".join(sorted(results & set(vars(model))))
 
 
 def _result(verb: Verb) -> str:
     return str(verb.signature.return_annotation)
 
 
-def _stub_of(verb: Verb, name: str) -> str:
-    parameters = ["self"]
+def _stub_of(verb: Verb, name: str, indent: str) -> str:
+    """Return the stub of a method (indented) or of a function; of `all`, a result of its own."""
+    one, _, all_of_them = _result(verb).partition(" | ")
+    if all_of_them != f"{one}s":
+        return textwrap.indent(_definition(verb, name, _result(verb), bool(indent)), indent)
+    narrow = _definition(verb, name, all_of_them, bool(indent), version="Literal['all']")
+    head, _, tail = narrow.partition("(\n")
+    ignored = f"{head}(  # type: ignore[overload-overlap]\n{tail}"
+    wide = _definition(verb, name, one, bool(indent))
+    return textwrap.indent(f"@overload\n{ignored}\n@overload\n{wide}", indent)
+
+
+def _definition(verb: Verb, name: str, result: str, is_method: bool, **types: str) -> str:
+    parameters = ["self"] if is_method else []
     for p in verb.signature.parameters.values():
-        if p.kind is p.KEYWORD_ONLY and "*" not in "".join(q[:1] for q in parameters):
+        if p.kind is p.KEYWORD_ONLY and not any(q.startswith("*") for q in parameters):
             parameters.append("*")
         star = "*" if p.kind is p.VAR_POSITIONAL else ""
         default = "" if p.default is p.empty else f" = {p.default!r}"
-        parameters.append(f"{star}{p.name}: {p.annotation}{default}")
-    lines = "".join(f"        {p},\n" for p in parameters)
-    doc = textwrap.indent(verb.doc.rstrip(), "        ").strip()
-    return f'    def {name}(\n{lines}    ) -> {_result(verb)}:\n        """{doc}\n        """\n'
+        parameters.append(f"{star}{p.name}: {types.get(p.name, p.annotation)}{default}")
+    lines = "".join(f"    {p},\n" for p in parameters)
+    doc = textwrap.indent(verb.doc.rstrip(), "    ").strip()
+    call = f"def {name}(\n{lines})" if lines else f"def {name}()"
+    return f'{call} -> {result}:\n    """{doc}\n    """\n'
 
+
+_MODULE_HEAD = '''"""The package for type checkers. Written by scripts/reference.py; change the verb, not this file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from triton_magics.config import Settings
+from triton_magics.lab import Lab as Lab
+from triton_magics.model import {models}
+
+__version__: str
+
+def default_lab() -> Lab: ...
+def open_lab() -> Lab | None: ...
+def use(lab: Lab) -> None: ...
+def configure(settings: Settings | None) -> None: ...
+def close() -> None: ...
+def show(value: object) -> None: ...
+def load_ipython_extension(shell: Any) -> None: ...
+def unload_ipython_extension(shell: Any) -> None: ...
+'''
 
 _STUB_HEAD = '''"""The methods of the verbs. Written by scripts/reference.py; change the verb, not this file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 from triton_magics.model import {models}
 from triton_magics.session import Session
@@ -234,11 +281,13 @@ class VerbMethods:
 '''
 
 STUB = "triton_magics/lab/verb_methods.pyi"
+MODULE_STUB = "triton_magics/__init__.pyi"
 PAGES: dict[str, Callable[[], str]] = {
     "docs/magics.md": magics_page,
     "docs/api.md": api_page,
     "docs/rest.md": rest_page,
     STUB: stub,
+    MODULE_STUB: module_stub,
 }
 
 _MAGICS_HEAD = """# Magics

@@ -26,7 +26,13 @@ def reference() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    "name", ["docs/magics.md", "docs/api.md", "triton_magics/lab/verb_methods.pyi"]
+    "name",
+    [
+        "docs/magics.md",
+        "docs/api.md",
+        "triton_magics/lab/verb_methods.pyi",
+        "triton_magics/__init__.pyi",
+    ],
 )
 def test_a_page_is_current(reference: ModuleType, name: str) -> None:
     written = (ROOT / name).read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 from triton_magics.model import Batch, Benchmark, Best, Compilation, Correction, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
 from triton_magics.session import Session
@@ -121,6 +121,41 @@ class VerbMethods:
             UnknownVersion: no such version.
         """
 
+    @overload
+    def validate(  # type: ignore[overload-overlap]
+        self,
+        op: str,
+        version: Literal['all'],
+        *,
+        dtypes: Sequence[str] | None = None,
+        plan: Literal['full', 'quick', 'thorough'] = 'full',
+        shapes: Sequence[tuple[int, ...]] = (),
+        seed: int | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        sanitize: bool = False,
+        timeout: float | None = None,
+    ) -> Validations:
+        """Check a version against a float64 oracle, on hostile inputs.
+
+        Args:
+            op: its name or an alias: softmax, add
+            version: `v2`, or `all`, which gives a `Validations`
+            dtypes: only these: float32,float16 (default: all that the op declares)
+            plan: full, or quick or thorough as those flags do
+            shapes: only this one, to replay a case; may be repeated
+            seed: the seed of an earlier result, to replay its plan
+            rtol: another relative tolerance; leaves a badge
+            atol: another absolute tolerance; leaves a badge
+            sanitize: a case under compute-sanitizer too: memcheck, racecheck, initcheck
+            timeout: time limit in seconds (default: that of the settings)
+
+        Raises:
+            UnknownVersion: no such version.
+            UnknownName: a dtype that the op does not declare.
+        """
+
+    @overload
     def validate(
         self,
         op: str,
@@ -135,7 +170,7 @@ class VerbMethods:
         atol: float | None = None,
         sanitize: bool = False,
         timeout: float | None = None,
-    ) -> Validation | Validations:
+    ) -> Validation:
         """Check a version against a float64 oracle, on hostile inputs.
 
         Args:
