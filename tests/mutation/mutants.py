@@ -140,7 +140,12 @@ def _run_tests(folder: Path, tests: Sequence[str]) -> None:
 
 
 def try_target(
-    target: Target, source: str, slots: Sequence[Slot], *, only: set[str] | None
+    target: Target,
+    source: str,
+    slots: Sequence[Slot],
+    *,
+    only: set[str] | None,
+    most: int | None,
 ) -> dict[str, Any]:
     """Try the mutants of a module; return the results by label.
 
@@ -148,9 +153,10 @@ def try_target(
         target: module and tests.
         source: of the module.
         slots: copies of the repository.
-        only: labels of the mutants to try; None: all that were chosen.
+        only: labels of the mutants to try; None: all that are chosen.
+        most: mutants that are chosen.
     """
-    mutants = [m for m in find_mutants(source) if only is None or m.label in only]
+    mutants = [m for m in choose(source, most) if only is None or m.label in only]
     results = _try_mutants(target, source, mutants, slots, target.tests)
     left = [m for m in mutants if results[m.label]["ending"] == SURVIVED]
     if left and target.slow_tests:
@@ -159,6 +165,14 @@ def try_target(
         if each["ending"] == SURVIVED:
             print(f"  survived: {target.module}:{each['line']} {label}", flush=True)
     return results
+
+
+def choose(source: str, most: int | None) -> list[Mutant]:
+    """Return the mutants of a source; of many, so many that lie evenly in it."""
+    every = find_mutants(source)
+    if most is None or len(every) <= most:
+        return every
+    return [every[i * len(every) // most] for i in range(most)]
 
 
 def _try_mutants(
@@ -230,7 +244,7 @@ def survivors(results: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
 
 def report(results: dict[str, Any]) -> str:
     """Return the page: kill rates, and each survivor with its reason."""
-    lines = [_HEAD, "| area | module | mutants | killed | equivalent | killed of the others |"]
+    lines = [_HEAD, "| area | module | tried | killed | equivalent | killed of the others |"]
     lines += ["|---|---|---|---|---|---|"]
     equal = reasons()
     totals: dict[str, list[int]] = {}
@@ -244,7 +258,8 @@ def report(results: dict[str, Any]) -> str:
         dead, real = len(mutants) - len(alive), len(mutants) - same
         rate = f"{100 * dead / real:.1f} %" if real else "-"
         lines.append(
-            f"| {target.area} | `{target.module}` | {len(mutants)} | {dead} | {same} | {rate} |"
+            f"| {target.area} | `{target.module}` | {len(mutants)} of "
+            f"{results[target.module]['of']} | {dead} | {same} | {rate} |"
         )
         total = totals.setdefault(target.area, [0, 0])
         total[0], total[1] = total[0] + dead, total[1] + real
@@ -276,6 +291,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("modules", nargs="*", help="paths below triton_magics/ (default: all)")
     parser.add_argument("--area", action="append", help="only these areas")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default: 1)")
+    parser.add_argument("--most", type=int, help="mutants of a module (default: all)")
     parser.add_argument("--survivors", action="store_true", help="try the survivors again")
     parser.add_argument("--again", action="store_true", help="try everything again")
     parser.add_argument("--report", action="store_true", help="write the page, try nothing")
@@ -325,9 +341,13 @@ def _update(
     only = alive if options.survivors and is_same else None
     print(f"{target.module} ...", flush=True)
     started = time.monotonic()
-    endings = try_target(target, source, slots, only=only)
+    endings = try_target(target, source, slots, only=only, most=options.most)
     others = old["mutants"] if only is not None else {}
-    results[target.module] = {"sha256": _digest(source), "mutants": {**others, **endings}}
+    results[target.module] = {
+        "sha256": _digest(source),
+        "of": len(find_mutants(source)),
+        "mutants": {**others, **endings},
+    }
     _write(results)
     dead = sum(m["ending"] != SURVIVED for m in results[target.module]["mutants"].values())
     n = len(results[target.module]["mutants"])
