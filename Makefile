@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz fault-pairs mutants
+.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz fault-pairs mutants release-check lowest
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -31,6 +31,12 @@ fuzz: install  ## everything that reads what comes from outside, guided by cover
 
 fault-pairs: install  ## two faults at a time, at random; MINUTES=100, SEED=1
 	$(BIN)/python tests/faults/pairs.py --minutes $(or $(MINUTES),100) --seed $(or $(SEED),1)
+
+release-check: install  ## build, metadata, version, changelog, and the wheel in an empty environment
+	$(BIN)/python scripts/release_check.py
+
+lowest: install  ## the lowest versions that pyproject.toml accepts
+	$(BIN)/python scripts/release_check.py --lowest
 
 mutants: install  ## small changes of the judge, clock, statistics, workflow: tests must see them
 	$(BIN)/python tests/mutation/mutants.py --jobs $(or $(JOBS),2)

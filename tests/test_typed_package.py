@@ -1,4 +1,4 @@
-"""What a type checker and an editor know of the package."""
+"""A type checker and an editor know the calls and results of the package."""
 
 from __future__ import annotations
 

@@ -6,23 +6,20 @@
     python tests/mutation/mutants.py --survivors          only those of build/mutants.json
     python tests/mutation/mutants.py --report             writes docs/measured/mutants.md
 
-Each mutant is one small change of a module (`mutation_operators.py`). The direct tests of the
-module (`targets.py`) run against it in a process that has torch and pytest loaded already. A mutant
-is killed if a test fails, or if the tests take four times as long. Results are kept as they come,
-so that a run can be continued; a changed module starts again.
+Each mutant is one small change of a module (`mutation_operators.py`). pytest imports the direct
+tests of the module (`targets.py`) once. Then each mutant gets a fork of that process, which takes
+on the changed code (`apply_mutant.py`) and runs the tests. A mutant is killed if a test fails, or
+if the tests take four times as long. A changed module is tried again, the others are not.
 """
 
 from __future__ import annotations
 
 import argparse
-import compileall
 import contextlib
 import hashlib
 import importlib
 import json
 import os
-import re
-import shutil
 import signal
 import sys
 import time
@@ -34,59 +31,32 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
+os.environ["TRITON_INTERPRET"] = "1"  # as tests/conftest.py does, before Triton is imported
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+from tests.mutation.apply_mutant import apply_source  # noqa: E402
 from tests.mutation.mutation_operators import Mutant, find_mutants  # noqa: E402
 from tests.mutation.targets import TARGETS, Target  # noqa: E402
 
-BUILD = ROOT / "build"
-RESULTS = BUILD / "mutants.json"
+RESULTS = ROOT / "build" / "mutants.json"
 REASONS = Path(__file__).with_name("survivors.toml")
 PAGE = ROOT / "docs" / "measured" / "mutants.md"
-COPIED = ("triton_magics", "tests", "knowledge", "pyproject.toml")
-LINKED = ("docs", "notebooks", "scripts", "README.md", "CHANGELOG.md", "mkdocs.yml")
-PRELOADED = ("numpy", "torch", "torch._decomp", "triton", "pydantic", "pytest",
-             "IPython", "matplotlib", "pygments", "nbformat")  # fmt: skip
 SLOWER = 4.0
-EXTRA_S = 20.0
+EXTRA_S = 10.0
 GOALS = {"judge": 90, "clock": 90, "statistics": 90, "workflow": 90}
 KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
+Endings = dict[str, dict[str, Any]]
 
 
 @dataclass
-class Slot:
-    """A copy of the repository, in which one mutant is tried at a time."""
+class Fork:
+    """A process that runs the tests against one mutant."""
 
-    folder: Path
-    pid: int = 0
-    mutant: Mutant | None = None
-    started: float = 0.0
-
-    def make(self) -> None:
-        """Copy the repository."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
-        for name in COPIED:
-            source, copy = ROOT / name, self.folder / name
-            if source.is_dir():
-                ignored = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(source, copy, ignore=ignored, copy_function=shutil.copy2)
-            else:
-                shutil.copy2(source, copy)
-        for name in LINKED:
-            (self.folder / name).symlink_to(ROOT / name)
-        compileall.compile_dir(self.folder / "triton_magics", quiet=2)
-
-    def start(
-        self, target: Target, source: str, tests: Sequence[str], mutant: Mutant | None = None
-    ) -> None:
-        """Run tests of a target against a mutant, or without one."""
-        module = self.folder / "triton_magics" / target.module
-        for cached in module.parent.glob(f"__pycache__/{module.stem}.*.pyc"):
-            cached.unlink()
-        module.write_text(mutant.apply(source) if mutant else source, encoding="utf-8")
-        self.mutant, self.started = mutant, time.monotonic()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _run_tests(self.folder, tests)
+    pid: int
+    mutant: Mutant | None
+    started: float
 
     def poll(self, limit_s: float) -> str | None:
         """Return how the tests ended; None while they run."""
@@ -98,73 +68,90 @@ class Slot:
             os.waitpid(self.pid, 0)
             return TIMEOUT
         self._kill()  # what the tests left behind
-        code = os.waitstatus_to_exitcode(status)
-        if code in (4, 5):
-            raise SystemExit(f"pytest ended with {code}:\n{self.output[-3000:]}")
-        return SURVIVED if code == 0 else KILLED
+        return SURVIVED if os.waitstatus_to_exitcode(status) == 0 else KILLED
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    @property
-    def output(self) -> str:
-        """Return the output of pytest."""
-        return (self.folder / "output.txt").read_text(encoding="utf-8", errors="replace")
 
-    @property
-    def failed_test(self) -> str:
-        """Name of the test that failed first."""
-        match = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", self.output, re.MULTILINE)
-        return match[1] if match else ""
+class MutantLoop:
+    """A plugin of pytest that runs the tests once for each mutant, each time in a fork.
 
-
-def _run_tests(folder: Path, tests: Sequence[str]) -> None:
-    """Run pytest in this process, which is a child, and end it."""
-    os.setsid()
-    output = os.open(folder / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.chdir(folder)
-    sys.dont_write_bytecode = True
-    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    sys.path.insert(0, str(folder))
-    import pytest
-    import torch
-
-    torch.set_num_threads(1)
-    flags = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu", "--tb=line"]
-    code = pytest.main([*flags, *(f"tests/{name}" for name in tests)])
-    sys.stdout.flush()
-    os._exit(int(code))
-
-
-def try_target(
-    target: Target,
-    source: str,
-    slots: Sequence[Slot],
-    *,
-    only: set[str] | None,
-    most: int | None,
-) -> dict[str, Any]:
-    """Try the mutants of a module; return the results by label.
-
-    Args:
-        target: module and tests.
-        source: of the module.
-        slots: copies of the repository.
-        only: labels of the mutants to try; None: all that are chosen.
-        most: mutants that are chosen.
+    Attributes:
+        endings: how the tests ended, by the mutant's label.
+        passes_unchanged: they pass without a mutant.
     """
-    mutants = [m for m in choose(source, most) if only is None or m.label in only]
-    results = _try_mutants(target, source, mutants, slots, target.tests)
-    left = [m for m in mutants if results[m.label]["ending"] == SURVIVED]
-    if left and target.slow_tests:
-        results |= _try_mutants(target, source, left, slots, target.slow_tests)
-    for label, each in results.items():
-        if each["ending"] == SURVIVED:
-            print(f"  survived: {target.module}:{each['line']} {label}", flush=True)
-    return results
+
+    def __init__(self, target: Target, source: str, mutants: Sequence[Mutant], jobs: int) -> None:
+        self._target, self._source, self._mutants, self._jobs = target, source, mutants, jobs
+        self.endings: Endings = {}
+        self.passes_unchanged = False
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests without a mutant, then with each."""
+        module = importlib.import_module(_module_name(self._target))
+        first = self._fork(session, module, None)
+        while (ending := first.poll(600.0)) is None:
+            time.sleep(0.05)
+        self.passes_unchanged = ending == SURVIVED
+        limit_s = SLOWER * (time.monotonic() - first.started) + EXTRA_S
+        waiting = list(self._mutants) if self.passes_unchanged else []
+        running: list[Fork] = []
+        while waiting or running:
+            while waiting and len(running) < self._jobs:
+                running.append(self._fork(session, module, waiting.pop(0)))
+            for fork in tuple(running):
+                if ending := fork.poll(limit_s):
+                    running.remove(fork)
+                    assert fork.mutant
+                    self.endings[fork.mutant.label] = {"line": fork.mutant.line, "ending": ending}
+            time.sleep(0.01)
+        return True
+
+    def _fork(self, session: pytest.Session, module: Any, mutant: Mutant | None) -> Fork:
+        pid = os.fork()
+        if pid:
+            return Fork(pid, mutant, time.monotonic())
+        os.setsid()
+        try:
+            apply_source(module, mutant.apply(self._source) if mutant else self._source)
+            for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed:
+                    os._exit(1)
+        except BaseException:  # noqa: BLE001 (a mutant that can't be imported is killed)
+            os._exit(1)
+        os._exit(0)
+
+
+def _module_name(target: Target) -> str:
+    return "triton_magics." + target.module.removesuffix(".py").replace("/", ".")
+
+
+def try_mutants(
+    target: Target, source: str, mutants: Sequence[Mutant], tests: Sequence[str], jobs: int
+) -> Endings:
+    """Return how these tests end with each mutant, by label.
+
+    Raises:
+        SystemExit: they fail without a mutant.
+    """
+    loop = MutantLoop(target, source, mutants, jobs)
+    flags = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu", "--no-header"]
+    pytest.main([*flags, *(str(ROOT / "tests" / name) for name in tests)], plugins=[loop])
+    if not loop.passes_unchanged:
+        raise SystemExit(f"{target.module}: its tests fail without a mutant: {', '.join(tests)}")
+    return loop.endings
+
+
+def try_target(target: Target, source: str, mutants: Sequence[Mutant], jobs: int) -> Endings:
+    """Try mutants with the quick tests, and the survivors with the slow ones."""
+    endings = try_mutants(target, source, mutants, target.tests, jobs)
+    alive = [m for m in mutants if endings[m.label]["ending"] == SURVIVED]
+    if alive and target.slow_tests:
+        endings |= try_mutants(target, source, alive, target.slow_tests, jobs)
+    return endings
 
 
 def choose(source: str, most: int | None) -> list[Mutant]:
@@ -173,44 +160,6 @@ def choose(source: str, most: int | None) -> list[Mutant]:
     if most is None or len(every) <= most:
         return every
     return [every[i * len(every) // most] for i in range(most)]
-
-
-def _try_mutants(
-    target: Target,
-    source: str,
-    mutants: Sequence[Mutant],
-    slots: Sequence[Slot],
-    tests: Sequence[str],
-) -> dict[str, Any]:
-    """Return how these tests end with each mutant, by label."""
-    limit = SLOWER * _time_unchanged(target, source, slots[0], tests) + EXTRA_S
-    waiting, running = list(mutants), list[Slot]()
-    results: dict[str, Any] = {}
-    while waiting or running:
-        for slot in [slot for slot in slots if slot not in running][: len(waiting)]:
-            slot.start(target, source, tests, waiting.pop(0))
-            running.append(slot)
-        for slot in tuple(running):
-            if (ending := slot.poll(limit)) is None:
-                continue
-            running.remove(slot)
-            assert slot.mutant
-            by = slot.failed_test if ending == KILLED else ""
-            results[slot.mutant.label] = {"line": slot.mutant.line, "ending": ending, "by": by}
-        time.sleep(0.05)
-    for slot in slots:
-        (slot.folder / "triton_magics" / target.module).write_text(source, encoding="utf-8")
-    return results
-
-
-def _time_unchanged(target: Target, source: str, slot: Slot, tests: Sequence[str]) -> float:
-    """Return the seconds that the tests take without a mutant, with which they must pass."""
-    slot.start(target, source, tests)
-    while (ending := slot.poll(1800.0)) is None:
-        time.sleep(0.1)
-    if ending != SURVIVED:
-        raise SystemExit(f"{target.module}: tests fail without a mutant:\n{slot.output[-3000:]}")
-    return time.monotonic() - slot.started
 
 
 # -------------------------------------------------------------------------------------- results
@@ -298,15 +247,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     results = _read()
     if not options.report:
-        for name in PRELOADED:
-            importlib.import_module(name)
-        slots = [Slot(BUILD / "mutants" / f"slot{i}") for i in range(options.jobs)]
-        for slot in slots:
-            slot.make()
-        # Read now: the files may change while the tests run.
-        targets = [(t, _source(t)) for t in _select(options)]
-        for target, source in targets:
-            _update(target, source, slots, results, options)
+        torch.set_num_threads(1)
+        for target in _select(options):
+            _update(target, _source(target), results, options)
     text = report(results)
     if options.report:
         PAGE.write_text(text, encoding="utf-8")
@@ -327,21 +270,17 @@ def _source(target: Target) -> str:
 
 
 def _update(
-    target: Target,
-    source: str,
-    slots: Sequence[Slot],
-    results: dict[str, Any],
-    options: argparse.Namespace,
+    target: Target, source: str, results: dict[str, Any], options: argparse.Namespace
 ) -> None:
     old = results.get(target.module, {"mutants": {}})
     is_same = old.get("sha256") == _digest(source)
-    alive = {label for label, m in old["mutants"].items() if m["ending"] == SURVIVED}
     if is_same and not options.again and not options.survivors:
         return
+    alive = {label for label, m in old["mutants"].items() if m["ending"] == SURVIVED}
     only = alive if options.survivors and is_same else None
-    print(f"{target.module} ...", flush=True)
+    mutants = [m for m in choose(source, options.most) if only is None or m.label in only]
     started = time.monotonic()
-    endings = try_target(target, source, slots, only=only, most=options.most)
+    endings = try_target(target, source, mutants, options.jobs)
     others = old["mutants"] if only is not None else {}
     results[target.module] = {
         "sha256": _digest(source),
@@ -349,9 +288,11 @@ def _update(
         "mutants": {**others, **endings},
     }
     _write(results)
-    dead = sum(m["ending"] != SURVIVED for m in results[target.module]["mutants"].values())
-    n = len(results[target.module]["mutants"])
-    print(f"{target.module}: {dead} of {n} killed, {time.monotonic() - started:.0f} s", flush=True)
+    whole = results[target.module]["mutants"].values()
+    dead = sum(m["ending"] != SURVIVED for m in whole)
+    print(f"{target.module}: {dead} of {len(whole)} killed, {time.monotonic() - started:.0f} s")
+    for module, label, line in survivors({target.module: results[target.module]}):
+        print(f"  survived: {module}:{line} {label}", flush=True)
 
 
 if __name__ == "__main__":
