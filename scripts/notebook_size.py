@@ -1,4 +1,4 @@
-"""Make an executed notebook small: each picture once, with at most 64 colours.
+"""Make an executed notebook small: each picture and table once, at most 64 colours.
 
 python scripts/notebook_size.py SOURCE TARGET
 """
@@ -18,10 +18,12 @@ N_COLOURS = 64
 
 
 def shrink(notebook: nbformat.NotebookNode) -> None:
-    """Shrink the pictures of a notebook in place; shrinking twice changes nothing more."""
+    """Shrink the outputs of a notebook in place; shrinking twice changes nothing more."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
+            if "text/html" in data:
+                data.pop("text/markdown", None)  # every notebook front end prefers HTML
             if "image/png" in data:
                 data.pop("text/html", None)  # it holds the same PNG again
                 png = base64.b64decode(data["image/png"])
