@@ -30,7 +30,7 @@ EXPECTED = {
     6: 'Module has no attribute "nothing"',
     8: 'Revealed type is "float | None"',
     9: '"Lab" has no attribute "validat"',
-    10: 'expected "Literal[\'gated\', \'graph\', \'launch\']"',
+    10: "expected \"Literal['gated', 'graph', 'launch']\"",
 }
 
 

@@ -321,6 +321,7 @@ def best(
     now: bool = False,
     why: str = '',
     fastest: bool = False,
+    install: bool = False,
 ) -> Best:
     """Return the version to ship, with its code: the smallest final within one benchmark.
 
@@ -330,11 +331,13 @@ def best(
         now: before the end of the workflow, in strict mode too
         why: your reason, recorded in the log
         fastest: remove a choice by hand
+        install: write installed/OP, a package for your project: fastest by size, else torch
 
     Raises:
         IllegalStep: in strict mode, not at its end, and not `now`.
         UnknownVersion: no version is validated in full, or not the one that is named.
-        BadValue: a reason without a version, or both `fastest` and a version.
+        BadValue: a reason without a version, both `fastest` and a version, or an op that can't be
+            installed.
         WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
     """
 
@@ -633,15 +636,16 @@ def ops(
 ) -> Report:
     """Take each op through its phases with the versions that are there.
 
-    Versions without a verdict are validated, those that passed are timed. It stops at a version
-    that has to be written or repaired (after three attempts the op continues without it). A
-    further call resumes there.
+    Versions without a verdict are validated, those that passed are timed, the fastest is chosen
+    and the log is written. It stops at a version that has to be written or repaired (after three
+    attempts the op continues without it). A further call resumes there.
 
     Args:
         ops: names or aliases, in order; by default every op of the workspace
 
     Raises:
         UnknownOp: no such op; nothing was done.
+        ExportError: a log could not be written.
     """
 
 def take(
@@ -649,15 +653,16 @@ def take(
 ) -> Report:
     """Take each op through its phases with the versions that are there.
 
-    Versions without a verdict are validated, those that passed are timed. It stops at a version
-    that has to be written or repaired (after three attempts the op continues without it). A
-    further call resumes there.
+    Versions without a verdict are validated, those that passed are timed, the fastest is chosen
+    and the log is written. It stops at a version that has to be written or repaired (after three
+    attempts the op continues without it). A further call resumes there.
 
     Args:
         ops: names or aliases, in order; by default every op of the workspace
 
     Raises:
         UnknownOp: no such op; nothing was done.
+        ExportError: a log could not be written.
     """
 
 def batch(
