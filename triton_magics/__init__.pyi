@@ -119,7 +119,7 @@ def run(
         shape: in place of a size: 257x1023
         dtype: of the inputs (default: float32, or the op's first)
         seed: of the inputs
-        inputs: in place of these: Python with torch and device in it
+        inputs: in place of these: a file of the workspace (x.safetensors, .npz, .npy, .pt), or Python with torch and device in it
         timeout: time limit in seconds (default: that of the settings)
 
     Raises:
@@ -134,6 +134,7 @@ def validate(  # type: ignore[overload-overlap]
     dtypes: Sequence[str] | None = None,
     plan: Literal['full', 'quick', 'thorough'] = 'full',
     shapes: Sequence[tuple[int, ...]] = (),
+    inputs: str | None = None,
     seed: int | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -148,6 +149,7 @@ def validate(  # type: ignore[overload-overlap]
         dtypes: only these: float32,float16 (default: all that the op declares)
         plan: full, or quick or thorough as those flags do
         shapes: only this one, to replay a case; may be repeated
+        inputs: a file of the workspace in place of the cases: x.safetensors, .npz, .npy or .pt
         seed: the seed of an earlier result, to replay its plan
         rtol: another relative tolerance; leaves a badge
         atol: another absolute tolerance; leaves a badge
@@ -167,6 +169,7 @@ def validate(
     dtypes: Sequence[str] | None = None,
     plan: Literal['full', 'quick', 'thorough'] = 'full',
     shapes: Sequence[tuple[int, ...]] = (),
+    inputs: str | None = None,
     seed: int | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -181,6 +184,7 @@ def validate(
         dtypes: only these: float32,float16 (default: all that the op declares)
         plan: full, or quick or thorough as those flags do
         shapes: only this one, to replay a case; may be repeated
+        inputs: a file of the workspace in place of the cases: x.safetensors, .npz, .npy or .pt
         seed: the seed of an earlier result, to replay its plan
         rtol: another relative tolerance; leaves a badge
         atol: another absolute tolerance; leaves a badge
@@ -373,6 +377,7 @@ def template(
     op: str,
     version: str,
     *,
+    type: str = 'triton',
     to: str | Path | None = None,
 ) -> Template:
     """Return a starting point for a version, to be edited in a cell or a file.
@@ -381,10 +386,11 @@ def template(
         pattern: elementwise, reduction, matmul or fused
         op: its name or an alias: softmax, add
         version: v1, or a name of your own: v1_naive
+        type: name of the kernel language; `triton_magics.languages.names()` lists them
         to: write it there too; nothing is overwritten
 
     Raises:
-        UnknownName: no such pattern.
+        UnknownName: no such pattern or kernel language, or the language has no templates.
         UnknownOp, BadName: no such op, no such name.
         BadValue: the file exists, or can't be written.
     """

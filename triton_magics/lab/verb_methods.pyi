@@ -130,6 +130,7 @@ class VerbMethods:
         dtypes: Sequence[str] | None = None,
         plan: Literal['full', 'quick', 'thorough'] = 'full',
         shapes: Sequence[tuple[int, ...]] = (),
+        inputs: str | None = None,
         seed: int | None = None,
         rtol: float | None = None,
         atol: float | None = None,
@@ -144,6 +145,7 @@ class VerbMethods:
             dtypes: only these: float32,float16 (default: all that the op declares)
             plan: full, or quick or thorough as those flags do
             shapes: only this one, to replay a case; may be repeated
+            inputs: a file of the workspace in place of the cases: x.safetensors, .npz, .npy or .pt
             seed: the seed of an earlier result, to replay its plan
             rtol: another relative tolerance; leaves a badge
             atol: another absolute tolerance; leaves a badge
