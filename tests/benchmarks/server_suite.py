@@ -299,8 +299,8 @@ class Suite:
             assert verdict.value.get("status") == ("failed" if i == 0 else "passed"), verdict.text
             if i:
                 timed = await self._wait(agent, "benchmark_kernel", op=op)
-                expected = ("passed",) if self.has_gpu else ("passed", "no_gpu")
-                assert timed.value.get("status") in expected, timed.value
+                assert timed.value.get("ok") is not False, timed.text
+                assert timed.value.get("ok") or not self.has_gpu, timed.text
         if not self.has_gpu:
             return f"{op}: four versions judged"
         best = await self._wait(agent, "get_best_kernel", op=op)
