@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_magics import knowledge, operators
+from triton_magics import knowledge, languages, operators
 from triton_magics.errors import BadName, UnknownName, UnknownOp
 from triton_magics.model import OpFacts
 
@@ -181,3 +181,10 @@ def test_an_own_op_is_found_with_the_rest():
     assert knowledge.search("huber").title == "Topics"
     assert "A robust loss." in knowledge.search("huber", own=[OWN]).markdown
     assert knowledge.search("robust loss", own=[OWN]).title == "huber"
+
+
+def test_a_page_on_cuda_is_found_and_its_kernel_is_a_version():
+    page = knowledge.search("cuda")
+    assert page.title == "CUDA C++"
+    source = page.markdown.partition("```cpp\n")[2].partition("```")[0]
+    assert languages.get("cuda").parse(source, op="relu").name == "cuda_relu"

@@ -1,8 +1,8 @@
 """The knowledge folder and the facts of the ops: loaded whole and consistent, or not at all.
 
 The folder holds overview.md, triton_syntax.md, beyond_basics.md, mistakes.md, triton_versions.md,
-techniques.json, version_hints.json and templates/. The wheel contains it; an editable install uses
-the repository's.
+cuda_cpp.md, techniques.json, version_hints.json and templates/. The wheel contains it; an
+editable install uses the repository's.
 The facts of an op, and its version hints, are constants of its module in triton_magics/operators.
 """
 
@@ -55,6 +55,7 @@ class Knowledge:
     beyond: str
     mistakes: str
     changes: str
+    cuda: str
 
 
 def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
@@ -79,6 +80,7 @@ def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
         beyond=_read(folder / "beyond_basics.md"),
         mistakes=_read(folder / "mistakes.md"),
         changes=_read(folder / "triton_versions.md"),
+        cuda=_read(folder / "cuda_cpp.md"),
     )
     for problem in _inconsistencies(knowledge):
         raise KnowledgeError(f"{folder}: {problem}")
