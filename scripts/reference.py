@@ -39,7 +39,7 @@ def magics_page() -> str:
         own = Help(form.verb, form.verb.arguments)  # those of every magic stand once, above
         parts += [f"## `{form.verb.sign}`", own.markdown.rstrip()]
     parts += ["## Settings", _SETTINGS_HEAD, _settings_table()]
-    commands = ", ".join(f"`{verb.name}`" for verb in verbs.every())
+    commands = ", ".join(f"`{verb.command.split()[-1]}`" for verb in verbs.every())
     parts += ["## In a terminal", _CLI_HEAD.format(commands=commands)]
     return "\n\n".join(parts) + "\n"
 

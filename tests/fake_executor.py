@@ -123,6 +123,8 @@ class FakeExecutor:
         own_dtypes: its dtypes.
         own_backward: of its gradients.
         sweep_us: a configuration's settings -> microseconds, or the status of its failure.
+        triton: version of Triton of its benchmarks.
+        gpu: name of the GPU of its benchmarks.
         answer: replaces the next answer.
         prints: the output of every job.
         steps: the progress that every job reports.
@@ -142,6 +144,8 @@ class FakeExecutor:
         self.own_dtypes: tuple[str, ...] = ("float32",)
         self.own_backward: BackwardFacts | None = None
         self.sweep_us: Callable[[dict[str, Any]], float | CaseStatus] = lambda settings: 10.0
+        self.triton = "3.7"
+        self.gpu: str | None = None
         self.answer: Callable[[Any], Outcome] | None = None
         self.jobs: list[Any] = []
         self.limits: list[Limits | None] = []
@@ -302,12 +306,14 @@ class FakeExecutor:
             for p in providers
             for s in job.sizes
         )  # fmt: skip
+        here = environment(self.device_kind).evolve(triton=self.triton)
+        here = here.evolve(device=self.gpu) if self.gpu else here
         return Benchmark(
             op=job.op.name, status=Status.PASSED, versions=versions,
             sha256s=tuple(v.sha256 for v in job.versions), providers=providers, sizes=job.sizes,
             op_sizes=job.op_sizes, runs=job.runs, dtype=job.dtype,
             clock=self.device_kind, timings=timings,
-            environment=environment(self.device_kind), seed=job.seed,
+            environment=here, seed=job.seed,
         )  # fmt: skip
 
     def _us(self, provider: str, size: str) -> float:

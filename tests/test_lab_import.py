@@ -73,7 +73,7 @@ def test_a_function_becomes_the_next_version(lab, file_of):
 def test_a_bad_path_is_refused_and_nothing_is_recorded(lab, file_of, path, options, error, message):
     folder = file_of("mine.py", KERNEL).removesuffix("mine.py")
     file_of("problem.py", PROBLEM)
-    ops, events = lab.op_names(), len(lab.history("softmax"))
+    ops, events = lab.op_names(), len(lab.events("softmax"))
     with pytest.raises(error, match=message):
         lab.import_(folder + path, **options)
-    assert (lab.op_names(), len(lab.history("softmax"))) == (ops, events)
+    assert (lab.op_names(), len(lab.events("softmax"))) == (ops, events)

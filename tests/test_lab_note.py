@@ -27,7 +27,7 @@ def test_a_note_is_in_the_log_where_it_belongs(lab: Lab) -> None:
     summary, kernels = page.split("## Phase 2: kernels")
     assert "The op is bound by memory." in summary
     assert "Two reads of `x` in place of **three**." in kernels.split("### v2_tiling")[1]
-    notes = [e for e in lab.history("softmax") if e.verb == "noted"]
+    notes = [e for e in lab.events("softmax") if e.verb == "noted"]
     assert [(e.version, e.attempt) for e in notes] == [("v2_tiling", 1), (None, None)]
 
 
@@ -50,9 +50,9 @@ def test_a_note_changes_no_state(lab: Lab) -> None:
 
 @pytest.mark.parametrize("text", ["", " \n", "x" * 20_001])
 def test_a_note_without_text_or_with_too_much_is_refused(lab: Lab, text: str) -> None:
-    before = len(lab.history("softmax"))
+    before = len(lab.events("softmax"))
     with pytest.raises(BadValue, match="letters: write 1 to 20,000"):
         lab.note("softmax", text)
     with pytest.raises(UnknownVersion):
         lab.note("softmax", "fine", "v9")
-    assert len(lab.history("softmax")) == before
+    assert len(lab.events("softmax")) == before

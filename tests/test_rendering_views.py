@@ -53,6 +53,12 @@ KEY_NUMBERS = {
     "selftest": ["NOT SOUND", "1 of 2 checks failed", "late host time", "like any other"],
     "selftest_no_gpu": ["NO GPU", "kernels of known length"],
     "run": ["RAN", "256x256 float32", "312 ms", "0.003906", "not a benchmark"],
+    "retiming": [
+        "SLOWER", "softmax v2 at large is 10 % slower: 14.3 us, was 13.0 us", "1.48x",
+        "triton 3.5.0 -> 3.6.0", "0.90 to 0.92", "triton_history softmax",
+    ],
+    "regression_check": ["REGRESSION", "1 of 2 times slower", "5 %", "v2 at large", "gelu: no"],
+    "history": ["HISTORY", "v2 1.47x over torch", "3 benchmarks, 2 environments", "580.65"],
     "profile": [
         "MEMORY-BOUND", "device memory works at 77 % of its peak", "230 us", "12 %",
         "a warp waits for data of global or local memory 67 %", "registers spill, 256 MiB",

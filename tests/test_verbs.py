@@ -168,7 +168,7 @@ def test_a_refused_call_lists_every_fault_and_records_nothing(tmp_path: Path) ->
             assert fault in str(refused.value)
         with pytest.raises(BadValue, match=r"shapes\[0\]='7x13'"):
             lab.op("softmax", shapes=[wrong])
-        assert lab.history("softmax") == ()
+        assert lab.events("softmax") == ()
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_the_best_is_marked(panel: Panel, lab: Lab) -> None:
     lab.bench("softmax")
     click(panel, "best so far")
     assert "v1_baseline" in results(panel)[0]["text/plain"]
-    assert [e.verb for e in lab.history("softmax", limit=1)] == ["chosen"]
+    assert [e.verb for e in lab.events("softmax", limit=1)] == ["chosen"]
 
 
 def test_one_is_chosen_by_hand(panel: Panel, lab: Lab) -> None:

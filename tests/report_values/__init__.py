@@ -2,6 +2,7 @@
 
 from .benchmarks import *  # noqa: F403
 from .every import *  # noqa: F403
+from .history import *  # noqa: F403
 from .kernels import *  # noqa: F403
 from .logs import *  # noqa: F403
 from .states import *  # noqa: F403

@@ -17,6 +17,7 @@ from triton_magics.model import (
 )
 
 from .benchmarks import benchmark, interpreter_benchmark
+from .history import history, regression_check, retiming
 from .kernels import GPU, compilation, compile_error, written
 from .logs import correction, difference
 from .profiles import profile, refused_profile
@@ -64,6 +65,9 @@ def every_value() -> dict[str, Any]:
         "sweep_compiled": compiled_sweep(),
         "plot": Plot(op="softmax", name="times", benchmark=benchmark(2), path="softmax.png"),
         "run": run_result(),
+        "retiming": retiming(),
+        "regression_check": regression_check(),
+        "history": history(),
         "profile": profile(),
         "profile_refused": refused_profile(),
         "op_state": op_state(),

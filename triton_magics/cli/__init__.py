@@ -142,8 +142,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add(commands: Any, verb: Verb) -> None:
     command = commands.add_parser(
-        verb.name,
-        aliases=verbs.old_names(verb.name),
+        verb.command.split()[-1],
+        aliases=(*verbs.old_names(verb.name), *((verb.name,) if "_" in verb.name else ())),
         help=verb.help,
         description=verb.help,
         epilog=f"example:\n  {_example(verb)}",

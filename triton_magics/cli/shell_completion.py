@@ -59,12 +59,16 @@ def completions(
     folder, command, after = _split(before, common)
     names: Iterable[str] = ()
     if command is None and find_next_argument(common, before).argument is None:
-        names = (*verbs.names(), *others, *(a.flags[-1] for a in common if last.startswith("-")))
+        names = (*_commands(), *others, *(a.flags[-1] for a in common if last.startswith("-")))
     elif command == "completion" and not after:
         names = SCRIPTS
     elif command is not None and (verb := verbs.find(command)):
         names = _names_of(arguments(verb.name), after, fragment, folder)
     return [f"{head}{comma}{name}" for name in names if name.startswith(fragment)]
+
+
+def _commands() -> Iterable[str]:
+    return (name.replace("_", "-") for name in verbs.names())
 
 
 def _split(

@@ -199,7 +199,7 @@ class Lab(VerbMethods):
         """
         return self.session.workspace.change_counter()
 
-    def history(self, op: str, *, limit: int | None = None) -> tuple[Event, ...]:
+    def events(self, op: str, *, limit: int | None = None) -> tuple[Event, ...]:
         """Return the events of an op, the oldest first.
 
         Args:

@@ -56,6 +56,14 @@ from triton_magics.model.environment import (
     Environment,
 )
 from triton_magics.model.gap import Gap, GapCode, validation_gap
+from triton_magics.model.history import (
+    History,
+    HistoryPoint,
+    RegressionCheck,
+    Retiming,
+    SpeedChange,
+    environment_changes,
+)
 from triton_magics.model.knowledge import (
     BackwardFacts,
     Mistake,
@@ -172,6 +180,8 @@ __all__ = [
     "Finding",
     "Gap",
     "GapCode",
+    "History",
+    "HistoryPoint",
     "KernelError",
     "KernelResources",
     "KernelSource",
@@ -199,9 +209,11 @@ __all__ = [
     "ProfiledKernel",
     "RecordedResult",
     "Reference",
+    "RegressionCheck",
     "Replay",
     "Report",
     "Result",
+    "Retiming",
     "RunResult",
     "Sanitized",
     "Scalar",
@@ -211,6 +223,7 @@ __all__ = [
     "Setting",
     "Side",
     "SourceLine",
+    "SpeedChange",
     "State",
     "Status",
     "Summary",
@@ -232,6 +245,7 @@ __all__ = [
     "Written",
     "check_op_name",
     "check_size_name",
+    "environment_changes",
     "find_limit",
     "is_version",
     "parse_version",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Benchmark,
         CaseResult,
         Correction,
+        History,
         PlotName,
         Report,
         Sweep,
@@ -81,18 +82,20 @@ def message_bundle(text: str, *, status: str = "warn") -> dict[str, str]:
 
 def picture(value: object) -> dict[str, str] | None:
     """Return the picture of a value with its description; None if it has none."""
-    from triton_magics.model import Benchmark, Plot, Report, Sweep
+    from triton_magics.model import Benchmark, History, Plot, Report, Sweep
 
     if isinstance(value, Plot):
         return plot_bundle(value.result, value.name) if value.result else None
-    if isinstance(value, Benchmark | Sweep):
+    if isinstance(value, Benchmark | Sweep | History):
         return plot_bundle(value)
     if isinstance(value, Report):
         return _overview(value)
     return None
 
 
-def plot_bundle(value: Benchmark | Sweep, name: PlotName | None = None) -> dict[str, str] | None:
+def plot_bundle(
+    value: Benchmark | Sweep | History, name: PlotName | None = None
+) -> dict[str, str] | None:
     """Return the plot of a benchmark or a sweep; None if there is nothing to plot."""
     from triton_magics import rendering
 

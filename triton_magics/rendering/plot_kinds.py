@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from triton_magics.model import Benchmark, PlotName, Sweep
+from triton_magics.model import Benchmark, History, PlotName, Sweep
 from triton_magics.rendering.canvas import png
+from triton_magics.rendering.plots_history import history_plot
 from triton_magics.rendering.plots_speedup import speedup_plot
 from triton_magics.rendering.plots_sweep import sweep_plot
 from triton_magics.rendering.plots_times import runs_plot, times_plot
+from triton_magics.rendering.views.history_view import history_finding
 from triton_magics.rendering.views.plot_view import FINDINGS
 
 if TYPE_CHECKING:
@@ -27,20 +29,21 @@ class PlotImage(NamedTuple):
 class PlotKind(NamedTuple):
     """A kind of plot: the type of value, the function that draws it, the one that describes it."""
 
-    result_type: type[Benchmark | Sweep]
+    result_type: type[Benchmark | Sweep | History]
     draw: Callable[[Any], Figure | None]
     describe: Callable[[Any], str]
 
 
-PLOT_KINDS: dict[PlotName, PlotKind] = {
+PLOT_KINDS: dict[PlotName | Literal["history"], PlotKind] = {
     "speedup": PlotKind(Benchmark, speedup_plot, FINDINGS["speedup"]),
     "times": PlotKind(Benchmark, times_plot, FINDINGS["times"]),
     "runs": PlotKind(Benchmark, runs_plot, FINDINGS["runs"]),
     "sweep": PlotKind(Sweep, sweep_plot, FINDINGS["sweep"]),
+    "history": PlotKind(History, history_plot, history_finding),
 }
 
 
-def draw_plot(value: Benchmark | Sweep, name: PlotName | None = None) -> PlotImage | None:
+def draw_plot(value: Benchmark | Sweep | History, name: PlotName | None = None) -> PlotImage | None:
     """Return the plot with that name; by default the first kind for this type of value.
 
     None if the value has nothing to plot.
@@ -58,7 +61,7 @@ def draw_plot(value: Benchmark | Sweep, name: PlotName | None = None) -> PlotIma
 
 
 @lru_cache(maxsize=64)
-def _draw_cached(name: PlotName, value: str) -> PlotImage | None:
+def _draw_cached(name: PlotName | Literal["history"], value: str) -> PlotImage | None:
     """Draw a value from its JSON; the cache saves drawing again what did not change in a log."""
     kind = PLOT_KINDS[name]
     parsed = kind.result_type.model_validate_json(value)

@@ -157,7 +157,7 @@ class Evaluation:
         benchmark = None
         wants_times = not isinstance(self._request, ValidateBody)
         if wants_times and validation.passed and self._session.jobs.device_kind == "gpu":
-            benchmark = bench.run(self._session, self._bench_request(op))
+            benchmark = bench.time_once(self._session, self._bench_request(op))
         metrics = self._metrics(op) if validation.passed else None
         return self._result(validation, benchmark, metrics)
 

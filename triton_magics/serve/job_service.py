@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from triton_magics.errors import QueueFull, TritonMagicsError, Unavailable, UnknownJob
+from triton_magics.errors import BadValue, QueueFull, TritonMagicsError, Unavailable, UnknownJob
 from triton_magics.lab import Lab
 from triton_magics.serve.job_model import Caller, JobView
 from triton_magics.serve.job_records import JobRecords
@@ -84,7 +84,10 @@ class JobService:
         Raises:
             QueueFull: too many jobs wait.
             Unavailable: the server is stopping.
+            BadValue: it names a program of the server's machine.
         """
+        if names := request.local_fields:
+            raise BadValue(f"{names[0]} names a program of this machine: no server takes it")
         title = " ".join([verb.name, *_names(request)])
         perform = lambda: self.lab.perform(verb, request)  # noqa: E731
         source = getattr(request, "source", None)

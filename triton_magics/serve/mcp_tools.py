@@ -102,7 +102,7 @@ class Tool:
             for name, info in request.model_fields.items()
             if name not in self.fixed
             and name not in self.hide
-            and all(arg.kind != "python" for arg in args_of(info))
+            and all(arg.kind != "python" and not arg.is_local for arg in args_of(info))
         }
 
     @property
@@ -196,7 +196,7 @@ class Tool:
 # -------------------------------------------------------------------------------- short schemas
 
 _UNLISTED = (  # taken all the same
-    "at_once", "budget", "census", "hot", "no_shapes", "runs", "seed", "timeout", "timer",
+    "again", "at_once", "budget", "census", "hot", "no_shapes", "runs", "seed", "timeout", "timer",
 )  # fmt: skip
 _LISTS_WAIT = ("validate_correctness", "benchmark_kernel")
 _WORDLESS = (
@@ -315,12 +315,14 @@ _ROWS = (
 )  # fmt: skip
 _READ_ONLY = ("attempts", "diff", "plan", "report", "source", "versions", "inspect", "selftest")
 _IN_A_TOOL = ("reference",)  # `set_kernel_name` with a source
+# A list of tools is paid for in each session: a client without these calls `POST /v1/<verb>`.
+_NO_TOOL = ("check_regressions", "history", "metrics")
 
 
 @cache
 def tools() -> tuple[Tool, ...]:
     """Return every tool: those of the table, then the other verbs in the order of work."""
-    named = {row.verb for row in _ROWS} | set(_IN_A_TOOL)
+    named = {row.verb for row in _ROWS} | {*_IN_A_TOOL, *_NO_TOOL}
     return (*_ROWS, *(_of_verb(verb) for verb in verbs.every() if verb.name not in named))
 
 

@@ -75,8 +75,8 @@ def every() -> tuple[Verb, ...]:
 
 
 def find(name: str) -> Verb | None:
-    """Return the verb of a name or an older name; None where there is none."""
-    name = OLD_NAMES.get(name, name)
+    """Return the verb of a name, a command's or an older name; None where there is none."""
+    name = OLD_NAMES.get(name, name).replace("-", "_")
     return load(name) if name in names() else None
 
 

@@ -45,6 +45,7 @@ class Arg:
         variadic: the call takes it as `*name`.
         choices: returns the known values, for help; for names that a package can add.
         doc: meaning in a call, where it differs from `help`.
+        is_local: it names a program of this machine, so that no server takes it.
     """
 
     help: str
@@ -60,6 +61,7 @@ class Arg:
     variadic: bool = False
     choices: Callable[[], Sequence[str]] | None = None
     doc: str = ""
+    is_local: bool = False
 
     @property
     def by_position(self) -> bool:
@@ -121,6 +123,15 @@ class Request(BaseModel):
     def _freeze(cls, value: Any) -> Any:
         """Take a list as a tuple, which no caller changes later."""
         return tuple(value) if isinstance(value, list) else value
+
+    @property
+    def local_fields(self) -> tuple[str, ...]:
+        """Fields with a value that names a program of this machine."""
+        return tuple(
+            name
+            for name, field in type(self).model_fields.items()
+            if getattr(self, name) is not None and any(arg.is_local for arg in args_of(field))
+        )
 
     def evolve(self, **changes: object) -> Self:
         """Return this request with other values in some fields, checked again."""
@@ -213,7 +224,7 @@ class Verb:
     @property
     def command(self) -> str:
         """Its first words in a terminal: `triton-magics bench`."""
-        return f"triton-magics {self.name}"
+        return f"triton-magics {self.name.replace('_', '-')}"
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from triton_magics.execution.job_requests import BenchJob, TimerName
-from triton_magics.model import Benchmark, KernelSource, shape_text
+from triton_magics.model import Benchmark, KernelSource, Retiming, shape_text
 from triton_magics.session import Session, outcomes
 from triton_magics.session.checks import choose_seed
-from triton_magics.verbs import _baselines, _log_files
+from triton_magics.verbs import _baselines, _log_files, _retiming
 from triton_magics.verbs._arguments import read_shape, split_commas
 from triton_magics.verbs._base import Request, Switch, Verb, option, place
 from triton_magics.verbs._fields import Budget, Dtype, Hot, Op, Runs, Seed, Timeout
@@ -78,18 +78,94 @@ class BenchRequest(Request):
     budget: Budget = None
     seed: Seed = None
     timeout: Timeout = None
+    again: Annotated[
+        bool,
+        option("time the recorded versions now; show then against now by the ratios to torch"),
+    ] = False
+    env: Annotated[
+        str | None,
+        option(
+            "time here and by this interpreter, in turn: has its Triton slowed a version?",
+            metavar="PATH/python",
+            is_local=True,
+        ),
+    ] = None
 
 
-def run(session: Session, request: BenchRequest) -> Benchmark:
+def run(session: Session, request: BenchRequest) -> Benchmark | Retiming:
     """Time versions beside torch, in random-order rounds within one session.
 
     Without a GPU every version runs once in the interpreter, which says nothing about a GPU.
+    `again` and `env` need one, and return a `Retiming`: then and now, or here and there.
 
     Raises:
         IllegalStep: a version has not passed a validation of this very source.
         BadValue, UnknownName, UnknownVersion: a value out of range, or an unknown name.
     """
     name = session.canonical(request.op)
+    if request.env is not None:
+        return session.finish(_time_in_both(session, request, name, request.env))
+    if request.again:
+        _retiming.require_gpu(session)
+        recorded = _retiming.recorded_benchmarks(session, name)
+        return session.finish(time_again(session, request, recorded))
+    return session.finish(time_once(session, request))
+
+
+def time_again(
+    session: Session,
+    request: BenchRequest,
+    recorded: Sequence[_retiming.Recorded],
+    *,
+    threshold: float = _retiming.THRESHOLD,
+    keep: bool = True,
+) -> Retiming:
+    """Time recorded versions now, and compare them with their record.
+
+    Args:
+        session: has the sources.
+        request: what to time; without versions, all that were recorded.
+        recorded: the benchmarks to compare with, newest first.
+        threshold: relative difference that counts as equal.
+        keep: add the new times to the log.
+
+    Raises:
+        IllegalStep: there is no recorded time.
+    """
+    name = session.canonical(request.op)
+    dtype = request.dtype or session.default_dtype(name)
+    versions = request.versions or _retiming.recorded_versions(session, name, dtype, recorded)
+    now = time_once(session, request.evolve(versions=versions, again=False), keep=keep)
+    return _retiming.compare_with_record(now, recorded, threshold=threshold)
+
+
+def _time_in_both(session: Session, request: BenchRequest, name: str, python: str) -> Retiming:
+    _retiming.require_gpu(session)
+    job = _prepare(session, request, name)[0]
+    return _retiming.time_in_both(session, job, python)
+
+
+def time_once(session: Session, request: BenchRequest, *, keep: bool = True) -> Benchmark:
+    """Time versions beside torch in one session; `keep`: add it to the log."""
+    name = session.canonical(request.op)
+    job, sources = _prepare(session, request, name)
+    budget = max(session.settings.job_s, 2 * job.budget_s)
+    longest = budget if request.timeout is None else request.timeout
+    key = "+".join(sorted(s.sha256 for s in sources))
+    outcome = session.jobs.manager.run(job, key=key, limits=session.jobs.limits(longest))
+    benchmark = outcomes.benchmark(outcome, job)
+    badges = _baselines.badges(session, name, sources)
+    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges))
+    if keep:
+        session.record(name, "benchmarked", benchmark)
+        _log_files.write_log_if_set(session, name)
+    return benchmark
+
+
+def _prepare(
+    session: Session, request: BenchRequest, name: str
+) -> tuple[BenchJob, tuple[KernelSource, ...]]:
+    """Return the job of a request, and the sources that it times."""
     sizes = _choose_sizes(session, name, request.sizes)
     dtype = request.dtype or session.default_dtype(name)
     session.gate("bench", name)
@@ -98,16 +174,7 @@ def run(session: Session, request: BenchRequest) -> Benchmark:
         session, name, request.versions, dtype, session.jobs.device_kind, baselines=own
     )
     job = _job(session, request, sources, sizes=sizes, dtype=dtype, baselines=(own, others))
-    budget = max(session.settings.job_s, 2 * job.budget_s)
-    longest = budget if request.timeout is None else request.timeout
-    key = "+".join(sorted(s.sha256 for s in sources))
-    outcome = session.jobs.manager.run(job, key=key, limits=session.jobs.limits(longest))
-    benchmark = outcomes.benchmark(outcome, job)
-    badges = _baselines.badges(session, name, sources)
-    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges))
-    session.record(name, "benchmarked", benchmark)
-    _log_files.write_log_if_set(session, name)
-    return session.finish(benchmark)
+    return job, sources
 
 
 def _choose_sizes(session: Session, op: str, sizes: Sequence[str] | None) -> tuple[str, ...]:

@@ -16,7 +16,12 @@ from triton_magics.verbs._base import Request, Verb, option, place, rule
 from triton_magics.verbs._fields import Op
 
 
-def _check_png(to: str | Path) -> None:
+def check_png(to: str | Path) -> None:
+    """Check the name of a picture.
+
+    Raises:
+        BadValue: it does not end in .png.
+    """
     if Path(to).suffix.lower() != ".png":
         raise BadValue(f"{to}: a picture is written as PNG; name a file that ends in .png")
 
@@ -35,7 +40,7 @@ class PlotRequest(Request):
         ),
     ] = "speedup"
     to: Annotated[
-        str | Path | None, rule(_check_png), option("write it there, as PNG", metavar="FILE")
+        str | Path | None, rule(check_png), option("write it there, as PNG", metavar="FILE")
     ] = None
 
 

@@ -39,7 +39,7 @@ def test_a_restart_keeps_the_cases_that_were_done(
     notebook.manager.restart_kernel()
     notebook.close()
     with Lab(workspace) as lab:
-        validation = lab.history("relu")[-1].result
+        validation = lab.events("relu")[-1].result
         assert lab.source("relu", "v1").source.strip() == source.strip()
     assert isinstance(validation, Validation)
     assert validation.status is Status.INTERRUPTED

@@ -50,6 +50,7 @@ class LocalExecutor(Executor):
         fork_server: list[str] | None = None,
         devices: Sequence[Device] | None = None,
         gpu_fault: Callable[[str | None], str | None] = gpu_detection.gpu_fault,
+        python: str | None = None,
     ) -> None:
         """Start nothing yet.
 
@@ -60,11 +61,13 @@ class LocalExecutor(Executor):
                 None.
             devices: where jobs run; None: those of this machine, per the settings.
             gpu_fault: returns why the GPU of a UUID can't be used; called after a worker fails.
+            python: interpreter of the workers, whose packages are not looked at; None: this one.
         """
         self._settings = settings or Settings()
         self._is_real = command is None
-        self._command = command or worker_command
-        self._fork_server = fork_server if command else fork_server_command()
+        self._is_own_python = command is None and python is None
+        self._command = command or partial(worker_command, python=python)
+        self._fork_server = fork_server if command else fork_server_command(python)
         self._devices = tuple(devices) if devices is not None else None
         self._gpu_fault = gpu_fault
         self._queues: dict[tuple[str, int], DeviceQueue] = {}  # of each lane of each device
@@ -85,7 +88,7 @@ class LocalExecutor(Executor):
     @property
     def missing(self) -> str | None:
         """Packages to install before a kernel can run; None where nothing is missing."""
-        return gpu_detection.missing() if self._is_real else None
+        return gpu_detection.missing() if self._is_own_python else None
 
     def devices(self) -> tuple[Device, ...]:
         """Return the devices, the default one first.

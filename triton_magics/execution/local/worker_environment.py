@@ -106,17 +106,21 @@ def _package_parent() -> str | None:
     return None if parent in installed | {site.getusersitepackages()} else parent
 
 
-def worker_command(mode: Mode) -> list[str]:
+def worker_command(mode: Mode, *, python: str | None = None) -> list[str]:
     """Return the command line of a worker.
 
     `-P` keeps modules of the notebook's folder from shadowing ours.
+
+    Args:
+        mode: kind of worker.
+        python: the interpreter; None: this one.
     """
-    return [sys.executable, "-P", "-m", "triton_magics.harness", "--mode", mode]
+    return [python or sys.executable, "-P", "-m", "triton_magics.harness", "--mode", mode]
 
 
-def fork_server_command() -> list[str]:
-    """Return the command line of a fork server."""
-    return [sys.executable, "-P", "-m", "triton_magics.harness", "--fork-server"]
+def fork_server_command(python: str | None = None) -> list[str]:
+    """Return the command line of a fork server; `python` as for a worker."""
+    return [python or sys.executable, "-P", "-m", "triton_magics.harness", "--fork-server"]
 
 
 def memory_for_a_worker(root: Path = Path("/")) -> int:

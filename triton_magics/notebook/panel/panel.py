@@ -98,7 +98,7 @@ class Panel:
             Versions(self._run_action),
             Plots(self._run_action, self._pictures),
             References(self._run_action, page),
-            Log(self._run_action, self._op, lambda n: lab.history(self._op, limit=n)),
+            Log(self._run_action, self._op, lambda n: lab.events(self._op, limit=n)),
             EngineTab(self._run_action, self._job_bar.widget),
         )
         self._tab = widgets.Tab(

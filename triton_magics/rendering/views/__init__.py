@@ -19,6 +19,7 @@ from triton_magics.model import (
     Diagnosis,
     Difference,
     Export,
+    History,
     LabState,
     OpPage,
     OpState,
@@ -26,7 +27,9 @@ from triton_magics.model import (
     Plot,
     Profile,
     Reference,
+    RegressionCheck,
     Report,
+    Retiming,
     RunResult,
     SelfTest,
     Summary,
@@ -52,6 +55,11 @@ from triton_magics.rendering.views.benchmark import benchmark_view, finding
 from triton_magics.rendering.views.diagnosis import diagnosis_view
 from triton_magics.rendering.views.difference import correction_view, difference_view
 from triton_magics.rendering.views.faults import WHOLE_TRACEBACK
+from triton_magics.rendering.views.history_view import (
+    history_view,
+    regression_check_view,
+    retiming_view,
+)
 from triton_magics.rendering.views.kernels import (
     best_view,
     compilation_view,
@@ -84,6 +92,7 @@ VIEWS: Mapping[type, Callable[[Any, Phrase], Document]] = MappingProxyType(
         Diagnosis: diagnosis_view,
         Difference: difference_view,
         Export: export_view,
+        History: history_view,
         LabState: lab_state_view,
         OpPage: op_page_view,
         OpState: op_state_view,
@@ -91,7 +100,9 @@ VIEWS: Mapping[type, Callable[[Any, Phrase], Document]] = MappingProxyType(
         Plot: plot_view,
         Profile: profile_view,
         Reference: reference_view,
+        RegressionCheck: regression_check_view,
         Report: report_view,
+        Retiming: retiming_view,
         RunResult: run_view,
         SelfTest: selftest_view,
         Summary: summary_view,
