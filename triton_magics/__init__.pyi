@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 from triton_magics.config import Settings
 from triton_magics.lab import Lab as Lab
-from triton_magics.model import Batch, Benchmark, Best, Compilation, Correction, Diagnosis, Difference, Export, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, Report, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
+from triton_magics.model import Batch, Benchmark, Best, Compilation, Correction, Diagnosis, Difference, Export, History, KernelSource, LabState, OpPage, OpState, Plan, Plot, Profile, Reference, RegressionCheck, Report, Retiming, RunResult, SelfTest, Summary, Sweep, Template, Validation, Validations, Written
 
 __version__: str
 
@@ -245,10 +245,13 @@ def bench(
     budget: float | None = None,
     seed: int | None = None,
     timeout: float | None = None,
-) -> Benchmark:
+    again: bool = False,
+    env: str | None = None,
+) -> Benchmark | Retiming:
     """Time versions beside torch, in random-order rounds within one session.
 
     Without a GPU every version runs once in the interpreter, which says nothing about a GPU.
+    `again` and `env` need one, and return a `Retiming`: then and now, or here and there.
 
     Args:
         op: its name or an alias: softmax, add
@@ -263,6 +266,8 @@ def bench(
         budget: seconds for rounds that settle a verdict; without a GPU, for all runs
         seed: of the inputs (default: a new one, which the result shows)
         timeout: time limit in seconds (default: that of the settings)
+        again: time the recorded versions now; show then against now by the ratios to torch
+        env: time here and by this interpreter, in turn: has its Triton slowed a version?
 
     Raises:
         IllegalStep: a version has not passed a validation of this very source.
@@ -402,11 +407,12 @@ def inspect(
     target: str | None = None,
     ptx: bool = False,
     sass: bool = False,
+    require: str | None = None,
 ) -> Compilation:
     """Return registers, spills, shared memory, occupancy, waves, widths of loads, tensor cores.
 
     On a GPU of the kernels as it runs them; for another `target`, or without a GPU, of what
-    the compiler makes for that.
+    the compiler makes for that. With `require` it fails where a kernel does not meet the limits.
 
     Args:
         op: its name or an alias: softmax, add
@@ -414,8 +420,10 @@ def inspect(
         target: `sm_90`; by default the GPU that is here, else the one of the settings
         ptx: show the PTX
         sass: show the SASS, the machine's own code
+        require: fail unless every kernel meets this: registers<=64,spills==0; also shared, occupancy, waves, warps, stages
 
     Raises:
+        BadValue: a requirement on a figure that does not exist.
         UnknownVersion: it is not written yet.
     """
 
@@ -575,6 +583,44 @@ def plot(
         BadValue: there is nothing to see in it; the file can't be written.
     """
 
+def history(
+    op: str,
+    *,
+    to: str | Path | None = None,
+) -> History:
+    """Return every recorded speedup over torch on a GPU, with GPU, driver, torch and Triton.
+
+    Args:
+        op: its name or an alias: softmax, add
+        to: write the picture there, as PNG
+
+    Raises:
+        UnknownVersion: nothing was timed on a GPU yet.
+        BadValue: the file can't be written.
+    """
+
+def check_regressions(
+    ops: Sequence[str] = (),
+    *,
+    dtype: str | None = None,
+    threshold: float = 0.05,
+    timeout: float | None = None,
+) -> RegressionCheck:
+    """Time the recorded versions of some ops again; fail where one is slower than its record.
+
+    A version that looks slower is timed once more, and is slower only if it is so again.
+
+    Args:
+        ops: names or aliases, in order; by default every op of the workspace
+        dtype: of the inputs (default: float32, or the op's first)
+        threshold: share by which a version may be slower: 0.05
+        timeout: time limit in seconds (default: that of the settings)
+
+    Raises:
+        IllegalStep: there is no GPU.
+        UnknownOp: no such op.
+    """
+
 def note(
     op: str,
     source: str,
@@ -590,6 +636,25 @@ def note(
     Raises:
         UnknownVersion: no such version.
         BadValue: an empty text, or one over 20,000 letters.
+    """
+
+def metrics(
+    ops: Sequence[str] = (),
+    *,
+    form: Literal['bencher', 'github', 'trace'] = 'bencher',
+    to: str | Path | None = None,
+) -> Reference:
+    """Return the newest recorded times of each version on a GPU, as another tool reads them.
+
+    Args:
+        ops: names or aliases, in order; by default every op of the workspace
+        form: bencher: Bencher's BMF; github: customSmallerIsBetter of github-action-benchmark; trace: lines of FlashInfer Trace
+        to: write the file there, not on the screen
+
+    Raises:
+        UnknownOp: no such op.
+        UnknownVersion: nothing was timed on a GPU yet.
+        BadValue: the file can't be written.
     """
 
 def log(

@@ -414,11 +414,12 @@ class VerbMethods:
         target: str | None = None,
         ptx: bool = False,
         sass: bool = False,
+        require: str | None = None,
     ) -> Compilation:
         """Return registers, spills, shared memory, occupancy, waves, widths of loads, tensor cores.
 
         On a GPU of the kernels as it runs them; for another `target`, or without a GPU, of what
-        the compiler makes for that.
+        the compiler makes for that. With `require` it fails where a kernel does not meet the limits.
 
         Args:
             op: its name or an alias: softmax, add
@@ -426,8 +427,10 @@ class VerbMethods:
             target: `sm_90`; by default the GPU that is here, else the one of the settings
             ptx: show the PTX
             sass: show the SASS, the machine's own code
+            require: fail unless every kernel meets this: registers<=64,spills==0; also shared, occupancy, waves, warps, stages
 
         Raises:
+            BadValue: a requirement on a figure that does not exist.
             UnknownVersion: it is not written yet.
         """
 

@@ -94,7 +94,8 @@ class Compilation(VersionResult):
     """A version compiled for a GPU, which need not be there.
 
     `here`: the figures are the driver's, of kernels that this GPU has run. `refused`: the GPU will
-    not launch it, and why. `listings` are not saved with the record.
+    not launch it, and why. `listings` are not saved with the record. `required`: limits that every
+    kernel must meet; `violations`: a line for each kernel that does not.
     """
 
     kind: Literal["compilation"] = "compilation"
@@ -104,6 +105,8 @@ class Compilation(VersionResult):
     note: str | None = None
     here: bool = False
     listings: tuple[Listing, ...] = ()
+    required: str | None = None
+    violations: tuple[str, ...] = ()
 
 
 class Written(Value):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from triton_magics.errors import BadValue
-from triton_magics.model import Compilation
+from triton_magics.model import Compilation, Status
 from triton_magics.session import Session
 from triton_magics.verbs._base import Request, Verb, option, rule
 from triton_magics.verbs._fields import Op, Version
+from triton_magics.verbs._requirements import find_violations, read_requirements
 
 Form = Literal["ptx", "sass"]
 
@@ -42,15 +43,25 @@ class InspectRequest(Request):
     ] = None
     ptx: Annotated[bool, option("show the PTX")] = False
     sass: Annotated[bool, option("show the SASS, the machine's own code")] = False
+    require: Annotated[
+        str | None,
+        rule(read_requirements),
+        option(
+            "fail unless every kernel meets this: registers<=64,spills==0; also shared, occupancy, "
+            "waves, warps, stages",
+            metavar="LIMITS",
+        ),
+    ] = None
 
 
 def run(session: Session, request: InspectRequest) -> Compilation:
     """Return registers, spills, shared memory, occupancy, waves, widths of loads, tensor cores.
 
     On a GPU of the kernels as it runs them; for another `target`, or without a GPU, of what
-    the compiler makes for that.
+    the compiler makes for that. With `require` it fails where a kernel does not meet the limits.
 
     Raises:
+        BadValue: a requirement on a figure that does not exist.
         UnknownVersion: it is not written yet.
     """
     source = session.source(request.op, request.version)
@@ -65,7 +76,18 @@ def run(session: Session, request: InspectRequest) -> Compilation:
         detail=True,
         listings=tuple(form for form, is_requested in forms if is_requested),
     )
+    if request.require and compilation.passed:
+        compilation = _check_requirements(compilation, request.require)
     return session.finish(compilation)
+
+
+def _check_requirements(compilation: Compilation, text: str) -> Compilation:
+    """Return the compilation, failed where a kernel does not meet the requirements."""
+    violations = tuple(find_violations(read_requirements(text), compilation.kernels))
+    if not compilation.kernels:
+        violations = (f"no kernel was compiled, so {text} is not met",)
+    status = Status.FAILED if violations else Status.PASSED
+    return compilation.evolve(status=status, required=text, violations=violations)
 
 
 VERB = Verb(

@@ -21,6 +21,7 @@ from triton_magics.rendering.blocks import (
 )
 from triton_magics.rendering.numbers import (
     MISSING,
+    count_text,
     duration_text,
     join_with_and,
     number_text,
@@ -130,11 +131,13 @@ def compilation_view(value: Compilation, phrase: Phrase) -> Document:
     error = error_view(value.error, shown_above=head.text) if value.error else ()
     tables = (resources_table(value), *instructions_table(value)) if value.kernels else ()
     note = (Line(value.note, "info"),) if value.note else ()
+    violations = (Items(value.violations),) if value.violations else ()
     passed = value.status is Status.PASSED and not value.refused
     validate = step_code(on_version("validate", value.op, value.version), phrase)
     next_step = validate if passed else FIX
     return (
         head,
+        *violations,
         *error,
         *note,
         *tables,
@@ -147,6 +150,10 @@ def compilation_view(value: Compilation, phrase: Phrase) -> Document:
 
 def _compilation_line(value: Compilation, name: str) -> Line:
     status, word = VERDICTS[value.status]
+    if value.violations:
+        n = count_text(len(value.violations), "kernel does", "kernels do")
+        text = f"{name} for {value.target}: {n} not meet `{value.required}`"
+        return Line(text, "bad", "NOT MET")
     if value.status is not Status.PASSED:
         reason = reason_text(value.status, None, value.error)
         return Line(f"{name} for {value.target}: {reason}", status, word)
