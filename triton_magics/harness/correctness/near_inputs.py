@@ -23,7 +23,6 @@ from triton_magics.model import Case
 Contents = tuple[Any, ...]
 _FRESH_SEED = 0x5EED
 MORE_SWAPS = 3  # a sum in float may depend on the order
-SWAP_SHARE = 0.3  # of the small changes of timed contents
 
 
 def near_contents(
@@ -55,13 +54,16 @@ def near_contents(
     ]
 
 
-def change_little(old: Contents, other: Contents, draw: random.Random) -> Contents | None:
+def change_little(
+    old: Contents, other: Contents, draw: random.Random, *, swaps: bool
+) -> Contents | None:
     """Return contents in which one element is changed, or two have swapped places.
 
     Args:
         old: the contents.
         other: contents of the same draw, whose extreme values an element may take.
-        draw: chooses the change.
+        draw: chooses the tensor and the place.
+        swaps: swap two elements.
 
     Returns:
         the contents; None if no tensor has two elements.
@@ -72,7 +74,7 @@ def change_little(old: Contents, other: Contents, draw: random.Random) -> Conten
     if not single:
         return None
     which = draw.choice(single)
-    if draw.random() < SWAP_SHARE:
+    if swaps:
         return _swap_two(old, which, draw)
     return _change_one(old, other, which, draw)
 

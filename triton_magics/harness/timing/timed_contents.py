@@ -88,7 +88,7 @@ class TimedContents:
     def __init__(self, op: operators.Op, case: Case, device: torch.device) -> None:
         self.op, self.case, self.device = op, case, device
         self.current: dict[int, DrawnContents] = {}
-        self._numbers = itertools.count()
+        self._numbers, self._changes = itertools.count(), itertools.count(case.seed)
         self._latest: DrawnContents | None = None
         self._before: DrawnContents | None = None
         self._tolerance: ScaledTolerance | None = None
@@ -131,9 +131,10 @@ class TimedContents:
     def _change(
         self, old: DrawnContents, seed: int, other: DrawnContents | None = None
     ) -> DrawnContents | None:
-        """Return contents that differ in one element or two; None if no tensor allows it."""
+        """Return contents that differ in one element, or in two in turn; None without tensors."""
         draw = random.Random(f"{seed} near")  # noqa: S311 (replayed from the seed)
-        values = change_little(old.values, (other or old).values, draw)
+        swaps = next(self._changes) % 2 == 0
+        values = change_little(old.values, (other or old).values, draw, swaps=swaps)
         return DrawnContents(values) if values else None
 
     def check(
