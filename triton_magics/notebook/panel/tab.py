@@ -22,6 +22,8 @@ _STYLE = """
 }
 .triton-panel .lm-TabBar-content, .triton-panel .p-TabBar-content { flex-wrap: wrap; }
 .triton-panel .jupyter-button { flex-shrink: 0; height: auto; min-height: 28px; max-width: 100%; }
+.triton-panel .widget-html, .triton-panel .widget-html-content { min-width: 0; max-width: 100%; }
+.triton-panel .triton-magics table { display: block; max-width: 100%; overflow-x: auto; }
 .triton-panel .widget-text { flex-shrink: 1; min-width: 4em; }
 .triton-rows .widget-toggle-buttons, .triton-rows { width: 100%; flex-flow: column; }
 .triton-rows .widget-toggle-button {
