@@ -73,11 +73,14 @@ corpus: install  ## every right, wrong and cheating kernel through the real vali
 	$(BIN)/python tests/faults/corpus.py --guards --jobs $(or $(JOBS),2) --json corpus.json \
 	    $(shell $(BIN)/python -c "import torch; print('--gpu' * torch.cuda.is_available())")
 
-notebooks: install  ## write the quickstart, execute it, and ship it with its outputs
+notebooks: install  ## write the quickstart and the tour, execute them, and ship them with outputs
 	rm -rf build/notebooks
 	$(BIN)/python scripts/quickstart.py
-	$(BIN)/python scripts/demo.py --into build/notebooks
-	$(BIN)/python scripts/notebook_size.py build/notebooks/quickstart.ipynb notebooks/quickstart.ipynb
+	$(BIN)/python scripts/tour.py
+	for name in quickstart tour; do \
+	    $(BIN)/python scripts/demo.py --notebook $$name --into build/notebooks/$$name && \
+	    $(BIN)/python scripts/notebook_size.py build/notebooks/$$name/$$name.ipynb \
+	        notebooks/$$name.ipynb || exit 1; done
 
 ops: install  ## the ops' notebooks, executed, and docs/measured/ops.md; needs a GPU
 	$(BIN)/python scripts/ops.py run

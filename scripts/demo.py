@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).parent.parent
-NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
+NOTEBOOKS = ROOT / "notebooks"
 
 
 class Progress:
@@ -85,15 +85,17 @@ def main() -> int:
     """Run the notebook; return 0 if every cell ran."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=Path("demo"), help="folder to work in")
-    folder = parser.parse_args().into.resolve()
+    parser.add_argument("--notebook", default="quickstart", help="quickstart, or tour")
+    options = parser.parse_args()
+    folder = options.into.resolve()
     try:
-        path = execute(NOTEBOOK, folder)
+        path = execute(NOTEBOOKS / f"{options.notebook}.ipynb", folder)
     except CellExecutionError as error:
         print(f"\n\na cell failed:\n{error}", file=sys.stderr)
         return 1
     print(f"\n{output_of(path, '%triton_bench')}\n")
     print("files:")
-    for name in ("quickstart.ipynb", *(f"logs/softmax_log.{e}" for e in ("ipynb", "md", "html"))):
+    for name in (path.name, *(f"logs/softmax_log.{e}" for e in ("ipynb", "md", "html"))):
         print(f"  {folder / name}")
     print("\nopen it:  make lab")
     return 0

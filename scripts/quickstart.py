@@ -189,6 +189,10 @@ def triton_softmax(x):
     return out.view(x.shape)
 """
 
+SWEEP = """\
+How many warps suit it? `%triton_sweep` tries each value. On a GPU a cell of the heat map is a time;
+without one it is registers and occupancy, as compiled."""
+
 BOTH = """\
 ## 5. Write v4: a launch configuration for each row length
 
@@ -318,6 +322,8 @@ def cells() -> list[tuple[str, str]]:
         kernel("v3", "several short rows a program", V3),
         ("code", "%triton_validate softmax v3"),
         ("code", "%triton_bench softmax v3 --budget 10"),
+        ("markdown", SWEEP),
+        ("code", "%triton_sweep softmax v3 num_warps=1,2,4,8"),
         ("markdown", BOTH),
         kernel("v4", "rows a program and warps by row length", V4),
         ("code", "%triton_validate softmax v4"),
@@ -331,21 +337,31 @@ def cells() -> list[tuple[str, str]]:
     ]
 
 
-def notebook() -> nbformat.NotebookNode:
-    """Return the notebook without outputs."""
+def make_notebook(name: str, texts: list[tuple[str, str]]) -> nbformat.NotebookNode:
+    """Return a notebook without outputs.
+
+    Args:
+        name: begins the ids of its cells.
+        texts: kind and text of each cell.
+    """
     result = nbformat.v4.new_notebook(
         metadata={
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         }
     )
-    for i, (kind, text) in enumerate(cells()):
+    for i, (kind, text) in enumerate(texts):
         new = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
-        result.cells.append(new(text, id=f"quickstart-{i:02}"))
+        result.cells.append(new(text, id=f"{name}-{i:02}"))
+    nbformat.validate(result)
     return result
+
+
+def notebook() -> nbformat.NotebookNode:
+    """Return the quickstart without outputs."""
+    return make_notebook("quickstart", cells())
 
 
 if __name__ == "__main__":
     TARGET.parent.mkdir(exist_ok=True)
-    nbformat.validate(notebook())
     nbformat.write(notebook(), TARGET)
