@@ -22,6 +22,8 @@ and it may define
     REGIMES_SKIP                  kinds of input that are meaningless for it; ()
     QUICK_REGIMES                 kinds of input that a quick plan also has, in every dtype; ()
     MUTATES       positions of the inputs that a call changes; ()
+    STRUCTURED    positions of the tensors that are sorted, symmetric or the like: their values are
+                  always those of `make_inputs`; ()
     SCALARS       {"alpha": (1.0, 0.5)}: values of parameters of `reference` that are no tensors;
                   each is tested with every layout, shape and kind of input; {}
     EXTENTS       {"151,936 columns": (2, 151936)}: extreme shapes by name; from the rank

@@ -64,6 +64,7 @@ class ModuleOp:
     extents: Mapping[str, Shape] | None = None
     quick_regimes: tuple[str, ...] = ()
     mutates: tuple[int, ...] = ()
+    structured: tuple[int, ...] = ()
     independent: tuple[int | None, ...] = ()
     scratch: Callable[..., int] | None = None
     exact: Callable[..., Any] | None = None
@@ -104,7 +105,8 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         scalars=_scalars(getattr(module, "SCALARS", {}), reference, name),
         extents=_extents(getattr(module, "EXTENTS", None), name),
         quick_regimes=_names(module, "QUICK_REGIMES", REGIMES, name),
-        mutates=_mutates(getattr(module, "MUTATES", ()), name),
+        mutates=_positions(module, "MUTATES", "the inputs that a call changes", name),
+        structured=_positions(module, "STRUCTURED", "sorted or symmetric inputs", name),
         independent=_independent(getattr(module, "INDEPENDENT", ()), name),
         scratch=getattr(module, "scratch", None),
         exact=getattr(module, "exact", None),
@@ -318,12 +320,12 @@ def _one_of(constant: str, value: Any, choices: Sequence[str], name: str) -> str
     return str(value)
 
 
-def _mutates(positions: Any, name: str) -> tuple[int, ...]:
+def _positions(module: ModuleType, constant: str, meaning: str, name: str) -> tuple[int, ...]:
+    positions = getattr(module, constant, ())
     whole = isinstance(positions, tuple) and all(type(i) is int and i >= 0 for i in positions)
     if not whole or len(set(positions)) != len(positions):
         raise BadValue(
-            f"op {name!r}: MUTATES is {positions!r}; write the positions of the inputs that a "
-            "call changes, e.g. (0,)"
+            f"op {name!r}: {constant} is {positions!r}; write the positions of {meaning}, e.g. (0,)"
         )
     return tuple(positions)
 

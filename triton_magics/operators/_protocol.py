@@ -138,6 +138,14 @@ class Op(Protocol):
         return ()
 
     @property
+    def structured(self) -> tuple[int, ...]:
+        """Positions of the tensors whose elements depend on each other: sorted, symmetric.
+
+        They are fed as `make_inputs` returns them, whole.
+        """
+        return ()
+
+    @property
     def independent(self) -> tuple[int | None, ...]:
         """For each input the dimension along which it may be cut; empty: none may.
 

@@ -95,14 +95,21 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
         raise UserFault(
             f"{op.name}: make_inputs failed for {case.label}: {exception_text.one_line(error)}"
         ) from error
-    values = apply_values(inputs, case, generator)
+    changed = apply_values(inputs, case, generator)
+    values = [x if i in op.structured else changed[i] for i, x in enumerate(inputs)]
     scalars = dict(case.scalars)
     return tuple(
-        layouts.equal_along_expanded(x, case.layout_of(name))
+        layouts.equal_along_expanded(x, layout_of_input(op, case, i, name))
         if isinstance(x, torch.Tensor)
         else scalars.get(name, x)
-        for name, x in zip(op.input_names(len(values)), values, strict=True)
+        for i, (name, x) in enumerate(zip(op.input_names(len(values)), values, strict=True))
     )
+
+
+def layout_of_input(op: operators.Op, case: Case, i: int, name: str) -> str:
+    """Return the layout of an input; a structured one is never expanded, which repeats values."""
+    layout = case.layout_of(name)
+    return CONTIGUOUS if layout == "expanded" and i in op.structured else layout
 
 
 def make_inputs(
@@ -120,7 +127,8 @@ def make_inputs(
             arguments.append(x.clone())
         else:
             shape = tuple(x.shape)
-            at = layouts.place(shape, case.layout_of(name)) or layouts.place(shape, CONTIGUOUS)
+            layout = layout_of_input(op, case, i, name)
+            at = layouts.place(shape, layout) or layouts.place(shape, CONTIGUOUS)
             assert at
             tensor, guarded = allocate_guarded(
                 shape, at.stride, x, f"input {i}", offset=at.offset, allocate=allocate

@@ -16,7 +16,7 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_inputs import layout_of_input, make_pristine
 from triton_magics.harness.correctness.tolerance import widen_float8
 from triton_magics.model import Case
 
@@ -30,8 +30,8 @@ def near_contents(
 ) -> list[Contents]:
     """Return up to n other contents of a case's inputs, chosen by its seed.
 
-    Integers and scalars are only replaced by others that `make_inputs` or the op gives: a float may
-    have any value of the same draw, but an index may not.
+    Integers, scalars and structured tensors are only replaced by others that `make_inputs` or the
+    op gives: another float may have any value of the same draw, but an index may not.
 
     Args:
         op: the op.
@@ -47,8 +47,10 @@ def near_contents(
     chosen = [*draw.sample(first, len(first)), *others][:n]
     return [
         tuple(
-            layouts.equal_along_expanded(x, case.layout_of(name)) if _is_tensor(x) else x
-            for name, x in zip(names, change(), strict=True)
+            layouts.equal_along_expanded(x, layout_of_input(op, case, i, name))
+            if _is_tensor(x)
+            else x
+            for i, (name, x) in enumerate(zip(names, change(), strict=True))
         )
         for change in chosen
     ]
@@ -86,7 +88,7 @@ def _changes(
     tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
     floats = [i for i in tensors if old[i].is_floating_point()]
     integers = [i for i in tensors if i not in floats]
-    single = [i for i in floats or integers if old[i].numel() > 1]
+    single = [i for i in floats or integers if old[i].numel() > 1 and i not in op.structured]
     changes: list[Callable[[], Contents]] = [partial(_replace, old, fresh, tensors)]
     changes += [partial(_change_one, old, fresh, i, draw) for i in single]
     changes += [partial(_swap_two, old, i, draw) for i in single]
