@@ -346,3 +346,35 @@ def test_a_claimed_folder_is_not_swept(tmp_path: Path) -> None:
     os.close(lock)
     scratch_folders.sweep_stale(str(tmp_path / "other"))
     assert not (tmp_path / "claimed").exists()
+
+
+def test_a_folder_of_any_depth_and_rights_is_removed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    removed = tmp_path / "removed"
+    (removed / "shut" / "inner").mkdir(parents=True)
+    (removed / "shut" / "inner" / "link").symlink_to(outside)
+    (removed / "link").symlink_to(outside)
+    (removed / "shut").chmod(0)
+    start = os.getcwd()
+    os.chdir(removed)
+    for _ in range(3_000):
+        os.mkdir("deep")
+        os.chdir("deep")
+    os.chdir(start)
+    scratch_folders.remove_tree(str(removed))
+    assert [path.name for path in tmp_path.iterdir()] == ["outside"]
+    assert (outside / "kept").exists()
+
+
+def test_what_cannot_be_removed_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "kept").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    scratch_folders.remove_tree(str(tmp_path / "link"))
+    scratch_folders.remove_tree(str(tmp_path / "file"))
+    scratch_folders.remove_tree(str(tmp_path / "missing"))
+    assert (tmp_path / "file").exists()
+    assert (tmp_path / "folder" / "kept").exists()

@@ -207,9 +207,19 @@ class Parent:
     descriptors: int
     files: frozenset[str]
 
-    def changed_in(self, now: Parent) -> list[str]:
-        """Return the names of what is not as it was."""
-        return [name for name in vars(now) if getattr(now, name) != getattr(self, name)]
+    def settle(self, faults: FaultLab) -> list[str]:
+        """Return what is not as it was, once no worker is starting or ending any more."""
+        deadline_s = time.monotonic() + SETTLES_S
+        while (changed := self._list_changes(Parent.now(faults))) and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        return changed
+
+    def _list_changes(self, now: Parent) -> list[str]:
+        """Return the changes; the connection of a worker that just ends is none."""
+        before, after = vars(self), vars(now)
+        names = [n for n in before if n != "descriptors" and before[n] != after[n]]
+        names += ["descriptors"] if now.descriptors > self.descriptors + 1 else []
+        return [f"parent: {n}: {before[n]} is {after[n]}" for n in names]
 
     @classmethod
     def now(cls, faults: FaultLab) -> Parent:
@@ -262,12 +272,7 @@ def check(faults: FaultLab, pair: Pair) -> Checked:
     if next_job.status != "passed" or next_s > LONGEST_S:
         wrong.append(f"next job: {next_s:.1f} s, {shown(next_job)[-1500:]}")
     wrong += left(faults, n_events)
-    now, changed = Parent.now(faults), parent.changed_in(Parent.now(faults))
-    deadline_s = time.monotonic() + SETTLES_S
-    while changed and time.monotonic() < deadline_s:  # a worker may be starting or ending
-        now = Parent.now(faults)
-        changed = parent.changed_in(now)
-    wrong += [f"parent: {n}: {getattr(parent, n)} is {getattr(now, n)}" for n in changed]
+    wrong += parent.settle(faults)
     return Checked(tuple(verdicts), tuple(wrong), round(next_s, 3))
 
 

@@ -1,5 +1,6 @@
 """What a C assertion does.
 
+class: signals
 status: crashed
 sees: SIGABRT(?s:.*)at cell line
 """

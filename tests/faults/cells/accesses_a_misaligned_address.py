@@ -1,5 +1,6 @@
 """What torch raises after a misaligned load.
 
+class: kernel
 status: runtime_error
 sees: misaligned address
 """

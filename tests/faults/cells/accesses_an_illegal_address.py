@@ -1,5 +1,6 @@
 """What torch raises after a load outside every allocation.
 
+class: kernel
 status: runtime_error
 sees: a load or store goes outside its tensor
 """

@@ -1,5 +1,6 @@
 """A tensor that no machine has room for.
 
+class: memory
 status: out_of_memory
 sees: allocate
 """

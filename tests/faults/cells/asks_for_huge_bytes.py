@@ -1,5 +1,6 @@
 """The same, of Python.
 
+class: memory
 status: out_of_memory
 sees: MemoryError
 """

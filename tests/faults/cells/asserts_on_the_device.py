@@ -1,5 +1,6 @@
 """What torch raises after a `tl.device_assert` that does not hold.
 
+class: kernel
 status: runtime_error
 sees: device-side assert
 """

@@ -1,5 +1,6 @@
 """An exit that Python can catch.
 
+class: exit
 status: runtime_error
 sees: SystemExit
 """

@@ -1,5 +1,6 @@
 """The same, as the module is imported.
 
+class: import
 status: runtime_error
 sees: SystemExit
 """

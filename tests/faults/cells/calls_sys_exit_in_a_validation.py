@@ -1,5 +1,6 @@
 """An exit that Python can catch, in a validation.
 
+class: exit
 status: runtime_error
 by: validate
 sees: SystemExit

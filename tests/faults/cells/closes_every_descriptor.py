@@ -1,5 +1,6 @@
 """Its own connection with them.
 
+class: descriptors
 status: crashed
 sees: closed its connection
 """

@@ -1,5 +1,6 @@
 """Nothing can be printed any more.
 
+class: descriptors
 status: passed
 """
 

@@ -1,5 +1,6 @@
 """Its file is no text any more when it raises.
 
+class: damage
 status: runtime_error
 sees: the message
 """

@@ -1,5 +1,6 @@
 """A module that only the cross-compiler can't import.
 
+class: import
 status: crashed
 by: write
 sees: SIGABRT

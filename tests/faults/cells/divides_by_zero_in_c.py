@@ -1,5 +1,6 @@
 """What an integer division by zero does.
 
+class: signals
 status: crashed
 sees: SIGFPE(?s:.*)at cell line
 """

@@ -1,5 +1,6 @@
 """More and more memory: the cap of the worker ends it before the machine suffers.
 
+class: memory
 status: out_of_memory
 timeout: 60
 sees: GiB of memory

@@ -1,5 +1,6 @@
 """What code for another processor does.
 
+class: signals
 status: crashed
 sees: SIGILL(?s:.*)at cell line
 """

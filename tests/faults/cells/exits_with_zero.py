@@ -1,5 +1,6 @@
 """An end without an answer is a crash, whatever its exit code.
 
+class: exit
 status: crashed
 sees: exit code 0
 """

@@ -1,5 +1,6 @@
 """The same, in a validation.
 
+class: exit
 status: crashed
 by: validate
 sees: exit code 0

@@ -1,5 +1,6 @@
 """50 MB of output: the beginning and the end are kept.
 
+class: output
 status: passed
 sees: bytes dropped
 """

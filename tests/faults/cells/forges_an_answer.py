@@ -1,5 +1,6 @@
 """A well-formed answer without the job's number.
 
+class: descriptors
 status: crashed
 sees: broke the protocol
 """

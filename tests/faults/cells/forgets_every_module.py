@@ -1,5 +1,6 @@
 """It empties sys.modules under our feet.
 
+class: patches
 status: any
 """
 

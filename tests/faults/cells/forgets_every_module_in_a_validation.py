@@ -1,5 +1,6 @@
 """It empties sys.modules and raises: our own code, which describes the error, fails too.
 
+class: patches
 status: runtime_error
 by: validate
 sees: outside the version's call

@@ -1,5 +1,6 @@
 """The same by a child.
 
+class: memory
 status: out_of_memory
 timeout: 60
 sees: GiB of memory

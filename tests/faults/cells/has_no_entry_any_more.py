@@ -1,5 +1,6 @@
 """The module deletes its entry.
 
+class: import
 status: runtime_error
 by: validate
 sees: triton_relu

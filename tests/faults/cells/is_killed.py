@@ -1,5 +1,6 @@
 """As the system's out-of-memory killer does it.
 
+class: signals
 status: crashed
 sees: SIGKILL
 """

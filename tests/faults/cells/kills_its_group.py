@@ -1,5 +1,6 @@
 """All that it knows of, and itself.
 
+class: processes
 status: crashed
 sees: SIGKILL
 """

@@ -1,5 +1,6 @@
 """It is alone, and goes; the process that starts workers does not.
 
+class: processes
 status: crashed
 sees: SIGKILL
 """

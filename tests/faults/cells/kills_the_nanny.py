@@ -1,5 +1,6 @@
 """Nobody watches over it any more: it kills the parent of its worker's watchdog.
 
+class: processes
 status: crashed
 sees: its supervisor process ended
 """

@@ -1,5 +1,6 @@
 """A process that goes on after the answer.
 
+class: processes
 status: passed
 """
 

@@ -1,5 +1,6 @@
 """A process that left its parent, session and group.
 
+class: processes
 status: passed
 """
 

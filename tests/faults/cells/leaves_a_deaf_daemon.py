@@ -1,5 +1,6 @@
 """The same, deaf to SIGTERM.
 
+class: processes
 status: passed
 """
 

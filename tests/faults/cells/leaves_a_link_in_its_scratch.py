@@ -1,5 +1,6 @@
 """What is swept is the link, not what it leads to.
 
+class: disk
 status: any
 """
 

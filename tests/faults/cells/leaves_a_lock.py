@@ -1,5 +1,6 @@
 """A lock in its cache that nobody will release.
 
+class: disk
 status: any
 """
 

@@ -1,5 +1,6 @@
 """No more than a few files can be opened ever again.
 
+class: limits
 status: passed
 """
 

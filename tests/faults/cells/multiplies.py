@@ -1,5 +1,6 @@
 """A bounded fork bomb: each goes on as a new daemon.
 
+class: processes
 status: passed
 """
 

@@ -1,5 +1,6 @@
 """A kernel that waits for what nobody writes.
 
+class: wrapper
 status: timeout
 timeout: 2
 sees: while calling it(?s:.*)at cell line

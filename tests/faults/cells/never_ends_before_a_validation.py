@@ -1,5 +1,6 @@
 """The same, met by a validation: the compiler is not asked as well.
 
+class: import
 status: timeout
 by: validate
 timeout: 2

@@ -1,5 +1,6 @@
 """Deaf to every signal that a process can refuse.
 
+class: signals
 status: timeout
 timeout: 2
 sees: not done in 2 s(?s:.*)at cell line

@@ -1,5 +1,6 @@
 """An object that can't be thrown away.
 
+class: wrapper
 status: timeout
 timeout: 2
 sees: not done in 2 s(?s:.*)at cell line

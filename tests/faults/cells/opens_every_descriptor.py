@@ -1,5 +1,6 @@
 """Files that are never closed.
 
+class: descriptors
 status: runtime_error
 sees: Too many open files(?s:.*)close what is opened
 """

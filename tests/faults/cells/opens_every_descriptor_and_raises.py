@@ -1,5 +1,6 @@
 """No descriptor is left when it raises something else.
 
+class: descriptors
 status: runtime_error
 sees: the message
 """

@@ -1,5 +1,6 @@
 """It returns as if nothing were; the worker must go.
 
+class: descriptors
 status: passed
 """
 

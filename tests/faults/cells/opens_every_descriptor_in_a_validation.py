@@ -1,5 +1,6 @@
 """The same, with the checks around it.
 
+class: descriptors
 status: runtime_error
 by: validate
 sees: Too many open files

@@ -1,5 +1,6 @@
 """Words are no answer.
 
+class: exit
 status: crashed
 sees: exit code 0
 """

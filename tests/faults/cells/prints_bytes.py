@@ -1,5 +1,6 @@
 """Bytes that are no UTF-8.
 
+class: output
 status: passed
 sees: caf\\xe9
 """

@@ -1,5 +1,6 @@
 """A terminal's commands are taken out.
 
+class: output
 status: passed
 sees: after them
 """

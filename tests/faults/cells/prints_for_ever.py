@@ -1,5 +1,6 @@
 """Output is no progress.
 
+class: output
 status: timeout
 timeout: 2
 sees: still here

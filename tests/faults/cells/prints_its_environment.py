@@ -1,5 +1,6 @@
 """Tokens of the notebook are not in it.
 
+class: output
 status: passed
 sees: PATH
 """

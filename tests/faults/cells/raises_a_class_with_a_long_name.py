@@ -1,5 +1,6 @@
 """An exception whose class has a name of 30 MB.
 
+class: exceptions
 status: runtime_error
 sees: xxxx
 """

@@ -1,5 +1,6 @@
 """An exception with a message of a megabyte, in every case of a validation.
 
+class: exceptions
 status: runtime_error
 by: validate
 sees: characters left out

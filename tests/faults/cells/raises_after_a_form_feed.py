@@ -1,5 +1,6 @@
 """Characters that end a line for str.splitlines, but not for Python, come before the line.
 
+class: exceptions
 status: runtime_error
 sees: raise ValueError\("the message"\)
 """

@@ -1,5 +1,6 @@
 """Two exceptions, each the cause of the other.
 
+class: exceptions
 status: runtime_error
 sees: ValueError
 """

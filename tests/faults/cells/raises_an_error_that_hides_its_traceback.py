@@ -1,5 +1,6 @@
 """An exception whose traceback, cause and context can't be read.
 
+class: exceptions
 status: runtime_error
 sees: cell line 1[78]
 """

@@ -1,5 +1,6 @@
 """An exception with the attribute that compile errors have, which raises.
 
+class: exceptions
 status: runtime_error
 sees: the message
 """

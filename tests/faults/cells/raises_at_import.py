@@ -1,5 +1,6 @@
 """An import that fails.
 
+class: import
 status: runtime_error
 sees: ZeroDivisionError
 """

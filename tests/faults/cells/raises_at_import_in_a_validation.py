@@ -1,5 +1,6 @@
 """The same, in a validation.
 
+class: import
 status: runtime_error
 by: validate
 sees: ZeroDivisionError

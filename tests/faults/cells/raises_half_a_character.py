@@ -1,5 +1,6 @@
 """A message that no UTF-8 can carry.
 
+class: exceptions
 status: runtime_error
 sees: ValueError
 """

@@ -1,5 +1,6 @@
 """A timer whose handler raises wherever the process happens to be.
 
+class: signals
 status: runtime_error
 sees: the timer
 """

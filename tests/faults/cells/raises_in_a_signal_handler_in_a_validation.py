@@ -1,5 +1,6 @@
 """The same, in a validation.
 
+class: signals
 status: runtime_error
 by: validate
 sees: the timer

@@ -1,5 +1,6 @@
 """It only looks like the user's.
 
+class: exceptions
 status: runtime_error
 sees: KeyboardInterrupt
 """

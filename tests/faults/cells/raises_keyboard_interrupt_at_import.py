@@ -1,5 +1,6 @@
 """Before there is anything to call.
 
+class: import
 status: runtime_error
 by: validate
 sees: KeyboardInterrupt

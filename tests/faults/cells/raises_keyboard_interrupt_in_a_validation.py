@@ -1,5 +1,6 @@
 """It looks like the user's, in the midst of the checks.
 
+class: exceptions
 status: runtime_error
 by: validate
 sees: KeyboardInterrupt

@@ -1,5 +1,6 @@
 """A group of groups, a thousand deep, each with a note of a megabyte.
 
+class: exceptions
 status: runtime_error
 sees: ExceptionGroup
 """

@@ -1,5 +1,6 @@
 """An exception that can't say what it is.
 
+class: exceptions
 status: runtime_error
 sees: Unspeakable
 """

@@ -1,5 +1,6 @@
 """An exception at import that can't be shown.
 
+class: import
 status: runtime_error
 sees: Unspeakable
 """

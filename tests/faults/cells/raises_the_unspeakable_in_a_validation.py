@@ -1,5 +1,6 @@
 """A ValueError that can't be shown, in a validation.
 
+class: exceptions
 status: rejected
 by: validate
 sees: Unspeakable

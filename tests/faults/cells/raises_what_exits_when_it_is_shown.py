@@ -1,5 +1,6 @@
 """An exception whose text ends the process.
 
+class: exceptions
 status: runtime_error
 sees: Unspeakable
 """

@@ -1,5 +1,6 @@
 """C code that follows a null pointer.
 
+class: memory
 status: crashed
 sees: SIGSEGV(?s:.*)at cell line
 """

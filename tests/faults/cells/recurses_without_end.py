@@ -1,5 +1,6 @@
 """A call of itself.
 
+class: exceptions
 status: runtime_error
 sees: RecursionError
 """

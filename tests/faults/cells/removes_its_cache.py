@@ -1,5 +1,6 @@
 """The folder that its kernels are compiled into.
 
+class: disk
 status: any
 """
 

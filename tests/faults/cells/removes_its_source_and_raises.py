@@ -1,5 +1,6 @@
 """Its file is gone when it raises, and so is the folder.
 
+class: damage
 status: runtime_error
 sees: the message
 """

@@ -1,5 +1,6 @@
 """A stdout whose flush ends the process.
 
+class: output
 status: passed
 """
 

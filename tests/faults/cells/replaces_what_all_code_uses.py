@@ -1,5 +1,6 @@
 """It breaks a builtin for everyone in its process.
 
+class: patches
 status: any
 """
 

@@ -1,5 +1,6 @@
 """An object that runs code where it is unpickled: nothing is, ever.
 
+class: wrapper
 status: any
 """
 

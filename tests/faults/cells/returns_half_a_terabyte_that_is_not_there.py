@@ -1,5 +1,6 @@
 """An output that is one element, expanded to half a terabyte.
 
+class: memory
 status: passed
 sees: 137438953472
 """

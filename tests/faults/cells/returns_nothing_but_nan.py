@@ -1,5 +1,6 @@
 """NaN is a number of its own, in JSON too.
 
+class: wrapper
 status: passed
 sees: 1,000,000
 """

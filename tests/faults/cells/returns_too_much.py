@@ -1,5 +1,6 @@
 """An answer without end.
 
+class: memory
 status: any
 """
 

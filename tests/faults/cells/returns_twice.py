@@ -1,5 +1,6 @@
 """A fork whose two sides both go on and answer.
 
+class: processes
 status: any
 """
 

@@ -1,5 +1,6 @@
 """What torch raises where the GPU's memory is full.
 
+class: memory
 status: out_of_memory
 sees: Tried to allocate 20.00 GiB
 """

@@ -1,5 +1,6 @@
 """The same, in a validation.
 
+class: memory
 status: out_of_memory
 by: validate
 sees: Tried to allocate 21.00 GiB

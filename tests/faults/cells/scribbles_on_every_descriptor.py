@@ -1,5 +1,6 @@
 """Something that looks like a verdict, wherever it can be written.
 
+class: descriptors
 status: crashed
 sees: broke the protocol
 """

@@ -1,5 +1,6 @@
 """A crash by signal.
 
+class: signals
 status: crashed
 sees: SIGSEGV(?s:.*)at cell line
 """

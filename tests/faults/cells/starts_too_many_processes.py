@@ -1,5 +1,6 @@
 """More processes than any kernel needs: the cap ends it.
 
+class: limits
 status: crashed
 timeout: 30
 sees: processes

@@ -1,5 +1,6 @@
 """A process that is stopped neither works nor ends.
 
+class: signals
 status: timeout
 timeout: 2
 sees: not done in 2 s

@@ -1,5 +1,6 @@
 """Every clock goes backward.
 
+class: clocks
 status: any
 """
 

@@ -1,5 +1,6 @@
 """A child that sleeps, waited for.
 
+class: processes
 status: timeout
 timeout: 2
 sees: not done in 2 s(?s:.*)at cell line

@@ -1,5 +1,6 @@
 """A lock that is taken twice.
 
+class: wrapper
 status: timeout
 timeout: 2
 sees: not done in 2 s(?s:.*)at cell line

@@ -1,5 +1,6 @@
 """A store a terabyte past its tensor.
 
+class: kernel
 status: crashed
 on a gpu: runtime_error
 sees: SIGSEGV(?s:.*)at cell line

@@ -19,6 +19,10 @@ from triton_magics.rendering import to_text, view
 
 CELLS = Path(__file__).parents[1] / "cells"
 FILES = sorted(CELLS.glob("*.py"))
+CLASSES = (
+    "import", "wrapper", "kernel", "exit", "descriptors", "limits", "signals", "memory", "disk",
+    "processes", "output", "exceptions", "patches", "clocks", "damage",
+)  # fmt: skip
 NOT_OURS = ("lab.db", "history.sqlite", "anon_inode")
 GRACE_S = 5.0  # beside its own time limit, what a fault may cost
 RIGHT = """
@@ -55,6 +59,11 @@ class Fault:
     def says(self, word: str, default: str) -> str:
         match = re.search(rf"^{word}: (.+)$", self.source, re.M)
         return match[1] if match else default
+
+    @property
+    def kind(self) -> str:
+        """One of CLASSES."""
+        return self.says("class", "")
 
     @property
     def status(self) -> str:

@@ -1,6 +1,6 @@
 """Nothing that a cell does hurts the notebook: one fault each, and after each all is as before.
 
-`make full` runs every cell, `make test` an eighth of them, another eighth each day.
+`make full` runs every cell, `make test` a tenth of them, another tenth each day.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import re
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
-from tests.faults.engine.fault_lab import FILES, GRACE_S, Fault, FaultLab, shown, verdict
+from tests.faults.engine.fault_lab import CLASSES, FILES, GRACE_S, Fault, FaultLab, shown, verdict
 from triton_magics.config import LOCKS
 from triton_magics.errors import UserError
 
 SECRET = "correct horse battery staple"
-SHARES = 8
+SHARES = 10
 TODAY = datetime.date.today().toordinal() % SHARES
 CASES = [
     pytest.param(Fault(path), id=path.stem, marks=[pytest.mark.slow] * (i % SHARES != TODAY))
@@ -114,8 +115,11 @@ def test_code_beside_a_version_that_exits_is_named(faults: FaultLab) -> None:
 
 def test_there_are_enough_faults_and_each_says_what_comes_of_it() -> None:
     faults = [Fault(path) for path in FILES]
-    assert len(faults) >= 45
+    assert len(faults) >= 120
     assert all(fault.status for fault in faults)
+    n_of_class = Counter(fault.kind for fault in faults)
+    assert set(n_of_class) == set(CLASSES)
+    assert min(n_of_class.values()) >= 5
     assert {f.status for f in faults} >= {
         "passed", "crashed", "timeout", "runtime_error", "out_of_memory"
     }  # fmt: skip

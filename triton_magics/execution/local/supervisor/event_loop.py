@@ -6,7 +6,6 @@ import ctypes
 import json
 import os
 import selectors
-import shutil
 import signal
 import socket
 import time
@@ -15,7 +14,7 @@ from functools import partial
 from .fork_client import ForkServerConnection, Unforked
 from .process_group import WorkerGroup
 from .process_table import children, excess, send_signal, tree
-from .scratch_folders import claim, sweep_stale, sweep_unused
+from .scratch_folders import claim, remove_later, remove_tree, sweep_later
 from .spawn import move_to_high_descriptor, start
 
 TYPE_CHECKING = False  # importing typing would take as long as half of this package
@@ -65,7 +64,7 @@ class Supervisor:
         while (self._workers or children() - self._unkillable) and time.monotonic() < deadline:
             self._sweep(everything=True)
             time.sleep(TICK_S)
-        shutil.rmtree(self._home, ignore_errors=True)
+        remove_tree(self._home)
 
     def _run_once(self) -> None:
         busy = any(worker.must_end for worker in self._workers.values())
@@ -280,7 +279,7 @@ class Supervisor:
             if worker.reaped:
                 del self._workers[number]
                 self._send(gone=number, **worker.exit_status())
-                shutil.rmtree(worker.scratch, ignore_errors=True)
+                remove_later(worker.scratch)
 
 
 def _wakeups() -> int:
@@ -312,8 +311,7 @@ def main(control_fd: int, notebook_pidfd: int, home: str) -> None:
         signal.signal(number, lambda *_: supervisor.leave())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lock = claim(home)
-    sweep_stale(home)
-    sweep_unused(home)
+    sweep_later(home)
     supervisor.serve()
     os.close(lock)
 

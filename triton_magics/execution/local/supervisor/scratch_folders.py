@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _thread  # threading takes longer to import than all of this
 import contextlib
 import fcntl
 import os
-import shutil
 import time
 from itertools import islice
 
@@ -13,6 +13,7 @@ from .process_table import list_folder
 
 STALE_S = 60.0
 UNUSED_S = 30 * 86_400.0
+_removing = _thread.allocate_lock()
 MAX_AT_ONCE = 50  # a tenth of a second
 
 
@@ -24,13 +25,64 @@ def claim(home: str) -> int:
     return lock
 
 
+def remove_tree(path: str) -> None:
+    """Remove a folder of a version as far as possible; links are not followed.
+
+    Its folders may be nested deeper than a path may be long, or than Python may recurse: those of
+    the second level are moved up, until there is none.
+    """
+    if os.path.islink(path):
+        return
+    n_moved = 0
+    with _removing, contextlib.suppress(OSError):  # what can't be removed stays
+        while folders := _remove_files(path):
+            for folder in folders:
+                for inner in _remove_files(folder):
+                    n_moved += 1
+                    os.rename(inner, os.path.join(path, f".{os.getpid()}.{n_moved}"))
+                os.rmdir(folder)
+        os.rmdir(path)
+
+
+def remove_later(path: str) -> None:
+    """Take a folder away at once, and remove it in a thread: a deep one takes seconds."""
+    removed = f"{path}.gone"
+    with contextlib.suppress(OSError):
+        os.rename(path, removed)
+        _thread.start_new_thread(remove_tree, (removed,))
+
+
+def sweep_later(home: str) -> None:
+    """Remove stale and unused folders in a thread."""
+    _thread.start_new_thread(_sweep, (home,))
+
+
+def _sweep(home: str) -> None:
+    sweep_stale(home)
+    sweep_unused(home)
+
+
+def _remove_files(path: str) -> list[str]:
+    """Remove all of a folder but its folders, and return those."""
+    folders = []
+    os.chmod(path, 0o700)
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+    return folders
+
+
 def sweep_stale(home: str) -> None:
     """Remove the folders of killed supervisors beside `home`."""
     folder = os.path.dirname(home)
     for name in list_folder(folder):
         path = os.path.join(folder, name)
         if path != home and _is_abandoned(path):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
 
 
 def _is_abandoned(path: str) -> bool:
@@ -65,7 +117,7 @@ def sweep_unused(home: str) -> None:
         removed = f"{path}.gone"
         with contextlib.suppress(OSError):  # another supervisor was first
             os.rename(path, removed)
-        shutil.rmtree(removed, ignore_errors=True)
+        remove_tree(removed)
 
 
 def _is_unused(path: str) -> bool:

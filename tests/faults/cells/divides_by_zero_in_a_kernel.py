@@ -1,0 +1,23 @@
+"""An integer division by zero in a kernel.
+
+class: kernel
+status: any
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offsets = offsets // (n - n)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, tl.maximum(x, 0.0), mask=offsets < n)
+
+
+def triton_relu(x):
+    out = torch.empty_like(x)
+    kernel[(1,)](x, out, x.numel(), BLOCK=16)
+    return out

@@ -1,0 +1,17 @@
+"""Rubbish where compiled kernels are kept.
+
+class: damage
+status: any
+"""
+
+import os
+from pathlib import Path
+
+
+def triton_relu(x):
+    compiled = Path(os.environ["TRITON_MAGICS_CACHE"]) / "triton_magics" / "compiled"
+    for name in ("launchers", "x" * 24):
+        folder = compiled / name / "entry"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "__grp__x.json").write_text("rubbish")
+    return x

@@ -1,0 +1,20 @@
+"""A profiler that raises in whatever runs next.
+
+class: patches
+status: runtime_error
+by: validate
+sees: the profiler
+"""
+
+import sys
+
+import torch
+
+
+def profile(*_):
+    raise RuntimeError("the profiler")
+
+
+def triton_relu(x):
+    sys.setprofile(profile)
+    return torch.relu(x)
