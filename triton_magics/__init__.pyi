@@ -299,12 +299,15 @@ def sweep(
     write: bool = False,
     seed: int | None = None,
     timeout: float | None = None,
+    search: bool = False,
+    budget: float = 120.0,
 ) -> Sweep:
     """Try a grid of settings of a version: which are right, and which is fastest.
 
     Each point of the grid is the version's source with these values in it. All are compiled in
     parallel and checked one by one, as in a quick validation. The right ones are timed together, in
-    random-order rounds with torch. Without a GPU: compiled only.
+    random-order rounds with torch. Without a GPU: compiled only. With `search` at most a quarter of
+    the grid is tried, within `budget` seconds, and the fastest are timed together at the end.
 
     Args:
         op: its name or an alias: softmax, add
@@ -317,10 +320,12 @@ def sweep(
         write: make the best one a new version
         seed: of the inputs (default: a new one, which the result shows)
         timeout: time limit in seconds (default: that of the settings)
+        search: try a part of the grid, chosen by the times so far; for large grids
+        budget: seconds of a search: 120
 
     Raises:
         UnknownName, BadValue: no such parameter, a value of another kind, too many configurations.
-        IllegalStep: `write`, and nothing was timed.
+        IllegalStep: `write` or `search`, and nothing can be timed.
     """
 
 def best(

@@ -59,7 +59,8 @@ class Sweep(Tabular, VersionResult):
 
     `clock` None: compiled for `target` only, nothing was checked or timed. `standing` are the
     settings as the version has them now, as far as they are written there. `culprit`: the settings
-    that ended the process or left its GPU unusable.
+    that ended the process or left its GPU unusable. `space`: number of points of the grid of which
+    a search tried some; `raced`: labels of those that were timed together at its end.
     """
 
     rows_of: ClassVar[str] = "configurations"
@@ -82,6 +83,8 @@ class Sweep(Tabular, VersionResult):
     badges: tuple[Badge, ...] = ()
     steps_s: dict[str, float] = Field(default_factory=dict)
     written: str | None = None
+    space: int | None = None
+    raced: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check_configurations(self) -> Self:
@@ -93,9 +96,17 @@ class Sweep(Tabular, VersionResult):
 
     @property
     def timed(self) -> tuple[Configuration, ...]:
-        """Configurations that are right and have a time, fastest first."""
+        """Configurations that are right and have a time, fastest first; of a search the raced."""
         right = [c for c in self.configurations if c.timing and c.status is CaseStatus.PASSED]
-        return tuple(sorted(right, key=lambda c: c.timing.mean_us if c.timing else 0.0))
+        return tuple(
+            sorted(
+                right,
+                key=lambda c: (
+                    bool(self.raced) and c.label not in self.raced,
+                    c.timing.mean_us if c.timing else 0.0,
+                ),
+            )
+        )
 
     @property
     def best(self) -> Configuration | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated
+
+from pydantic import Field
 
 from triton_magics import languages
 from triton_magics.errors import BadValue, IllegalStep
@@ -13,16 +16,18 @@ from triton_magics.execution.job_requests import SweepJob, SweepPoint
 from triton_magics.languages import Tunables
 from triton_magics.languages.python_source import sha256_of
 from triton_magics.model import (
+    CaseStatus,
     Configuration,
     KernelSource,
     Setting,
     Status,
     Sweep,
+    settings_text,
     short,
     version_name,
 )
 from triton_magics.session import Session, outcomes
-from triton_magics.session.checks import choose_seed
+from triton_magics.session.checks import MAX_BUDGET_S, choose_seed
 from triton_magics.verbs import kernel
 from triton_magics.verbs._arguments import read_knob
 from triton_magics.verbs._base import Request, Verb, option, place
@@ -36,8 +41,13 @@ from triton_magics.verbs._fields import (
     Timeout,
     Version,
 )
+from triton_magics.verbs._search import GridSearch, Point
 
 MAX_CONFIGURATIONS = 256
+MAX_SPACE = 10**9  # points of a search
+SEARCH_S = 120.0
+SEARCHED_SHARE = 0.25  # of the grid, at most
+FINALISTS = 4
 MAX_SOURCES_BYTES = 8 * 2**20
 MAX_LOST = 5  # configurations that may end their process before the sweep stops
 _LOST = (Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
@@ -83,6 +93,12 @@ class SweepRequest(Request):
     write: Annotated[bool, option("make the best one a new version")] = False
     seed: Seed = None
     timeout: Timeout = None
+    search: Annotated[
+        bool, option("try a part of the grid, chosen by the times so far; for large grids")
+    ] = False
+    budget: Annotated[
+        float, Field(gt=0, le=MAX_BUDGET_S), option("seconds of a search: 120", metavar="S")
+    ] = SEARCH_S
 
 
 def run(session: Session, request: SweepRequest) -> Sweep:
@@ -90,11 +106,12 @@ def run(session: Session, request: SweepRequest) -> Sweep:
 
     Each point of the grid is the version's source with these values in it. All are compiled in
     parallel and checked one by one, as in a quick validation. The right ones are timed together, in
-    random-order rounds with torch. Without a GPU: compiled only.
+    random-order rounds with torch. Without a GPU: compiled only. With `search` at most a quarter of
+    the grid is tried, within `budget` seconds, and the fastest are timed together at the end.
 
     Raises:
         UnknownName, BadValue: no such parameter, a value of another kind, too many configurations.
-        IllegalStep: `write`, and nothing was timed.
+        IllegalStep: `write` or `search`, and nothing can be timed.
     """
     source = session.source(request.op, request.version)
     dtype = request.dtype or session.default_dtype(source.op)
@@ -103,12 +120,15 @@ def run(session: Session, request: SweepRequest) -> Sweep:
     on_gpu = session.jobs.device_kind == "gpu"
     if request.write and not on_gpu:
         raise IllegalStep("--write takes the fastest one, and without a GPU nothing is timed")
+    if request.search and not on_gpu:
+        raise IllegalStep("--search follows the times, and without a GPU nothing is timed")
     session.gate("sweep", source.op)
     tunables = _tunables(source)
+    grid = _checked_grid(tunables, request.knobs, MAX_SPACE if request.search else None)
     job = SweepJob(
         op=session.jobs.op_ref(source.op),
         version=session.jobs.version_ref(source),
-        points=_points(tunables, request.knobs),
+        points=_points(tunables, grid, [()] if request.search else None),
         size=size,
         dtype=dtype,
         runs=request.runs,
@@ -117,7 +137,10 @@ def run(session: Session, request: SweepRequest) -> Sweep:
         target=None if on_gpu else session.jobs.default_target(),
         compile_s=session.settings.compile_s,
     )
-    sweep = _run_all(session, job, request.timeout)
+    if request.search:
+        sweep = _search(session, job, request, tunables, grid)
+    else:
+        sweep = _run_all(session, job, request.timeout)
     sweep = sweep.evolve(standing=tunables.current(request.knobs))
     if request.write and sweep.best:
         sweep = sweep.evolve(written=_write_best(session, source, sweep, tunables))
@@ -186,11 +209,14 @@ def _tunables(source: KernelSource) -> Tunables:
     return tunables
 
 
-def _points(tunables: Tunables, knobs: Mapping[str, Sequence[Setting]]) -> tuple[SweepPoint, ...]:
-    """Return the grid: every combination of the values.
+Grid = Mapping[str, Sequence[Setting]]
+
+
+def _checked_grid(tunables: Tunables, knobs: Grid, most: int | None) -> Grid:
+    """Return the values of each setting, once each.
 
     Raises:
-        UnknownName, BadValue: not a tunable parameter or value; none, or too many.
+        UnknownName, BadValue: not a tunable parameter or value; none, or too many points.
     """
     if not knobs:
         parameters = ", ".join(
@@ -206,20 +232,99 @@ def _points(tunables: Tunables, knobs: Mapping[str, Sequence[Setting]]) -> tuple
             raise BadValue(f"{name}: name its values, {name}=256,512")
         for value in values:
             tunables.check(name, value)
-    n = math.prod(len(values) for values in grid.values())
-    if n > MAX_CONFIGURATIONS:
+    n, limit = math.prod(len(values) for values in grid.values()), most or MAX_CONFIGURATIONS
+    if n > limit:
         sides = " x ".join(str(len(values)) for values in grid.values())
-        raise BadValue(
-            f"{sides} = {n} configurations, at most {MAX_CONFIGURATIONS}: name fewer values"
-        )
+        instead = "name fewer values" if most else "name fewer values, or --search a part of them"
+        raise BadValue(f"{sides} = {n} configurations, at most {limit}: {instead}")
+    return grid
+
+
+def _points(
+    tunables: Tunables, grid: Grid, chosen: Sequence[Point] | None = None
+) -> tuple[SweepPoint, ...]:
+    """Return points of the grid by their positions; None: every combination of the values.
+
+    Raises:
+        BadValue: the sources are too long.
+    """
+    every = itertools.product(*grid.values())
+    rows = every if chosen is None else (_values(grid, point) for point in chosen if point)
     points = []
-    for values in itertools.product(*grid.values()):
+    for values in rows:
         settings = dict(zip(grid, values, strict=True))
         code = tunables.apply(settings)
         points.append(SweepPoint(settings=settings, source=code, sha256=sha256_of(code)))
     if sum(len(p.source) for p in points) > MAX_SOURCES_BYTES:
+        n = len(points)
         raise BadValue(f"{n} configurations of so long a source are too many: name fewer values")
     return tuple(points)
+
+
+def _values(grid: Grid, point: Point) -> tuple[Setting, ...]:
+    return tuple(values[i] for values, i in zip(grid.values(), point, strict=True))
+
+
+def _search(
+    session: Session, job: SweepJob, request: SweepRequest, tunables: Tunables, grid: Grid
+) -> Sweep:
+    """Try a part of the grid in batches, each with the fastest so far; race the fastest at the end.
+
+    Every point is checked in its own session, as in a whole sweep.
+    """
+    deadline = time.monotonic() + request.budget
+    sizes = tuple(len(values) for values in grid.values())
+    space = math.prod(sizes)
+    most = max(int(SEARCHED_SHARE * space), 1)
+    search = GridSearch(sizes, _start(tunables, grid), seed=job.seed)
+    tried: dict[str, Configuration] = {}
+    sweep: Sweep | None = None
+    while search.tried < most and (sweep is None or time.monotonic() < deadline):
+        points = search.next_points(most - search.tried)
+        if not points:
+            break
+        sweep = _run_all(
+            session, job.evolve(points=_points(tunables, grid, points)), request.timeout
+        )
+        by_label = {c.label: c for c in sweep.configurations}
+        for point in points:
+            settings = dict(zip(grid, _values(grid, point), strict=True))
+            _learn(search, point, by_label.get(settings_text(settings)))
+        tried |= by_label
+        if sweep.status is Status.INTERRUPTED:
+            return sweep.evolve(configurations=tuple(tried.values()), space=space)
+    assert sweep is not None
+    fastest = sorted(search.times_us, key=search.times_us.__getitem__)[:FINALISTS]
+    raced: tuple[str, ...] = ()
+    if fastest:
+        last = job.evolve(points=_points(tunables, grid, fastest))
+        sweep = _run_all(session, last, request.timeout)
+        tried |= {c.label: c for c in sweep.configurations}
+        raced = tuple(c.label for c in sweep.configurations if c.timing)
+    part = f"a search tried {search.tried} of {space} configurations"
+    return sweep.evolve(
+        configurations=tuple(tried.values()), space=space, raced=raced, knobs=dict(grid),
+        conditions=(*sweep.conditions, part),
+    )  # fmt: skip
+
+
+def _learn(search: GridSearch, point: Point, result: Configuration | None) -> None:
+    """Add the result of a point to a search."""
+    if result is None or result.timing is None or result.status is not CaseStatus.PASSED:
+        reason = (result.reason or "") if result else ""
+        refused = result is not None and (not result.can_launch or "OutOfResources" in reason)
+        (search.refused if refused else search.failed).add(point)
+    else:
+        search.times_us[point] = result.timing.mean_us
+
+
+def _start(tunables: Tunables, grid: Grid) -> Point:
+    """Return the position of the version's own settings; of a value outside the grid the middle."""
+    own = tunables.current(grid)
+    return tuple(
+        list(values).index(own[name]) if own.get(name) in values else len(values) // 2
+        for name, values in grid.items()
+    )
 
 
 VERB = Verb(
