@@ -146,7 +146,7 @@ def test_every_title_of_an_answer_exists():
 
 def test_search_says_which_words_a_page_lacks():
     page = knowledge.search("bank conflicts of zebras").markdown
-    assert page.startswith("Not on this page: zebras.\n\n## Bank conflicts and swizzling")
+    assert page.startswith("Not on this page: zebras.\n\n")
     for query in ("bank conflicts", "tl.dot", "how do I use TMA", "softmax"):
         assert "Not on this page" not in knowledge.search(query).markdown
 

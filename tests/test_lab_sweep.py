@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fake_executor import FakeExecutor, environment
+from triton_magics import knowledge, verbs
 from triton_magics.errors import (
     BadValue,
     IllegalStep,
@@ -22,6 +24,7 @@ from triton_magics.model import CaseStatus, Configuration, Status, Sweep
 from triton_magics.next_step import NextStep
 from triton_magics.rendering import headline, to_text, view
 
+ROOT = Path(__file__).parents[1]
 SOURCE = """import triton
 
 BLOCK_SIZE = 1024
@@ -293,3 +296,30 @@ def test_a_log_shows_the_sweep_of_the_code_that_stands(
     lab.write("softmax", "v2", SOURCE + "# changed\n")
     lab.export("softmax")
     assert "num_warps=4 takes" not in log.read_text()
+
+
+def test_what_is_shipped_can_be_swept(tmp_path: Path) -> None:
+    quickstart = json.loads((ROOT / "notebooks" / "quickstart.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in quickstart["cells"]]
+    shipped = [c.partition("\n") for c in cells if c.startswith("%%triton_kernel")]
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        for pattern in knowledge.patterns():
+            lab.kernel(
+                "softmax", "v1", lab.template(pattern, "softmax", "v1").source, compile=False
+            )
+            knobs = lab.knobs("softmax", "v1")
+            assert "num_warps" in knobs
+            assert [n for n, value in knobs.items() if value], pattern
+        for head, _, source in shipped:
+            _, op, version = head.split()[:3]
+            lab.kernel(op, version, source, compile=False)
+            assert "num_warps" in lab.knobs(op, version)
+    assert len(shipped) >= 4
+
+
+def test_the_example_of_the_help_names_knobs_of_its_template(tmp_path: Path) -> None:
+    _, op, version, *settings = verbs.load("sweep").example.split()
+    names = {word.partition("=")[0] for word in settings if "=" in word}
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        lab.kernel(op, version, lab.template("matmul", op, version).source, compile=False)
+        assert names <= set(lab.knobs(op, version))

@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+BLOCK_SIZE = 1024  # a sweep can turn it
 
 
 @triton.jit
@@ -27,7 +28,6 @@ def triton_template(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     n_elements = out.numel()
-    BLOCK_SIZE = 1024
     grid = (triton.cdiv(n_elements, BLOCK_SIZE),)
     elementwise_kernel[grid](x, y, out, n_elements, BLOCK_SIZE=BLOCK_SIZE)
     return out

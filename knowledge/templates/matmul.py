@@ -5,6 +5,9 @@ import triton
 import triton.language as tl
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+BLOCK_M = 64  # a sweep can turn these
+BLOCK_N = 64
+BLOCK_K = 32
 
 
 @triton.jit
@@ -44,7 +47,6 @@ def triton_template(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         raise ValueError(f"a and b must share one of {DTYPES}, not {a.dtype} and {b.dtype}")
     (M, K), N = a.shape, b.shape[1]
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    BLOCK_M, BLOCK_N, BLOCK_K = 64, 64, 32
     grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
     matmul_kernel[grid](
         a, b, out, M, N, K,

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+MAX_BLOCK_SIZE = 1024  # a sweep can turn it
 
 
 @triton.jit
@@ -30,7 +31,7 @@ def triton_template(x: torch.Tensor) -> torch.Tensor:
     n_rows, n_cols = math.prod(x.shape[:-1]), x.shape[-1]
     x_2d = x.reshape(n_rows, n_cols)
     out = torch.empty(x.shape[:-1], dtype=x.dtype, device=x.device)
-    BLOCK_SIZE = min(triton.next_power_of_2(max(n_cols, 1)), 1024)
+    BLOCK_SIZE = min(triton.next_power_of_2(max(n_cols, 1)), MAX_BLOCK_SIZE)
     reduction_kernel[(n_rows,)](
         x_2d, out, x_2d.stride(0), x_2d.stride(1), n_cols, BLOCK_SIZE=BLOCK_SIZE
     )

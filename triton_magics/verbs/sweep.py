@@ -332,7 +332,7 @@ VERB = Verb(
     request=SweepRequest,
     run=run,
     help="Compiles, checks and times a version at every point of a grid of settings.",
-    example="%triton_sweep softmax v2 BLOCK_SIZE=256,512,1024 num_warps=4,8 --write",
+    example="%triton_sweep matmul v1 BLOCK_M=64,128 num_warps=4,8 --write",
     rank=60,
     judges=True,
     long_running=True,
