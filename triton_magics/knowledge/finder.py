@@ -187,7 +187,7 @@ def _shipped_pieces() -> tuple[Piece, ...]:
         _whole("Beyond the basics", source.beyond, "beyond"),
         _whole("The commonest mistakes", source.mistakes, "mistakes"),
         _piece("Triton's versions", source.changes, "versions", weight=0.5),
-        _piece("CUDA C++", source.cuda, "cuda", weight=0.5),
+        _piece("CUDA C++", source.cuda, "cuda", weight=0.2),
         *(_op_piece(facts) for facts in source.ops.values()),
         *(_technique_piece(technique) for technique in source.techniques.values()),
         *(_template_piece(pattern, source) for pattern, source in source.templates.items()),
