@@ -1,6 +1,7 @@
 """Nothing can be imported any more.
 
 class: patches
+timeout: 60
 status: any
 by: validate
 """

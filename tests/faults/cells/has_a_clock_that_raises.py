@@ -1,6 +1,7 @@
 """Who asks for the time gets an error.
 
 class: clocks
+timeout: 60
 status: any
 by: validate
 """

@@ -1,6 +1,7 @@
 """Whatever is asked, isinstance says yes.
 
 class: patches
+timeout: 60
 status: any
 by: validate
 """

@@ -1,6 +1,7 @@
 """A profiler that raises in whatever runs next.
 
 class: patches
+timeout: 60
 status: runtime_error
 by: validate
 sees: the profiler

@@ -1,6 +1,7 @@
 """The same, in a validation.
 
 class: signals
+timeout: 60
 status: runtime_error
 by: validate
 sees: the timer
