@@ -21,6 +21,7 @@ from triton_magics.errors import BadValue, UnknownName, did_you_mean
 PREFIX = "TRITON_MAGICS_"
 _OTHER_VARIABLES = (
     "cache",
+    "cores",
     "parent",
     "sandbox_rules",
     "screenshots",
@@ -51,6 +52,9 @@ class Settings(Configurable):
     ).tag(config=True)
     lanes = Int(
         1, min=1, max=16, help="Jobs at the same time on each device; a timing always runs alone."
+    ).tag(config=True)
+    pin_cores = Bool(
+        False, help="Run the workers of a GPU on the CPU cores of its NUMA node, where it is known."
     ).tag(config=True)
     executor = Unicode(
         "local",

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from triton_magics.execution.cpu_cores import move_to_named_cores
 from triton_magics.execution.job_requests import BenchJob, Mode
 from triton_magics.execution.protocol import (
     CODE_CONNECTION_CLOSED,
@@ -79,6 +80,7 @@ Send = Callable[[Ready | Progress | Reply], None]
 def main(argv: list[str] | None = None) -> None:
     """Run a worker or the fork server."""
     options = _parse(argv)
+    move_to_named_cores()
     if options.fork_server:
         fork_server.serve(options.fd, work, _prepare)
     else:

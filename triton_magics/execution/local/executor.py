@@ -10,6 +10,7 @@ from itertools import chain
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable, UnknownName
 from triton_magics.execution.base import Device, EventListener, Executor, Limits
+from triton_magics.execution.cpu_cores import cores_near
 from triton_magics.execution.job_requests import DeviceKind, JobRequest, Mode
 from triton_magics.execution.local import gpu_detection, machine_checks
 from triton_magics.execution.local.device_queue import DeviceQueue
@@ -154,6 +155,7 @@ class LocalExecutor(Executor):
             standbys=partial(_standbys, self._settings),
             gpu=device.uuid if len(gpu_detection.gpus()) > 1 else None,
             sandbox=partial(choose_policy, self._settings, device.kind),
+            cores=partial(_cores, self._settings, device),
         )
 
     # ------------------------------------------------------------------------------------- jobs
@@ -285,6 +287,11 @@ def _check_sandbox(job: JobRequest) -> None:
 
 def _memory_bytes(settings: Settings) -> int:
     return int(settings.host_memory_gib * 2**30) or memory_for_a_worker()
+
+
+def _cores(settings: Settings, device: Device) -> frozenset[int]:
+    is_pinned = settings.pin_cores and device.kind == "gpu"
+    return cores_near(device.uuid) if is_pinned else frozenset()
 
 
 def _standbys(settings: Settings, mode: Mode) -> int:

@@ -11,11 +11,12 @@ import sys
 import sysconfig
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from triton_magics import languages
 from triton_magics.config import cache_dir
+from triton_magics.execution import cpu_cores
 from triton_magics.execution import sandbox as sandbox_rules
 from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.local.supervisor_client import NO_LIMIT
@@ -61,6 +62,7 @@ def child_environment(
     scratch: Path | None = None,
     gpu: str | None = None,
     sandbox: Policy | None = None,
+    cores: Collection[int] = (),
 ) -> dict[str, str]:
     """Return the whole environment of a worker or of a fork server.
 
@@ -70,11 +72,15 @@ def child_environment(
         scratch: the worker's own folder; None for a fork server.
         gpu: UUID of the only GPU that it sees, as its `cuda:0`; None: those that `env` names.
         sandbox: that it enters; None: none.
+        cores: of the CPU that it runs on; empty: all.
     """
     child = {"TORCHINDUCTOR_CACHE_DIR": _inductor_cache()}
     child |= allowed_variables(env) | {"PYTHONUNBUFFERED": "1"}
     child.pop(SCRATCH, None)
     child.pop(sandbox_rules.VARIABLE, None)
+    child.pop(cpu_cores.VARIABLE, None)
+    if cores:
+        child[cpu_cores.VARIABLE] = cpu_cores.cores_text(cores)
     if sandbox:
         child[sandbox_rules.VARIABLE] = sandbox.to_text()
     if scratch:

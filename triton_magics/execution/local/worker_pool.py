@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Literal
@@ -46,6 +46,7 @@ class WorkerPool:
         standbys: Callable[[Mode], int] = lambda mode: 1,
         gpu: str | None = None,
         sandbox: Callable[[], Policy | None] = lambda: None,
+        cores: Callable[[], Collection[int]] = tuple,
     ) -> None:
         """Start nothing yet.
 
@@ -56,6 +57,7 @@ class WorkerPool:
             standbys: returns the number of warm workers to have of a mode.
             gpu: the only GPU that the workers see, by its UUID; None: those that the caller sees.
             sandbox: returns the policy of the workers; None: they have none.
+            cores: returns the CPU cores that the workers run on; empty: all.
         """
         self._sandbox = sandbox
         self._command = command
@@ -63,6 +65,7 @@ class WorkerPool:
         self._fork_server_argv = fork_server
         self._n_standbys = standbys
         self._gpu = gpu
+        self._cores = cores
         self._supervisor: SupervisorClient | None = None
         self._standby: dict[Mode, list[Worker]] = {}
         self._fork_servers_left = MAX_FORK_SERVERS
@@ -315,7 +318,14 @@ class WorkerPool:
         assert self._supervisor is not None
         fork_server = self._fork_server(mode)
         scratch, sandbox = self._supervisor.scratch(), self._sandbox() if is_confined else None
-        env = child_environment(mode, os.environ, scratch=scratch, gpu=self._gpu, sandbox=sandbox)
+        env = child_environment(
+            mode,
+            os.environ,
+            scratch=scratch,
+            gpu=self._gpu,
+            sandbox=sandbox,
+            cores=self._cores(),
+        )
         worker = self._supervisor.spawn(
             mode, [*self._command(mode), *FD], env, working_folder(),
             memory_bytes=self._memory_bytes(), fork_server=fork_server, is_confined=is_confined,
@@ -328,7 +338,13 @@ class WorkerPool:
         assert self._supervisor is not None
         if self._fork_server_argv is None:
             return None
-        env = child_environment(mode, os.environ, gpu=self._gpu, sandbox=self._sandbox())
+        env = child_environment(
+            mode,
+            os.environ,
+            gpu=self._gpu,
+            sandbox=self._sandbox(),
+            cores=self._cores(),
+        )
         for fork_server in [*self._supervisor.fork_servers.values()]:
             if fork_server.env == env:
                 return fork_server
