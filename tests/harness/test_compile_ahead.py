@@ -10,7 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from triton.compiler.compiler import CompiledKernel
+
 from tests.harness.kit import KERNELS
+from triton_magics.harness.process.device import kernel_runtime
 
 ROOT = KERNELS.parents[2]
 # Compile a version as `write` has it compiled, on four cores; or list the work that is left.
@@ -104,3 +108,12 @@ def test_an_endless_compile_form_delays_no_other_version(
     assert {dtype for _, dtype, _ in left} >= {"bfloat16"}
     assert compiled == 0
     assert [[256, 256], "float32", []] not in left
+
+
+def test_a_kernel_compiled_by_hand_is_not_launched_without_data() -> None:
+    kernel, original = object.__new__(CompiledKernel), CompiledKernel.run
+    with kernel_runtime().compile_only():
+        assert kernel.run(1, 1, 1, 0) is None
+    assert CompiledKernel.run is original
+    with pytest.raises(AttributeError):  # without the context its own launcher is used
+        kernel.run(1, 1, 1, 0)

@@ -36,8 +36,11 @@ def has_autotuner(module: ModuleType) -> bool:
 
 @contextlib.contextmanager
 def compile_only() -> Iterator[None]:
-    """Make a launch compile its kernel and do no more; an autotuner compiles all its kernels."""
-    run, tune = JITFunction.run, Autotuner.run
+    """Make a launch compile its kernel and do no more; an autotuner compiles all its kernels.
+
+    A kernel that was compiled by hand does nothing: its arguments have no memory.
+    """
+    run, tune, launch = JITFunction.run, Autotuner.run, CompiledKernel.run
 
     def compile_kernel(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         return run(self, *args, grid=grid, warmup=True, **kwargs)
@@ -46,10 +49,15 @@ def compile_only() -> Iterator[None]:
         return self.warmup(*args, grid=grid, **kwargs)
 
     JITFunction.run, Autotuner.run = compile_kernel, compile_all
+    CompiledKernel.run = property(lambda kernel: _launch_nothing)
     try:
         yield
     finally:
-        JITFunction.run, Autotuner.run = run, tune
+        JITFunction.run, Autotuner.run, CompiledKernel.run = run, tune, launch
+
+
+def _launch_nothing(*_: Any, **__: Any) -> None:
+    """Stand in for the launcher of a compiled kernel."""
 
 
 class CompilationReached(BaseException):
