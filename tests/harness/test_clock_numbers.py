@@ -13,9 +13,8 @@ import torch
 from tests import report_values
 from tests.harness.sessions import provider, right, session
 from triton_magics.harness.timing import rounds, speed_verdicts
-from triton_magics.harness.timing.rounds import ProviderSeries, time_all_sizes
+from triton_magics.harness.timing.rounds import time_all_sizes
 from triton_magics.model import (
-    BadgeCode,
     Benchmark,
     Census,
     CensusKernel,
@@ -28,7 +27,7 @@ from triton_magics.model import (
 
 def test_constants_of_the_clock() -> None:
     assert (rounds.WARM_CALLS, rounds.EXTRA_ROUNDS, rounds.MAX_ROUNDS) == (3, 15, 100)
-    assert (rounds.SMALL_SETS, rounds.CACHING_RATIO, rounds.CACHING_MIN_RUNS) == (32, 2.0, 5)
+    assert rounds.SMALL_SETS == 32
     assert speed_verdicts.EQUIVALENCE_MARGIN == 0.01
     assert speed_verdicts.EQUIVALENCE_CONFIDENCE == 0.95
 
@@ -225,32 +224,6 @@ def test_extra_rounds_feed_the_verdict() -> None:
 
 
 # ------------------------------------------------------------------------------------- rounds
-
-
-@pytest.mark.parametrize(
-    ("ratios", "times"), [([2.0] * 5, 2.0), ([1.99] * 5, None), ([9.0] * 4, None)]
-)
-def test_caching_is_suspected_from_twice_in_five_runs(
-    ratios: list[float], times: float | None
-) -> None:
-    one = session()
-    one.record_suspected_caching({"v1_a": ProviderSeries(first_call_ratios=ratios)}, "small")
-    assert [b.code for b in one.suspected_caching] == [BadgeCode.POSSIBLE_CACHING] * bool(times)
-    assert [b.params["times"] for b in one.suspected_caching] == [times] * bool(times)
-
-
-def test_one_with_few_runs_hides_no_other() -> None:
-    one = session()
-    series = {n: ProviderSeries(first_call_ratios=r) for n, r in (("a", [9.0]), ("b", [3.0] * 5))}
-    one.record_suspected_caching(series, "small")
-    assert [b.params["provider"] for b in one.suspected_caching] == ["b"]
-
-
-def test_first_call_is_compared_with_the_others() -> None:
-    script = itertools.chain([9.0] * 9, itertools.cycle([20.5] + [8.5] * 11))
-    one = session(provider(right), raw_us=lambda: next(script), runs=5)
-    time_all_sizes(one)
-    assert [b.params["times"] for b in one.suspected_caching] == [3.0] * 3  # 18 over 6 us net
 
 
 def test_a_size_that_was_timed_passes() -> None:

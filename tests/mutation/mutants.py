@@ -145,11 +145,13 @@ def try_mutants(
     return loop.endings
 
 
-def try_target(target: Target, source: str, mutants: Sequence[Mutant], jobs: int) -> Endings:
-    """Try mutants with the quick tests, and the survivors with the slow ones."""
+def try_target(
+    target: Target, source: str, mutants: Sequence[Mutant], jobs: int, *, quick: bool
+) -> Endings:
+    """Try mutants with the quick tests, and unless `quick` the survivors with the slow ones."""
     endings = try_mutants(target, source, mutants, target.tests, jobs)
     alive = [m for m in mutants if endings[m.label]["ending"] == SURVIVED]
-    if alive and target.slow_tests:
+    if alive and target.slow_tests and not quick:
         endings |= try_mutants(target, source, alive, target.slow_tests, jobs)
     return endings
 
@@ -216,6 +218,8 @@ def report(results: dict[str, Any]) -> str:
     for area, (dead, real) in totals.items():
         goal = f"{GOALS[area]} %" if area in GOALS else "none set"
         lines.append(f"| {area} | {dead} of {real}, {100 * dead / max(real, 1):.1f} % | {goal} |")
+    left = [f"`{t.module}`" for t in TARGETS if t.module not in results]
+    lines += ["", f"Not run yet: {', '.join(left)}."] if left else []
     lines += ["", "## Survivors", "", "| module | change | reason |", "|---|---|---|"]
     for module, label, _ in survivors(results):
         why = equal.get(module, {}).get(label, "not looked at")
@@ -240,6 +244,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("modules", nargs="*", help="paths below triton_magics/ (default: all)")
     parser.add_argument("--area", action="append", help="only these areas")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="without the slow tests")
     parser.add_argument("--most", type=int, help="mutants of a module (default: all)")
     parser.add_argument("--survivors", action="store_true", help="try the survivors again")
     parser.add_argument("--again", action="store_true", help="try everything again")
@@ -280,7 +285,7 @@ def _update(
     only = alive if options.survivors and is_same else None
     mutants = [m for m in choose(source, options.most) if only is None or m.label in only]
     started = time.monotonic()
-    endings = try_target(target, source, mutants, options.jobs)
+    endings = try_target(target, source, mutants, options.jobs, quick=options.quick)
     others = old["mutants"] if only is not None else {}
     results[target.module] = {
         "sha256": _digest(source),
