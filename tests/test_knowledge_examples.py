@@ -10,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from triton_magics.languages.cuda.child.nvrtc_compiler import (
+    CudaSource,
+    compile_kernel,
+    missing_compiler,
+)
+
 PAGE = Path(__file__).parents[1] / "knowledge" / "beyond_basics.md"
 EXAMPLE = re.compile(r"^```python ?(\w*)\n(.*?)^# compiled: sm_(\d+) (.*?)\n```", re.M | re.S)
 PROGRAM = """
@@ -63,3 +69,13 @@ def test_an_example_compiles(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(file), kind or "triton", arch, *words.split()]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-1500:]
+
+
+def test_the_cuda_example_compiles() -> None:
+    if reason := missing_compiler():
+        pytest.skip(reason)
+    page = PAGE.read_text(encoding="utf-8")
+    ((code, arch),) = re.findall(r"^```cuda\n(.*?)^// compiled: sm_(\d+)\n```", page, re.M | re.S)
+    cubin = compile_kernel(CudaSource(code, "example.cu"), "scale", int(arch))
+    assert (cubin.symbol, cubin.spill_bytes, cubin.shared_bytes) == ("scale", 0, 0)
+    assert 0 < cubin.registers <= 32
