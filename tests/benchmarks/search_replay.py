@@ -41,10 +41,16 @@ def recorded_grids(path: Path) -> dict[str, tuple[tuple[int, ...], Point, dict[P
 
 def synthetic_grids() -> dict[str, tuple[tuple[int, ...], Point, dict[Point, Any]]]:
     """Return five grids with a valley, a slope across two settings, noise and refused corners."""
-    grids = {}
+    grids: dict[str, tuple[tuple[int, ...], Point, dict[Point, Any]]] = {}
     for n in range(5):
         generator = random.Random(n)
-        sizes = ((6, 3, 3, 5), (5, 3, 3, 5), (4, 4, 2, 2, 4), (5, 4, 3, 4), (6, 4, 3, 3))[n]
+        sizes: tuple[int, ...] = (
+            (6, 3, 3, 5),
+            (5, 3, 3, 5),
+            (4, 4, 2, 2, 4),
+            (5, 4, 3, 4),
+            (6, 4, 3, 3),
+        )[n]
         valley = [generator.uniform(0, s - 1) for s in sizes]
         weights = [generator.uniform(0.03, 0.25) for _ in sizes]
         rows: dict[Point, Any] = {}

@@ -9,13 +9,12 @@ import torch
 
 from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from triton_magics import operators
-from triton_magics.harness.correctness import repeat_calls
 from triton_magics.harness.correctness.call_record import CallFailure, CallSeries, Turn
 from triton_magics.harness.correctness.call_series import run_series
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.near_inputs import near_contents
 from triton_magics.harness.correctness.output_forms import form_of
-from triton_magics.harness.correctness.repeat_calls import choose_long_series
+from triton_magics.harness.correctness.series_plan import MANY_CALLS, choose_long_series
 from triton_magics.harness.correctness.validate_job import Subject, run_case
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseStatus
@@ -37,7 +36,7 @@ def long_result(path: Path, case: Case = CASE) -> Status:
     job = job_for(path)
     subject = Subject(
         operators.load(job.op.name), load_version(job.version), job, CPU, path.read_text(),
-        long_series={case: repeat_calls.MANY_CALLS},
+        long_series={case: MANY_CALLS},
     )  # fmt: skip
     return run_case(subject, case)[0].status
 

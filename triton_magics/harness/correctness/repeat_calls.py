@@ -7,10 +7,7 @@ the oracle as it was when its call returned, and with itself after the last call
 
 from __future__ import annotations
 
-import math
-import random
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +20,6 @@ from triton_magics.harness.correctness.call_record import (
     CallRecord,
     CallSeries,
     SeriesRecord,
-    Turn,
     VersionRaised,
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
@@ -41,21 +37,19 @@ from triton_magics.harness.correctness.output_checks import (
     failed_case,
 )
 from triton_magics.harness.correctness.output_forms import rebuild_value
+from triton_magics.harness.correctness.series_plan import (
+    FEW_CALLS,
+    MANY_CONTENTS,
+    count_calls,
+    plan_turns,
+)
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import is_floating
-from triton_magics.model import Case, CaseResult, CaseStatus, Cause, CauseCode, PlanName
+from triton_magics.model import Case, CaseResult, CaseStatus, Cause, CauseCode
 
 MAX_REPEAT_ELEMENTS = 300_000
 MAX_REPEAT_PROGRAMS = 64  # about a millisecond each in the interpreter
-FEW_CALLS = 4
-MANY_CALLS = 400
-SOME_CALLS = 64
-MANY_PROGRAMS = 300  # of a long series, in the interpreter
-MAX_SERIES_BYTES = 2**26  # of the outputs that are kept
-MANY_CONTENTS = 12
-MIN_SERIES_ELEMENTS = 8  # a softmax of one column is 1, whatever its inputs are
 CHECKED_BY_OP = 6  # outputs of one content that an op's own check looks at
-RENEWED_SHARE = 0.25
 STALE = "the inputs had changed, but call {} gave the output of earlier ones: a result is cached"
 LATER = "call {}, of {} in a row, was wrong: {}"
 OTHER_CONTENTS = "with other contents"
@@ -119,14 +113,14 @@ class CallsInARow:
     ) -> CallsInARow:
         """Call the version a few times, or many times if the plan chose this case for it."""
         planned = subject.long_series.get(case, 0)
-        n = _count_calls(subject, call, planned) if planned else FEW_CALLS
+        n = count_calls(subject, call, planned) if planned else FEW_CALLS
         n_contents = MANY_CONTENTS if planned else 1
         near = near_contents(subject.op, case, inputs.pristine, subject.device, n_contents)
         contents = (inputs.pristine, *near)
         series = CallSeries(
             arguments=inputs.arguments,
             contents=contents,
-            turns=_plan_turns(n, len(contents), case.seed),
+            turns=plan_turns(n, len(contents), case.seed),
             at_return=tuple(subject.allocate_many(n, t) for t in call.outputs),
             at_end=tuple(subject.allocate_many(n, t) for t in call.outputs),
             returns_tensor=torch_outputs.returns_tensor,
@@ -340,56 +334,6 @@ class _ExpectedAhead:
             self.subject.op, self.contents[content], self.case, job.rtol, job.atol,
             with_conditioning=with_conditioning, diagnose=False,
         )  # fmt: skip
-
-
-def choose_long_series(cases: Iterable[Case], plan: PlanName) -> dict[Case, int]:
-    """Return the cases on which a version is called many times, with the number of calls.
-
-    They are plain and contiguous, and have the fewest rows in their dtype: one for many calls, and
-    one with several rows, because swapped elements of one row have the same sum. A quick plan has
-    one of the latter.
-    """
-    chosen: dict[Case, int] = {}
-    by_dtype: dict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        plain = case.has_plain_values and case.is_contiguous and not case.extent
-        if plain and math.prod(case.shape) >= MIN_SERIES_ELEMENTS:
-            by_dtype[case.dtype].append(case)
-    for own in by_dtype.values():
-        several = [case for case in own if _cost(case)[0] > 1 and case.shape[-1] > 1]
-        chosen |= {min(group, key=_cost): SOME_CALLS for group in (several, own) if group}
-    if plan == "quick":
-        return dict([*chosen.items()][:1])
-    if chosen:
-        first = next(iter(by_dtype.values()))
-        chosen[min(first, key=_cost)] = MANY_CALLS
-    return chosen
-
-
-def _cost(case: Case) -> tuple[int, int]:
-    """Return the number of rows and of elements of the case's shape."""
-    return math.prod(case.shape[:-1]), math.prod(case.shape)
-
-
-def _count_calls(subject: Subject, call: CallRecord, n: int) -> int:
-    """Return how many calls a series of n has: fewer of a kernel with many programs."""
-    if subject.is_interpreted:
-        n = min(n, MANY_PROGRAMS // max(call.launches.programs, 1))
-    n_bytes = 2 * sum(t.nbytes for t in call.outputs)
-    return max(min(n, MAX_SERIES_BYTES // max(n_bytes, 1)), FEW_CALLS)
-
-
-def _plan_turns(n: int, n_contents: int, seed: int) -> tuple[Turn, ...]:
-    """Return the calls: each contents in the case's tensors and in new ones, then at random."""
-    return tuple(_iter_turns(n, n_contents, random.Random(f"{seed} turns")))  # noqa: S311
-
-
-def _iter_turns(n: int, n_contents: int, draw: random.Random) -> Iterator[Turn]:
-    first = [Turn(0), Turn(1), Turn(0, True), Turn(1, True)] if n_contents > 1 else [Turn(0)] * 2
-    turns = [*first, *map(Turn, range(2, n_contents))]
-    yield from turns[:n]
-    for _ in range(n - len(turns)):
-        yield Turn(draw.randrange(n_contents), draw.random() < RENEWED_SHARE)
 
 
 def _equal_rows(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

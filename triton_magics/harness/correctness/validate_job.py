@@ -31,7 +31,8 @@ from triton_magics.harness.correctness.output_checks import (
 )
 from triton_magics.harness.correctness.reference_checks import check_reference
 from triton_magics.harness.correctness.remote_calls import RemoteCalls, VersionNotLoaded
-from triton_magics.harness.correctness.repeat_calls import check_repeat_calls, choose_long_series
+from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
+from triton_magics.harness.correctness.series_plan import choose_long_series
 from triton_magics.harness.correctness.skip_rules import CpuTimeMeter, not_run_result, skip_reason
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import (
