@@ -45,7 +45,10 @@ def test_the_guides_have_commands_to_try() -> None:
 def test_a_guide_names_settings_and_magics_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     settings = {*re.findall(r"TritonMagics\.(\w+)", text)}
-    settings |= {name.lower() for name in re.findall(r"TRITON_MAGICS_(\w+)", text)} - {"cache"}
+    settings |= {name.lower() for name in re.findall(r"TRITON_MAGICS_(\w+)", text)} - {
+        "cache",
+        "token",
+    }
     magics = set(re.findall(r"%triton_(\w+)", text))
     assert (settings - set(Settings.class_trait_names(config=True))) == set()
     assert magics - {*verbs.names(), "panel"} == set()

@@ -118,10 +118,10 @@ def test_to_look_at_what_is_no_op_says_so(lab: Lab) -> None:
         lab.op_state("sofmax")
 
 
-def test_the_history_is_the_newest_events_oldest_first(lab: Lab) -> None:
+def test_the_events_are_the_newest_events_oldest_first(lab: Lab) -> None:
     lab.validate("softmax", "v1")
-    assert [e.verb for e in lab.history("softmax")] == ["written", "compiled", "validated"]
-    assert [e.verb for e in lab.history("softmax", limit=2)] == ["compiled", "validated"]
+    assert [e.verb for e in lab.events("softmax")] == ["written", "compiled", "validated"]
+    assert [e.verb for e in lab.events("softmax", limit=2)] == ["compiled", "validated"]
 
 
 def test_the_pulse_tells_of_another_process(lab: Lab, tmp_path: Path, engine: FakeExecutor) -> None:

@@ -46,6 +46,7 @@ NEW = {
     BadgeCode.UNCALIBRATED: {"dtypes": ("float32",)},
     BadgeCode.PROBLEM_RULE: {"accepted": 3, "cases": 4},
     BadgeCode.TORCH_WORK: {"operations": ("sum",), "share": 0.004},
+    BadgeCode.OWN_INPUTS: {"file": "x.npz"},
 }
 
 
@@ -84,4 +85,5 @@ def test_every_badge_has_a_text() -> None:
         "uncalibrated: float32",
         "the problem's own rule accepts 3 of 4 cases",
         "torch computes 0.4 % of the work (sum)",
+        "only the inputs of x.npz",
     ]

@@ -192,7 +192,7 @@ def test_html_escapes_everything(text: str) -> None:
     )
     tags = Tags(to_html(document))
     assert not {"script", "style", "b", "em"} & set(tags.tags)
-    assert tags.attributes <= {"class", "scope", "style", "alt", "src"}
+    assert tags.attributes <= {"class", "scope", "style", "alt", "src", "tabindex"}
 
 
 def test_html_tables_have_a_caption_and_scopes() -> None:

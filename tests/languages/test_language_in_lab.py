@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import runpy
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -129,7 +130,7 @@ def test_a_second_language_goes_through_the_lab(package: Path, tmp_path: Path) -
 def test_help_lists_an_installed_language(package: Path) -> None:
     with redirect_stdout(io.StringIO()) as shown, pytest.raises(SystemExit):
         cli.main(["kernel", "--help"])
-    assert f"kernel language: {ALL_NAMES}" in " ".join(shown.getvalue().split())
+    assert f"kernel language (default: triton): {ALL_NAMES}" in " ".join(shown.getvalue().split())
 
 
 def test_magic_help_lists_a_registered_language(numpy: KernelLanguage) -> None:
@@ -139,7 +140,7 @@ def test_magic_help_lists_a_registered_language(numpy: KernelLanguage) -> None:
     verb = verbs.load("kernel")
     text = Help(verb, verb.arguments).text
     assert "--type NAME, --language NAME" in text
-    assert f"kernel language: {ALL_NAMES}" in text
+    assert f"kernel language (default: triton): {ALL_NAMES}" in text
 
 
 def test_an_unknown_language_is_refused_with_the_known_ones(
@@ -171,7 +172,8 @@ def test_the_language_decides_suffix_and_comment_sign(
     assert state.path == "kernels/relu/v1_baseline.slash"
     assert (tmp_path / state.path).read_text().startswith("// relu v1_baseline (language: slash)")
     assert not (tmp_path / "kernels/relu/v1_baseline.py").exists()
-    assert "VERSIONS = ()" in (tmp_path / "kernels/relu/__init__.py").read_text()
+    package = runpy.run_path(str(tmp_path / "kernels/relu/__init__.py"))
+    assert package["VERSIONS"] == ()
 
 
 def test_an_edited_file_keeps_its_language(slash: KernelLanguage, tmp_path: Path) -> None:

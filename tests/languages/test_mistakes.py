@@ -67,7 +67,7 @@ def test_mistake_gets_its_advice(mistake: Mistake, compiled: dict[str, dict[str,
         assert message["note"].endswith(mistake.advice)
         return
     assert message["status"] == "compile_error"
-    assert message["error"]["hint"] == mistake.advice
+    assert message["error"]["hint"].endswith(mistake.advice)
 
 
 def test_most_messages_point_at_the_line_that_is_wrong(
@@ -87,7 +87,7 @@ def test_where_the_interpreter_sees_it_it_gives_the_same_advice(title: str, tmp_
     source = KERNELS[mistake.kernel].replace(mistake.right, mistake.wrong)
     error = ran(source, mistake.kernel, tmp_path).error
     assert error is not None
-    assert error.hint == mistake.advice
+    assert str(error.hint).endswith(mistake.advice)
 
 
 def ran(source: str, op: str, folder: Path) -> RunResult:

@@ -17,8 +17,8 @@ from triton_magics.notebook.completion import parse_line_start
 
 BENCH = [
     "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--timer", "--census",
-    "--budget", "--seed", "--timeout", "--selftest", "--no-raise", "--bg", "--out", "--quiet",
-    "--traceback", "--help",
+    "--budget", "--seed", "--timeout", "--again", "--env", "--selftest", "--no-raise", "--bg",
+    "--out", "--quiet", "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
 LINES = [

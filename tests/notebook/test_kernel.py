@@ -186,7 +186,7 @@ def test_a_slow_job_says_how_far_it_is(loaded: Kernel) -> None:
 def test_options_are_completed_and_nothing_else(loaded: Kernel) -> None:
     reply = loaded.complete("%triton_best relu --")
     assert reply["matches"] == [
-        "--now", "--why", "--fastest", "--out", "--quiet", "--traceback", "--help",
+        "--now", "--why", "--fastest", "--install", "--out", "--quiet", "--traceback", "--help",
     ]  # fmt: skip
     assert (reply["cursor_start"], reply["cursor_end"]) == (18, 20)
 

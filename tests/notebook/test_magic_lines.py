@@ -183,7 +183,7 @@ def test_help_is_displayed_with_an_example_and_asks_nothing(
     cell = shell("%triton_bench --help")
     assert (cell.value, cell.error) == (None, None)
     assert "%triton_bench softmax v1 v2 --sizes medium,large" in cell.shown()
-    assert "| `--runs N` | timed runs at each size: 10 |" in cell.shown("text/markdown")
+    assert "| `--runs N` | timed runs at each size (default: 10) |" in cell.shown("text/markdown")
     assert engine.jobs == []
 
 

@@ -56,6 +56,8 @@ def test_the_examples_run(tmp_path: Path, engine: FakeExecutor) -> None:
             text = SOURCE.format(version) + knobs
             service.lab.kernel("softmax", version, text)
             service.lab.validate("softmax", version)
+        matmul = SOURCE.format("v1").replace("softmax", "matmul")
+        service.lab.kernel("matmul", "v1", f"{matmul}BLOCK_M = 64\nnum_warps = 4\n")
         service.lab.bench("softmax")
         (answer,) = call(service, ("GET", "/openapi.json", None))
         examples = {path: body["example"] for path, body in bodies(answer.json()).items()}

@@ -110,7 +110,7 @@ def migrate(conn: sqlite3.Connection) -> None:
         return
     with transaction(conn):
         _refuse_newer(conn)
-        current = _schema(conn)
+        current = max(_schema(conn), 0)  # damage may make it negative
         conn.execute(
             "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT)"
         )

@@ -88,6 +88,6 @@ VERB = Verb(
     request=MetricsRequest,
     run=run,
     help="Writes the newest times for Bencher, github-action-benchmark or FlashInfer Trace.",
-    example="%triton_metrics softmax --format bencher --to times.json",
+    example="%triton_metrics softmax --format bencher",
     rank=156,
 )

@@ -21,7 +21,10 @@ _STYLE = """
   padding: 0 7px;
 }
 .triton-panel .lm-TabBar-content, .triton-panel .p-TabBar-content { flex-wrap: wrap; }
-.triton-panel .jupyter-button { flex-shrink: 0; height: auto; min-height: 28px; max-width: 100%; }
+.triton-panel .jupyter-button {
+  flex-shrink: 0; height: auto; min-height: 28px; max-width: 100%;
+  white-space: normal; overflow-wrap: anywhere; line-height: 1.4;
+}
 .triton-panel .widget-html, .triton-panel .widget-html-content { min-width: 0; max-width: 100%; }
 .triton-panel .triton-magics table { display: block; max-width: 100%; overflow-x: auto; }
 .triton-panel .widget-text { flex-shrink: 1; min-width: 4em; }

@@ -76,7 +76,7 @@ def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) ->
     advice = _advice(cause.advice or "")
     if cause.file_line and any(isinstance(block, Code) for block in advice):
         fix = step_code(on_version("fix", value.op, value.version), phrase)
-        advice = (*advice, Line(f"{fix} puts that line into the cell"))
+        advice = (*advice, Line(f"{fix} makes that change"))
     return (Line(cause_text(cause, place)), *advice)
 
 

@@ -33,10 +33,12 @@ _MISSING_NAME = re.compile(r"module 'triton\.language[\w.]*' has no attribute '(
 
 def hint_for(message: str) -> str | None:
     """Return one line of advice for an error message, or None."""
-    if name := _intended_name(message):
-        return f"did you mean tl.{name}?"
+    name = _intended_name(message)
+    meant = f"did you mean tl.{name}?" if name else ""
     if mistake := knowledge.mistake_for(message):
-        return mistake.advice
+        return f"{meant} {mistake.advice}".strip()
+    if meant:
+        return meant
     return next((hint for pattern, hint in _WHILE_RUNNING if re.search(pattern, message)), None)
 
 
