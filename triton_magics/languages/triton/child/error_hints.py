@@ -34,11 +34,11 @@ _MISSING_NAME = re.compile(r"module 'triton\.language[\w.]*' has no attribute '(
 def hint_for(message: str) -> str | None:
     """Return one line of advice for an error message, or None."""
     name = _intended_name(message)
-    meant = f"did you mean tl.{name}?" if name else ""
+    question = f"did you mean tl.{name}?" if name else ""
     if mistake := knowledge.mistake_for(message):
-        return f"{meant} {mistake.advice}".strip()
-    if meant:
-        return meant
+        return f"{question} {mistake.advice}".strip()
+    if question:
+        return question
     return next((hint for pattern, hint in _WHILE_RUNNING if re.search(pattern, message)), None)
 
 
