@@ -29,8 +29,8 @@ path, kind, arch, *words = sys.argv[1:]
 spec = importlib.util.spec_from_file_location("example", path)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-(kernel,) = [v for v in vars(module).values() if getattr(v, "__module__", "") == "example"]
-kernel = kernel.fn if type(kernel).__name__ == "Autotuner" else kernel
+kernels = [v for v in vars(module).values() if hasattr(v, "arg_names")]
+(kernel,) = [v.fn if type(v).__name__ == "Autotuner" else v for v in kernels]
 types = dict(zip(kernel.arg_names, words, strict=True))
 constants = {n: int(w) for n, w in types.items() if w.isdigit()}
 signature = {n: "constexpr" if n in constants else w for n, w in types.items()}

@@ -13,24 +13,27 @@ import triton_magics
 from triton_magics import verbs
 
 PROGRAM = """import triton_magics as tm
+from triton_magics.model import Benchmark
 
 reveal_type(tm.validate("softmax", "v1"))
 reveal_type(tm.validate("softmax", "all"))
 tm.validate("softmax", "v1", nonsense=3)
 tm.nothing()
 lab = tm.Lab("x")
-reveal_type(lab.bench("softmax", "v1").speedup("v1"))
+timed = lab.bench("softmax", "v1")  # with `again` another value
+assert isinstance(timed, Benchmark)
+reveal_type(timed.speedup("v1"))
 lab.validat("softmax", "v1")
 lab.bench("softmax", timer="graphh")
 """
 EXPECTED = {
-    3: 'Revealed type is "triton_magics.model.validation.Validation"',
-    4: 'Revealed type is "triton_magics.model.validation.Validations"',
-    5: "No overload variant",
-    6: 'Module has no attribute "nothing"',
-    8: 'Revealed type is "float | None"',
-    9: '"Lab" has no attribute "validat"',
-    10: "expected \"Literal['gated', 'graph', 'launch']\"",
+    4: 'Revealed type is "triton_magics.model.validation.Validation"',
+    5: 'Revealed type is "triton_magics.model.validation.Validations"',
+    6: "No overload variant",
+    7: 'Module has no attribute "nothing"',
+    11: 'Revealed type is "float | None"',
+    12: '"Lab" has no attribute "validat"',
+    13: "expected \"Literal['gated', 'graph', 'launch']\"",
 }
 
 
