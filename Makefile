@@ -29,8 +29,8 @@ fuzz: install  ## everything that reads what comes from outside, guided by cover
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
 	$(BIN)/python tests/faults/fuzz.py --seconds $(or $(SECONDS),60)
 
-fault-pairs: install  ## two faults at a time, at random; MINUTES=100, SEED=1
-	$(BIN)/python tests/faults/pairs.py --minutes $(or $(MINUTES),100) --seed $(or $(SEED),1)
+fault-pairs: install  ## two faults at a time, at random; MINUTES=100, SEED=1, PROCESSES=1
+	$(BIN)/python tests/faults/pairs.py --minutes $(or $(MINUTES),100) --seed $(or $(SEED),1) --processes $(or $(PROCESSES),1)
 
 release-check: install  ## build, metadata, version, changelog, and the wheel in an empty environment
 	$(BIN)/python scripts/release_check.py

@@ -1,4 +1,4 @@
-"""Make an executed notebook small: each picture and table once, at most 64 colours.
+"""Make an executed notebook small: each picture and table once, at most 40 colours.
 
 python scripts/notebook_size.py SOURCE TARGET
 """
@@ -14,7 +14,7 @@ import nbformat
 import numpy as np
 from PIL import Image
 
-N_COLOURS = 64
+N_COLOURS = 40
 
 
 def shrink(notebook: nbformat.NotebookNode) -> None:

@@ -18,6 +18,7 @@ import tomllib
 import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "release"
@@ -99,11 +100,27 @@ def check_urls() -> str:
     """Find the repository, without which the README's relative links are dead in an index."""
     urls = _project().get("urls")
     if not isinstance(urls, dict) or "Repository" not in urls:
-        raise Fault("add [project.urls] Repository; README's relative links are dead in an index")
+        raise Fault(
+            "add [project.urls] Repository; README's relative links are dead in an index. Its owner "
+            "replaces the one of server.json's name, and of mcp-name in README.md"
+        )
+    check_owner(str(urls["Repository"]))
     relative = re.findall(r"\]\((?!https?:|#)([^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
     if relative:
         raise Fault(f"README.md has {len(relative)} relative links: {relative[0]}, ...")
     return str(urls["Repository"])
+
+
+def check_owner(repository: str) -> None:
+    """Compare the owner of the repository with the one that the registry's entry names.
+
+    Raises:
+        Fault: the registry would refuse the entry.
+    """
+    owner = urlsplit(repository).path.strip("/").split("/")[0].lower()
+    name = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))["name"]
+    if name.partition("/")[0].lower() != f"io.github.{owner}":
+        raise Fault(f"server.json's name is {name}; the repository's owner is {owner}")
 
 
 def build() -> str:

@@ -16,14 +16,9 @@ import pytest
 
 from triton_magics.config import Settings
 from triton_magics.execution import JobEvent, Limits, LocalExecutor, Outcome, wait_for
-from triton_magics.execution.job_requests import (
-    BenchJob,
-    DescribeJob,
-    JobRequest,
-    OpDescription,
-    OpRef,
-    VersionRef,
-)
+from triton_magics.execution.job_answers import OpDescription
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import BenchJob, DescribeJob, JobRequest
 
 WORKERS = Path(__file__).with_name("engine_workers")
 PROCESS_TAG = "TRITON_TEST_TAG"  # no setting; workers inherit it

@@ -11,25 +11,27 @@ from typing import Any
 from triton_magics.errors import Unavailable
 from triton_magics.execution import Device, JobEvent, Limits, Outcome
 from triton_magics.execution.base import EventListener
+from triton_magics.execution.job_answers import (
+    Findings,
+    OpDescription,
+    OpForms,
+    SizeForms,
+    TensorForm,
+)
 from triton_magics.execution.job_requests import (
     BenchJob,
     CompileJob,
     DescribeJob,
-    Findings,
     FormsJob,
     JobRequest,
-    OpDescription,
-    OpForms,
     PlanJob,
     ProbeJob,
     ProfileJob,
     ReplayJob,
     RunJob,
     SelfTestJob,
-    SizeForms,
     SweepJob,
     SweepPoint,
-    TensorForm,
     ValidateJob,
 )
 from triton_magics.execution.protocol import Progress
@@ -147,6 +149,8 @@ class FakeExecutor:
         self.triton = "3.7"
         self.gpu: str | None = None
         self.answer: Callable[[Any], Outcome] | None = None
+        self.compiled_kernels: tuple[KernelResources, ...] = ()
+        self.compile_error: KernelError | None = None
         self.jobs: list[Any] = []
         self.limits: list[Limits | None] = []
         self.keys: list[str] = []
@@ -323,7 +327,11 @@ class FakeExecutor:
         return dict(zip(SHAPES, known_names, strict=True)).get(size, 800.0)
 
     def _compilation(self, job: CompileJob) -> Compilation:
-        return Compilation(**self._named(job), status=Status.PASSED, target=f"sm_{job.target}")
+        status = Status.COMPILE_ERROR if self.compile_error else Status.PASSED
+        return Compilation(
+            **self._named(job), status=status, target=f"sm_{job.target}",
+            kernels=() if self.compile_error else self.compiled_kernels, error=self.compile_error,
+        )  # fmt: skip
 
     def _sweep(self, job: SweepJob) -> Sweep:
         on_gpu = job.target is None

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fake_executor import FakeExecutor
 from triton_magics import Lab
-from triton_magics.errors import UserError
+from triton_magics.errors import UserError, WorkspaceError
 
 
 @pytest.fixture
@@ -24,11 +24,16 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 CALLS: dict[str, Callable[[Lab], object]] = {
     "an extent": lambda lab: lab.op("softmax", shapes=[(10**30,)]),
     "dimensions": lambda lab: lab.op("softmax", shapes=[(1,) * 2000]),
-    "a shape as text": lambda lab: lab.op("softmax", shapes=["7x13"]),
+    "a shape as a word": lambda lab: lab.op("softmax", shapes=["large"]),
     "a shape to remove": lambda lab: lab.op("softmax", no_shapes=[(9, 9)]),
     "an attempt": lambda lab: lab.restore("softmax", "v1", 10**20),
     "an attempt to compare": lambda lab: lab.diff("softmax", f"v1:{10**20}", "v1"),
     "a long name": lambda lab: lab.op("x" * 100_000),
+    "a long version": lambda lab: lab.write("softmax", "v" * 100_000, "pass"),
+    "digits of an attempt": lambda lab: lab.diff("softmax", f"v1:{'9' * 5000}", "v1"),
+    "a version to compare": lambda lab: lab.diff("softmax", "v" * 100_000, "v1"),
+    "digits of a shape": lambda lab: lab.op("softmax", shapes=["9" * 5000]),
+    "digits of a size": lambda lab: lab.bench("softmax", sizes=["9" * 5000]),
 }
 
 
@@ -55,3 +60,15 @@ def test_an_old_folder_among_the_drafts_is_left_alone(tmp_path: Path) -> None:
     with Lab(tmp_path, engine=FakeExecutor()) as lab:
         lab.op("softmax")
     assert old.is_dir()
+
+
+@pytest.mark.parametrize("name", ["lab.db", "lab.db-wal", "lock"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/nowhere")])
+def test_a_special_file_in_the_store_is_named(
+    tmp_path: Path, name: str, make: Callable[[Path], object]
+) -> None:
+    store = tmp_path / ".triton_magics"
+    store.mkdir()
+    make(store / name)
+    with pytest.raises(WorkspaceError, match=rf"{name} is .*; move it away"):
+        Lab(tmp_path, engine=FakeExecutor())

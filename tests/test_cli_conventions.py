@@ -208,6 +208,16 @@ def test_words_are_completed(words: list[str], expected: list[str], call: Call) 
     assert call("__complete", *words)[1].split() == expected
 
 
+def test_completion_makes_no_workspace(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert call("__complete", "validate", "softm")[1].split() == ["softmax"]
+    assert list(folder.iterdir()) == []
+
+
 def test_completion_starts_no_worker(call: Call, engine: FakeExecutor) -> None:
     engine.jobs.clear()
     assert "v1" in call("__complete", "--workspace", "HERE", "run", "softmax", "")[1]

@@ -12,7 +12,8 @@ from execution_kit import VERSION, run
 from tests.faults.engine.fault_lab import RIGHT
 from triton_magics.config import OUTBOX, Settings, cache_dir
 from triton_magics.execution import LocalExecutor, sandbox
-from triton_magics.execution.job_requests import CompileJob, OpRef, RunJob, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import CompileJob, RunJob
 from triton_magics.execution.local import compiled_store
 from triton_magics.languages.python_source import sha256_of
 

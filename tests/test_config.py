@@ -130,3 +130,7 @@ def test_refused_python_argument_has_the_same_message() -> None:
 def test_every_setting_can_be_set_in_the_environment(name: str) -> None:
     default = getattr(Settings(), name)
     assert check_setting(name, str(default), "here", is_text=True) == default
+
+
+def test_the_variable_of_metrics_is_no_setting() -> None:
+    assert from_environment({"TRITON_MAGICS_METRICS": "true"}) == {}

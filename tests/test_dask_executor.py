@@ -14,8 +14,9 @@ from tests.lab_harness import SOURCE
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable, UnknownName
 from triton_magics.execution import Executor, JobEvent, Limits, LocalExecutor
-from triton_magics.execution.dask_executor import DaskExecutor, _refuse_other_versions
-from triton_magics.execution.dask_worker import versions
+from triton_magics.execution.dask_cluster import refuse_other_versions
+from triton_magics.execution.dask_executor import DaskExecutor
+from triton_magics.execution.dask_worker import run_job, versions
 from triton_magics.lab import Lab
 
 pytest.importorskip("distributed")
@@ -43,7 +44,7 @@ def executor(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[DaskEx
 
     monkeypatch.setattr("triton_magics.execution.dask_worker.LocalExecutor", create)
     executor = DaskExecutor(
-        Settings(executor="dask", scheduler=scheduler, device="interpreter", standbys=1)
+        Settings(engine="dask", scheduler=scheduler, device="interpreter", standbys=1)
     )
     yield executor
     executor.close()
@@ -116,9 +117,9 @@ def worker(**others: str) -> dict[str, Any]:
 def test_other_versions_are_refused_before_the_first_job(
     workers: dict[str, Any], message: str
 ) -> None:
-    _refuse_other_versions({"a": worker()})
+    refuse_other_versions({"a": worker()})
     with pytest.raises(Unavailable, match=message):
-        _refuse_other_versions(workers)
+        refuse_other_versions(workers)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +129,33 @@ def test_other_versions_are_refused_before_the_first_job(
 def test_a_missing_scheduler_is_one_clear_line(
     tmp_path: Path, scheduler: str, message: str
 ) -> None:
-    with Lab(tmp_path, settings=Settings(executor="dask", scheduler=scheduler)) as lab:
+    with Lab(tmp_path, settings=Settings(engine="dask", scheduler=scheduler)) as lab:
         lab.kernel("softmax", "v1", SOURCE, compile=False)
         assert (lab.engine_state().missing is None) is bool(scheduler)
         with pytest.raises(Unavailable, match=message):
             lab.validate("softmax", "v1")
+
+
+def test_a_cluster_without_workers_names_the_command_for_one() -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
+        executor = DaskExecutor(Settings(engine="dask", scheduler=cluster.scheduler_address))
+        with pytest.raises(Unavailable, match=r"has no worker. Start one for each GPU: .*GPU=1"):
+            executor.devices()
+        executor.close()
+
+
+def test_a_worker_that_came_later_refuses_other_versions(executor: DaskExecutor) -> None:
+    client = executor._cluster.connect()
+    other = {**versions(), "torch": "0.1"}
+    job = client.submit(run_job, "", "", (5.0, 30.0), ("job", "topic"), ({}, other), pure=False)
+    with pytest.raises(Unavailable, match=r"torch is \S+ on \S+, 0.1 on the client"):
+        job.result(timeout=20)
+
+
+def test_a_lost_connection_is_made_again(executor: DaskExecutor) -> None:
+    executor.devices()
+    executor._cluster.connect().close()
+    answer = executor.submit(scripted_job("answers"), limits=LIMITS).result(30)
+    assert answer.status == "finished"

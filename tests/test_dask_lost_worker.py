@@ -39,7 +39,7 @@ def test_a_job_of_a_killed_worker_runs_again_on_another(
     kernel = Path(__file__).parent / "faults/kernels/right/softmax_online.py"
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         settings = Settings(
-            executor="dask", scheduler=cluster.scheduler_address, device="interpreter"
+            engine="dask", scheduler=cluster.scheduler_address, device="interpreter"
         )
         with Lab(tmp_path, settings=settings) as lab:
             lab.kernel("softmax", "v1", kernel.read_text(), compile=False)

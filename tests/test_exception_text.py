@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import traceback
 
@@ -133,3 +134,12 @@ def test_notes_and_the_parts_of_a_group_are_shown() -> None:
     lines = exception_text.format_error(error).splitlines()
     assert lines[1:] == ["a note", "  + ValueError: one", "  + TypeError: two"]
     assert lines[0].startswith("ExceptionGroup: all")
+
+
+def test_replaced_builtins_change_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ValueError("mine")
+    for name in ("isinstance", "issubclass"):
+        monkeypatch.setattr(builtins, name, lambda *_: True)
+    answers = exception_text.is_a(error, OSError), exception_text.is_a(error, OSError, Exception)
+    monkeypatch.undo()
+    assert answers == (False, True)

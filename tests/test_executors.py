@@ -174,10 +174,10 @@ def test_an_executor_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(
         "triton_magics.execution.registry.entry_points", lambda group: [ToyEntryPoint()]
     )
-    with Lab(tmp_path, settings=Settings(executor="toy")) as lab:
+    with Lab(tmp_path, settings=Settings(engine="toy")) as lab:
         assert lab.engine_state().device == "a toy"
-    with pytest.raises(UnknownName, match="no executor 'tax'. Installed: local, dask, toy"):
-        Lab(tmp_path, settings=Settings(executor="tax"))
+    with pytest.raises(UnknownName, match="no engine 'tax'. Installed: local, dask, toy"):
+        Lab(tmp_path, settings=Settings(engine="tax"))
 
 
 class ToyEntryPoint:

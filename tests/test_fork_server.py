@@ -24,7 +24,7 @@ from execution_kit import (  # noqa: F401 (process_tag: a fixture)
     wait_until,
 )
 
-from triton_magics.execution import LocalExecutor
+from triton_magics.execution import LocalExecutor, seccomp
 from triton_magics.execution.protocol import Progress
 
 
@@ -105,6 +105,25 @@ def test_a_dead_fork_server_is_replaced(engine: LocalExecutor) -> None:
     for key in "bcde":
         assert run(engine, scripted_job("answers"), key=key).status == "finished"
     assert fork_server_pid(engine) != first
+
+
+def test_a_lost_supervisor_costs_no_fork_server(engine: LocalExecutor) -> None:
+    run(engine, scripted_job("answers"), key="a")
+    pool = engine.queue().pool
+    before = pool._fork_servers_left
+    os.kill(pool.pids[0], signal.SIGKILL)
+    wait_until(lambda: pool.poll(0) or not pool.is_up)
+    assert run(engine, scripted_job("answers"), key="b").status == "finished"
+    assert pool._fork_servers_left == before
+
+
+@pytest.mark.skipif(not seccomp.is_known_machine(), reason="x86-64 and arm64 have the filter")
+def test_a_worker_may_not_end_the_processes_above_it(engine: LocalExecutor) -> None:
+    facts = read_facts(run(engine, scripted_job("signals_those_above"), key="a"))
+    assert facts["notebook"] == os.getpid()
+    assert facts["refused"] == [
+        "supervisor", "notebook", "all", "a group", "a descriptor", "a program"
+    ]  # fmt: skip
 
 
 def test_an_early_death_of_the_fork_server_blocks_no_job(

@@ -15,7 +15,7 @@ from triton_magics.lab import Lab
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = [
     *sorted((DOCS / "how-to").glob("*.md")),
-    *(DOCS / f"{name}.md" for name in ("troubleshooting", "comparison", "server", "agents")),
+    *(DOCS / f"{name}.md" for name in ("faq", "troubleshooting", "comparison", "server", "agents")),
     DOCS / "command_line.md",
 ]
 PARSER = cli._parser()
@@ -47,6 +47,7 @@ def test_a_guide_names_settings_and_magics_that_exist(page: Path) -> None:
     settings = {*re.findall(r"TritonMagics\.(\w+)", text)}
     settings |= {name.lower() for name in re.findall(r"TRITON_MAGICS_(\w+)", text)} - {
         "cache",
+        "metrics",
         "token",
     }
     magics = set(re.findall(r"%triton_(\w+)", text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import triton_magics as tm
+import triton_magics.lab as lab_module
 from tests.fake_executor import FakeExecutor
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
@@ -67,6 +69,24 @@ def test_functions_share_the_default_lab(engine: FakeExecutor) -> None:
     assert tm.default_lab().last is value
     assert tm.bench("softmax").versions == ("v1_baseline",)
     assert len(engine.jobs) == 2
+
+
+def test_a_used_lab_replaces_a_default_that_is_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users_lab = Lab(tmp_path / "users_lab", engine=FakeExecutor())
+    in_time = threading.Event()
+    user = threading.Thread(target=lambda: (tm.use(users_lab), in_time.set()))
+
+    def make_default(settings: Settings | None) -> Lab:
+        user.start()
+        in_time.wait(0.2)  # with the lock it waits for the default, which it then replaces
+        return Lab(tmp_path / "default", engine=FakeExecutor(), settings=settings)
+
+    monkeypatch.setattr(lab_module, "Lab", make_default)
+    tm.default_lab()
+    user.join()
+    assert tm.open_lab() is users_lab
 
 
 def test_default_lab_is_in_the_current_folder(tmp_path: Path) -> None:

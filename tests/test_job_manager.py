@@ -15,7 +15,8 @@ from tests.fake_executor import FakeExecutor
 from triton_magics.config import Settings
 from triton_magics.errors import UnknownOp, WorkspaceError
 from triton_magics.execution import Outcome
-from triton_magics.execution.job_requests import OpRef, PlanJob, ValidateJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob, ValidateJob
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
 from triton_magics.session.job_manager import JobManager, RunningJob
@@ -76,10 +77,13 @@ def test_jobs_are_listed_in_the_order_of_their_submission(engine: FakeExecutor) 
     while not manager.jobs:
         time.sleep(0.001)
     manager.watchers.append(lambda jobs: labels.append([job.label for job in jobs]))
+    stages: list[str] = []
+    manager.listeners.on_progress = lambda step: stages.append(step.stage)
     manager.run(PlanJob(op=OpRef(name="softmax"), seed=1, device_kind="gpu"))
     release.set()
     first.join()
     assert labels[0] == ["validate softmax v1_baseline", "plan softmax"]
+    assert stages[0] == "waiting for validate softmax v1_baseline"
     assert manager.jobs == ()
 
 

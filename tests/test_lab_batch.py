@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from tests.fake_executor import FakeExecutor
 from tests.lab_harness import SOURCE, engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.errors import BadValue, WorkerError
 from triton_magics.execution import Outcome
+from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
 from triton_magics.model import Status
+from triton_magics.rendering import to_text, view
 
 
 def step(verb: str, **arguments: Any) -> dict[str, Any]:
@@ -139,3 +142,75 @@ def test_a_broken_worker_is_an_error_of_its_line(lab: Lab, engine: FakeExecutor)
     engine.answer = fail
     (result,) = lab.map([validate("v1")])
     assert (result.entry.ok, result.entry.error) == (False, "no worker could be started")
+
+
+def test_a_cancelled_batch_ends_its_jobs_and_keeps_what_is_done(
+    lab: Lab, engine: FakeExecutor, tmp_path: Path
+) -> None:
+    for n in (1, 2, 3):
+        write(lab, f"v{n}")
+    run, release, has_begun = engine.run, threading.Event(), threading.Event()
+    engine.on_cancel = release.set
+
+    def hang_at_v2(job: Any, **options: Any) -> Outcome:
+        if job.version.version.startswith("v2"):
+            has_begun.set()
+            release.wait(10)
+            return Outcome(status="interrupted")
+        return run(job, **options)
+
+    engine.run = hang_at_v2
+    file = as_file(tmp_path, *(validate(f"v{n}") for n in (1, 2, 3)))
+    steps: list[Progress] = []
+    call = lab.jobs.submit(
+        "batch",
+        lambda: lab.batch(file, at_once=1),
+        on_event=lambda event: steps.append(event.progress) if event.progress else None,
+    )
+    assert has_begun.wait(10)
+    assert call.stop()
+    with pytest.raises(CancelledError):
+        call.result(10)
+    assert engine.cancelled >= 1
+    assert [(s.done, s.total) for s in steps] == [(1, 3)]
+    engine.run = run
+    assert lab.batch(file).resumed == 1
+
+
+def test_lines_that_could_not_run_are_run_by_a_further_call(
+    lab: Lab, engine: FakeExecutor, tmp_path: Path
+) -> None:
+    for n in range(1, 9):
+        write(lab, f"v{n}")
+    run = engine.run
+
+    def fail_after_v1(job: Any, **options: Any) -> Outcome:
+        if not job.version.version.startswith("v1"):
+            raise WorkerError("the scheduler is gone")
+        return run(job, **options)
+
+    engine.run = fail_after_v1
+    file = as_file(tmp_path, *(validate(f"v{n}") for n in range(1, 9)))
+    batch = lab.batch(file, at_once=1)
+    assert batch.status is Status.UNAVAILABLE
+    assert [(e.ok, e.has_run) for e in batch.entries] == [(True, True)] + 5 * [(False, False)]
+    text = to_text(view(batch), width=200)
+    assert "1 of 8 lines succeeded · 7 did not run" in text
+    assert "5 lines in a row could not run: the scheduler is gone" in text
+    engine.run = run
+    assert (lab.batch(file).resumed, lab.batch(file).status) == (1, Status.PASSED)
+
+
+def test_a_shape_may_be_text(lab: Lab, engine: FakeExecutor) -> None:
+    write(lab, "v1")
+    lines = [step("validate", version="v1", shapes=[shape]) for shape in ("7x13", [7, 13])]
+    assert all(result.entry.ok for result in lab.map(lines, at_once=1))
+    assert [job.shapes for job in engine.jobs[-2:]] == [((7, 13),)] * 2
+
+
+def test_a_line_that_failed_names_the_case(lab: Lab, engine: FakeExecutor, tmp_path: Path) -> None:
+    write(lab, "v1")
+    engine.verdicts[lab.source("softmax", "v1").sha256] = Status.FAILED
+    batch = lab.batch(as_file(tmp_path, validate("v1")))
+    assert batch.entries[0].reason == "small 256x256 float32: wrong values"
+    assert "small 256x256 float32: wrong values" in to_text(view(batch), width=200)

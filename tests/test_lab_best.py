@@ -72,7 +72,7 @@ def test_a_version_chosen_by_hand_without_times_is_provisional(lab: Lab) -> None
 
 def test_what_can_not_be_chosen_by_hand_is_refused(lab: Lab) -> None:
     write(lab, "v1")
-    with pytest.raises(UnknownVersion, match="softmax v1: not yet validated"):
+    with pytest.raises(IllegalStep, match="softmax v1: not yet validated"):
         lab.best("softmax", "v1", now=True)
     with pytest.raises(UnknownVersion, match="v7"):
         lab.best("softmax", "v7", now=True)
@@ -89,7 +89,7 @@ def test_unknown_version_is_reported_before_missing_steps(lab: Lab) -> None:
         lab.best("softmax", "v9")
     with pytest.raises(BadValue, match="names no version"):
         lab.best("softmax", why="it is short")
-    with pytest.raises(UnknownVersion, match="v1: not yet validated"):
+    with pytest.raises(IllegalStep, match="v1: not yet validated"):
         lab.best("softmax", "v1")
 
 

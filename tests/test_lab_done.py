@@ -155,7 +155,7 @@ def test_best_takes_no_version_that_passed_in_part(tmp_path: Path) -> None:
         assert best.source.version == "v1_baseline"
         assert best.reason.endswith("not ranked: v2: validated in float32 only")
         assert [v.best for v in lab.status("softmax").versions] == [True, False]
-        with pytest.raises(UnknownVersion, match="v2: validated in float32 only"):
+        with pytest.raises(IllegalStep, match="v2: validated in float32 only"):
             lab.best("softmax", "v2", now=True)
 
 

@@ -73,4 +73,22 @@ def test_fix_without_a_corrected_line_says_so(
 def test_advice_that_gives_no_other_valid_code_is_no_correction(advice: str) -> None:
     source = rv.source(code=BROKEN)
     line = next(n for n, text in enumerate(BROKEN.splitlines(), 1) if LOAD in text)
-    assert corrected_source(source, cause_at(line + source.header_lines, advice)) is None
+    assert corrected_source(source, line + source.header_lines, advice) is None
+
+
+def test_fix_corrects_the_line_of_a_compile_error(lab: Lab, engine: FakeExecutor) -> None:
+    misspelt = rv.SOURCE.replace("tl.exp(", "tl.expp(")
+    at = next(n for n, text in enumerate(misspelt.splitlines(), 1) if "tl.expp(" in text)
+    code = misspelt.splitlines()[at - 1]
+
+    def refuse(advice: str | None) -> None:
+        error = rv.compile_error(file_line=at + 2, code=code, advice=advice)
+        engine.compile_error = error
+        lab.write("softmax", "v1", f"{misspelt}# {advice}\n", cell_offset=1)
+
+    refuse(code.replace("expp", "exp"))
+    correction = lab.fix("softmax", "v1")
+    assert correction.text.startswith(rv.SOURCE)
+    refuse(None)
+    with pytest.raises(BadValue, match="error of its compilation names no line"):
+        lab.fix("softmax", "v1")

@@ -66,7 +66,7 @@ def test_a_write_that_is_interrupted_says_that_it_has_saved(lab: Lab) -> None:
         lab.write("softmax", "v1", SOURCE)
     result = interrupt.value.value
     assert isinstance(result, Written)
-    assert headline(result).startswith("! INTERRUPTED  softmax v1_baseline saved · ")
+    assert headline(result).startswith("! INTERRUPTED  softmax v1 saved · ")
     assert headline(result).endswith(STOPPED)
     assert lab.source("softmax", "v1").source == SOURCE
 

@@ -12,7 +12,8 @@ from tests.fake_executor import FakeExecutor, environment
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.errors import UserError, WorkerError
 from triton_magics.execution import Outcome
-from triton_magics.execution.job_requests import ValidateJob, WorkerFault
+from triton_magics.execution.job_answers import WorkerFault
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.lab import Lab
 from triton_magics.model import (
     Case,

@@ -21,7 +21,7 @@ def test_a_note_is_in_the_log_where_it_belongs(lab: Lab) -> None:
     write(lab, "v1")
     write(lab, "v2")
     shown = lab.note("softmax", "Two reads of `x` in place of **three**.\n", "v2")
-    assert shown.title == "note on softmax v2_tiling"
+    assert shown.title == "noted for the log: softmax v2_tiling"
     lab.note("softmax", "The op is bound by memory.")
     page = log_of(lab)
     summary, kernels = page.split("## Phase 2: kernels")

@@ -26,7 +26,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.mark.parametrize(
     ("source", "while_", "line"),
-    [(IN_THE_WRAPPER, "calling it without its kernels", 2), (AT_IMPORT, "importing it", 1)],
+    [(IN_THE_WRAPPER, "calling its wrapper, kernels skipped", 2), (AT_IMPORT, "importing it", 1)],
 )
 def test_writing_an_endless_version_gets_no_compile_time(
     lab: Lab, source: str, while_: str, line: int
@@ -54,7 +54,7 @@ def test_only_what_compiles_has_a_compilers_time(lab: Lab) -> None:
     finally:
         lab.on_progress = None
     patience = {step.stage: step.patience_s for step in received}
-    assert patience["importing it"] == patience["calling it without its kernels"] == 0
+    assert patience["importing it"] == patience["calling its wrapper, kernels skipped"] == 0
     compiling = {words: s for words, s in patience.items() if words.startswith("compiling for")}
     assert compiling
     assert set(compiling.values()) == {100.0}

@@ -9,10 +9,16 @@ import pytest
 
 from tests.fake_executor import FakeExecutor
 from tests.lab_harness import engine, lab, write  # noqa: F401 (engine, lab: fixtures)
-from triton_magics.errors import Interrupted, UnknownName
+from triton_magics.errors import BadValue, Interrupted, UnknownName
 from triton_magics.execution import Outcome
+from triton_magics.execution.job_requests import ProfileJob
 from triton_magics.lab import Lab
-from triton_magics.model import Status
+from triton_magics.model import KernelResources, Profile, Status
+
+
+def profiles_of(lab: Lab) -> list[Profile]:
+    """Return the recorded profiles, oldest first."""
+    return [e.result for e in lab.events("softmax") if isinstance(e.result, Profile)]
 
 
 def test_profile_writes_its_report_below_the_workspace(
@@ -57,4 +63,45 @@ def test_an_interrupted_profile_writes_nothing(
         lab.profile("softmax", "v2", against="v1")
     assert caught.value.value.status is Status.INTERRUPTED
     assert not (tmp_path / "profiles").exists()
+    assert profiles_of(lab) == []
     assert len([job for job in engine.jobs if job.kind == "profile"]) == 1
+
+
+def test_a_profile_is_recorded_without_its_report(lab: Lab, engine: FakeExecutor) -> None:
+    write(lab, "v1")
+    profile = lab.profile("softmax", "v1", sections="full", how="counters")
+    assert profiles_of(lab) == [profile]
+    (job,) = [job for job in engine.jobs if job.kind == "profile"]
+    assert (job.sections, job.how) == ("full", "counters")
+    with pytest.raises(BadValue):
+        lab.profile("softmax", "v1", sections="../x")
+
+
+def test_without_a_gpu_the_compiled_code_answers(lab: Lab, engine: FakeExecutor) -> None:
+    write(lab, "v1")
+
+    def refuse(job: ProfileJob) -> Outcome:
+        named = {"op": "softmax", "version": "v1_baseline", "attempt": 1, "sha256": "0"}
+        refused = Profile(**named, status=Status.NO_GPU, message="no GPU", case=job.case)
+        return Outcome(status="finished", answer=refused)
+
+    engine.compiled_kernels = (KernelResources(name="kernel", num_warps=4, registers=32),)
+    engine.answer = refuse
+    profile = lab.profile("softmax", "v1")
+    assert (profile.status, profile.rung, profile.rung_reason) == ("no_gpu", "static", "no GPU")
+    assert profile.main_kernel is not None
+    assert profile.main_kernel.registers == 32
+    assert profile.roofline is None
+    engine.answer = refuse
+    assert lab.profile("softmax", "v1", how="counters").kernels == ()
+
+
+def test_static_figures_have_the_time_of_the_newest_benchmark(lab: Lab) -> None:
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    timed = lab.bench("softmax", "v1").timing("v1_baseline", "large")
+    profile = lab.profile("softmax", "v1", how="static")
+    assert (profile.passed, profile.rung) == (True, "static")
+    assert profile.roofline is not None
+    assert (profile.roofline.clock, profile.roofline.time_us) == ("benchmark", timed.mean_us)
+    assert lab.profile("softmax", "v1", how="static", dtype="float16").roofline is None

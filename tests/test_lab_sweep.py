@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from triton_magics.errors import (
 )
 from triton_magics.execution import Outcome
 from triton_magics.execution.job_requests import SweepJob
+from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
+from triton_magics.languages.python_source import sha256_of
 from triton_magics.model import CaseStatus, Configuration, Status, Sweep
 from triton_magics.next_step import NextStep
 from triton_magics.rendering import headline, to_text, view
@@ -62,10 +65,13 @@ def by_block(settings: dict[str, Any]) -> float | CaseStatus:
     return 3e4 / settings["BLOCK_SIZE"] + settings["num_warps"]
 
 
+def sweep_jobs(engine: FakeExecutor) -> list[SweepJob]:
+    return [job for job in engine.jobs if isinstance(job, SweepJob)]
+
+
 def test_every_point_of_the_grid_is_a_source_of_its_own(lab: Lab, engine: FakeExecutor) -> None:
     lab.sweep("softmax", "v2", GRID, size="medium", runs=5, seed=7)
-    job = engine.jobs[-1]
-    assert isinstance(job, SweepJob)
+    (job,) = sweep_jobs(engine)
     assert (job.size, job.runs, job.seed, job.cold, job.target) == ("medium", 5, 7, True, None)
     settings = [tuple(p.settings.items()) for p in job.points]
     assert settings == [
@@ -103,9 +109,7 @@ def test_as_it_stands_is_the_point_that_the_version_is(lab: Lab, engine: FakeExe
     assert lab.versions("softmax") == ("v2_tiling",)
 
 
-def test_write_makes_the_best_a_version_that_must_be_validated(
-    lab: Lab, engine: FakeExecutor
-) -> None:
+def test_write_makes_the_best_a_version_that_passed_in_full(lab: Lab, engine: FakeExecutor) -> None:
     engine.sweep_us = by_block
     result = lab.sweep("softmax", "v2", GRID, write=True)
     assert result.written == "v3_swept"
@@ -113,9 +117,66 @@ def test_write_makes_the_best_a_version_that_must_be_validated(
     assert source == SOURCE.replace("= 1024", "= 2048").replace(
         "BLOCK=BLOCK_SIZE", "BLOCK=BLOCK_SIZE, num_warps=4"
     )
-    assert "validate softmax v3" in to_text(view(result))
-    with pytest.raises(IllegalStep, match="v3 has not passed"):
-        lab.bench("softmax", "v3")
+    text = to_text(view(result))
+    assert "the best passed the full plan, 9 cases" in text
+    assert "bench softmax" in text
+    validation = lab.validation("softmax", "v3")
+    assert validation is not None
+    assert (validation.sha256, validation.coverage.is_full) == (sha256_of(source), True)
+    assert lab.bench("softmax", "v3").passed
+
+
+def swept(**values: Any) -> str:
+    """Return the hash of the source with these values."""
+    return sha256_of(
+        SOURCE.replace("= 1024", f"= {values['BLOCK_SIZE']}").replace(
+            "BLOCK=BLOCK_SIZE", f"BLOCK=BLOCK_SIZE, num_warps={values['num_warps']}"
+        )
+    )
+
+
+def test_a_best_that_fails_the_full_plan_is_none(lab: Lab, engine: FakeExecutor) -> None:
+    engine.sweep_us = by_block
+    engine.verdicts[swept(BLOCK_SIZE=2048, num_warps=4)] = Status.FAILED
+    result = lab.sweep("softmax", "v2", GRID)
+    assert result.best is not None
+    assert result.best.settings == {"BLOCK_SIZE": 2048, "num_warps": 8}
+    assert result.best_cases == 9
+    failed = next(c for c in result.configurations if c.label == "BLOCK_SIZE=2048 num_warps=4")
+    assert failed.status is CaseStatus.WRONG_VALUES
+    assert "the full plan failed it: small 256x256 float32: wrong values" in to_text(
+        view(result), width=400
+    )
+
+
+def test_no_best_where_the_full_plan_fails_every_one(lab: Lab, engine: FakeExecutor) -> None:
+    for n in (4, 8):
+        engine.verdicts[swept(BLOCK_SIZE=2048, num_warps=n)] = Status.FAILED
+    result = lab.sweep("softmax", "v2", {"BLOCK_SIZE": (2048,), "num_warps": (4, 8)}, write=True)
+    assert (result.status, result.best, result.written) == (Status.FAILED, None, None)
+    assert "the full plan failed each configuration" in to_text(view(result))
+
+
+def test_several_devices_share_the_points(lab: Lab, engine: FakeExecutor) -> None:
+    engine.capacity, engine.sweep_us = 2, by_block
+    grid = {"BLOCK_SIZE": (1024, 2048, 4096), "num_warps": (1, 2, 4, 8)}
+    steps: list[Progress] = []
+    engine.steps = (Progress(nonce="", stage="compiling", done=1, total=6),)
+    lab.on_progress = steps.append
+    result = lab.sweep("softmax", "v2", grid)
+    *shares, last = sweep_jobs(engine)
+    assert sorted(len(job.points) for job in shares) == [6, 6]
+    assert len({p.sha256 for job in shares for p in job.points}) == 12
+    assert len(last.points) == len(result.raced) == 4
+    assert result.best is not None
+    assert result.best.settings == {"BLOCK_SIZE": 4096, "num_warps": 1}
+    assert [c.settings for c in result.configurations] == _every(grid)
+    assert "compared by the ratios to torch; the fastest 4 timed again" in to_text(view(result))
+    assert (2, 12) in {(s.done, s.total) for s in steps}
+
+
+def _every(grid: dict[str, tuple[int, ...]]) -> list[dict[str, int]]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def test_sweep_is_stored_with_its_version(lab: Lab, tmp_path: Path, engine: FakeExecutor) -> None:
@@ -165,7 +226,7 @@ def test_who_ends_the_process_is_left_out_and_the_rest_is_swept(
 ) -> None:
     engine.answer = lambda job: lost(job, ending, 3)
     result = lab.sweep("softmax", "v2", GRID)
-    first, second = engine.jobs[-2:]
+    first, second = sweep_jobs(engine)
     assert [p for p in first.points if p not in second.points] == [first.points[3]]
     assert result.status is Status.PASSED
     assert len(result.configurations) == 6

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
@@ -22,6 +26,7 @@ from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
 
 from triton_magics.errors import WorkerError
 from triton_magics.execution import LocalExecutor, Outcome
+from triton_magics.execution.local.cpu_wait import waited_for_others
 from triton_magics.execution.protocol import Progress
 
 
@@ -118,6 +123,45 @@ def test_what_a_job_waits_for_others_is_not_its_own_time(
     engine: LocalExecutor, action: str, ending: str
 ) -> None:
     assert run(engine, scripted_job(action), key="a", timeout_s=0.8).detail == ending
+
+
+@pytest.fixture
+def busy_cpu() -> Iterator[None]:
+    """Keep the first CPU busy with five programs of others."""
+    cpu = {min(os.sched_getaffinity(0))}
+    spin = [sys.executable, "-S", "-c", "while True: pass"]
+    spinners = [subprocess.Popen(spin) for _ in range(5)]
+    for each in spinners:
+        os.sched_setaffinity(each.pid, cpu)
+    yield
+    for each in spinners:
+        each.kill()
+        each.wait()
+
+
+@pytest.mark.usefixtures("busy_cpu")
+def test_what_a_job_waits_for_a_cpu_is_not_its_own_time() -> None:
+    with closing(scripted_executor(silence_s=0.5, job_s=0.6)) as engine:
+        outcome = run(engine, scripted_job("works_on_a_shared_cpu"), key="a")
+        assert (outcome.status, outcome.detail) == ("finished", "")
+        endless = run(engine, scripted_job("works_for_ever_on_a_shared_cpu"), key="a")
+        assert endless.detail == "no answer in 0.5 s while working"
+
+
+@pytest.mark.parametrize(
+    ("on_cpu_s", "waiting_s", "expected_s"),
+    [
+        (0.25, 0.75, 0.75),  # one thread that never sleeps
+        (0.25, 0.25, 0.25),  # and sleeps for the rest
+        (0.0, 0.0, 0.0),  # it hangs
+        (2.0, 6.0, 0.0),  # eight threads that have both CPUs
+        (0.5, 7.5, 0.5),  # and share them with others
+    ],
+)
+def test_threads_that_keep_each_other_from_a_cpu_wait_for_nobody(
+    on_cpu_s: float, waiting_s: float, expected_s: float
+) -> None:
+    assert waited_for_others(1.0, on_cpu_s, waiting_s) == expected_s
 
 
 def test_timeout_s_replaces_both_limits() -> None:

@@ -72,7 +72,8 @@ def test_a_healthy_machine_has_nothing_to_mend(healthy: Machine) -> None:
 
 def test_an_old_driver_names_the_one_that_torch_needs(healthy: Machine) -> None:
     old = dataclasses.replace(healthy, gpu=lambda: dataclasses.replace(H200, driver="535.10"))
-    finding = only(old)
+    finding, profiler = ill(old)
+    assert profiler.subject == "Nsight Compute"
     assert (finding.subject, finding.state) == ("driver", "bad")
     assert "CUDA 13 needs 580" in finding.detail
 
@@ -81,7 +82,7 @@ def test_a_small_gpu_lists_the_ops_that_fit(healthy: Machine) -> None:
     small = dataclasses.replace(H200, memory_bytes=8 * 2**30)
     finding = only(dataclasses.replace(healthy, gpu=lambda: small))
     assert (finding.subject, finding.state) == ("GPU memory", "warn")
-    assert "attention and mha at large may not fit" in finding.detail
+    assert "of attention, mha, rope at large may not fit" in finding.detail
     assert "every other size and op fits" in finding.detail
 
 
@@ -153,6 +154,28 @@ def test_a_missing_nsight_compute_is_reported(healthy: Machine) -> None:
     assert "apt install" in str(finding.remedy)
     elsewhere = healthy.root / "bin/gcc"
     assert ill(dataclasses.replace(healthy, ncu=str(elsewhere))) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "version", "chips", "detail"),
+    [
+        ("570.86.10", "2025.3.1.0", "", "made for drivers from 580 on, and this one is 570.86.10"),
+        ("570.86.10", "2024.1.0", "", None),
+        ("580.65.06", "2025.3.1.0", "ga100, gh100, tu102", None),
+        ("580.65.06", "2022.1.0", "ga100, ga102, tu102", "does not know NVIDIA H200"),
+    ],
+)
+def test_an_nsight_compute_that_does_not_fit_is_reported(
+    healthy: Machine, driver: str, version: str, chips: str, detail: str | None
+) -> None:
+    gpu = Gpu("NVIDIA H200", driver=driver, capability=90)
+    printed = {"--version": f"Version {version} (build 1)\n", "--list-chips": chips}
+    machine = dataclasses.replace(
+        healthy, gpu=lambda: gpu, output_of=lambda command: printed.get(command[1], "")
+    )
+    details = [f.detail for f in ill(machine) if f.subject == "Nsight Compute"]
+    assert [detail in text for text in details if detail] == [True] * bool(detail)
+    assert bool(details) == bool(detail)
 
 
 def test_a_gpu_that_must_be_reset_is_reported(healthy: Machine) -> None:

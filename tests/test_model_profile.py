@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from tests.report_values.profiles import kernels_on_h200, sampled_kernels
-from triton_magics.model import METRICS, Case, Profile, ProfiledKernel, Status
+from triton_magics.model import (
+    METRICS,
+    CallRoofline,
+    Case,
+    Profile,
+    ProfiledKernel,
+    Status,
+    categories_of,
+)
+from triton_magics.model.profile_metrics import CATEGORIES
 
 SAMPLED = sampled_kernels()
 KNOWLEDGE = Path(__file__).parents[1] / "knowledge" / "techniques.json"
@@ -115,7 +124,32 @@ def test_every_metric_has_a_field_of_its_own() -> None:
     fields = [metric.field for metric in METRICS]
     assert len(set(fields)) == len(fields)
     assert set(fields) <= set(ProfiledKernel.model_fields)
+    assert sorted(name for names in CATEGORIES.values() for name in names) == sorted(fields)
     assert len({metric.raw for metric in METRICS}) == len(fields)
+
+
+def test_categories_have_units_raw_names_and_reasons() -> None:
+    categories = categories_of(SAMPLED["bf16"])
+    assert list(categories)[:2] == ["timing", "speed_of_light"]
+    assert categories["stall"]["wait"].raw.startswith("smsp__average_warps_issue_stalled_wait")
+    tensor = categories["pipeline_metrics"]["tensor_pct"]
+    assert (tensor.value, tensor.missing) == (64.94, None)
+    used = categories["access_pattern"]["load_used_pct"]
+    assert used.value is None
+    assert "no such access" in (used.missing or "")
+
+
+def test_roofline_is_the_least_time_by_measured_rates() -> None:
+    call = CallRoofline(
+        bytes=8 * 10**6, flops=10**6, time_us=4.0, clock="counters", copy_gbps=4000.0,
+        peak_tflops=50.0,
+    )  # fmt: skip
+    assert (call.limit_us, call.share_pct, call.bound) == (2.0, 50, "memory")
+    assert (call.gbps, call.intensity) == (2000, 1 / 8)
+    many = call.evolve(flops=200 * 10**6)
+    assert (many.limit_us, many.bound, many.tflops) == (4.0, "compute", 50)
+    unknown = CallRoofline(clock="activity")
+    assert (unknown.limit_us, unknown.share_pct, unknown.bound) == (None, None, None)
 
 
 def test_limit_of_a_call_is_that_of_its_longest_kernel() -> None:

@@ -56,6 +56,20 @@ def same(a, b):
 # ------------------------------------------------------------------------------ every op
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_made_without_memory(name):
+    op = operators.load(name)
+    generator = torch.Generator().manual_seed(3)
+    values = op.make_inputs(op.shapes[1], torch.float32, torch.device("meta"), generator)
+    assert plain(values) == plain(inputs_of(name, seed=3))
+    assert [x.shape for x in tensors(values)] == [x.shape for x in tensors(inputs_of(name))]
+
+
+@pytest.mark.parametrize(("name", "n"), [("add", 4), ("layer_norm", 3)])
+def test_a_scalar_takes_each_of_its_values(name, n):
+    assert len({plain(inputs_of(name, seed=seed))[0] for seed in range(40)}) == n
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "dropout"])
 def test_float32_agrees_with_float64_on_every_cheap_shape(name):
     op = operators.load(name)

@@ -9,7 +9,9 @@ from execution_kit import process_tag, run  # noqa: F401 (process_tag: a fixture
 
 from triton_magics.config import Settings
 from triton_magics.execution import LocalExecutor
-from triton_magics.execution.job_requests import DescribeJob, OpDescription, OpRef
+from triton_magics.execution.job_answers import OpDescription
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob
 from triton_magics.execution.payloads import PAYLOADS
 from triton_magics.execution.protocol import (
     MAX_FRAME_BYTES,

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_magics.execution.job_requests import DescribeJob, OpDescription, OpRef, WorkerFault
+from triton_magics.execution.job_answers import OpDescription, WorkerFault
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob
 from triton_magics.execution.protocol import (
     HEADER,
     MAX_FRAME_BYTES,

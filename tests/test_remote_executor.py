@@ -17,10 +17,10 @@ from tests.serve.serve_kit import Gate
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue, Interrupted, Unavailable
 from triton_magics.execution import Limits, registry
+from triton_magics.execution.frame_stream import FrameStream
 from triton_magics.execution.protocol import Progress
 from triton_magics.execution.remote_channels import ProcessChannel, ssh_command
 from triton_magics.execution.remote_executor import RemoteExecutor
-from triton_magics.execution.remote_frames import FrameStream
 from triton_magics.execution.remote_host import ExecutorHost
 from triton_magics.lab import Lab
 from triton_magics.model import Case, CaseResult, CaseStatus
@@ -47,6 +47,8 @@ class Wire:
     def cut(self) -> None:
         """End the connection as a lost network does."""
         self.ours.shutdown(socket.SHUT_RDWR)
+
+    problem = ""
 
     def last_error(self) -> str:
         return ""
@@ -209,13 +211,13 @@ def test_the_users_own_ssh_leads_there(url: str, words: list[str]) -> None:
 @pytest.mark.parametrize("url", ["ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://a;b"])
 def test_a_host_that_ssh_would_read_as_an_option_is_refused(url: str) -> None:
     with pytest.raises(BadValue, match="write ssh://HOST"):
-        registry.create(Settings(executor=url))
+        registry.create(Settings(engine=url))
 
 
 def test_a_failed_ssh_says_why() -> None:
     script = "import sys; sys.exit('box: Permission denied (publickey).')"
     executor = RemoteExecutor(
-        "ssh://box", open_channel=lambda: ProcessChannel([sys.executable, "-c", script])
+        "ssh://box", open_channel=lambda: ProcessChannel([sys.executable, "-c", script], "box")
     )
     with pytest.raises(Unavailable, match=r"no connection to box: box: Permission denied"):
         executor.devices()
@@ -226,7 +228,7 @@ def test_a_failed_ssh_says_why() -> None:
 def test_a_real_host_runs_a_real_kernel_and_leaves_nothing(tmp_path: Path) -> None:
     mark = f"TRITON_MAGICS_CACHE={tmp_path}/cache"
     command = ["env", mark, sys.executable, "-m", "triton_magics", "executor"]
-    executor = RemoteExecutor("ssh://box", open_channel=lambda: ProcessChannel(command))
+    executor = RemoteExecutor("ssh://box", open_channel=lambda: ProcessChannel(command, "box"))
     with Lab(tmp_path, executor=executor, settings=Settings()) as lab:
         lab.op("softmax")
         source = "import torch\n\n\ndef triton_softmax(x):\n    return torch.softmax(x, -1)\n"

@@ -252,6 +252,24 @@ def test_kernel_cell_names_entry_and_technique() -> None:
     assert first_line(entry="solve") == "%%triton_kernel softmax v1 --entry solve --replay"
 
 
+def test_profile_follows_its_version_and_can_be_repeated() -> None:
+    log = rv.log_input(2)
+    first, second = log.versions
+    profiled = dataclasses.replace(second, profile=rv.profile())
+    log = dataclasses.replace(log, versions=(first, profiled))
+    cell = cells_of(log)["softmax-v2-profile"]
+    assert "".join(cell["source"]) == (
+        "%triton_profile softmax v2 --size large --dtype float32 --against v1 --seed 1 --no-raise"
+    )
+    table, plot = (o["data"] for o in cell["outputs"])
+    assert "MEMORY-BOUND" in "".join(table["text/markdown"])
+    assert base64.b64decode(plot["image/png"]).startswith(b"\x89PNG")
+    text = markdown_log(log)
+    assert "device memory works at 77 % of its peak" in text
+    assert "tl.load(x_ptr + offsets, mask=mask)" in text
+    assert [f.name for f in log_figures(log)][-1] == "softmax_profile.png"
+
+
 def test_sweep_follows_its_version_and_can_be_repeated() -> None:
     log = rv.log_input(2)
     first, second = log.versions

@@ -64,6 +64,15 @@ KEY_NUMBERS = {
         "a warp waits for data of global or local memory 67 %", "registers spill, 256 MiB",
         "softmax v1 4.54 ms", "softmax_v2_tiling_large.ncu-rep", "triton_ref kernel fusion",
     ],
+    "profile_recorded": [
+        "RECORDED", "42.0 us on the GPU, memory-bound", "no counters: the driver refuses",
+        "75 % of it is reached (42.0 us by CUPTI, cold caches)", "CUPTI", "compiled code",
+        "occupancy and waves computed", "triton_inspect",
+    ],
+    "profile_static": [
+        "NO GPU", "there is none here; figures of its compiled code", "spills a thread", "16 B",
+        "compiled for sm_90", "triton_doctor",
+    ],
     "profile_refused": ["UNAVAILABLE", "ERR_NVGPUCTRPERM", "--cap-add=SYS_ADMIN", "triton_inspect"],
     "op_state": ["[end]", "3 of 3", "17.6 us", "2 (1 failed)", "best"],
     "lab_state": ["2 ops", "standby ready", "1.63x"],
@@ -140,7 +149,7 @@ def _luminance(colour: str) -> float:
     [("validation", "#116329"), ("validation_wrong", "#a40e26"), ("selftest_no_gpu", "#7d4e00")],
 )
 def test_verdict_is_a_badge_with_its_own_background(name: str, badge: str) -> None:
-    first = bundle(VALUES[name])["text/html"].split("<p>")[1]
+    first = bundle(VALUES[name])["text/html"].split('<p style="margin: 2px 0">')[1]
     assert first.startswith(f'<strong style="background-color: {badge}; color: #ffffff;')
     assert re.match(r"<strong [^>]*>[✓✗!] [A-Z ]+</strong>", first)
 

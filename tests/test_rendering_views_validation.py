@@ -8,7 +8,10 @@ import report_values as rv
 from triton_magics.model import CaseResult, CaseStatus, Status, Validations
 from triton_magics.notebook.tracebacks import kernel_failure
 from triton_magics.rendering import bundle, failure_lines, headline, to_text, view
+from triton_magics.rendering.views.case_matrix import separating_matrix
 from triton_magics.verbs._phrase import as_magic
+
+LAYOUT = (("x", "transposed"),)
 
 
 def test_verdict_has_cases_and_worst_error() -> None:
@@ -31,7 +34,7 @@ def test_nan_is_the_worst_error() -> None:
     finite = rv.wrong_case(error_share=31.4, max_abs_error=0.2, case=rv.case(dtype="bfloat16"))
     value = rv.wrong_validation(cases=(finite, rv.wrong_case(case=rv.case(dtype="bfloat16"))))
     text = bundle(value)["text/plain"]
-    assert "the worst error is 31 times what is allowed" in text
+    assert "worst error 31 times what is allowed" in text
     assert re.search(r"bfloat16\s+0 of 2\s+nan", text)
 
 
@@ -114,6 +117,21 @@ def test_crash_reports_earlier_wrong_cases() -> None:
     )
 
 
+def test_the_case_of_a_crash_is_not_a_wrong_one_before_it() -> None:
+    case = CaseResult(case=rv.case(), status=CaseStatus.CRASHED)
+    value = rv.wrong_validation(status=Status.CRASHED, message="its process died", cases=(case,))
+    assert not [line for line in failure_lines(value) if "before that" in line]
+
+
+def test_the_matrix_beside_a_verdict_separates_wrong_from_right() -> None:
+    wrong = [rv.wrong_case(case=rv.case((n, 13), dtype="float32", layouts=LAYOUT)) for n in (2, 3)]
+    right = [rv.passed_case().evolve(case=rv.case((n, 13), dtype="float32")) for n in (2, 3, 4)]
+    value = rv.wrong_validation(cases=(*wrong, *right))
+    assert separating_matrix(value.cases).header[0] == "layout"
+    wrong_shapes = [rv.wrong_case(case=rv.case((n, 13), dtype="float32")) for n in (2, 3)]
+    assert separating_matrix((*wrong_shapes, right[2])).header[0] == "shape"
+
+
 def test_dtype_that_did_not_run_is_not_in_the_verdict() -> None:
     missing = CaseResult(
         case=rv.case(dtype="bfloat16"), status=CaseStatus.NOT_RUN, reason="needs a GPU"
@@ -178,7 +196,7 @@ def test_wrong_cases_are_counted_by_shape_and_dtype() -> None:
     cell = next(line for line in html.split("<td") if "✗ 2/2" in line)
     assert 'title="wrong: 7x13 float32; 7x13 float32"' in cell
     assert "background-color: #ffc1bd" in cell
-    assert "<details open>" in html
+    assert html.index("✗ 2/2") < html.index("<details")
     assert "<details open>" not in bundle(rv.validation())["text/html"]
 
 

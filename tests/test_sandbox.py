@@ -19,12 +19,16 @@ import pytest
 from execution_kit import VERSION
 
 import triton_magics
-from triton_magics.config import Settings
-from triton_magics.errors import Unavailable
+from triton_magics.config import Settings, cache_dir
+from triton_magics.errors import KnowledgeError, Unavailable
 from triton_magics.execution import LocalExecutor, sandbox
-from triton_magics.execution.job_requests import DescribeJob, DeviceKind, OpRef, ProfileJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob, DeviceKind, ProfileJob
 from triton_magics.execution.local import machine_checks, sandbox_policy
 from triton_magics.execution.local.machine import Machine
+from triton_magics.harness import load
+from triton_magics.knowledge import folder, tables
+from triton_magics.languages.torch_cuda.child import runtime as extension_runtime
 from triton_magics.model import Case
 
 pytestmark = pytest.mark.skipif(
@@ -63,13 +67,17 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def run_confined(
-    place: Place, function: Callable[[Place], object], device: DeviceKind = "interpreter"
+    place: Place,
+    function: Callable[[Place], object],
+    device: DeviceKind = "interpreter",
+    policy: sandbox.Policy | None = None,
 ) -> object:
     """Return what a function returns or raises in a fork that has entered a sandbox."""
     read_end, write_end = os.pipe()
     if not (child := os.fork()):
         try:
-            os.environ[sandbox.VARIABLE] = sandbox_policy.make_policy(device).to_text()
+            policy = policy or sandbox_policy.make_policy(device)
+            os.environ[sandbox.VARIABLE] = policy.to_text()
             os.environ[sandbox.SCRATCH] = str(place.scratch)
             os.chdir(place.scratch)
             sandbox.enter_from_environment()
@@ -231,6 +239,27 @@ def test_a_confined_process_gains_no_rights(place: Place) -> None:
     assert run_confined(place, state) == 1
 
 
+def read_mistakes(_: Place) -> int:
+    folder.shipped.cache_clear()
+    tables.mistakes.cache_clear()
+    return len(tables.mistakes())
+
+
+def test_the_advice_on_errors_can_be_read(place: Place) -> None:
+    """In an editable install its folder lies outside the package."""
+    assert run_confined(place, read_mistakes) == len(tables.mistakes())
+
+
+def test_an_error_whose_advice_is_unreadable_has_a_message(place: Place) -> None:
+    def describe(place: Place) -> str:
+        with suppress(KnowledgeError):
+            read_mistakes(place)
+        return load.error_at_line("ValueError", "no such thing", 1, VERSION).message
+
+    load.error_at_line("ValueError", "", 1, VERSION)  # imports what it needs
+    assert run_confined(place, describe, policy=sandbox.Policy(read=())) == "no such thing"
+
+
 def test_a_judge_may_end_its_processes(place: Place) -> None:
     def end(place: Place) -> None:
         os.kill(place.victim, signal.SIGCONT)
@@ -245,6 +274,27 @@ def test_a_judge_may_end_its_processes(place: Place) -> None:
 
 
 # ------------------------------------------------------------------------------ its policy
+
+
+def test_code_published_into_a_new_cache_is_readable(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "new"))
+    policy = sandbox_policy.make_policy("interpreter")
+
+    def publish_and_read(place: Place) -> list[str]:
+        return os.listdir(cache_dir() / "compiled")
+
+    assert run_confined(place, publish_and_read, policy=policy) == []
+
+
+def test_an_extension_is_built_in_the_workers_own_folder(place: Place) -> None:
+    def build(place: Place) -> str:
+        with extension_runtime._build_folder(b"source"):
+            return os.environ[extension_runtime.FOLDER]
+
+    folder = run_confined(place, build)
+    assert str(folder).startswith(str(place.scratch)), folder
 
 
 def test_hidden_files_of_the_home_folder_are_not_readable(

@@ -50,14 +50,14 @@ def test_a_quarter_of_the_points_comes_within_2_percent(seed: int) -> None:
     search = GridSearch(SIZES, (0, 0, 0, 0), seed)
     most = len(times) // 4
     while search.tried < most and (points := search.next_points(most - search.tried)):
-        search.times_us |= {p: times[p] for p in points}
+        search.times |= {p: times[p] for p in points}
     assert search.tried <= most
-    assert min(search.times_us.values()) <= 1.02 * min(times.values())
+    assert min(search.times.values()) <= 1.02 * min(times.values())
 
 
 def test_a_point_beyond_a_refused_one_is_not_tried() -> None:
     search = GridSearch(SIZES, (0, 0, 0, 0))
-    search.times_us[4, 1, 1, 3] = 10.0
+    search.times[4, 1, 1, 3] = 10.0
     search.refused.add((5, 1, 1, 3))
     for _ in range(40):
         for point in search.next_points(20):
@@ -88,7 +88,11 @@ def test_sweep_searches_a_grid_that_is_too_large(lab: Lab, engine: FakeExecutor)
     assert sweep.best.settings == {"BLOCK_SIZE": 2048, "ROWS": 1, "STAGES": 3}
     assert sweep.best.label in sweep.raced
     assert len(sweep.configurations) <= sweep.space // 4 == 73
-    assert len(engine.jobs[-1].points) == len(sweep.raced) == 4
+    *_, race, plan = engine.jobs
+    assert len(race.points) == len(sweep.raced) == 4
+    assert (plan.kind, plan.plan, plan.dtypes) == ("validate", "full", None)
+    assert "BLOCK_SIZE = 2048" in plan.version.source
+    assert sweep.best_cases == 9
 
 
 def test_a_search_without_a_gpu_is_refused(lab: Lab, engine: FakeExecutor) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.execution_kit import VERSION
-from triton_magics.execution.job_requests import DescribeJob, OpRef, RunJob, SweepJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob, RunJob, SweepJob
 from triton_magics.execution.local.shown_paths import ShownPaths
 from triton_magics.execution.scratch import SOURCES
 

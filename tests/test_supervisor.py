@@ -96,6 +96,24 @@ def test_a_worker_of_a_lost_supervisor_ends_no_later_one(engine: LocalExecutor) 
     wait_until(lambda: engine.state().standby_ready)
 
 
+def test_daemons_of_a_lost_supervisor_end_with_it(engine: LocalExecutor) -> None:
+    engine.warm()
+    wait_until(lambda: engine.state().standby_ready)
+    name = engine.queue().pool._supervisor._home.name
+    marked = {**os.environ, process_table.MARK: name}
+    other = {**os.environ, process_table.MARK: f"{name}0"}
+    argv = ["sleep", "60"]
+    with (
+        subprocess.Popen(argv, env=marked) as daemon,
+        subprocess.Popen(argv, env=other) as stranger,
+    ):
+        os.kill(engine.queue().pool.pids[0], signal.SIGKILL)
+        wait_until(lambda: engine.warm() or daemon.poll() is not None)
+        assert daemon.returncode == -signal.SIGKILL
+        assert stranger.poll() is None
+        stranger.kill()
+
+
 def stop_supervisor(engine: LocalExecutor) -> int:
     pid = engine.queue().pool.pids[0]
     os.kill(pid, signal.SIGSTOP)

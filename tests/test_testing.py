@@ -36,6 +36,7 @@ def test_the_guide_checks_a_kernel_and_leaves_nothing(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRITON_MAGICS_SILENCE_S", "300")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "kernels"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "kernels"))  # of the engine's processes
     names: dict[str, object] = {}
     exec(code, names)
     names["test_softmax"]()  # type: ignore[operator]

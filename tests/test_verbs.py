@@ -156,17 +156,17 @@ def test_every_verb_is_a_function_and_a_lab_method(name: str) -> None:
 
 
 def test_a_refused_call_lists_every_fault_and_records_nothing(tmp_path: Path) -> None:
-    wrong: Any = "7x13"
+    wrong: Any = "7 by 13"
     with Lab(tmp_path, engine=FakeExecutor()) as lab:
         with pytest.raises(UserError) as refused:
             lab.validate("softmax", "v1", shapes=[wrong], seed=-1, rtol=wrong)
         for fault in (
-            "shapes[0]='7x13': write a shape such as (257, 1023)",
+            "shapes[0]='7 by 13': write a shape such as '257x1023' or [257, 1023]",
             "seed=-1: write a whole number from 0 to 9007199254740991",
-            "rtol='7x13': write a number from 0 to below 1",
+            "rtol='7 by 13': write a number from 0 to below 1",
         ):
             assert fault in str(refused.value)
-        with pytest.raises(BadValue, match=r"shapes\[0\]='7x13'"):
+        with pytest.raises(BadValue, match=r"shapes\[0\]='7 by 13'"):
             lab.op("softmax", shapes=[wrong])
         assert lab.events("softmax") == ()
 

@@ -98,14 +98,22 @@ def test_a_worker_has_a_session_and_no_descriptor_but_its_own(engine: LocalExecu
     assert facts["fds"] == [0, 1, 2, 3, 4]  # 4 is the listing of the folder itself
 
 
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache folder with a short path."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setenv("TRITON_MAGICS_CACHE", folder)
+        yield Path(folder) / "triton_magics"
+
+
 def test_each_worker_has_a_triton_cache_that_goes_with_it(
-    engine: LocalExecutor, tmp_path: Path
+    cache: Path, engine: LocalExecutor
 ) -> None:
     first = Path(
         read_facts(run(engine, scripted_job("answers"), key="a"))["env"]["TRITON_CACHE_DIR"]
     )
     assert first.is_dir()
-    assert first.is_relative_to(tmp_path / "triton_magics" / "children")
+    assert first.is_relative_to(cache / "children")
     second = Path(
         read_facts(run(engine, scripted_job("answers"), key="b"))["env"]["TRITON_CACHE_DIR"]
     )
@@ -113,7 +121,18 @@ def test_each_worker_has_a_triton_cache_that_goes_with_it(
     wait_until(lambda: not first.exists())
     assert second.is_dir()
     engine.close()
-    assert list((tmp_path / "triton_magics" / "children").iterdir()) == []
+    assert list((cache / "children").iterdir()) == []
+
+
+def test_a_long_cache_path_leaves_a_temporary_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "so long a name" / ("x" * 80)))
+    engine = scripted_executor()
+    env = read_facts(run(engine, scripted_job("answers")))["env"]
+    assert Path(env["TMPDIR"]).is_relative_to(env["TRITON_CACHE_DIR"])
+    engine.close()
+    assert not Path(env["TMPDIR"]).exists()
 
 
 def test_without_a_cache_folder_a_worker_has_its_cache_elsewhere(
@@ -149,16 +168,6 @@ def test_worker_has_a_temporary_folder_that_is_removed_with_it(
     wait_until(lambda: not Path(first["file"]).exists())
     engine.close()
     assert not Path(second["file"]).exists()
-
-
-def test_long_cache_path_leaves_the_temporary_folder_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / ("x" * 100)))
-    monkeypatch.setenv("TMPDIR", "/tmp")
-    engine = scripted_executor()
-    assert read_facts(run(engine, scripted_job("answers")))["env"]["TMPDIR"] == "/tmp"
-    engine.close()
 
 
 def test_torch_compile_cache_is_shared_by_workers(

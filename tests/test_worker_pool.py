@@ -30,14 +30,8 @@ from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue, Unavailable
 from triton_magics.execution import LocalExecutor, Outcome
-from triton_magics.execution.job_requests import (
-    CompileJob,
-    Job,
-    OpRef,
-    RunJob,
-    SweepJob,
-    ValidateJob,
-)
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import CompileJob, Job, RunJob, SweepJob, ValidateJob
 from triton_magics.execution.protocol import Progress
 
 

@@ -23,7 +23,7 @@ from execution_kit import (  # noqa: F401 (process_tag: a fixture)
 )
 
 from triton_magics.execution import LocalExecutor, Outcome
-from triton_magics.execution.job_requests import OpDescription, WorkerFault
+from triton_magics.execution.job_answers import OpDescription, WorkerFault
 from triton_magics.execution.local.worker_process import Worker
 from triton_magics.execution.protocol import Progress
 from triton_magics.execution.scratch import STACK

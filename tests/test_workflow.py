@@ -15,6 +15,7 @@ from triton_magics.model import (
     Status,
     Verb,
     VersionState,
+    validation_gap,
 )
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.phrase import plain
@@ -33,7 +34,7 @@ from triton_magics.workflow import (
 
 STATES: tuple[State, ...] = get_args(State)
 VERBS: tuple[Verb, ...] = get_args(Verb)
-PLAIN = ("ran", "swept", "chosen", "exported", "sized", "noted")
+PLAIN = ("ran", "swept", "chosen", "exported", "sized", "noted", "profiled")
 
 
 def lacks(code: GapCode) -> dict[str, Gap]:
@@ -321,3 +322,10 @@ def test_an_op_that_an_older_rule_ended_is_open_again():
 def test_something_is_missing_except_at_the_end(state, min_writes, changes):
     now = facts("softmax", state, [version(**changes)], min_writes=min_writes)
     assert (missing(now) == ()) == (now.state == "end")
+
+
+def test_a_gap_of_dtypes_names_those_that_were_checked() -> None:
+    in_part = Coverage(dtypes=("float32",), declared=DTYPES)
+    gap = validation_gap("v2", Status.PASSED, in_part, ())
+    assert gap is not None
+    assert gap.words == "v2: validated in float32 only"

@@ -49,22 +49,25 @@ def open_lab() -> Lab | None:
 
 def use(lab: Lab) -> None:
     """Make a Lab the default; close the previous default."""
-    if lab is not _Default.lab:
-        close()
-        _Default.lab = lab
+    _close_previous(lab, _Default.settings)
 
 
 def configure(settings: Settings | None) -> None:
     """Set the settings of the default Lab; close the Lab that has the previous ones."""
-    close()
-    _Default.settings = settings
+    _close_previous(None, settings)
 
 
 def close() -> None:
     """Close the default Lab and its processes; the next verb makes another."""
-    lab, _Default.lab = _Default.lab, None
-    if lab is not None:
-        lab.close()
+    _close_previous(None, _Default.settings)
+
+
+def _close_previous(lab: Lab | None, settings: Settings | None) -> None:
+    """Set the default Lab and its settings; close the Lab that was the default, if another."""
+    with _Default.lock:  # a thread may be making the default Lab: its Lab is closed too
+        previous, _Default.lab, _Default.settings = _Default.lab, lab, settings
+    if previous is not None and previous is not lab:
+        previous.close()
 
 
 def show(value: object) -> None:

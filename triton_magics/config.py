@@ -22,6 +22,7 @@ PREFIX = "TRITON_MAGICS_"
 _OTHER_VARIABLES = (
     "cache",
     "cores",
+    "metrics",
     "parent",
     "sandbox_rules",
     "screenshots",
@@ -56,14 +57,14 @@ class Settings(Configurable):
     pin_cores = Bool(
         False, help="Run the workers of a GPU on the CPU cores of its NUMA node, where it is known."
     ).tag(config=True)
-    executor = Unicode(
+    engine = Unicode(
         "local",
         help="What runs kernels: `local`, `ssh://HOST`, `https://HOST:PORT`, `dask`, or an "
         "installed one.",
     ).tag(config=True)
     token_file = Unicode(
         "",
-        help="File with the token of an `https://` executor; empty: TRITON_MAGICS_TOKEN, else "
+        help="File with the token of an `https://` engine; empty: TRITON_MAGICS_TOKEN, else "
         "~/.config/triton-magics/tokens.",
     ).tag(config=True)
     scheduler = Unicode(

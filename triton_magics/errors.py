@@ -27,10 +27,13 @@ Interrupted, a KeyboardInterrupt, has what was known of a job when it was stoppe
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from triton_magics.next_step import NextStep
+
+_LONG_WORD = re.compile(r"(\S{80})\S{320,}")  # a path is shorter
 
 
 class TritonMagicsError(Exception):
@@ -38,14 +41,14 @@ class TritonMagicsError(Exception):
 
 
 class UserError(TritonMagicsError):
-    """Something the caller can fix; the message is one line.
+    """Something the caller can fix; the message is one line, without very long words.
 
     Attributes:
         next_step: the verb that fixes it, where there is one; a front end adds it in its own form.
     """
 
     def __init__(self, message: str, *, next_step: NextStep | None = None) -> None:
-        super().__init__(message)
+        super().__init__(_LONG_WORD.sub(r"\1…", message))
         self.next_step = next_step
 
 

@@ -39,8 +39,16 @@ def sendable(text: str) -> str:
 
 
 def is_a(error: BaseException, *types: type[BaseException]) -> bool:
-    """Return `isinstance`, which would read a `__class__` of the exception's own."""
-    return issubclass(type(error), types)
+    """Return whether a class of the exception is one of these, whatever the built-ins say now.
+
+    `isinstance` would read a `__class__` of the exception's own, and a version may replace both it
+    and `issubclass`.
+    """
+    for base in type.__dict__["__mro__"].__get__(type(error)):
+        for candidate in types:
+            if base is candidate:
+                return True
+    return False
 
 
 def attribute(value: object, name: str) -> Any:

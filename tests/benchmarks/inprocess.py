@@ -20,7 +20,7 @@ class Quiet:
 
 def version(folder: Path, op: str, name: str, source: str) -> Any:
     """Return a source as a version that a worker can load."""
-    from triton_magics.execution.job_requests import VersionRef
+    from triton_magics.execution.job_refs import VersionRef
 
     digest = hashlib.sha256(source.encode()).hexdigest()
     return VersionRef(
@@ -37,7 +37,8 @@ def bench(
     budget: float = 10.0,
 ) -> Any:
     """Run one benchmark in this process, as in a worker."""
-    from triton_magics.execution.job_requests import BenchJob, OpRef
+    from triton_magics.execution.job_refs import OpRef
+    from triton_magics.execution.job_requests import BenchJob
     from triton_magics.harness.timing import bench_job as worker
 
     job = BenchJob(

@@ -4,11 +4,14 @@ On a GPU it is compared with a cold `python` per evaluation and with a warm proc
 `triton.testing.do_bench`. Without a GPU only the front end's overhead is measured.
 
     python tests/benchmarks/loop.py [--json PATH]
+    python tests/benchmarks/loop.py --sandbox on        (with an empty cache, and no comparison)
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import os
 import statistics
 import subprocess
 import sys
@@ -20,6 +23,7 @@ from typing import Any
 from common import report
 
 from triton_magics import rendering
+from triton_magics.config import Settings
 from triton_magics.lab import Lab
 
 KERNEL = Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py"
@@ -87,6 +91,17 @@ def once(lab: Lab, i: int) -> dict[str, float]:
     }
 
 
+def series(lab: Lab) -> list[dict[str, float]]:
+    """Return the seconds of each loop."""
+    lab.op("softmax")
+    runs = []
+    for i in range(REPEATS + 1):
+        wait_for_standby(lab)
+        time.sleep(1.0)
+        runs.append(once(lab, i))
+    return runs
+
+
 def plain() -> tuple[float, float]:
     """Return the seconds of a cold process and of a second evaluation in it."""
     child = subprocess.run(
@@ -98,15 +113,16 @@ def plain() -> tuple[float, float]:
 
 def main() -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
-        lab.op("softmax")
-        runs = []
-        for i in range(REPEATS + 1):
-            wait_for_standby(lab)
-            time.sleep(1.0)
-            runs.append(once(lab, i))
-        kind = lab.engine_state().device
-        on_gpu = lab.engine_state().device_kind == "gpu"
+    parser = argparse.ArgumentParser(description="Measure the loop.")
+    parser.add_argument("--sandbox", choices=("off", "on", "auto"))
+    sandbox = parser.parse_known_args()[0].sandbox
+    with tempfile.TemporaryDirectory() as folder:
+        if sandbox:
+            os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
+        with Lab(f"{folder}/work", settings=Settings(sandbox=sandbox or "auto")) as lab:
+            runs = series(lab)
+            kind = lab.engine_state().device
+            on_gpu = lab.engine_state().device_kind == "gpu" and not sandbox
     runs = runs[1:]  # the first measures the machine
     rows = [
         {
@@ -135,7 +151,13 @@ def main() -> None:
     whole = rows[3]["median s"]
     for row in rows:
         row["of the loop"] = row["median s"] / whole
-    report(f"Write, validate --quick, bench on {kind}", rows, repeats=REPEATS, each=runs)
+    report(
+        f"Write, validate --quick, bench on {kind}",
+        rows,
+        repeats=REPEATS,
+        each=runs,
+        sandbox=sandbox,
+    )
 
 
 if __name__ == "__main__":

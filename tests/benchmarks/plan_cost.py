@@ -10,7 +10,8 @@ import time
 from common import report
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, PlanJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 
 

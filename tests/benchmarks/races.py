@@ -23,7 +23,7 @@ from common import report
 
 from tests.harness.kit import KERNELS, field_of, version_of
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness.correctness.call_record import CallOptions
 from triton_magics.harness.correctness.case_inputs import make_inputs
 from triton_magics.harness.correctness.guarded_call import LocalCalls

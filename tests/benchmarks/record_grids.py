@@ -2,9 +2,10 @@
 
     python tests/benchmarks/record_grids.py --out tests/benchmarks/grids.json [--only softmax] [--rounds 12]
 
-One process per core compiles every point, runs it once on the GPU, and compares it with torch. Then one process
-times all right points of a grid beside torch, in random-order rounds, each call with a flushed L2. Needs a GPU,
-torch and Triton; 16 cores and an H200 take a few minutes. `--dry` lists the grids and needs neither.
+One process per core compiles every point, runs it once on a GPU, and compares it with torch. Then a process for each
+grid times its right points beside torch on one GPU, in random-order rounds, each call with a flushed L2; as many grids
+at the same time as there are GPUs. The file is written after each grid. `--dry` lists the grids. `--tiny` tries it
+without a GPU: 4 points of each grid in the interpreter, whose times mean nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,20 @@ GRIDS: dict[str, dict[str, Any]] = {
 }
 
 
+TINY = {"softmax": (8, 256), "layer_norm": (8, 256), "cross_entropy": (8, 256), "matmul": (64, 64, 64),
+        "attention": (1, 1, 64, 64)}  # fmt: skip
+
+
+def make_tiny() -> None:
+    """Leave four points of each grid, with inputs that the interpreter can compute."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    for name, grid in GRIDS.items():
+        knobs = {key: values[1:2] for key, values in grid["knobs"].items()}
+        for key in list(knobs)[:2]:
+            knobs[key] = grid["knobs"][key][:2]
+        grid |= {"shape": TINY[name], "knobs": knobs, "dtype": "float32"}
+
+
 def points(name: str) -> list[dict[str, Any]]:
     """Return the settings of every point of a grid, the last knob varies first."""
     knobs = GRIDS[name]["knobs"]
@@ -112,6 +128,11 @@ def import_point(name: str, settings: dict[str, Any], folder: Path, number: int)
     return getattr(module, f"triton_{name}")
 
 
+def is_tiny() -> bool:
+    """Return whether this is a trial in the interpreter."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
 def inputs_of(name: str) -> tuple[Any, tuple[Any, ...]]:
     """Return the op and its inputs on the GPU."""
     import torch
@@ -119,7 +140,7 @@ def inputs_of(name: str) -> tuple[Any, tuple[Any, ...]]:
     from triton_magics import operators
 
     op, grid = operators.load(name), GRIDS[name]
-    device = torch.device("cuda")
+    device = torch.device("cpu" if is_tiny() else "cuda")
     generator = torch.Generator(device).manual_seed(1)
     inputs = op.make_inputs(grid["shape"], getattr(torch, grid["dtype"]), device, generator)
     return op, inputs
@@ -127,7 +148,6 @@ def inputs_of(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 def check_points(name: str, numbers: list[int], folder: Path) -> Iterator[dict[str, Any]]:
     """Compile, run and compare points; yield what is known of each."""
-    import torch
 
     from triton_magics.languages.kernel_runtime import CodeRequest
     from triton_magics.languages.triton.child.kernel_records import GpuRecord
@@ -142,15 +162,16 @@ def check_points(name: str, numbers: list[int], folder: Path) -> Iterator[dict[s
         try:
             call = import_point(name, every[number], folder, number)
             record = GpuRecord(CodeRequest())
-            with record.during(""):
+            with record.during("") if not is_tiny() else nullcontext():
                 got = call(*inputs).float()
-            torch.cuda.synchronize()
+            synchronize()
             row["seconds"] = round(time.perf_counter() - started, 3)
             off = (got - expected).abs().max().item() / scale
             if not off < 0.02:
                 row |= {"status": "wrong_values", "reason": f"off by {off:.3g} of the maximum"}
-            heaviest = max(record.kernels, key=lambda k: (k.spill_bytes or 0, k.registers or 0))
-            row["figures"] = [heaviest.registers, heaviest.spill_bytes, heaviest.shared_bytes]
+            if record.kernels:
+                most = max(record.kernels, key=lambda k: (k.spill_bytes or 0, k.registers or 0))
+                row["figures"] = [most.registers, most.spill_bytes, most.shared_bytes]
         except Exception as error:  # noqa: BLE001 (a point that does not compile is a result)
             row["seconds"] = round(time.perf_counter() - started, 3)
             refused = type(error).__name__ == "OutOfResources"
@@ -172,11 +193,14 @@ def time_points(name: str, numbers: list[int], folder: Path, rounds: int) -> dic
     for number in numbers:
         call = import_point(name, every[number], folder, number)
         calls[number] = lambda call=call: call(*inputs)
-    flush = torch.empty(256 * 2**20 // 4, dtype=torch.int32, device="cuda")
+    device = "cpu" if is_tiny() else "cuda"
+    flush = torch.empty(
+        256 * 2**20 // 4 if device == "cuda" else 1, dtype=torch.int32, device=device
+    )
     slow: dict[int, int] = {}
     for number, call in calls.items():
         call()
-        torch.cuda.synchronize()
+        synchronize()
         first = time_run(call, flush, 1)
         slow[number] = 1 if first > MAX_RUN_MS * 1000 else CALLS
     samples: dict[int, list[float]] = {number: [] for number in calls}
@@ -188,6 +212,14 @@ def time_points(name: str, numbers: list[int], folder: Path, rounds: int) -> dic
     return {"grid": name, "torch_us": samples.pop(-1), "times_us": samples}
 
 
+def synchronize() -> None:
+    """Wait until the GPU is idle."""
+    import torch
+
+    if not is_tiny():
+        torch.cuda.synchronize()
+
+
 def time_run(call: Callable[[], Any], flush: Any, n: int) -> float:
     """Return the median of n calls, microseconds, each behind a flush of the L2 cache.
 
@@ -195,6 +227,10 @@ def time_run(call: Callable[[], Any], flush: Any, n: int) -> float:
     """
     import torch
 
+    if is_tiny():
+        start_s = time.perf_counter()
+        call()
+        return 1e6 * (time.perf_counter() - start_s)
     events = [
         (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
         for _ in range(n)
@@ -228,13 +264,23 @@ def work(path: str) -> None:
 # ------------------------------------------------------------------------------------ the parent
 
 
-def start(order: dict[str, Any], folder: Path, number: int) -> tuple[Any, Path]:
-    """Start a process for an order; return it, and the file that it writes."""
+def visible_gpus() -> list[str]:
+    """Return the indices of the GPUs, for CUDA_VISIBLE_DEVICES."""
+    import torch
+
+    return list(map(str, range(torch.cuda.device_count()))) or [""]
+
+
+def start(order: dict[str, Any], folder: Path, number: int, gpu: str) -> tuple[Any, Path]:
+    """Start a process for an order on a GPU; return it, and the file that it writes."""
     path, out = folder / f"order_{number}.json", folder / f"rows_{number}.jsonl"
     path.write_text(json.dumps(order))
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    environment = {
+        **os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), "CUDA_VISIBLE_DEVICES": gpu,
+        "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
     with out.open("w") as stdout:
-        command = [sys.executable, __file__, "--worker", str(path)]
+        command = [sys.executable, __file__, "--worker", str(path), *(["--tiny"] * is_tiny())]
         return subprocess.Popen(command, stdout=stdout, env=environment), out
 
 
@@ -248,11 +294,14 @@ def check_all(names: list[str], folder: Path) -> dict[str, dict[int, dict[str, A
     todo = [(name, i) for name in names for i in range(len(points(name)))]
     random.Random(1).shuffle(todo)
     results: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in names}
-    orders = itertools.count()
+    orders, gpus = itertools.count(), itertools.cycle(visible_gpus())
     while todo:
         n = min(os.cpu_count() or 1, 32, len(todo))
         shares = [sorted(todo[i::n]) for i in range(n)]
-        running = [start({"points": share, "rounds": 0}, folder, next(orders)) for share in shares]
+        running = [
+            start({"points": share, "rounds": 0}, folder, next(orders), next(gpus))
+            for share in shares
+        ]
         for share, (process, out) in zip(shares, running, strict=True):
             process.wait()
             rows = rows_of(out)
@@ -267,40 +316,43 @@ def check_all(names: list[str], folder: Path) -> dict[str, dict[int, dict[str, A
     return results
 
 
-def record(names: list[str], rounds: int) -> dict[str, Any]:
-    """Return the grids."""
+def record(names: list[str], rounds: int, out: Path) -> None:
+    """Record grids; write the file after each."""
     import torch
     import triton
 
-    grids = {}
-    with tempfile.TemporaryDirectory() as folder_name:
-        folder = Path(folder_name)
-        start_s = time.perf_counter()
-        checked = check_all(names, folder)
-        print(f"compiled in {time.perf_counter() - start_s:.0f} s", flush=True)
-        for i, name in enumerate(names):
-            rows = checked[name]
-            right = sorted(n for n, row in rows.items() if row["status"] == "passed")
-            order = {"grid": name, "numbers": right, "rounds": rounds}
-            process, out = start(order, folder, 10_000 + i)
-            if process.wait() or not right:
-                print(f"{name}: could not be timed", flush=True)
-                continue
-            grids[name] = grid_value(name, rows, rows_of(out)[0])
-            print(f"{name}: {len(right)} of {len(rows)} right, {time.perf_counter() - start_s:.0f} s",
-                  flush=True)  # fmt: skip
-    properties = torch.cuda.get_device_properties(0)
-    return {
+    value: dict[str, Any] = {
         "what": "whole grids of settings, each point's times in paired rounds, microseconds",
         "command": "python tests/benchmarks/record_grids.py",
         "date": time.strftime("%Y-%m-%d"),
-        "gpu": properties.name,
+        "gpu": "none" if is_tiny() else torch.cuda.get_device_properties(0).name,
         "torch": torch.__version__,
         "triton": triton.__version__,
         "rounds": rounds,
         "figures": ["registers", "spill_bytes", "shared_bytes"],
-        "grids": grids,
+        "grids": {},
     }
+    start_s = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder, gpus = Path(folder_name), visible_gpus()
+        checked = check_all(names, folder)
+        print(f"compiled in {time.perf_counter() - start_s:.0f} s", flush=True)
+        for first in range(0, len(names), len(gpus)):
+            running = {}
+            for name, gpu in zip(names[first:], gpus, strict=False):
+                right = sorted(n for n, row in checked[name].items() if row["status"] == "passed")
+                order = {"grid": name, "numbers": right, "rounds": rounds}
+                running[name] = start(order, folder, 10_000 + names.index(name), gpu)
+            for name, (process, file) in running.items():
+                if process.wait() or not (timed := rows_of(file)):
+                    print(f"{name}: could not be timed", flush=True)
+                    continue
+                value["grids"][name] = grid_value(name, checked[name], timed[0])
+                text = json.dumps(value, separators=(",", ":"))
+                out.write_text(text.replace('{"status"', '\n{"status"') + "\n")
+                n = len(timed[0]["times_us"])
+                seconds = time.perf_counter() - start_s
+                print(f"{name}: {n} of {len(checked[name])} timed, {seconds:.0f} s", flush=True)
 
 
 def grid_value(name: str, rows: dict[int, dict[str, Any]], timed: dict[str, Any]) -> dict[str, Any]:
@@ -323,8 +375,11 @@ def main() -> None:
     parser.add_argument("--only", choices=GRIDS, action="append")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--worker")
     args = parser.parse_args()
+    if args.tiny:
+        make_tiny()
     names = args.only or list(GRIDS)
     if args.worker:
         return work(args.worker)
@@ -332,10 +387,7 @@ def main() -> None:
         for name in names:
             print(f"{name}: {len(points(name))} points, standing {standing(name)}")
         return None
-    value = record(names, args.rounds)
-    text = json.dumps(value, separators=(",", ":"))
-    args.out.write_text(text.replace('{"status"', '\n{"status"') + "\n")
-    print(f"{args.out}: {args.out.stat().st_size / 1e6:.2f} MB")
+    record(names, args.rounds, args.out)
     return None
 
 

@@ -1,8 +1,9 @@
 """The search of `%triton_sweep --search` on recorded grids: how near to the best, with how many points.
 
-    python tests/benchmarks/search_replay.py [--grids tests/benchmarks/grids.json] [--json PATH]
+    python tests/benchmarks/search_replay.py [--grids tests/benchmarks/grids.json] [--places 1] [--json PATH]
 
-Without recorded grids the five are made up. Twenty seeds a grid; no GPU is needed.
+Without recorded grids the five are made up. Twenty seeds a grid; no GPU is needed. `--places`: GPUs that share each
+batch, so that a search on several GPUs learns from fewer, larger batches.
 """
 
 from __future__ import annotations
@@ -65,15 +66,17 @@ def synthetic_grids() -> dict[str, tuple[tuple[int, ...], Point, dict[Point, Any
     return grids
 
 
-def replay(sizes: tuple[int, ...], start: Point, rows: dict[Point, Any], seed: int) -> GridSearch:
+def replay(
+    sizes: tuple[int, ...], start: Point, rows: dict[Point, Any], seed: int, places: int
+) -> GridSearch:
     """Search a grid whose results are known."""
     most = math.floor(SHARE * math.prod(sizes))
-    search = GridSearch(sizes, start, seed)
+    search = GridSearch(sizes, start, seed, places)
     while search.tried < most and (points := search.next_points(most - search.tried)):
         for point in points:
             result = rows[point]
             if isinstance(result, float):
-                search.times_us[point] = result
+                search.times[point] = result
             else:
                 (search.refused if result == "refused" else search.failed).add(point)
     return search
@@ -83,13 +86,15 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--grids", type=Path, default=Path(__file__).parent / "grids.json")
-    path = parser.parse_known_args()[0].grids
+    parser.add_argument("--places", type=int, default=1)
+    args = parser.parse_known_args()[0]
+    path = args.grids
     grids = recorded_grids(path) if path.exists() else synthetic_grids()
     table = []
     for name, (sizes, start, rows) in grids.items():
         best = min(t for t in rows.values() if isinstance(t, float))
-        searches = [replay(sizes, start, rows, seed) for seed in range(SEEDS)]
-        off = [100 * (min(s.times_us.values()) / best - 1) for s in searches]
+        searches = [replay(sizes, start, rows, seed, args.places) for seed in range(SEEDS)]
+        off = [100 * (min(s.times.values()) / best - 1) for s in searches]
         table.append(
             {
                 "grid": name,
@@ -100,7 +105,11 @@ def main() -> None:
                 "within 2 %": f"{sum(o <= 2 for o in off)} of {SEEDS}",
             }
         )
-    report("search of a grid, " + ("recorded" if path.exists() else "made up"), table)
+    report(
+        "search of a grid, " + ("recorded" if path.exists() else "made up"),
+        table,
+        places=args.places,
+    )
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def measure_remote(folder: Path, n: int = 100) -> dict[str, float]:
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         os.environ["TRITON_MAGICS_TOKEN"] = TOKENS["ann"]
-        far = Settings(executor=f"http://127.0.0.1:{port}")
+        far = Settings(engine=f"http://127.0.0.1:{port}")
         near = FakeExecutor()
         service.lab.session.jobs.executor.steps = near.steps = steps  # type: ignore[attr-defined]
         with (

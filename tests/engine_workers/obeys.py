@@ -108,6 +108,24 @@ def waits_and_says_no_more(peer):
     signal.pause()
 
 
+def works_on_a_shared_cpu(peer):
+    """Take 0.3 s of the first CPU, in one step."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    peer.stage("working")
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+    answers(peer)
+
+
+def works_for_ever_on_a_shared_cpu(peer):
+    """Never end, on the first CPU."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    peer.stage("working")
+    while True:
+        pass
+
+
 def asks_for_patience(peer):
     peer.stage("compiling", patience_s=30.0)
     end = time.monotonic() + 0.6
@@ -277,6 +295,37 @@ def multiplies(peer):
 def kills_its_parent(peer):
     os.kill(os.getppid(), signal.SIGKILL)
     peer.order()
+
+
+def _parent(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
+def _is_refused(call, *arguments):
+    try:
+        call(*arguments)
+    except PermissionError:
+        return True
+    return False
+
+
+def signals_those_above(peer):
+    """Reply with the processes above, and which signals to them are refused; signal 0 ends none."""
+    watchdog = os.getppid()
+    supervisor = _parent(watchdog)
+    notebook = _parent(supervisor)
+    above = {"watchdog": watchdog, "supervisor": supervisor, "notebook": notebook}
+    above["a sibling"] = os.fork() or signal.pause()
+    refused = [name for name, pid in above.items() if _is_refused(os.kill, pid, 0)]
+    refused += ["all"] if _is_refused(os.kill, -1, 0) else []
+    refused += ["a group"] if _is_refused(os.killpg, supervisor, 0) else []
+    refused += ["a descriptor"] if _is_refused(os.pidfd_open, supervisor) else []
+    program = f"kill -0 {supervisor} 2>&1"
+    refused += ["a program"] if os.system(program) else []
+    os.kill(above["a sibling"], signal.SIGKILL)
+    os.wait()
+    peer.reply(json.dumps({"refused": refused, **above}))
 
 
 def warms_up(peer):

@@ -14,7 +14,7 @@ import time
 import types
 
 from triton_magics.errors import UnknownOp
-from triton_magics.execution.job_requests import OpDescription
+from triton_magics.execution.job_answers import OpDescription
 from triton_magics.harness import __main__ as worker
 from triton_magics.model import Case, CaseResult, CaseStatus, Environment, Timing
 

@@ -14,7 +14,8 @@ from tests.faults.corpus_guards import BY_PLAN, BY_STATUS, CALIBRATED, without
 from tests.faults.corpus_principles import principles_of
 from tests.harness.kit import Recorder, field_of, job_for, version_of
 from triton_magics import operators
-from triton_magics.execution.job_requests import BenchJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.correctness.case_inputs import DTYPES
 from triton_magics.harness.load import load_version

@@ -2,12 +2,15 @@
 
     make fault-pairs                                 (MINUTES=100)
     python tests/faults/pairs.py --minutes 30 --seed 2026 --into docs/measured/fault_pairs.json
+    python tests/faults/pairs.py --minutes 8 --processes 12 --seed 3000 --into pairs.json
     python tests/faults/pairs.py --only 'floods | at exit | never_ends | run'
 
-A pair is two cells of `tests/faults/cells` and a form (see FORMS): both in one version, or one job
-right after the other. The verdict of most pairs is open; that there is one is not. After each pair
-the five checks of `check` hold. A pair that fails is repeated; it counts as a finding if it fails
-again, and is listed as `unsteady` otherwise. Ends with 1 after a finding.
+A pair is two cells of `tests/faults/cells` and a form (see pair_forms): both in one version, or one
+job right after the other. The verdict of most pairs is open; that there is one is not. After each
+pair the five checks of `check` hold. A pair that fails is repeated; it counts as a finding if it
+fails again, and is listed as `unsteady` otherwise. Ends with 1 after a finding. Several processes
+each search with a seed of their own, the first one's being `--seed`. The file of `--into` is
+written after each pair, so a search that is stopped leaves what it has seen.
 """
 
 from __future__ import annotations
@@ -18,179 +21,32 @@ import os
 import random
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import time
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.execution_kit import PROCESS_TAG, wait_until
-from tests.faults.engine.fault_lab import FILES, GRACE_S, RIGHT, FaultLab, shown, verdict
+from tests.faults.engine.fault_lab import GRACE_S, RIGHT, VERDICTS, FaultLab, shown, verdict
 from tests.faults.next_job import all_ready
-from triton_magics.config import LOCKS
+from tests.faults.pair_forms import JOBS, KILLERS, Pair, draw, source_of
+from tests.faults.soak import own_tickets
 from triton_magics.model import Value
 
 TIMEOUT_S = 3.0
 SOON_S = 0.5
 SETTLES_S = 5.0
 LONGEST_S = 30.0  # to import torch again, after a fault that ends the supervisor as well
-# They take minutes, or much of a machine's memory.
-SLOW = ("eats_memory", "has_its_child_eat_memory", "starts_too_many_processes", "multiplies")
-# From an orphan, they would kill the parent of the notebook.
-KILLERS = ("kills_the_nanny", "kills_its_parent")
-VERBS = ("run", "validate")
-VERDICTS = frozenset(
-    {"passed", "failed", "rejected", "runtime_error", "compile_error", "out_of_memory", "timeout",
-     "crashed", "skipped", "not_run"}
-)  # fmt: skip
-
-# Where a version commits the first fault (`a`) beside the second (`b`).
-FORMS = {
-    "before": """
-def triton_relu(x):
-    try:
-        a(x)
-    except BaseException:
-        pass
-    return b(x)
-""",
-    "while it raises": """
-def triton_relu(x):
-    try:
-        return a(x)
-    finally:
-        b(x)
-""",
-    "in a thread": """
-import threading
-
-
-def triton_relu(x):
-    threading.Thread(target=a, args=(x,), daemon=True).start()
-    return b(x)
-""",
-    "in a child": """
-import os
-
-
-def triton_relu(x):
-    if os.fork() == 0:
-        try:
-            a(x)
-        finally:
-            os._exit(7)
-    return b(x)
-""",
-    "at import": """
-import torch
-
-try:
-    a(torch.ones(4, 4))
-except BaseException:
-    pass
-
-
-def triton_relu(x):
-    return b(x)
-""",
-    "in a destructor": """
-class Late:
-    def __init__(self, x):
-        self.x = x
-
-    def __del__(self):
-        a(self.x)
-
-
-def triton_relu(x):
-    late = Late(x)
-    return b(x)
-""",
-    "at exit": """
-import atexit
-
-
-def triton_relu(x):
-    atexit.register(a, x)
-    return b(x)
-""",
-    "on an alarm": """
-import signal
-
-
-def triton_relu(x):
-    signal.signal(signal.SIGALRM, lambda *_: a(x))
-    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
-    return b(x)
-""",
-    "in the result": """
-import torch
-
-
-class Odd(torch.Tensor):
-    @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
-        a(torch.ones(4, 4))
-        return super().__torch_function__(func, types, args, kwargs or {})
-
-
-def triton_relu(x):
-    out = b(x)
-    return out.as_subclass(Odd) if isinstance(out, torch.Tensor) else out
-""",
-}
-JOBS = "job after job"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two faults, the form in which they meet, and the verb that runs them."""
-
-    first: str
-    form: str
-    second: str
-    verb: str
-
-    def __str__(self) -> str:
-        return f"{self.first} | {self.form} | {self.second} | {self.verb}"
-
-    @property
-    def source(self) -> str:
-        """The version that has both."""
-        a, b = (
-            _as_function(name, source_of(cell))
-            for name, cell in (("a", self.first), ("b", self.second))
-        )
-        return f"{a}\n\n{b}\n{FORMS[self.form]}"
-
-
-def source_of(cell: str) -> str:
-    return next(path for path in FILES if path.stem == cell).read_text()
-
-
-def _as_function(name: str, source: str) -> str:
-    """Return code that names the entry of a cell; the rest of the cell is local to it."""
-    body = textwrap.indent(f"{source}\nreturn triton_relu", "    ")
-    return f"def _{name}():\n{body}\n\n\ndef {name}(x):\n    return _{name}()(x)\n"
-
-
-def draw(dice: random.Random) -> Iterator[Pair]:
-    """Yield pairs without end."""
-    cells = [path.stem for path in FILES if path.stem not in SLOW]
-    while True:
-        first, second = dice.choice(cells), dice.choice(cells)
-        form = dice.choice([*FORMS, JOBS])
-        if first not in KILLERS or form != "in a child":
-            yield Pair(first, form, second, dice.choice(VERBS))
 
 
 # ------------------------------------------------------------------------------------ checks
@@ -288,7 +144,7 @@ def left(faults: FaultLab, n_events: int) -> Iterator[str]:
         wait_until(lambda: not faults.strangers(), within_s=10)
     except AssertionError:
         yield f"left: processes {describe(faults.strangers())}"
-    if not faults.locks_are_free(LOCKS):
+    if own_tickets(faults.process_tag):
         yield "left: a lock"
     if not faults.store_is_intact(n_events + 1):
         yield "left: a damaged store"
@@ -313,36 +169,94 @@ def describe(pids: set[int]) -> list[str]:
 # --------------------------------------------------------------------------------------- run
 
 
-def search(seed: int, minutes: float, lab: FaultLab) -> dict[str, Any]:
-    """Check pairs for that many minutes; return the figures."""
-    started, forms, verdicts = time.monotonic(), Counter[str](), Counter[str]()
-    findings: list[dict[str, Any]] = []
-    unsteady: list[dict[str, Any]] = []
-    next_s: list[float] = []
-    slow: dict[str, float] = {}
+@dataclass
+class Figures:
+    """The figures of a search so far; those of several can be added."""
+
+    seeds: list[int]
+    minutes: float = 0.0
+    forms: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    unsteady: list[dict[str, Any]] = field(default_factory=list)
+    next_s: dict[str, float] = field(default_factory=dict)
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Add the figures of another search, as `as_json` gives them."""
+        self.seeds += other["seeds"]
+        self.minutes = round(self.minutes + other["minutes"], 1)
+        self.forms.update(other["forms"])
+        self.verdicts.update(other["verdicts"])
+        self.findings += other["findings"]
+        self.unsteady += other["unsteady"]
+        self.next_s |= other["next_s"]
+
+    def as_json(self) -> dict[str, Any]:
+        return {**vars(self), "seeds": sorted(self.seeds)}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is recorded: of the next jobs only the slow ones by name."""
+        figures = self.as_json()
+        seconds = figures.pop("next_s").values()
+        return figures | {
+            "pairs": self.forms.total(),
+            "next_job_over_half_a_second": {n: s for n, s in self.next_s.items() if s > SOON_S},
+            "next_job_s": {
+                "median": round(statistics.median(seconds), 3),
+                "longest": max(seconds),
+            } if seconds else {},
+        }  # fmt: skip
+
+
+def search(seed: int, minutes: float, lab: FaultLab, into: Path | None) -> Figures:
+    """Check pairs for that many minutes; write the figures so far after each."""
+    started, figures = time.monotonic(), Figures([seed])
     for pair in draw(random.Random(seed)):
         if time.monotonic() - started > minutes * 60:
             break
         print(f"{time.monotonic() - started:.0f} s: {pair}", file=sys.stderr, flush=True)
         result = check(lab, pair)
-        forms[pair.form] += 1
-        verdicts.update(result.verdicts)
-        next_s.append(result.next_s)
-        if result.next_s > SOON_S:
-            slow[str(pair)] = result.next_s
+        figures.forms[pair.form] += 1
+        figures.verdicts.update(result.verdicts)
+        figures.next_s[str(pair)] = result.next_s
         if result.wrong:
             again = check(lab, pair)
             entry = {"pair": str(pair), "wrong": result.wrong, "again": again.wrong}
-            (findings if again.wrong else unsteady).append(entry)
+            (figures.findings if again.wrong else figures.unsteady).append(entry)
             print(json.dumps(entry, indent=1), flush=True)
-    return {
-        "seed": seed, "minutes": round((time.monotonic() - started) / 60, 1),
-        "pairs": forms.total(), "forms": forms, "verdicts": verdicts, "found": findings,
-        "unsteady": unsteady, "next_job_over_half_a_second": slow,
-        "next_job_s": {
-            "median": round(statistics.median(next_s), 3), "longest": max(next_s)
-        } if next_s else {},
-    }  # fmt: skip
+        figures.minutes = round((time.monotonic() - started) / 60, 1)
+        if into:
+            write_json(into, figures.as_json())
+    return figures
+
+
+def search_in_processes(number: int, seed: int, minutes: float, into: Path | None) -> Figures:
+    """Search with several seeds at once, each in a process; merge what they have written."""
+    figures = Figures([])
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [Path(folder) / f"{i}.json" for i in range(number)]
+        argv = [sys.executable, __file__, "--minutes", str(minutes), "--part"]
+        searches = [
+            subprocess.Popen([*argv, "--seed", str(seed + i), "--into", str(part)])
+            for i, part in enumerate(parts)
+        ]
+        while True:
+            is_done = all(process.poll() is not None for process in searches)
+            figures = Figures([])
+            for part in parts:
+                if part.exists():
+                    figures.add(json.loads(part.read_text()))
+            if into:
+                write_json(into, figures.summary())
+            if is_done:
+                return figures
+            time.sleep(5)
+
+
+def write_json(path: Path, value: object) -> None:
+    half = path.with_suffix(".part")
+    half.write_text(json.dumps(value, indent=1) + "\n")
+    half.replace(path)
 
 
 def main() -> int:
@@ -350,9 +264,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="one pair, as it is printed", type=_pair)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--part", action="store_true", help="write all figures, to be merged")
     parser.add_argument("--into", type=Path, help="a JSON file of the figures")
     options = parser.parse_args()
     into = options.into and options.into.absolute()
+    if options.processes > 1:
+        figures = search_in_processes(options.processes, options.seed, options.minutes, into)
+        print(json.dumps(figures.summary(), indent=1))
+        return int(bool(figures.findings))
     os.environ[PROCESS_TAG] = process_tag = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
@@ -366,14 +286,15 @@ def main() -> int:
                 result = check(lab, options.only)
                 print(result)
                 return int(bool(result.wrong))
-            figures = search(options.seed, options.minutes, lab)
+            figures = search(options.seed, options.minutes, lab, into)
         finally:
             lab.lab.close()
             os.chdir("/")
-    print(json.dumps(figures, indent=1))
-    if into:
-        into.write_text(json.dumps(figures, indent=1) + "\n")
-    return int(bool(figures["found"]))
+    if not options.part:
+        print(json.dumps(figures.summary(), indent=1))
+        if into:
+            write_json(into, figures.summary())
+    return int(bool(figures.findings))
 
 
 def _pair(text: str) -> Pair:

@@ -26,7 +26,7 @@ CODES = {
     "missing other": "wrong_fill",
     "wrong stride": "wrong_stride",
     "half accumulation": "lower_precision",
-    "missing scale": "constant_factor",
+    "missing scale": "wrong_formula",
     "race": "not_deterministic",
 }
 pytestmark = [

@@ -29,7 +29,7 @@ pytestmark = [
         gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
     ),
 ]
-LANGUAGES = ("cuda", "torch", "multi_kernel", "torch_cuda", "gluon")
+LANGUAGES = ("cuda", "raw", "gluon", "torch", "multi_kernel", "torch_cuda")
 ALL = [kernel for name in LANGUAGES for kernel in kernels(name)]
 HANG_S = 4.0
 FILL = """\

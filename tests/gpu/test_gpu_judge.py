@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,7 +90,10 @@ def triton_softmax(x):
 
 @pytest.mark.parametrize(
     ("tail", "message"),
-    [(CACHES, "caches answers: at medium"), (SKIPS_THE_CHECK, "right outputs of")],
+    [  # an answer of the warm-up is one that the judge does not have, so just wrong
+        (CACHES, "caches answers: at medium|a wrong answer in a timed run at medium"),
+        (SKIPS_THE_CHECK, "right outputs of"),
+    ],
     ids=["caches", "skips the check"],
 )
 def test_the_judge_voids_a_time_without_right_outputs(lab: Lab, tail: str, message: str) -> None:
@@ -97,5 +101,5 @@ def test_the_judge_voids_a_time_without_right_outputs(lab: Lab, tail: str, messa
     lab.write("softmax", "v3_void", source + tail, compile=False)
     assert lab.validate("softmax", "v3", plan="quick", dtypes=("float32",)).passed
     void = lab.bench("softmax", "v3", sizes=("small", "medium"), timer="launch")
-    assert message in str(void.message)
+    assert re.search(message, str(void.message))
     assert "v3_void" not in {timing.provider for timing in void.timings}

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, ValidateJob, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, Configuration, Validation

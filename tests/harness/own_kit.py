@@ -9,14 +9,9 @@ import numpy as np
 
 from tests.harness.kit import Recorder
 from triton_magics import languages
-from triton_magics.execution.job_requests import (
-    BenchJob,
-    DescribeJob,
-    OpDescription,
-    OpRef,
-    ValidateJob,
-    VersionRef,
-)
+from triton_magics.execution.job_answers import OpDescription
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import BenchJob, DescribeJob, ValidateJob
 from triton_magics.harness.correctness import describe_job, validate_job
 from triton_magics.harness.timing import bench_job
 from triton_magics.model import Benchmark, Validation

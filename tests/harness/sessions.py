@@ -11,7 +11,8 @@ import torch
 
 from tests.harness.kit import KERNELS, Recorder, version_of
 from triton_magics import operators
-from triton_magics.execution.job_requests import BenchJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.timers.gated_timer import (
     CalibratedTimer,

@@ -7,7 +7,7 @@ import torch
 
 from tests.harness.own_kit import KERNEL_HEAD, RANDN, bench, describe, validate
 from triton_magics import knowledge, operators
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.load import load_op
 from triton_magics.model import CaseStatus, Status

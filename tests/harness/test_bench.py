@@ -12,9 +12,9 @@ from tests.harness.sessions import (
     run_bench,
 )
 from triton_magics import operators
-from triton_magics.execution.job_requests import VersionRef
+from triton_magics.execution.job_refs import VersionRef
 from triton_magics.harness.load import UserFault
-from triton_magics.harness.timing import speed_verdicts
+from triton_magics.harness.timing import bench_job, speed_verdicts
 from triton_magics.harness.timing.baselines import make_providers
 from triton_magics.model import Badge, BadgeCode, Status
 
@@ -149,6 +149,11 @@ def test_custom_shape_is_timed_like_a_size() -> None:
     (timing,) = benchmark.timings
     assert (timing.size, timing.shape) == ("7x13", (7, 13))
     assert benchmark.final_us("v1") is None
+
+
+@pytest.mark.parametrize("op", ["add", "layer_norm", "dropout"])
+def test_custom_shape_of_an_op_with_a_drawn_number_is_accepted(op: str) -> None:
+    bench_job.check_sizes(operators.load(op), ("64x128",), "float32", seed=1)
 
 
 def test_bad_shape_is_refused_with_the_known_sizes() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.report_values.kernels import GPU
-from triton_magics.execution.job_requests import BenchJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.process.shared_memory import SharedMemory
 from triton_magics.harness.timing.bench_review import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.harness.kit import KERNELS, run_cases, run_validation
+from tests.harness.kit import KERNELS, run_cases, run_validation, version_of
 from triton_magics.harness.correctness.cause_experiments import differ_beyond_rounding
 from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
 from triton_magics.rendering.views.causes import cause_text
@@ -51,10 +51,38 @@ def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) 
     assert code_of(run_cases(KERNELS / f"{kernel}.py", case)[0]) == code
 
 
+def test_a_matched_fault_names_its_line_in_cell_and_file() -> None:
+    path = KERNELS / "forgets_other.py"
+    version = version_of(path, "softmax")
+    below_a_header = version.evolve(source=f"# one\n# two\n{version.source}", header_lines=2)
+    (result,) = run_cases(path, PLAIN_CASE, version=below_a_header)
+    assert result.mismatch is not None
+    cause = result.mismatch.cause
+    line = 1 + version.source.splitlines().index(
+        next(text for text in version.source.splitlines() if "tl.load(" in text)
+    )
+    assert cause is not None
+    assert "past the end of x take part" in (cause.as_if or "")
+    assert (cause.cell_line, cause.file_line) == (line + 1, line + 2)
+    assert 'other=-float("inf")' in (cause.advice or "")
+    assert cause_text(cause).startswith("likely: `other=` is missing: ")
+
+
 @pytest.mark.parametrize("case", [TRANSPOSED, LARGE.evolve(regime="x10"), HEAVY])
 def test_wrong_base_of_an_exponent_is_a_wrong_formula(tmp_path: Path, case: Case) -> None:
     assert EXP2 != SOFTMAX
     assert code_of(run_source(tmp_path, EXP2, case)) == "wrong_formula"
+
+
+def test_the_tensor_with_the_wrong_stride_is_named(tmp_path: Path) -> None:
+    source = LAYER_NORM.replace("weight.contiguous()", "weight")
+    assert source != LAYER_NORM
+    layouts = (("x", "padded rows"), ("weight", "strided"))
+    result = run_source(tmp_path, source, PLAIN_CASE.evolve(layouts=layouts))
+    assert result.mismatch is not None
+    cause = result.mismatch.cause
+    assert cause is not None
+    assert (cause.code, cause.tensor) == ("wrong_stride", "weight")
 
 
 def test_a_fault_of_whole_blocks_too_is_no_missing_fill() -> None:

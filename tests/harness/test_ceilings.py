@@ -10,7 +10,8 @@ import pytest
 
 from tests.harness.kit import KERNELS, Recorder, version_of
 from triton_magics import operators
-from triton_magics.execution.job_requests import BenchJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.load import load_version
 from triton_magics.harness.process import gpu_lock
 from triton_magics.harness.process.device import environment

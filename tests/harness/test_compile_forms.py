@@ -12,7 +12,7 @@ import torch
 
 from tests.harness.test_op_kernels import version_ref
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness.compile_ahead import (
     AheadCompilation,
     Target,

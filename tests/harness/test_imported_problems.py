@@ -9,7 +9,9 @@ import torch
 
 from tests.harness.kit import Recorder
 from tests.harness.own_kit import KERNEL_HEAD, describe, validate
-from triton_magics.execution.job_requests import Findings, OpRef, ProbeJob
+from triton_magics.execution.job_answers import Findings
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import ProbeJob
 from triton_magics.harness.correctness import probe_job
 from triton_magics.harness.correctness.comparison import passes_problem_rule
 from triton_magics.harness.load import UserFault

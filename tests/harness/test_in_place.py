@@ -10,7 +10,8 @@ import torch
 from tests.harness.kit import CPU, Recorder, version_of
 from tests.harness.own_kit import bench, version
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, RunJob, ValidateJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import RunJob, ValidateJob
 from triton_magics.harness.correctness import oracle, run_job, validate_job
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version

@@ -12,7 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from tests.harness.kit import KERNELS, run_validation, version_of
-from triton_magics.execution.job_requests import OpRef, RunJob, ValidateJob, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import RunJob, ValidateJob
 from triton_magics.harness import job_sources
 from triton_magics.harness.load import LoadError, load_version, make_kernel_error
 from triton_magics.model import Validation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -127,6 +128,15 @@ def test_only_cases_that_ran_are_covered() -> None:
         done = conclude_validation(base, cases, 0.0)
         assert done.scope is not None
         assert done.scope.n_covered == 4  # dtype, shape, regime and special of the one that ran
+        more = (*cases, result(CaseStatus.PASSED, designed.evolve(special="zeros")))
+        done = conclude_validation(base, more, 0.0)
+        assert done.scope is not None
+        assert done.scope.n_covered == 5
+
+
+def test_duration_is_since_the_start() -> None:
+    done = conclude_validation(validation(), (), time.monotonic() - 1000)
+    assert done.duration_s == pytest.approx(1000, rel=0.2)
 
 
 # ------------------------------------------------------------------------------------ one call

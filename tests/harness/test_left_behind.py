@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,11 +31,58 @@ def test_only_a_lowered_recursion_limit_is_a_fault() -> None:
     assert sys.getrecursionlimit() == before
 
 
+def test_a_tool_of_torch_in_the_environment_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TRITON_PTXAS_PATH", "TRITON_ALWAYS_COMPILE"):  # put back at the end
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    settings = LeftBehind()
+    os.environ["TRITON_PTXAS_PATH"] = str(Path(torch.__file__).parent / "bin" / "ptxas")
+    assert settings.restore() is None
+    os.environ["TRITON_ALWAYS_COMPILE"] = "1"
+    assert "TRITON_ALWAYS_COMPILE" in str(settings.restore())
+
+
 def test_a_default_dtype_is_put_back_and_named() -> None:
     settings = LeftBehind()
     torch.set_default_dtype(torch.float64)
     assert "default dtype" in str(settings.restore())
     assert torch.get_default_dtype() == torch.float32
+
+
+SEEDING: dict[str, Callable[[], Any]] = {
+    "Python's": lambda: random.seed(1),
+    "torch's": lambda: torch.manual_seed(torch.initial_seed()),
+    "NumPy's": lambda: np.random.seed(1),
+}
+
+
+@pytest.mark.parametrize("name", SEEDING)
+def test_a_generator_that_every_call_seeds_is_named(name: str) -> None:
+    settings = LeftBehind()
+    assert _message_after(SEEDING[name], settings) is None
+    message = _message_after(SEEDING[name], settings)
+    assert message == f"every call seeds {name} random generator again"
+
+
+def test_a_call_that_draws_seeds_nothing() -> None:
+    settings = LeftBehind()
+    for _ in range(3):
+        assert _message_after(lambda: torch.rand(2), settings) is None
+        assert _message_after(lambda: None, settings) is None
+
+
+def _message_after(call: Callable[[], Any], settings: LeftBehind | None = None) -> str | None:
+    settings = settings or LeftBehind()
+    settings.prepare()
+    call()
+    return settings.restore()
+
+
+def test_another_seed_is_named_and_put_back() -> None:
+    before, settings = torch.initial_seed(), LeftBehind()
+    torch.manual_seed(before ^ 1)
+    assert "the seed of torch's generator" in str(settings.restore())
+    assert torch.initial_seed() == before
 
 
 def test_the_monitor_of_a_progress_bar_is_no_unfinished_work(tmp_path: Path) -> None:

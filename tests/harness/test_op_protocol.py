@@ -11,7 +11,7 @@ import torch
 
 from tests.harness.own_kit import RIGHT_DOUBLE, WRONG_DOUBLE, bench, validate
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.timing import bench_job
 from triton_magics.model import Status

@@ -16,7 +16,8 @@ from tests.harness.own_kit import (
     version,
 )
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, PlanJob, RunJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob, RunJob
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness import plan_job, run_job
 from triton_magics.model import Badge, BadgeCode, CaseStatus, Plan, RunResult, Status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.harness.kit import KERNELS, Recorder, run_cases, version_of
-from triton_magics.execution.job_requests import OpRef, ReplayJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import ReplayJob
 from triton_magics.harness.correctness import locate_job
 from triton_magics.model import Case, CaseResult, CaseStatus, Replay
 

@@ -11,7 +11,8 @@ import pytest
 
 from tests.harness.kit import KERNELS, Recorder, job_for, run_validation
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, PlanJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import plan_job as planning
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_values import SPECIALS
@@ -125,7 +126,7 @@ def test_the_full_plan_has_every_size_and_shape() -> None:
 
 def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     full, thorough = plan_of("softmax"), plan_of("softmax", "thorough")
-    assert {c.extent for c in full.cases} == {"", "over 65,535 rows"}
+    assert {c.extent for c in full.cases} == {"", "over 65,535 rows", "over 260,000 columns"}
     assert full.scope is not None
     assert next((e.item, e.reason) for e in full.scope.extents) == (
         "over 65,536 columns",
@@ -134,7 +135,7 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     names = {c.extent for c in thorough.cases}
     assert names == {
         "", "over 65,535 rows", "over 65,536 columns", "151,936 columns",
-        "over 1,000,000 columns", "over 2^31 elements",
+        "over 260,000 columns", "over 1,000,000 columns", "over 2^31 elements",
     }  # fmt: skip
     wide = [c for c in thorough.cases if c.extent == "151,936 columns"]
     assert {c.dtype for c in wide} == {"float32", "float16", "bfloat16"}
@@ -143,16 +144,24 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
 
 def test_the_interpreter_runs_wide_rows_and_leaves_out_many_rows() -> None:
     plan = plan_of("softmax", device=DeviceFacts(is_interpreted=True))
-    assert {c.extent for c in plan.cases} == {"", "over 65,536 columns", "151,936 columns"}
+    assert {c.extent for c in plan.cases} == {
+        "", "over 65,536 columns", "151,936 columns", "over 260,000 columns",
+    }  # fmt: skip
     assert plan.scope is not None
     reasons = {e.item: e.reason for e in plan.scope.extents}
     assert reasons["over 65,535 rows"] == "too large for the interpreter"
+
+
+def test_products_have_a_long_reduction_on_each_device() -> None:
+    for device, longest in ((DeviceFacts(), 16_384), (DeviceFacts(is_interpreted=True), 8_192)):
+        assert max(c.shape[-1] for c in plan_of("matmul", device=device).cases) > longest
 
 
 def test_attention_has_long_heads_and_many_of_them() -> None:
     thorough = {c.extent: c.shape for c in plan_of("attention", "thorough").cases}
     assert thorough["head_dim over 128"][-1] == 160
     assert math.prod(thorough["over 65,535 heads"][:2]) > 65_535
+    assert "over 65,535 heads" in {c.extent for c in plan_of("attention").cases}
 
 
 # ----------------------------------------------------------------------------------- quick

@@ -119,7 +119,7 @@ def triton_sum(x):
 OWN = "y.stride(0), y.stride(1)"
 SAFE = 'tl.where(top == -float("inf"), 0.0, top)'
 SOFTMAX_RIGHT = {"LIMIT": "n_cols", "OTHER": '-float("inf")', "SHIFT": SAFE}
-SUM_RIGHT = {"CAST": ".to(tl.float32)", "PARTIAL": "torch.float32", "MOST_PARTS": "256"}
+SUM_RIGHT = {"CAST": ".to(tl.float32)", "PARTIAL": "torch.float32", "MOST_PARTS": "1024"}
 RIGHT = {
     "vector_add": (ADD, {"Y_STRIDES": OWN}),
     "relu": (RELU, {"ROW": "x_row"}),

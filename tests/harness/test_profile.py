@@ -12,12 +12,16 @@ import pytest
 from tests.execution_kit import is_running, wait_until
 from tests.harness.kit import KERNELS, Recorder, version_of
 from tests.report_values.profiles import SAMPLE, sampled_kernels
-from triton_magics.execution.job_requests import OpRef, ProfileJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import ProfileJob
 from triton_magics.execution.nsight import are_counters_refused, find_ncu
+from triton_magics.harness import profile_job
 from triton_magics.harness.profiling import ncu_job
 from triton_magics.harness.profiling.ncu_csv import read_kernels
 from triton_magics.model import Case, Profile, Status
 
+# Figures that were not read yet when the sample was taken.
+NEWER = ("fma_pct", "alu_pct", "lsu_pct", "xu_pct", "instructions_per_cycle")
 CASE = Case(shape=(256, 256), dtype="float32", seed=1)
 PERMISSION = """==PROF== Connected to process 945 (/usr/bin/python3.12)
 ==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance \
@@ -62,7 +66,7 @@ for word; do case $word in --export=*) report=${{word#--export=}};; *) request=$
 def profile(folder: Path, script: str) -> Profile:
     program, report = fake_ncu(folder, script), folder / "temporary"
     report.mkdir()
-    return ncu_job.profile_call(program, job(), base(), report, Recorder())  # type: ignore[arg-type]
+    return ncu_job.profile_call(program, job(), base(), report, Recorder())[0]  # type: ignore[arg-type]
 
 
 def test_csv_of_an_h100_gives_every_figure() -> None:
@@ -76,7 +80,7 @@ def test_csv_of_an_h100_gives_every_figure() -> None:
     assert (copy.load_used_pct, strided.load_used_pct) == (100, 12.5)
     assert bf16.tensor_pct == 64.94
     assert kernels["ieee"].tensor_pct == 0
-    assert copy.missing == {}
+    assert set(copy.missing) == {*NEWER}
     assert sum(kernel.share or 0.0 for kernel in kernels.values()) == pytest.approx(1)
 
 
@@ -119,8 +123,9 @@ def test_a_report_becomes_kernels_and_bytes(tmp_path: Path) -> None:
     )
     assert (result.status, len(result.kernels), result.tool) == ("passed", 8, "ncu 2025.3.1.0")
     assert base64.b64decode(result.report_base64) == b"report\n"
+    assert "no samples by line" in (result.kernels[0].lines_missing or "")
     request = json.loads((tmp_path / "ncu.request").read_text())
-    assert request["is_profiled"] is True
+    assert request["then"] == "profile"
     assert request["version"]["source"] == job().version.source
     line = (tmp_path / "ncu.line").read_text()
     assert "--profile-from-start=off" in line
@@ -164,7 +169,7 @@ def test_an_endless_profile_is_killed_with_its_children(
 
 
 def test_a_profile_without_a_gpu_says_so() -> None:
-    result, retires = ncu_job.run(job(), Recorder())  # type: ignore[arg-type]
+    result, retires = profile_job.run(job(), Recorder())  # type: ignore[arg-type]
     assert isinstance(result, Profile)
     assert (result.status, retires) == (Status.NO_GPU, False)
     assert "counters of a GPU" in (result.message or "")
@@ -204,3 +209,51 @@ def test_permission_needs_the_setting_or_the_capability(
     params: str, capabilities: str, refused: bool
 ) -> None:
     assert are_counters_refused(params, f"Name: x\nCapEff:\t{capabilities}\n") is refused
+
+
+@pytest.mark.parametrize(
+    ("program", "params", "reason"),
+    [
+        (None, "RmProfilingAdminOnly: 0", "apt install"),
+        ("/bin/ncu", "RmProfilingAdminOnly: 1", "ERR_NVGPUCTRPERM"),
+        ("/bin/ncu", "RmProfilingAdminOnly: 0", None),
+    ],
+)
+def test_counters_that_are_refused_are_not_tried(
+    tmp_path: Path, program: str | None, params: str, reason: str | None
+) -> None:
+    for name, text in (("driver/nvidia/params", params), ("self/status", "CapEff:\t0\n")):
+        path = tmp_path / "proc" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    text = profile_job.reason_against_counters(job(), program, tmp_path)
+    assert (reason in text) if reason and text else text is reason
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "message"),
+    [
+        ('echo "$3" > "$0.args"; exit 1', "runtime_error", "no output"),
+        ("echo 'ValueError: no rows' >&2; exit 1", "runtime_error", "ValueError: no rows"),
+    ],
+)
+def test_a_call_that_fails_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, status: str, message: str
+) -> None:
+    program = fake_ncu(tmp_path, script)
+    monkeypatch.setattr("sys.executable", program)
+    result, _ = profile_job.record_call(job(), base(), tmp_path, Recorder())  # type: ignore[arg-type]
+    assert (result.status, message in (result.message or "")) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("sections", "options"),
+    [
+        ("basic", ("--set=basic", "--section=SourceCounters")),
+        ("full", ("--set=full", "--section=SourceCounters")),
+        ("PmSampling,Occupancy", ("--set=none", "--section=SourceCounters",
+                                  "--section=PmSampling", "--section=Occupancy")),
+    ],
+)  # fmt: skip
+def test_sections_are_a_set_or_names(sections: str, options: tuple[str, ...]) -> None:
+    assert ncu_job.section_options(sections) == options

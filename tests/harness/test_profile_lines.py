@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import sys
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.report_values.profiles import FIXTURES
-from triton_magics.execution.job_requests import VersionRef
+from tests.report_values.profiles import FIXTURES, kernels_on_h200
+from triton_magics.execution.job_refs import VersionRef
 from triton_magics.execution.nsight import report_module_folders
-from triton_magics.harness.profiling import ncu_lines
-from triton_magics.model import ProfiledKernel, SourceLine
+from triton_magics.harness.profiling.ncu_report_file import read_report
+from triton_magics.model import METRICS, SourceLine
 
 CELL_OFFSET = 1
 HEADER_LINES = 2
+REF = VersionRef(
+    version="v1", attempt=1, source="x", entry="f", header_lines=0, cell_offset=0,
+    sha256=hashlib.sha256(b"x").hexdigest(), shown_path="x.py",
+)  # fmt: skip
 
 
 def read(name: str, version: str, language: str, folder: Path) -> tuple[SourceLine, ...]:
@@ -31,10 +39,38 @@ def read(name: str, version: str, language: str, folder: Path) -> tuple[SourceLi
         sha256=hashlib.sha256(body.encode()).hexdigest(), header_lines=HEADER_LINES,
         cell_offset=CELL_OFFSET, shown_path="kernels/x.py", language=language,
     )  # fmt: skip
-    (kernel,) = ncu_lines.add_lines((ProfiledKernel(name="k"),), path, "/no/ncu", ref)
+    (kernel,) = read_report(path, "/no/ncu", ref)
     assert kernel.lines_missing is None
     assert sum(line.share for line in kernel.lines) == pytest.approx(1)
     return kernel.lines
+
+
+def test_the_report_lives_while_its_kernels_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NVIDIA's module of 2025.3 reads freed memory otherwise, and ends the process."""
+    module = pytest.importorskip("ncu_report")
+
+    class Report:
+        def __init__(self, path: str) -> None:
+            self.parts = [list(part) for part in module.load_report(path)]
+
+        def __iter__(self) -> Iterator[list[object]]:
+            return iter([[Kernel(k, weakref.ref(self)) for k in part] for part in self.parts])
+
+    class Kernel:
+        def __init__(self, kernel: object, report: weakref.ref[Report]) -> None:
+            self.kernel, self.report = kernel, report
+
+        def __getattr__(self, name: str) -> object:
+            assert self.report() is not None, "the report is gone"
+            return getattr(self.kernel, name)
+
+    monkeypatch.setitem(sys.modules, "ncu_report", SimpleNamespace(load_report=Report, __spec__=1))
+    path = tmp_path / "softmax_v1.ncu-rep"
+    path.write_bytes(gzip.decompress((FIXTURES / "ncu_h200" / f"{path.name}.gz").read_bytes()))
+    (kernel,) = read_report(path, "/no/ncu", REF)
+    assert kernel.name == "softmax_kernel"
 
 
 def test_a_strided_load_is_the_guilty_line(tmp_path: Path) -> None:
@@ -65,18 +101,30 @@ def test_code_of_a_library_names_its_file(tmp_path: Path) -> None:
     assert own[0].code.strip().startswith("tl.store(")
 
 
-def test_a_report_that_cannot_be_read_costs_only_the_lines(tmp_path: Path) -> None:
+def test_a_report_has_the_figures_of_the_csv(tmp_path: Path) -> None:
+    pytest.importorskip("ncu_report")
+    path = tmp_path / "softmax_v1.ncu-rep"
+    path.write_bytes(gzip.decompress((FIXTURES / "ncu_h200" / f"{path.name}.gz").read_bytes()))
+    (kernel,) = read_report(path, "/no/ncu", REF)
+    printed = kernels_on_h200()["softmax"]
+    for metric in (m for m in METRICS if m.field not in printed.missing):
+        figure = getattr(printed, metric.field)
+        assert getattr(kernel, metric.field) == (figure and pytest.approx(figure, rel=1e-4))
+    assert (kernel.grid, kernel.block) == (printed.grid, printed.block)
+    assert (kernel.name, kernel.share) == (printed.name, 1)
+    assert kernel.stalls.keys() >= printed.stalls.keys()
+    assert (kernel.fma_pct, kernel.xu_pct) == (
+        pytest.approx(15.19, abs=0.01),
+        pytest.approx(14.96, abs=0.01),
+    )
+    assert kernel.dram_gbps == pytest.approx((67123456 + 41497344) / 31.648 / 1e3)
+
+
+def test_a_report_without_kernels_has_none(tmp_path: Path) -> None:
     pytest.importorskip("ncu_report")
     path = tmp_path / "empty.ncu-rep"
     path.write_bytes(b"nothing")
-    ref = VersionRef(
-        version="v1", attempt=1, source="x", entry="f", header_lines=0, cell_offset=0,
-        sha256=hashlib.sha256(b"x").hexdigest(), shown_path="x.py",
-    )  # fmt: skip
-    (kernel,) = ncu_lines.add_lines((ProfiledKernel(name="k", sm_pct=3.0),), path, "/no/ncu", ref)
-    assert kernel.lines == ()
-    assert str(kernel.lines_missing).startswith("no samples by line: ")
-    assert kernel.sm_pct == 3.0
+    assert read_report(path, "/no/ncu", REF) == ()
 
 
 def test_the_module_beside_ncu_is_found(tmp_path: Path) -> None:

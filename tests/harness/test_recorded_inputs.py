@@ -15,7 +15,7 @@ import torch
 from tests.harness.own_kit import validate
 from triton_magics import operators
 from triton_magics.errors import BadValue
-from triton_magics.execution.job_requests import InputFile, OpRef
+from triton_magics.execution.job_refs import InputFile, OpRef
 from triton_magics.harness.load import UserFault
 from triton_magics.lab import Lab
 from triton_magics.model import BadgeCode, CaseStatus, Status

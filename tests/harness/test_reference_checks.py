@@ -9,7 +9,8 @@ import torch
 
 from tests.harness.kit import CPU, Recorder
 from triton_magics import operators
-from triton_magics.execution.job_requests import DescribeJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob
 from triton_magics.harness.correctness import describe_job
 from triton_magics.harness.correctness.reference_checks import check_float64, check_reference
 from triton_magics.harness.load import UserFault, load_op
@@ -106,3 +107,13 @@ def test_a_reference_that_refuses_float64_is_named() -> None:
     refuses = ANY + "x if x.dtype != torch.float64 else 1 / 0"
     with pytest.raises(UserFault, match="must also work in float64.*ZeroDivisionError"):
         check_float64(load_op(OpRef.own("mine", refuses)), CPU)
+
+
+def test_one_of_two_inputs_in_float32_is_refused() -> None:
+    pair = "torch.rand(shape[-1:], generator=generator).to(dtype), torch.randn"
+    two = MAKE.replace("torch.randn", pair)
+    source = two + "def reference(w, x):\n    return (x.float() * w).to(x.dtype)\n"
+    with pytest.raises(UserFault, match=r"computes in float32 .*promote_types"):
+        check_float64(load_op(OpRef.own("mine", source)), CPU)
+    exact = source.replace("x.float()", "x")
+    check_float64(load_op(OpRef.own("mine", exact)), CPU)

@@ -10,7 +10,8 @@ import torch
 
 from tests.harness.kit import CPU, KERNELS, Recorder, version_of
 from triton_magics import operators
-from triton_magics.execution.job_requests import DescribeJob, OpRef, ValidateJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob, ValidateJob
 from triton_magics.harness.correctness import describe_job, validate_job
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version

@@ -236,6 +236,16 @@ def test_every_timed_output_is_checked() -> None:
     assert "v1_a gave a wrong answer in a timed run" in result["message"]
 
 
+def test_a_wrong_answer_takes_the_times_of_all_sizes() -> None:
+    def wrong_where_large(x: torch.Tensor) -> torch.Tensor:
+        return right(x) * (2.0 if x.numel() > 16 * 16 else 1.0)
+
+    one = session(provider(wrong_where_large), sizes=("small", "medium"))
+    result = time_all_sizes(one)
+    assert result["status"] is Status.FAILED
+    assert {(t.provider, t.size) for t in result["timings"]} == {("torch", "small")}
+
+
 def test_work_that_does_not_wait_for_the_stream_is_wrong() -> None:
     class Hasty(ScriptedTimer):
         """A timer that calls while the gate is closed, as a separate stream does."""

@@ -9,7 +9,8 @@ import pytest
 
 from tests.execution_kit import is_running, wait_until
 from tests.harness.kit import KERNELS, Recorder, version_of
-from triton_magics.execution.job_requests import OpRef, ValidateJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.profiling import sanitizer
 from triton_magics.model import Case
 

@@ -13,7 +13,8 @@ import torch
 
 from tests.harness.kit import Recorder
 from triton_magics import operators
-from triton_magics.execution.job_requests import BenchJob, OpRef, SelfTestJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob, SelfTestJob
 from triton_magics.harness.timers.gated_timer import (
     HOST_TOO_SLOW,
     CalibratedTimer,

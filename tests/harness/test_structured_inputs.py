@@ -7,7 +7,7 @@ import torch
 
 from tests.harness import own_kit
 from tests.harness.kit import CPU
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.load import UserFault, load_op
 from triton_magics.model import Case

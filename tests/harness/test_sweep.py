@@ -10,7 +10,8 @@ import pytest
 
 from tests.harness.kit import KERNELS, Recorder, version_of
 from triton_magics import languages, operators
-from triton_magics.execution.job_requests import OpRef, SweepJob, SweepPoint
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import SweepJob, SweepPoint
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.timing import bench_job, sweep_job
 from triton_magics.harness.timing.input_pool import timing_case

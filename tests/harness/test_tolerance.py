@@ -13,7 +13,8 @@ import torch
 from tests.benchmarks.algorithms import LOWER, RIGHT, run_algorithm
 from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_validation, version_of
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, ValidateJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness import oracle, validate_job
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine

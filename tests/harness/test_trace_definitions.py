@@ -13,7 +13,9 @@ from tests.harness.kit import Recorder
 from tests.harness.own_kit import KERNEL_HEAD, describe, validate
 from tests.harness.test_imported_problems import import_draft
 from triton_magics.errors import BadValue
-from triton_magics.execution.job_requests import FormsJob, OpForms, OpRef
+from triton_magics.execution.job_answers import OpForms
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import FormsJob
 from triton_magics.harness.correctness import forms_job
 from triton_magics.harness.load import UserFault
 from triton_magics.model import Status

@@ -69,9 +69,14 @@ def story(monkeypatch: pytest.MonkeyPatch, *done: Case) -> list[str]:
 def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
     wide = Case(shape=(2, 151_936), dtype="float32", extent="151,936 columns", seed=1)
     compiler = Compiler([FIRST], [])
-    scheduler = CaseScheduler(
-        subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[]
-    )
+    full, scheduler = (
+        CaseScheduler(
+            subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[],
+            is_thorough=is_thorough,
+        )
+        for is_thorough in (False, True)
+    )  # fmt: skip
+    assert "--thorough waits" in str(full.skip_reason(wide))
     assert scheduler.skip_reason(wide) == "its kernel compiles for more than 2 s"
     assert scheduler.skip_reason(SLOW) is None
     compiler.done.add(input_forms([wide])[0])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.own_kit import KERNEL_HEAD, describe, validate
 from tests.harness.test_imported_problems import SCALE, import_problem
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.model import CaseStatus, Status
 
 SHAPES = {"shapes": ((7, 13), (3, 129)), "dtypes": ("float32",)}

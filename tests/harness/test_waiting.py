@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.harness.kit import KERNELS, Recorder, version_of
-from triton_magics.execution.job_requests import OpRef, RunJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import RunJob
 from triton_magics.harness.correctness import run_job
 from triton_magics.harness.timing import sweep_job
 

@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.harness.kit import Recorder, version_of
 from triton_magics import knowledge
-from triton_magics.execution.job_requests import CompileJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import CompileJob
 from triton_magics.harness import compile_job as compiler
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from triton_magics.lab import Lab
 from triton_magics.model import CaseStatus, Status, Validation
@@ -13,6 +15,21 @@ FOLDER = Path(__file__).parent / "kernels"
 TIMEOUT_S = 8.0
 PATIENCE_S = 120.0  # on a busy machine
 DTYPES = ("float16",)
+_VECTOR = {"shape": [1000], "dtype": "float32"}
+_ARGUMENTS: list[dict[str, Any]] = [
+    {"name": "x", "type": "tensor", "tensor_spec": {**_VECTOR, "init": {"kind": "randn"}}},
+    {"name": "y", "type": "tensor", "tensor_spec": _VECTOR, "role": "output"},
+    {"name": "alpha", "type": "float", "value": 0.5},
+    {"name": "n", "type": "int", "value": 1000},
+]
+# The contracts of the raw kernels: y = alpha * x, a block of 256 to a program.
+CONTRACTS: dict[str, dict[str, Any]] = {
+    ".py": {
+        "args": [*_ARGUMENTS, {"name": "BLOCK_SIZE", "type": "int", "value": 256, "is_meta": True}],
+        "launch": {"grid": {"x": 4}, "num_warps": 8, "num_stages": 2},
+    },
+    ".cu": {"args": _ARGUMENTS, "launch": {"grid": {"x": 4}, "block": {"x": 256}}},
+}
 
 
 @dataclass(frozen=True)
@@ -52,9 +69,13 @@ def judge(lab: Lab, kernel: LanguageKernel, *, hang_s: float = TIMEOUT_S) -> Val
         hang_s: deadline of a kernel that never ends.
     """
     op = kernel.fact("op") or "softmax"
+    is_raw = kernel.path.parent.name == "raw"
+    if is_raw:
+        lab.io(op, json.dumps(CONTRACTS[kernel.path.suffix]), reference="alpha * x")
     lab.kernel(op, "v1", kernel.source, type=kernel.language, cell_offset=1)
     limit = hang_s if kernel.status == "timeout" else PATIENCE_S
-    value = lab.validate(op, "v1", plan="quick", dtypes=DTYPES, timeout=limit)
+    dtypes = None if is_raw else DTYPES
+    value = lab.validate(op, "v1", plan="quick", dtypes=dtypes, timeout=limit)
     assert isinstance(value, Validation)
     return value
 

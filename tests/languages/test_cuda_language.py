@@ -16,13 +16,8 @@ from tests.harness.kit import Recorder
 from tests.languages.language_kernels import LanguageKernel, kernels
 from triton_magics import languages, rendering
 from triton_magics.errors import BadKernelSource
-from triton_magics.execution.job_requests import (
-    CompileJob,
-    OpRef,
-    RunJob,
-    ValidateJob,
-    VersionRef,
-)
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import CompileJob, RunJob, ValidateJob
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import run_job, validate_job
 from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kernel

@@ -8,7 +8,8 @@ from tests.harness.kit import Recorder
 from tests.harness.own_kit import validate, version
 from triton_magics import knowledge, languages
 from triton_magics.errors import UnknownName
-from triton_magics.execution.job_requests import CompileJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import CompileJob
 from triton_magics.harness import compile_job
 from triton_magics.lab import Lab
 from triton_magics.languages.cuda.child import nvrtc_compiler

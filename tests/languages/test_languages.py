@@ -15,14 +15,8 @@ from tests.harness.kit import Recorder
 from tests.languages.numpy_language import LANGUAGE
 from triton_magics import languages
 from triton_magics.errors import AmbiguousEntry, UnknownName
-from triton_magics.execution.job_requests import (
-    BenchJob,
-    CompileJob,
-    OpRef,
-    ReplayJob,
-    ValidateJob,
-    VersionRef,
-)
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import BenchJob, CompileJob, ReplayJob, ValidateJob
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import locate_job, validate_job
 from triton_magics.harness.timing import bench_job

@@ -12,7 +12,8 @@ import pytest
 
 from tests.harness.kit import Recorder, version_of
 from triton_magics import knowledge
-from triton_magics.execution.job_requests import OpRef, RunJob
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import RunJob
 from triton_magics.harness.correctness import run_job
 from triton_magics.model import Mistake, RunResult, Status
 

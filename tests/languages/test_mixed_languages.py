@@ -16,7 +16,8 @@ from tests.languages.language_kernels import LanguageKernel, judge, kernels, ver
 from triton_magics import languages, rendering
 from triton_magics.config import cache_dir
 from triton_magics.errors import AmbiguousEntry, BadKernelSource
-from triton_magics.execution.job_requests import CompileJob, OpRef, ValidateJob, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import CompileJob, ValidateJob
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import validate_job
 from triton_magics.lab import Lab

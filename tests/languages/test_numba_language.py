@@ -11,7 +11,7 @@ import pytest
 from tests.harness.own_kit import validate
 from triton_magics import languages
 from triton_magics.errors import BadKernelSource
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.model import CaseStatus, Validation
 
 PACKAGE = Path(__file__).parents[2] / "examples" / "numba_language"

@@ -232,6 +232,22 @@ TWO_LAUNCHES = (
         "    kernel[grid](x, y, out, n, alpha, BLOCK=64, ALL=width, CLEAR=False)\n",
     )
 )
+MASKS_BY_A_SCALAR = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, n_parts, BLOCK: tl.constexpr):
+    part = tl.program_id(0)
+    at = part * 4 * BLOCK + tl.arange(0, 4)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    mask = (at < n) & (part < n_parts)
+    tl.store(out_ptr + at, tl.maximum(tl.load(x_ptr + at, mask=mask), 0.0), mask=mask)
+
+
+def triton_relu(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    parts = triton.cdiv(x.numel(), 64)
+    kernel[(parts,)](x, out, x.numel(), parts, BLOCK=16)
+    return out
+"""
 RIGHT = [
     ("adds_with_atomics", "sum", ADDS_WITH_ATOMICS),
     ("last_to_finish_adds", "mean", LAST_TO_FINISH_ADDS),
@@ -241,6 +257,7 @@ RIGHT = [
     ("all_store_one_flag", "softmax", ALL_STORE_ONE_FLAG),
     ("in_place", "relu", IN_PLACE),
     ("two_launches", "vector_add", TWO_LAUNCHES),
+    ("masks_by_a_scalar", "relu", MASKS_BY_A_SCALAR),
 ]
 
 

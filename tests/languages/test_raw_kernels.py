@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 import torch
 
 from tests.harness.kit import Recorder
-from triton_magics import languages
+from tests.languages.language_kernels import LanguageKernel, judge, kernels, verdict
+from triton_magics import languages, rendering
 from triton_magics.errors import AmbiguousEntry, BadContract, BadKernelSource
-from triton_magics.execution.job_requests import CompileJob, OpRef, ValidateJob, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import CompileJob, ValidateJob
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import validate_job
 from triton_magics.io_contract import read_contract
@@ -23,6 +26,7 @@ from triton_magics.languages.contract_launch import make_launcher
 from triton_magics.languages.cuda.child.nvrtc_compiler import missing_compiler
 from triton_magics.model import Compilation, Status, Validation
 from triton_magics.problems import write_contract_op
+from triton_magics.rendering import view
 
 
 def tensor(name: str, **more: Any) -> dict[str, Any]:
@@ -64,6 +68,15 @@ __global__ void scale(const float* x, float* y, float alpha, int n) {
   if (i < n) y[i] = alpha * x[i];
 }
 """
+
+
+TRITON_KERNELS = [kernel for kernel in kernels("raw") if kernel.language == "triton"]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab(tmp_path_factory.mktemp("work")) as lab:
+        yield lab
 
 
 def op_of(contract: dict[str, Any]) -> OpRef:
@@ -173,3 +186,11 @@ def test_a_raw_kernel_is_a_version_of_a_contract_op_only(tmp_path: Path) -> None
         lab.op("relu")
         with pytest.raises(BadKernelSource, match="no entry point: write def triton_relu"):
             lab.kernel("relu", "v1", KERNEL)
+
+
+@pytest.mark.slow  # 30 s: ten versions, one of which is stopped
+@pytest.mark.parametrize("kernel", TRITON_KERNELS, ids=lambda k: k.path.stem)
+def test_each_raw_kernel_has_its_verdict(kernel: LanguageKernel, lab: Lab) -> None:
+    value = judge(lab, kernel)
+    expected = kernel.fact("interpreted") or kernel.status
+    assert verdict(value) == expected, rendering.to_text(view(value))

@@ -15,7 +15,9 @@ import torch
 from triton.runtime import cache
 
 from tests.harness.kit import CPU, KERNELS, Recorder, version_of
-from triton_magics.execution.job_requests import DescribeJob, OpDescription, OpRef, RunJob
+from triton_magics.execution.job_answers import OpDescription
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob, RunJob
 from triton_magics.harness.correctness import describe_job, run_job
 from triton_magics.harness.load import UserFault, compile_cache
 from triton_magics.harness.process.fake_gpu import fake_gpu
@@ -23,7 +25,7 @@ from triton_magics.harness.process.gpu_lock import gpu_lock, lock_path
 from triton_magics.languages.kernel_runtime import Target
 from triton_magics.languages.occupancy import occupancy, waves
 from triton_magics.languages.triton.child import triton_process
-from triton_magics.languages.triton.child.error_hints import hint_for
+from triton_magics.languages.triton.child.error_hints import corrected_line, hint_for
 from triton_magics.languages.triton.child.static_figures import resources
 from triton_magics.model import RunResult, Status
 
@@ -345,4 +347,8 @@ def test_a_misspelt_name_of_the_language_is_corrected() -> None:
 
     message = """AttributeError("module 'triton.language' has no attribute 'expp'")"""
     assert str(hint_for(message)).startswith("did you mean tl.exp? The name is not in this Triton")
-    assert "did you mean" not in str(hint_for(message.replace("expp", "zzzzqqq")))
+    assert corrected_line(message, "y = tl.expp(x) + expp") == "y = tl.exp(x) + expp"
+    assert corrected_line(message, "y = f(x)") is None
+    unknown = message.replace("expp", "zzzzqqq")
+    assert "did you mean" not in str(hint_for(unknown))
+    assert corrected_line(unknown, "y = tl.zzzzqqq(x)") is None

@@ -14,7 +14,8 @@ from tests.harness.kit import Recorder
 from tests.languages.language_kernels import LanguageKernel, judge, kernels, verdict
 from triton_magics import languages, rendering
 from triton_magics.errors import AmbiguousEntry, BadKernelSource
-from triton_magics.execution.job_requests import OpRef, ValidateJob, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness import validate_job
 from triton_magics.lab import Lab
 from triton_magics.languages import Entry

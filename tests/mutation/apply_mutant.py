@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 
 def apply_source(module: ModuleType, source: str) -> None:
@@ -50,14 +50,28 @@ def _take_over(old: Any, new: Any) -> None:
         for name, member in vars(new).items():
             if name in vars(old):
                 _take_over(vars(old)[name], member)
+        _take_over_defaults(old, new)
         return
-    for attribute in ("fget", "__func__", "__wrapped__", "wrapped"):
+    for attribute in ("fget", "func", "__func__", "__wrapped__", "wrapped"):
         inner, other = getattr(old, attribute, None), getattr(new, attribute, None)
         if isinstance(inner, FunctionType) and isinstance(other, FunctionType):
             _take_over(inner, other)
     if hasattr(old, "cache_clear"):
         old.cache_clear()
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
-        if len(old.__code__.co_freevars) == len(new.__code__.co_freevars):
+        if not new.__code__.co_freevars:  # the mutant may have dropped `super()`
+            names = old.__code__.co_freevars
+            old.__code__ = new.__code__.replace(co_freevars=names)
+        elif new.__code__.co_freevars == old.__code__.co_freevars:
             old.__code__ = new.__code__
         old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
+
+
+def _take_over_defaults(old: type, new: type) -> None:
+    """Let the fields of a pydantic model have the defaults of another one."""
+    fields, others = (getattr(each, "__pydantic_fields__", {}) for each in (old, new))
+    changed = [n for n in fields if n in others and fields[n].default != others[n].default]
+    for name in changed:
+        fields[name].default = others[name].default
+    if changed:
+        cast(Any, old).model_rebuild(force=True)

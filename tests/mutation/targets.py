@@ -24,8 +24,12 @@ class Target:
 
 _CORRECTNESS = "harness/correctness"
 _NUMBERS = "harness/test_judge_numbers.py"
+_PERTURBED = "harness/test_perturbed_numbers.py"
+_COMPARED = "harness/test_comparison_numbers.py"
 _VERDICTS = "harness/test_judge_verdicts.py"
 _CLOCK = "harness/test_clock_numbers.py"
+_ROUNDS = "harness/test_round_numbers.py"
+_FIGURES = "test_model_benchmark.py"
 _SLOW_TESTS = ("harness/test_oracle.py", "harness/test_tolerance.py")
 _STATES = ("test_workflow.py", "test_lab_done.py")
 
@@ -33,15 +37,15 @@ TARGETS = (
     Target("statistics", "stats.py", ("test_stats.py",)),
     Target("statistics", "roofline.py", ("test_stats.py",)),
     Target("judge", f"{_CORRECTNESS}/judgement.py", (_NUMBERS,), _SLOW_TESTS),
-    Target("judge", f"{_CORRECTNESS}/tolerance.py", (_NUMBERS,), _SLOW_TESTS),
-    Target("judge", f"{_CORRECTNESS}/oracle.py", (_NUMBERS,), _SLOW_TESTS),
-    Target("judge", f"{_CORRECTNESS}/perturbed_arithmetic.py", (_NUMBERS,), _SLOW_TESTS),
-    Target("judge", f"{_CORRECTNESS}/comparison.py", (_NUMBERS,), ("harness/test_validate.py",)),
+    Target("judge", f"{_CORRECTNESS}/tolerance.py", (_NUMBERS, _PERTURBED), _SLOW_TESTS),
+    Target("judge", f"{_CORRECTNESS}/oracle.py", (_NUMBERS, _COMPARED), _SLOW_TESTS),
+    Target("judge", f"{_CORRECTNESS}/perturbed_arithmetic.py", (_PERTURBED, _NUMBERS)),
+    Target("judge", f"{_CORRECTNESS}/comparison.py", (_COMPARED,)),
     Target("judge", f"{_CORRECTNESS}/conclusion.py", (_VERDICTS,)),
     Target("judge", f"{_CORRECTNESS}/output_checks.py", (_VERDICTS,)),
     Target("clock", "harness/timing/speed_verdicts.py", (_CLOCK, "harness/test_verdicts.py")),
-    Target("clock", "harness/timing/rounds.py", (_CLOCK,), ("harness/test_rounds.py",)),
-    Target("clock", "model/benchmark.py", (_CLOCK,), ("test_model_values.py",)),
+    Target("clock", "harness/timing/rounds.py", (_CLOCK, _ROUNDS), ("harness/test_rounds.py",)),
+    Target("clock", "model/benchmark.py", (_FIGURES,)),
     Target("workflow", "workflow.py", ("test_workflow.py",), ("test_lab_done.py",)),
     Target("workflow", "model/gap.py", ("test_workflow.py", "test_model_rules.py")),
     Target(

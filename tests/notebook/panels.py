@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from triton_magics.notebook.panel import Panel
 
-TABS = ("Versions", "Plots", "References", "Log", "Engine")
+TABS = ("Versions", "Plots", "Profile", "References", "Log", "Engine")
 
 
 def within(widget: Any) -> Iterator[Any]:

@@ -192,8 +192,10 @@ def test_a_running_job_is_cancelled_and_the_next_one_runs(
     )
     assert gate.reached.wait(WAIT_S)
     assert first.cancel() is True
-    with pytest.raises(CancelledError, match="validate softmax v1 was stopped"):
+    with pytest.raises(CancelledError, match="validate softmax v1 was stopped") as stopped:
         first.result(WAIT_S)
+    lines = stopped.value._render_traceback_()  # type: ignore[attr-defined]
+    assert lines == ["CancelledError: validate softmax v1 was stopped"]
     assert first.status == "cancelled"
     assert second.result(WAIT_S).passed
     assert "! INTERRUPTED" in "".join(text for _, text, _ in shown(in_notebook))

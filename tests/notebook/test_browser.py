@@ -29,7 +29,8 @@ from tests.notebook.browsers import (
     write_notebook,
 )
 
-RIGHT = next((Path(__file__).parents[1] / "faults" / "kernels").rglob("sum_right.py")).read_text()
+FIXTURE = next((Path(__file__).parents[1] / "faults" / "kernels").rglob("sum_right.py"))
+RIGHT = FIXTURE.read_text().split('"""')[2].lstrip()  # without its docstring
 WRONG = RIGHT.replace("other=0.0", "other=1.0")
 HANGS = "import time\n\n\ndef triton_gelu(x):\n    print('here I am')\n    time.sleep(600)\n"
 START = (
@@ -45,6 +46,12 @@ SIDE = (
 CUT_TITLES = """() => [...document.querySelectorAll(
   '.triton-panel .lm-TabBar-tabLabel, .triton-panel button')]
   .filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"""
+# Scrolls to the cell before one, and returns the height of both in pixels.
+BOTH_CELLS = """cell => {
+  const code = cell.previousElementSibling
+  code.scrollIntoView({block: 'start'})
+  return cell.getBoundingClientRect().bottom - code.getBoundingClientRect().top
+}"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -110,6 +117,19 @@ def shown(panel: Notebook) -> Any:
     """Return the output area of the panel: the state, the panel and the result."""
     areas = panel.page.locator(".jp-Cell-outputArea")
     return areas.filter(has=panel.page.locator(PANEL)).first
+
+
+def test_a_wrong_kernel_and_its_verdict_are_on_one_screen(worked: Notebook) -> None:
+    page = worked.page
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    try:
+        verdict = worked.cells.filter(has_text="KernelFailure").first
+        height = page.evaluate(BOTH_CELLS, verdict.element_handle())
+        room = page.locator(".jp-Notebook .jp-WindowedPanel-outer").first.bounding_box()["height"]
+        worked.shot("one-screen")
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 1500})
+    assert height <= room
 
 
 def test_from_an_empty_notebook_to_the_log(panel: Notebook, folder: Path) -> None:
@@ -229,7 +249,7 @@ def test_cancel_ends_the_job_of_a_cell(panel: Notebook) -> None:
 
 
 def test_axe_finds_no_serious_fault_in_the_panel(panel: Notebook) -> None:
-    for name in ("Versions", "Plots", "References", "Log", "Engine"):
+    for name in ("Versions", "Plots", "Profile", "References", "Log", "Engine"):
         panel.tab(name)
         assert serious_faults(panel.page, ".jp-Notebook .jupyter-widgets") == []
 
@@ -300,7 +320,7 @@ def test_in_a_narrow_dock_no_title_or_button_is_cut(panel: Notebook, width: int)
     page, resize = panel.page, "w => document.querySelector('.triton-panel').style.width = w"
     page.evaluate(resize, f"{width}px")
     try:
-        for tab in ("Versions", "Plots", "References", "Log", "Engine"):
+        for tab in ("Versions", "Plots", "Profile", "References", "Log", "Engine"):
             panel.tab(tab)
             with suppress(Exception):
                 page.wait_for_function(f"({CUT_TITLES})().length === 0", timeout=5000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import threading
+from contextlib import suppress
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -50,7 +51,7 @@ def test_a_statement_has_three_faces_with_its_sign() -> None:
     mime_bundle = message_bundle("softmax is at its start")
     assert mime_bundle["text/plain"].startswith("! softmax is at its start")
     assert "softmax is at its start" in mime_bundle["text/markdown"]
-    assert "<p>! softmax" in mime_bundle["text/html"]
+    assert ">! softmax" in mime_bundle["text/html"]
 
 
 # ------------------------------------------------------------------------------- pictures
@@ -137,14 +138,28 @@ def test_a_quick_job_shows_no_progress() -> None:
     assert place.lines == []
 
 
-@pytest.mark.parametrize(("ends_at_s", "is_final_line_shown"), [(1.9, False), (2.1, True)])
-def test_the_last_line_of_a_slow_job_stays(ends_at_s: float, is_final_line_shown: bool) -> None:
+@pytest.mark.parametrize(
+    ("ends_at_s", "ends_with", "is_final_line_shown"),
+    [
+        (1.9, KeyboardInterrupt, False),
+        (2.1, KeyboardInterrupt, True),
+        (2.1, None, False),  # the result takes the place of the line
+    ],
+)
+def test_the_last_line_of_a_slow_job_without_a_result_stays(
+    ends_at_s: float, ends_with: type[BaseException] | None, is_final_line_shown: bool
+) -> None:
     place, now = Place(), [0.0]
-    with ProgressLine("validate softmax v1", place, delay_s=0.0, clock=lambda: now[0]) as line:
+    with (
+        suppress(KeyboardInterrupt),
+        ProgressLine("validate softmax v1", place, delay_s=0.0, clock=lambda: now[0]) as line,
+    ):
         line.update(Step("validate softmax v1_baseline", "257x1023 float16", 12, 46))
         assert place.has_line.wait(10.0)
         line.update(Step("validate softmax v1_baseline", "7x13 float16", 46, 46))
         now[0] = ends_at_s
+        if ends_with:
+            raise ends_with
     *before, (text, is_final) = place.lines
     assert is_final
     assert [was_final for _, was_final in before].count(True) == 0

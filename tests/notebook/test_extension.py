@@ -216,3 +216,10 @@ def test_another_workspace_is_another_lab(
     second = triton_magics.default_lab()
     assert second is not first
     assert second.path == tmp_path.resolve() / "elsewhere"
+
+
+def test_another_engine_takes_the_next_job(shell: Shell, engine: FakeExecutor) -> None:
+    shell("%triton_doctor")
+    shell("%config TritonMagics.engine = 'ssh://no-such-host.invalid'")
+    assert engine.closed == 1
+    assert "no-such-host" in str(triton_magics.default_lab().engine_state().device)

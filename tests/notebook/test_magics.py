@@ -29,6 +29,26 @@ def test_the_value_is_shown_once_as_the_cells_result(shell: Shell) -> None:
     assert set(cell.outputs[0]) == {"text/plain", "text/markdown", "text/html"}
 
 
+DISCARDED = [
+    "for v in ('v1', 'v2'):\n    %triton_run softmax {v}",
+    "%triton_run softmax v1\n%triton_run softmax v2",
+    "def both():\n    for v in ('v1', 'v2'):\n        %triton_run softmax $v\nboth()",
+]
+
+
+@pytest.mark.parametrize("code", DISCARDED)
+def test_a_value_that_the_cell_drops_is_shown(shell: Shell, code: str) -> None:
+    shell.write("v1")
+    shell.write("v2")
+    assert shell(code).shown().count("RAN") == 2
+
+
+@pytest.mark.parametrize("code", ["x = %triton_run softmax v1\n1", "%triton_run softmax v1;\n1"])
+def test_an_assigned_or_silenced_value_is_not_shown(shell: Shell, code: str) -> None:
+    shell.write("v1")
+    assert "RAN" not in shell(code).shown()
+
+
 @pytest.mark.parametrize("line", ["%triton_validate softmax v1 -q", "%triton_validate softmax v1;"])
 def test_quiet_and_a_semicolon_show_nothing_but_do_the_work(
     shell: Shell, lab: Lab, line: str

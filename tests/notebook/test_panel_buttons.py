@@ -34,6 +34,21 @@ def test_buttons_act_on_the_chosen_version(panel: Panel, lab: Lab, engine: FakeE
     assert engine.jobs[-1].version.version == "v1_baseline"
 
 
+def test_the_profile_tab_profiles_and_shows_the_chosen_version(
+    panel: Panel, lab: Lab, engine: FakeExecutor
+) -> None:
+    lab.write("softmax", "v2", KERNEL.format("v2"))
+    open_tab(panel, "Profile")
+    assert "v2 was not profiled since it was written" in text(panel)
+    click(panel, "profile")
+    assert engine.jobs[-1].version.version == "v2_tiling"
+    assert "MEMORY-BOUND" in text(panel)
+    assert "device memory works at 90 % of its peak" in text(panel)
+    assert "MEMORY-BOUND" in results(panel)[0]["text/plain"]
+    lab.write("softmax", "v2", KERNEL.format("again"))
+    assert "v2 was not profiled since it was written" in text(panel)
+
+
 def test_an_earlier_attempt_is_shown_compared_and_restored(panel: Panel, lab: Lab) -> None:
     assert "restore attempt 1" not in buttons(panel)
     lab.write("softmax", "v1", KERNEL.format("again"))

@@ -46,7 +46,7 @@ def test_job_buttons_of_all_panels_are_disabled_during_a_job(
             each.refresh()
             all_buttons = [w for w in within(each.widget) if isinstance(w, widgets.Button)]
             resting = {b.description for b in all_buttons if b.disabled}
-            assert resting == {"validate", "bench", "validate all", "bench all"}
+            assert resting == {"validate", "bench", "profile", "validate all", "bench all"}
             words = [w.value for w in within(each.widget) if isinstance(w, widgets.HTML)]
             assert any("validate softmax v1_baseline" in text for text in words)
 

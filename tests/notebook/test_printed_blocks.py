@@ -89,3 +89,25 @@ def test_printed_blocks_run_in_the_interpreter(
             capsys.readouterr()
             assert cli.main(block.split()[1:]) == 0
             assert json.loads(capsys.readouterr().out)["status"] == "passed"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_readme_shows_the_verdict_of_its_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    printed = re.search(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    kernel = next(block for block in blocks("README.md") if "def triton_softmax" in block)
+    assert printed is not None
+    fill = ', other=-float("inf")'
+    assert kernel.count(fill) == 1
+    source = kernel.partition("\n")[2].replace(fill, "").replace("triton_softmax", "softmax")
+    (tmp_path / "softmax.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRITON_MAGICS_DEVICE", "interpreter")
+    monkeypatch.setenv("COLUMNS", "100")
+    assert cli.main(["import", "softmax.py:softmax", "--op", "softmax", "--version", "v1"]) == 0
+    capsys.readouterr()
+    assert cli.main(["validate", "softmax", "v1", "--quick", "--seed", "12287929"]) == 1
+    assert capsys.readouterr().out.startswith(printed[1])

@@ -20,7 +20,7 @@ from .benchmarks import benchmark, interpreter_benchmark
 from .history import history, regression_check, retiming
 from .kernels import GPU, compilation, compile_error, written
 from .logs import correction, difference
-from .profiles import profile, refused_profile
+from .profiles import profile, recorded_profile, refused_profile, static_profile
 from .states import (
     EXPORT,
     PLAN,
@@ -70,6 +70,8 @@ def every_value() -> dict[str, Any]:
         "history": history(),
         "profile": profile(),
         "profile_refused": refused_profile(),
+        "profile_recorded": recorded_profile(),
+        "profile_static": static_profile(),
         "op_state": op_state(),
         "plan": PLAN,
         "batch": Batch(

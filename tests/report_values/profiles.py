@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from triton_magics.execution.nsight import PERMIT
+from triton_magics.execution.nsight import REFUSED
 from triton_magics.harness.profiling.ncu_csv import read_kernels
-from triton_magics.model import Case, Profile, ProfiledKernel, SourceLine, Status
+from triton_magics.model import CallRoofline, Case, Profile, ProfiledKernel, SourceLine, Status
 
 from .kernels import GPU
 
@@ -61,12 +61,45 @@ def profile() -> Profile:
             kernels["launch"].evolve(share=0.01),
         ),
         tool="ncu 2025.3.1.0",
+        roofline=ROOFLINE,
         report_path="profiles/softmax_v2_tiling_large.ncu-rep",
         against=_profile("v1_baseline", kernels=(kernels["strided"].evolve(share=1.0),)),
     )
 
 
+ROOFLINE = CallRoofline(
+    bytes=2 * 4 * 4096**2, flops=5 * 4096**2, time_us=230.0, clock="counters", copy_gbps=4266.0,
+    peak_tflops=50.1,
+)  # fmt: skip
+
+
+def recorded_profile() -> Profile:
+    """Return what CUPTI records of a version where the counters are refused."""
+    kernel = ProfiledKernel(
+        name="softmax_kernel", grid=(4096, 1, 1), block=(128, 1, 1), share=1.0, duration_us=42.0,
+        registers=54, shared_bytes=16, theoretical_occupancy_pct=56.25,
+        static=("theoretical_occupancy_pct",),
+    )  # fmt: skip
+    return _profile(
+        "v2_tiling",
+        rung="activity",
+        rung_reason=REFUSED,
+        kernels=(kernel,),
+        roofline=ROOFLINE.evolve(clock="activity", time_us=42.0),
+        tool="CUPTI activity",
+    )
+
+
+def static_profile() -> Profile:
+    """Return the figures of the compiled code where there is no GPU."""
+    kernel = ProfiledKernel(name="softmax_kernel", registers=54, spill_bytes=16, waves=3.4)
+    reason = "a profile reads the hardware counters of a GPU, and there is none here"
+    return _profile(
+        "v2_tiling", status=Status.NO_GPU, message=reason, rung="static", rung_reason=reason,
+        kernels=(kernel,), tool="compiled for sm_90", environment=None,
+    )  # fmt: skip
+
+
 def refused_profile() -> Profile:
     """Return a profile that the driver's permissions prevent."""
-    message = f"the driver refuses this user the GPU's counters (ERR_NVGPUCTRPERM): {PERMIT}"
-    return _profile("v2_tiling", status=Status.UNAVAILABLE, message=message)
+    return _profile("v2_tiling", status=Status.UNAVAILABLE, message=REFUSED)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import release_check
 from triton_magics.cli import main
 from triton_magics.serve.agent_files import SKILL
 from triton_magics.serve.mcp_tools import tools
@@ -126,3 +127,11 @@ def test_the_registry_entry_fits_the_package() -> None:
     assert package["identifier"] == project["name"]
     assert len(document["description"]) <= 100
     assert f"mcp-name: {document['name']}" in (ROOT / "README.md").read_text()
+
+
+def test_the_registry_entry_needs_the_owner_of_the_repository() -> None:
+    name = json.loads((ROOT / "server.json").read_text())["name"]
+    owner = name.partition("/")[0].removeprefix("io.github.")
+    release_check.check_owner(f"https://github.com/{owner.title()}/triton-magics")
+    with pytest.raises(release_check.Fault, match="owner is somebody"):
+        release_check.check_owner("https://github.com/somebody/triton-magics")

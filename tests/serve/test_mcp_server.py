@@ -253,6 +253,20 @@ def test_every_fault_of_a_call_is_named_at_once(tmp_path: Path) -> None:
         assert answer.value["error"] == "BadValue"
         for name in ("runs=0", "unknown timer 'sundial'", "budget=-1"):
             assert name in answer.value["message"]
+        answer = await agent("benchmark_kernel", op="softmx", runs=0)
+        for name in ("unknown op 'softmx'. Did you mean 'softmax'?", "runs=0"):
+            assert name in answer.value["message"]
+        answer = await agent("benchmark_kernel", op="softmx")
+        assert answer.value["error"] == "UnknownOp"
+        answer = await agent("benchmark_kernel", op="softmx", runz=5, x=1, runs=0, wait_s="long")
+        for name in (
+            "'runz'. Did you mean 'runs'?",
+            "'x'",
+            "op 'softmx'",
+            "runs=0",
+            "wait_s='long'",
+        ):
+            assert name in answer.value["message"]
 
     play(tmp_path, FakeExecutor(), scene)
 

@@ -2,89 +2,125 @@
 
 from __future__ import annotations
 
-import ast
-import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 from mcp.client import Client
 
 from tests.fake_executor import FakeExecutor
 from tests.serve.mcp_kit import SOURCE, running
-from tests.serve.serve_kit import Gate
+from tests.serve.serve_kit import Gate, bearer
+from tests.serve.simulated_agents import CALL_S, Call, PlainMcp, drive_rest, resume, text_agent
+from tests.serve.test_mcp_http import served
 from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.model import Status
 from triton_magics.serve import mcp_toolbox
 from triton_magics.serve.mcp_server import make_server
 
-CALL_S = 60.0
-MAX_CALLS = 40
+VERSIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 
 
-class TextClient:
-    """A program that reads text alone, asks for no progress, and gives up a call after 60 s.
-
-    It does what the last line `next: tool(argument="value")` says, and has sources to write.
-    """
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._sources = iter(["wrong", "a", "b", "c"])
-        self.calls: list[str] = []
-        self.texts: list[str] = []
-        self.gate: Gate | None = None  # of a long job; it ends while the client asks for it
-
-    async def call(self, tool: str, **arguments: object) -> str:
-        if tool == "write_kernel_code":
-            arguments["source"] = SOURCE.format(next(self._sources))
-        self.calls.append(tool)
-        if tool == "get_job_status" and self.gate:
-            self.gate.open()
-        with anyio.fail_after(CALL_S):
-            result = await self._client.call_tool(tool, arguments)
-        self.texts.append("".join(each.text for each in result.content if each.type == "text"))
-        return self.texts[-1]
-
-    async def follow_next(self, text: str, last: str) -> None:
-        """Follow the next calls until one of that name has been made."""
-        while self.calls[-1] != last and len(self.calls) < MAX_CALLS:
-            (line, *_) = re.findall(r"^next: (.*)$", text, re.M)
-            call = ast.parse(line, mode="eval").body
-            assert isinstance(call, ast.Call)
-            assert isinstance(call.func, ast.Name)
-            values = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-            text = await self.call(call.func.id, **values)
+def sources(op: str = "softmax") -> Iterator[str]:
+    """Return a wrong version, then three right ones."""
+    names = ("wrong", "a", "b", "c")
+    return iter([SOURCE.replace("softmax", op).format(f"{op} {name}") for name in names])
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_client_of_text_alone_does_the_whole_workflow(
-    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    """Give an executor that refuses the wrong versions; a call waits 0.3 s for its job."""
     monkeypatch.setattr(mcp_toolbox, "WAIT_S", 0.3)
     engine = FakeExecutor()
     run = engine.run
 
     def refuse_the_wrong(job, **more):
-        is_wrong = isinstance(job, ValidateJob) and "# wrong" in job.version.source
-        if is_wrong:
+        if isinstance(job, ValidateJob) and " wrong" in job.version.source:
             engine.verdicts[job.version.sha256] = Status.FAILED
         return run(job, **more)
 
     engine.run = refuse_the_wrong  # type: ignore[method-assign]
+    return engine
 
-    async def play() -> TextClient:
+
+def check(tools: list[str], texts: list[str], op: str = "softmax") -> None:
+    assert tools.count("write_kernel_code") == 4
+    assert sum("WRONG" in text for text in texts) >= 1
+    assert f"def triton_{op}" in texts[-1]
+
+
+@pytest.mark.parametrize("mode", VERSIONS)
+def test_a_client_of_text_alone_does_the_whole_workflow(
+    tmp_path: Path, mode: str, engine: FakeExecutor
+) -> None:
+    tools: list[str] = []
+    texts: list[str] = []
+
+    async def play() -> None:
         with running(tmp_path, engine) as service:
             async with Client(make_server(lambda: service), mode=mode) as client:
-                agent = TextClient(client)
-                await agent.call("get_overview")
-                text = await agent.call("get_torch_op_info", op="softmax")
-                agent.gate = Gate(engine)  # holds the first version's compilation
-                await agent.follow_next(text, "get_best_kernel")
-                return agent
+                agent = text_agent("softmax", sources())
+                call: Call | None = next(agent)
+                gate = None
+                while call:
+                    tools.append(call[0])
+                    if call[0] == "write_kernel_code" and gate is None:
+                        gate = Gate(engine)  # holds the first version's compilation
+                    elif call[0] == "get_job_status" and gate:
+                        gate.open()
+                    with anyio.fail_after(CALL_S):
+                        result = await client.call_tool(*call)
+                    parts = [each.text for each in result.content if each.type == "text"]
+                    texts.append("".join(parts))
+                    call = resume(agent, texts[-1])
 
-    agent = anyio.run(play)
-    assert agent.calls.count("write_kernel_code") == 4
-    assert agent.calls.count("get_job_status") >= 1  # the long job had a handle
-    assert sum("WRONG" in text for text in agent.texts) >= 1
-    assert "def triton_softmax" in agent.texts[-1]
+    anyio.run(play)
+    check(tools, texts)
+    assert tools.count("get_job_status") >= 1  # the long job had a handle
+
+
+@contextmanager
+def plain_clients(url: str) -> Iterator[dict[str, PlainMcp]]:
+    with (
+        PlainMcp(url, bearer(), VERSIONS["legacy"]) as ann,
+        PlainMcp(url, bearer("ben"), VERSIONS["auto"]) as ben,
+    ):
+        yield {"softmax": ann, "relu": ben}
+
+
+def test_plain_http_clients_do_the_whole_workflow_at_once(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    with served(tmp_path, engine) as url, plain_clients(url) as clients:
+        with ThreadPoolExecutor() as pool:
+            each = {
+                op: pool.submit(client.follow, text_agent(op, sources(op)))
+                for op, client in clients.items()
+            }
+            texts = {op: future.result(CALL_S) for op, future in each.items()}
+        for op, client in clients.items():
+            check(client.tools, texts[op], op)
+
+
+def test_a_plain_http_client_of_rest_does_the_whole_workflow(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    with served(tmp_path, engine) as url:
+
+        def drive(op: str) -> list[dict]:
+            headers = {**bearer(), "X-Session-Id": op}
+            with httpx.Client(base_url=url, headers=headers, timeout=CALL_S) as client:
+                return drive_rest(client, op, sources(op))
+
+        with ThreadPoolExecutor() as pool:
+            for op, values in zip(
+                ("softmax", "relu"), pool.map(drive, ("softmax", "relu")), strict=True
+            ):
+                statuses = [each["status"] for each in values if each["kind"] == "validation"]
+                assert statuses == ["failed", "passed", "passed", "passed"]
+                assert values[-1]["kind"] == "best", values[-1]
+                assert f"def triton_{op}" in str(values[-1])

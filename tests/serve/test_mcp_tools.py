@@ -9,7 +9,7 @@ import pytest
 
 from tests.report_values import every_value
 from triton_magics import verbs
-from triton_magics.errors import BadValue, UnknownName
+from triton_magics.errors import UnknownName
 from triton_magics.next_step import NextStep
 from triton_magics.serve.mcp_result import MAX_HEADLINE, MAX_TEXT, result_of
 from triton_magics.serve.mcp_tools import as_call, find, in_arguments, tools, verbs_of_tools
@@ -61,7 +61,7 @@ def test_a_next_step_is_a_call_that_the_server_takes(step: NextStep) -> None:
     tool = find(call.func.id)
     arguments = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
     assert tool.verb == step.verb
-    assert tool.values(arguments) == step.arguments
+    assert tool.sort(arguments) == (step.arguments, [])
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,20 @@ def test_a_next_step_is_a_call_that_the_server_takes(step: NextStep) -> None:
 def test_values_are_read_as_models_write_them(
     tool: str, argument: str, text: object, value: object
 ) -> None:
-    assert find(tool).values({argument: text}) == {argument: value}
+    assert find(tool).sort({argument: text}) == ({argument: value}, [])
 
 
 def test_other_names_of_an_argument_are_taken_once() -> None:
-    assert find("write_kernel_code").values({"code": "x"}) == {"source": "x"}
-    assert find("get_torch_op_info").values({"op_name": "softmax"}) == {"op": "softmax"}
-    with pytest.raises(BadValue, match="source is given twice|code is given twice"):
-        find("write_kernel_code").values({"code": "x", "source": "y"})
+    assert find("write_kernel_code").sort({"code": "x"}) == ({"source": "x"}, [])
+    assert find("get_torch_op_info").sort({"op_name": "softmax"}) == ({"op": "softmax"}, [])
+    _, (fault,) = find("write_kernel_code").sort({"code": "x", "source": "y"})
+    assert fault == "source is given twice: it is another name of source"
 
 
-def test_an_unknown_argument_names_the_nearest_and_all() -> None:
-    with pytest.raises(BadValue, match=r"no argument 'dtyps'\. Did you mean 'dtypes'\? It has op"):
-        find("validate_correctness").values({"dtyps": "float32"})
+def test_unknown_arguments_name_the_nearest_and_all() -> None:
+    _, faults = find("validate_correctness").sort({"dtyps": "float32", "op": "relu", "x": 1})
+    assert faults[0] == "validate_correctness has no argument 'dtyps'. Did you mean 'dtypes'?"
+    assert faults[1].startswith("validate_correctness has no argument 'x'. It has op, version")
 
 
 def test_a_verb_finds_its_tool_and_a_wrong_name_the_nearest() -> None:

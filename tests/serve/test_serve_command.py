@@ -79,14 +79,19 @@ def test_gpus_and_cache_go_to_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_p
         command._check_gpus("0,1", 1)
 
 
-def test_a_server_confines_versions_where_that_is_proven(
+def test_a_server_confines_versions_where_it_can(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("TRITON_MAGICS_SANDBOX", raising=False)
     places = {True: tmp_path / "gpu", False: tmp_path / "cpu"}
     (places[True] / "dev").mkdir(parents=True)
     (places[True] / "dev" / "nvidia0").touch()
-    for abi, has_gpu, default in ((7, False, "on"), (0, False, None), (7, True, None)):
+    for abi, has_gpu, default in (
+        (7, False, "on"),
+        (0, False, None),
+        (7, True, "on"),
+        (0, True, None),
+    ):
         machine = Machine(root=places[has_gpu], env={}, landlock_abi=lambda abi=abi: abi)
         assert machine.has_gpu is has_gpu
         assert command.default_sandbox(str(tmp_path), machine) == default

@@ -20,6 +20,7 @@ from tests.serve.guide_examples import (
     tensor,
 )
 from tests.serve.serve_kit import ANN, ServerProcess, call, opened
+from triton_magics.errors import Unavailable
 from triton_magics.execution import Outcome
 from triton_magics.execution.job_requests import BenchJob, RunJob, ValidateJob
 from triton_magics.model import Status
@@ -81,8 +82,11 @@ def test_the_servers_environment_sets_the_default_of_metrics(
     assert EvaluateBody.read(body, 10**6).enable_device_metrics is False
     monkeypatch.setenv("ENABLE_DEVICE_METRICS", "true")
     assert EvaluateBody.read(body, 10**6).enable_device_metrics is True
+    assert EvaluateBody.read({**body, "metrics": False}, 10**6).enable_device_metrics is False
     off = {**body, "enable_device_metrics": False}
     assert EvaluateBody.read(off, 10**6).enable_device_metrics is False
+    monkeypatch.delenv("ENABLE_DEVICE_METRICS")
+    assert EvaluateBody.read({**body, "metrics": True}, 10**6).enable_device_metrics is True
 
 
 def test_an_op_of_the_server_needs_no_contract(tmp_path: Path, engine: FakeExecutor) -> None:
@@ -201,8 +205,32 @@ def test_metrics_are_read_and_an_unused_option_is_named(
         ]
         assert metrics[0] is None
         assert metrics[1]["kernels"][0]["dram_pct"] == 90.0
+        assert metrics[1]["limit"]["kind"] == "memory"
+        raw = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+        busy = {"value": 90.0, "raw": raw, "missing": None}
+        assert metrics[1]["categories"]["speed_of_light"]["dram_pct"] == busy
+        assert metrics[1]["report_path"] is None
         assert "num_warmup_unused" in full.json()["badges"]
         assert "num_warmup_unused" not in plain.json()["badges"]
+
+
+def test_a_verdict_stands_without_metrics(
+    tmp_path: Path, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = engine.run
+
+    def refuse(job: Any, **more: Any) -> Any:
+        if job.starts_tools:
+            raise Unavailable("Nsight Compute observes a version from outside a sandbox")
+        return run(job, **more)
+
+    engine.run = refuse  # type: ignore[method-assign]
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", "/validate", evaluation(enable_device_metrics=True)))
+    result = answer.json()["kernel_exec_result"]
+    assert (answer.status_code, result["correctness"]) == (200, True)
+    assert result["metadata"]["device_metrics"]["status"] == "unavailable"
+    assert "Nsight Compute" in result["metadata"]["device_metrics"]["message"]
 
 
 def test_workspaces_of_a_killed_server_are_removed_a_day_later(

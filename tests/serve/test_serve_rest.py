@@ -77,6 +77,10 @@ def test_every_fault_of_a_request_is_named_at_once(tmp_path: Path, engine: FakeE
         assert fields == {"op", "version", "plan", "shapes[0]", "rtol", "versin"}
         assert answer.json()["status"] == "client_error"
         assert len(engine.jobs) == n_jobs
+        (answer,) = call(service, ("POST", "/v1/validate", {"op": "softmux", "plan": "fast"}))
+        faults = {each["field"]: each["message"] for each in answer.json()["validation_errors"]}
+        assert faults.keys() == {"op", "version", "plan"}
+        assert "Did you mean 'softmax'?" in faults["op"]
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def _add_servers(commands: Any) -> None:
 
 def _run_executor(options: argparse.Namespace) -> NoReturn:
     from triton_magics.config import Settings
-    from triton_magics.execution.remote_host import run_stdio
+    from triton_magics.execution.remote_stdio import run_stdio
 
     run_stdio(Settings.load())
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triton_magics import verbs
+from triton_magics.config import Settings
 from triton_magics.errors import TritonMagicsError
 from triton_magics.verbs._completion import Names, find_next_argument
 
 if TYPE_CHECKING:
+    from triton_magics.lab import Lab
     from triton_magics.verbs._arguments import Argument
 
+MARKS = (".triton_magics", "logs", "kernels")  # one of them is in every workspace
 COMMAND = "__complete"
 """First word of the call that a shell makes; the words so far follow, the last may be empty."""
 
@@ -84,18 +90,32 @@ def _split(
     return folder, None, ()
 
 
+@contextmanager
+def _open_lab(folder: str | None) -> Iterator[Lab]:
+    """Open the workspace; where there is none yet, an empty one, so that no folder is made there.
+
+    Raises:
+        WorkspaceError: the folder does not exist.
+    """
+    from triton_magics.lab import Lab
+
+    named = Path(folder or Settings.load(folder).workspace or ".").expanduser()
+    with tempfile.TemporaryDirectory() as empty:
+        is_new = named.is_dir() and not any((named / name).exists() for name in MARKS)
+        with Lab(empty if is_new else folder) as lab:
+            yield lab
+
+
 def _names_of(
     arguments: Iterable[Argument], words: Sequence[str], fragment: str, folder: str | None
 ) -> list[str]:
-    from triton_magics.lab import Lab
-
     arguments = tuple(arguments)
     argument = find_next_argument(arguments, words).argument
     is_named = argument is None or argument.names or argument.options.get("choices")
     if not is_named and not fragment.startswith("-"):
         return []  # a file, a number: the shell completes files
     try:
-        with Lab(folder) as lab:
+        with _open_lab(folder) as lab:
             return [name for name, _ in Names(lambda: lab).complete(arguments, words, fragment)]
     except TritonMagicsError:  # no such workspace
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable, UnknownName, WorkerError
 from triton_magics.execution.base import Device, EventListener, Executor, JobEvent, Limits
+from triton_magics.execution.dask_cluster import NO_SCHEDULER, DaskCluster
 from triton_magics.execution.dask_worker import (
     DEVICES,
     cancel_job,
-    describe,
     run_job,
     state_of,
     versions,
@@ -26,16 +27,11 @@ from triton_magics.model import DeviceState, EngineState, Finding, OpFacts
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-CONNECT_S = 10.0
 LOST_WORKERS = 2  # a job is run again this often after its worker was lost
+WATCH_S = 2.0
+NO_WORKER_S = 60.0  # a job waits this long for a worker that was lost, or for any
 GPU = "GPU"
 """The resource of which each Dask worker has one for its GPU: `--resources GPU=1`."""
-MISSING = "Dask is not installed: pip install 'triton-magics[cluster]'"
-NO_SCHEDULER = (
-    "executor = 'dask' needs the setting scheduler: an address such as 'tcp://host:8786', or "
-    "'local' for a cluster of this machine"
-)
-_OWN = ("workspace", "executor", "scheduler", "gpus", "ncu", "history")  # stay with the client
 
 
 class DaskJob:
@@ -46,17 +42,20 @@ class DaskJob:
         label: `validate softmax v2_tiling`.
         device: id of the device that it asked for; None: any.
         is_running: a worker has begun it.
+        address: of the only worker that may run it; None: any.
     """
 
     def __init__(self, job: JobRequest, device: str | None, on_event: EventListener | None) -> None:
         self.id = uuid.uuid4().hex
         self.label = job.label
         self.device = device
+        self.address: str | None = None
         self.is_running = False
         self.is_cancelled = False
         self._on_event = on_event
         self._future: Future[str] | None = None
         self._executor: DaskExecutor | None = None
+        self._error: WorkerError | None = None
         self._ended = threading.Event()
 
     def begin(self, future: Future[str], executor: DaskExecutor) -> None:
@@ -68,6 +67,8 @@ class DaskJob:
         """Wait for the outcome; see `JobHandle.result`."""
         if not self._ended.wait(timeout_s):
             raise TimeoutError(f"{self.label} is not done in {timeout_s} s")
+        if self._error:
+            raise self._error
         assert self._future is not None
         if self._future.status == "finished":
             return outcome_from_json(self._future.result())
@@ -85,6 +86,18 @@ class DaskJob:
         self._executor.end(self, self._future)
         return True
 
+    def fail(self, error: WorkerError) -> None:
+        """End the job with an error, whatever becomes of it on the cluster."""
+        self._error = error
+        if self._future is not None:
+            self._future.cancel()
+        self._end(None)
+
+    def report_stage(self, stage: str) -> None:
+        """Pass a step of the client to the listener."""
+        if self._on_event and not self._ended.is_set():
+            self._on_event(JobEvent(progress=Progress(nonce="", stage=stage)))
+
     def report(self, message: dict[str, Any]) -> None:
         """Pass an event of the worker to the listener."""
         self.is_running = True
@@ -98,6 +111,8 @@ class DaskJob:
             self._on_event(event)
 
     def _end(self, _: object) -> None:
+        if self._ended.is_set():
+            return
         if self._executor:
             self._executor.forget(self)
         self._ended.set()
@@ -120,81 +135,30 @@ class DaskExecutor(Executor):
             settings: `scheduler` is the cluster's address.
         """
         self._settings = settings
-        self._client: Client | None = None
-        self._cluster: Any = None
-        self._workers: dict[str, dict[str, Any]] = {}
-        self._jobs: dict[str, DaskJob] = {}
         self._topic = f"triton-magics-{uuid.uuid4().hex}"
+        self._cluster = DaskCluster(settings, self._follow)
+        self._jobs: dict[str, DaskJob] = {}
+        self._watcher: threading.Thread | None = None
         self._lock = threading.RLock()
 
-    # ---------------------------------------------------------------------------------- cluster
-
-    def _connect(self) -> Client:
-        """Return the client of the cluster; the first call connects and compares versions.
-
-        Raises:
-            Unavailable: there is no scheduler, no worker, or their versions differ.
-        """
-        with self._lock:
-            if self._client is None:
-                client = self._new_client()
-                try:
-                    self._workers = self._describe(client)
-                    _refuse_other_versions(self._workers)
-                except BaseException:
-                    client.close()
-                    raise
-                client.subscribe_topic(self._topic, self._dispatch)
-                self._client = client
-            return self._client
-
-    def _new_client(self) -> Client:
-        if not self._settings.scheduler:
-            raise Unavailable(NO_SCHEDULER)
-        try:
-            from distributed import Client, LocalCluster
-        except ImportError as error:
-            raise Unavailable(MISSING) from error
-        try:
-            if self._settings.scheduler == "local":
-                self._cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
-                return Client(self._cluster)
-            return Client(self._settings.scheduler, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise Unavailable(
-                f"no Dask scheduler at {self._settings.scheduler}: {error or 'no answer'}"
-            ) from error
-
-    def _describe(self, client: Client) -> dict[str, dict[str, Any]]:
-        own = {
-            name: value
-            for name, value in self._settings.trait_values(config=True).items()
-            if name not in _OWN
-        }
-        workers: dict[str, dict[str, Any]] = client.run(describe, own)
-        if not workers:
-            raise Unavailable(f"the Dask cluster at {self._settings.scheduler} has no worker")
-        self._sent_settings = own
-        return workers
+    def _follow(self, client: Client) -> None:
+        client.subscribe_topic(self._topic, self._dispatch)
 
     def _dispatch(self, event: tuple[float, dict[str, Any]]) -> None:
         _, message = event
         if job := self._jobs.get(message["job"]):
             job.report(message)
 
-    # ---------------------------------------------------------------------------------- devices
-
     def devices(self) -> tuple[Device, ...]:
-        """Return the devices of all workers; the id of each names its worker."""
-        self._connect()
-        return tuple(self._devices_by_worker())
+        """Return the devices of all workers; the id of each names its worker.
 
-    def _devices_by_worker(self) -> dict[Device, str]:
-        return {
-            device.evolve(id=f"{address}/{device.id}"): address
-            for address, worker in self._workers.items()
-            for device in DEVICES.validate_json(worker["devices"])
-        }
+        Raises:
+            Unavailable: there is no scheduler, or no worker.
+        """
+        self._cluster.connect()
+        if not (devices := tuple(self._cluster.devices())):
+            raise Unavailable(f"the Dask cluster at {self._settings.scheduler} has no worker now")
+        return devices
 
     # ------------------------------------------------------------------------------------- jobs
 
@@ -208,28 +172,59 @@ class DaskExecutor(Executor):
         on_event: EventListener | None = None,
     ) -> DaskJob:
         """Queue a job; see `Executor.submit`."""
-        client = self._connect()
-        addresses = {d.id: address for d, address in self._devices_by_worker().items()}
+        client = self._cluster.connect()
+        workers = self._cluster.refresh()
+        addresses = {d.id: address for d, address in self._cluster.devices().items()}
         if device is not None and device not in addresses:
             names = ", ".join(addresses)
             raise UnknownName(f"there is no device {device!r}; the devices are {names}")
         limits = limits or Limits.of(self._settings)
         submitted = DaskJob(job, device, on_event)
-        self._jobs[submitted.id] = submitted
-        has_resource = all(worker["resources"].get(GPU) for worker in self._workers.values())
+        submitted.address = addresses[device] if device else None
+        has_resource = all(worker["resources"].get(GPU) for worker in workers.values())
         future = client.submit(
             run_job, job.model_dump_json(), key, (limits.silence_s, limits.job_s),
-            (submitted.id, self._topic), self._sent_settings,
+            (submitted.id, self._topic), (self._cluster.sent_settings, versions()),
             key=f"{job.label} {submitted.id}", pure=False, retries=LOST_WORKERS,
-            workers=[addresses[device]] if device else None,
+            workers=[submitted.address] if submitted.address else None,
             resources={GPU: 1} if has_resource else None,
         )  # fmt: skip
+        with self._lock:
+            self._jobs[submitted.id] = submitted
+            if self._watcher is None:
+                self._watcher = threading.Thread(
+                    target=self._watch, name="triton-magics-dask", daemon=True
+                )
+                self._watcher.start()
         submitted.begin(future, self)
         return submitted
 
+    def _watch(self) -> None:
+        """Follow the workers while there are jobs; end a job that no worker can run any more."""
+        since: dict[str, float] = {}  # by job: time without a worker, by time.monotonic()
+        while True:
+            with self._lock:
+                jobs = dict(self._jobs)
+                if not jobs:
+                    self._watcher = None
+                    return
+            workers = self._cluster.refresh()
+            for name, job in jobs.items():
+                if (job.address in workers) if job.address else workers:
+                    since.pop(name, None)
+                    continue
+                waited_s = time.monotonic() - since.setdefault(name, time.monotonic())
+                lost = f"worker {job.address}" if job.address else "cluster's last worker"
+                job.report_stage(f"waiting {waited_s:.0f} s for a Dask worker")
+                if waited_s > NO_WORKER_S:
+                    job.fail(WorkerError(
+                        f"{job.label}: the {lost} was lost, and none came in {NO_WORKER_S:g} s"
+                    ))  # fmt: skip
+            time.sleep(WATCH_S)
+
     def end(self, job: DaskJob, future: Future[str]) -> None:
         """Cancel a job on whatever worker has it; it is released if none has begun it."""
-        client = self._connect()
+        client = self._cluster.connect()
         client.run(cancel_job, job.id, wait=False)
         if not job.is_running:
             future.cancel()
@@ -247,12 +242,14 @@ class DaskExecutor(Executor):
 
     def state(self) -> EngineState:
         """Return the state of the first device, and the jobs; connects to nothing."""
-        if self._client is None:
+        if not self._cluster.is_connected:
             missing = None if self._settings.scheduler else NO_SCHEDULER
             device = f"Dask cluster at {self._settings.scheduler or 'no address'}"
             return EngineState(device_kind=None, device=device, missing=missing)
-        first = state_of(next(iter(self._workers.values())))
-        devices = self.devices()
+        if not (workers := self._cluster.refresh()):
+            device = f"Dask cluster at {self._settings.scheduler}, without workers"
+            return EngineState(device_kind=None, device=device)
+        first, devices = state_of(next(iter(workers.values()))), self._cluster.devices()
         jobs = list(self._jobs.values())
         running = [job.label for job in jobs if job.is_running]
         shown = tuple(DeviceState(id=d.id, name=d.name) for d in devices)
@@ -266,14 +263,14 @@ class DaskExecutor(Executor):
     def warm(self, mode: Mode | None = None) -> None:
         """Connect, if there is a scheduler."""
         if self._settings.scheduler:
-            self._connect()
+            self._cluster.connect()
 
     def examine(self, ops: Sequence[OpFacts] = ()) -> tuple[Finding, ...]:
         """Report each worker of the cluster."""
-        self._connect()
+        self._cluster.connect()
         return tuple(
             Finding(subject=f"Dask worker {i}", state="good", detail=f"{address}: {names}")
-            for i, (address, worker) in enumerate(self._workers.items())
+            for i, (address, worker) in enumerate(self._cluster.refresh().items())
             for names in [", ".join(d.name for d in DEVICES.validate_json(worker["devices"]))]
         )
 
@@ -281,35 +278,7 @@ class DaskExecutor(Executor):
         """Cancel the jobs and leave the cluster; end it if it was started here."""
         for job in list(self._jobs.values()):
             job.cancel()
-        with self._lock:
-            client, cluster = self._client, self._cluster
-            self._client = self._cluster = None
-        if client is not None:
-            client.close()
-        if cluster is not None:
-            cluster.close()
-
-
-def _refuse_other_versions(workers: dict[str, dict[str, Any]]) -> None:
-    """Refuse workers that differ from the client, or from each other.
-
-    Raises:
-        Unavailable: names each difference.
-    """
-    here = versions()
-    first_address, first = next(iter(workers.items()))
-    differences = []
-    for address, worker in workers.items():
-        there = worker["versions"]
-        for name in sorted({*here, *there}):
-            local, remote = here.get(name), there.get(name)
-            if local and local != remote:
-                differences.append(f"{name} is {remote or 'missing'} on {address}, {local} here")
-            elif not local and remote != first["versions"].get(name):
-                other = first["versions"].get(name)
-                differences.append(f"{name} is {remote} on {address}, {other} on {first_address}")
-    if differences:
-        raise Unavailable("the Dask workers can't run these jobs: " + "; ".join(differences))
+        self._cluster.close()
 
 
 def _worker_error(error: BaseException | None) -> BaseException:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from triton_magics.config import Settings
+from triton_magics.errors import Unavailable
 from triton_magics.execution.base import Device, Executor, JobEvent, JobHandle, Limits
 from triton_magics.execution.job_requests import Job
 from triton_magics.execution.local.executor import LocalExecutor
@@ -62,6 +63,17 @@ def versions() -> dict[str, str]:
     return installed
 
 
+def version_differences(
+    here: dict[str, str], there: dict[str, str], address: str, client: str = "here"
+) -> list[str]:
+    """Return how a worker's versions differ from the client's: `torch is 2.5 on B, 2.13 here`."""
+    return [
+        f"{name} is {there.get(name, 'missing')} on {address}, {own} {client}"
+        for name, own in sorted(here.items())
+        if there.get(name) != own
+    ]
+
+
 def describe(settings: dict[str, Any], dask_worker: Worker) -> dict[str, Any]:
     """Return versions, resources, devices and state of a worker."""
     executor = worker_jobs(dask_worker, settings).executor
@@ -78,7 +90,7 @@ def run_job(
     key: str,
     limits: tuple[float, float],
     sender: tuple[str, str],
-    settings: dict[str, Any],
+    client: tuple[dict[str, Any], dict[str, str]],
 ) -> str:
     """Run a job on the executor of this worker's machine; return its outcome as JSON.
 
@@ -87,12 +99,20 @@ def run_job(
         key: hash of the code under test.
         limits: seconds without progress, and in all.
         sender: name of the job, for `cancel_job`, and the topic of its events.
-        settings: of the client, without those of its own machine.
+        client: its settings, without those of its own machine, and its versions, which it could
+            not compare with those of a worker that came later.
+
+    Raises:
+        Unavailable: the versions here differ.
     """
     from distributed import get_worker
 
     name, topic = sender
+    settings, client_versions = client
     worker = get_worker()
+    differences = version_differences(client_versions, versions(), worker.address, "on the client")
+    if differences:
+        raise Unavailable(f"a Dask worker can't run this job: {'; '.join(differences)}")
     jobs = worker_jobs(worker, settings)
     if name in jobs.cancelled:
         return outcome_to_json(Outcome(status="interrupted", detail="interrupted before it began"))
@@ -150,4 +170,13 @@ def state_of(description: dict[str, Any]) -> EngineState:
     return EngineState.model_validate_json(description["state"])
 
 
-__all__ = ["DEVICES", "JOB", "cancel_job", "describe", "run_job", "state_of", "versions"]
+__all__ = [
+    "DEVICES",
+    "JOB",
+    "cancel_job",
+    "describe",
+    "run_job",
+    "state_of",
+    "version_differences",
+    "versions",
+]

@@ -22,18 +22,19 @@ from urllib.parse import urlsplit
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue, Unavailable
 from triton_magics.execution.remote_frames import (
+    ConnectionState,
     EndOfJob,
     RemoteFrame,
     RemoteStream,
     SubmitJob,
     read_frame,
 )
+from triton_magics.execution.resumable import RECONNECT_S
 
 SESSIONS = "/v1/executor/sessions"
 TOKEN = "TRITON_MAGICS_TOKEN"  # noqa: S105 (the variable's name)
 CONNECT_S = 10.0
 SILENCE_S = 10.0  # the host sends a line each second
-RECONNECT_S = 60.0  # so long a lost connection is tried again
 PAUSE_S = 0.5  # between two tries
 LEAVE_S = 2.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -54,10 +55,10 @@ def check_address(url: str) -> str:
         parts = urlsplit("")
     is_plain = not (parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc)
     if parts.scheme not in ("http", "https") or not host or not is_plain or port == 0:
-        raise BadValue(f"executor = {url!r}: write ssh://HOST or https://HOST:PORT")
+        raise BadValue(f"engine = {url!r}: write ssh://HOST or https://HOST:PORT")
     if parts.scheme == "http" and host not in _LOOPBACK:
         raise BadValue(
-            f"executor = {url!r}: http would send the token in clear text. Write https://{host}, "
+            f"engine = {url!r}: http would send the token in clear text. Write https://{host}, "
             f"or ssh -L 8000:localhost:8000 {host} and http://localhost:8000"
         )
     return url.rstrip("/")
@@ -115,9 +116,14 @@ class HttpChannel:
         self._stream = HttpStream(client)
         self.stream: RemoteStream = self._stream
 
+    @property
+    def problem(self) -> str:
+        """Why the session ended."""
+        return self._stream.problem
+
     def last_error(self) -> str:
         """Return why there is no connection; empty if that is not known."""
-        return self._stream.problem
+        return self.problem
 
     def close(self) -> None:
         """End the session; its jobs are cancelled."""
@@ -260,6 +266,8 @@ class HttpStream:
             problem = "the connection ended"
             try:
                 for number, body in self._lines(newest):
+                    if lost_at:
+                        self._inbox.put(ConnectionState(is_connected=True))
                     newest, lost_at = number, 0.0
                     if body is None:
                         self._lose("the server ended the session")
@@ -270,7 +278,9 @@ class HttpStream:
                 return
             except (*self._errors, ValueError, OSError) as error:
                 problem = str(error) or type(error).__name__
-            lost_at = lost_at or time.monotonic()
+            if not lost_at:
+                lost_at = time.monotonic()
+                self._inbox.put(ConnectionState(is_connected=False))
             if time.monotonic() - lost_at > RECONNECT_S:
                 self._lose(problem)
                 return

@@ -1,122 +1,24 @@
-"""Jobs: self-contained values that an executor runs on any machine, and their answers."""
+"""Jobs: self-contained values that an executor runs on any machine."""
 
 from __future__ import annotations
 
-import hashlib
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.model import (
     SIZES,
-    BackwardFacts,
-    Benchmark,
     Case,
-    Compilation,
     DeviceKind,
-    KernelError,
-    Plan,
     PlanName,
-    Profile,
-    Replay,
-    RunResult,
-    SelfTest,
     Setting,
-    Sweep,
-    Validation,
     ValidationRequest,
     Value,
 )
 
 Mode = Literal["gpu", "interpreter", "compiler"]
 TimerName = Literal["gated", "graph", "launch"]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-class InputFile(Value):
-    """A file with inputs of an op.
-
-    Attributes:
-        name: as the user wrote it; its end tells the format.
-        data: the content, compressed by zlib, in base64.
-    """
-
-    name: str
-    data: str
-
-
-class OpRef(Value):
-    """An op to load: a built-in by name, or the user's own by source.
-
-    Attributes:
-        source: the text of the user's `reference.py`; None for a built-in.
-        sha256: hash of `source`.
-        gradient_of: the op whose gradients it computes; the source is then that op's.
-        inputs: in place of those that the op draws; it then has one size, `file`.
-    """
-
-    name: str
-    source: str | None = None
-    sha256: str | None = None
-    gradient_of: str | None = None
-    inputs: InputFile | None = None
-
-    @model_validator(mode="after")
-    def _check_hash(self) -> Self:
-        if self.sha256 != (None if self.source is None else _digest(self.source)):
-            raise ValueError(f"the source of {self.name} does not match its sha256")
-        return self
-
-    @classmethod
-    def own(cls, name: str, source: str, *, gradient_of: str | None = None) -> Self:
-        """Return a reference to an op of the user's own."""
-        return cls(name=name, source=source, sha256=_digest(source), gradient_of=gradient_of)
-
-    @property
-    def shown_path(self) -> str:
-        """Path of the file as shown to the user."""
-        return f"{self.gradient_of or self.name}/reference.py"
-
-
-class VersionRef(Value):
-    """A version to load, self-contained so that another machine can run it.
-
-    Attributes:
-        source: the whole module, header included, so that line numbers match the user's file.
-        sha256: hash of the body, which is the module without its header.
-        entry: the function to call.
-        header_lines: lines of `source` above the body.
-        cell_offset: lines of the notebook's cell above the body.
-        shown_path: the user's file, relative to the workspace; for messages only.
-        language: name of the kernel language.
-        op: decides how a raw kernel, a class or keyword-only parameters are called; None: they are
-            called like any function.
-    """
-
-    version: str
-    attempt: int
-    source: str
-    sha256: str
-    entry: str
-    header_lines: int
-    cell_offset: int
-    shown_path: str
-    language: str = "triton"
-    op: OpRef | None = None
-
-    @model_validator(mode="after")
-    def _check_hash(self) -> Self:
-        if self.sha256 != _digest(self.body):
-            raise ValueError(f"the source of {self.version} does not match its sha256")
-        return self
-
-    @property
-    def body(self) -> str:
-        """The module without its header: the cell's code."""
-        return "".join(self.source.splitlines(keepends=True)[self.header_lines :])
 
 
 class JobRequest(Value):
@@ -347,17 +249,25 @@ class ReplayJob(VersionJob):
         return "interpreter"
 
 
+SECTION_SETS = ("basic", "detailed", "full")  # of Nsight Compute
+How = Literal["auto", "counters", "activity"]
+
+
 class ProfileJob(VersionJob):
-    """Read the hardware counters of one call under Nsight Compute.
+    """Read the hardware counters of one call under Nsight Compute, or record what it runs.
 
     Attributes:
         ncu: path of the program; empty: search for it.
+        sections: a set of sections, or names with commas; they fill Nsight Compute's own window.
+        how: by counters, by CUPTI's activity records, or by these where counters are refused.
     """
 
     is_timing: ClassVar[bool] = True
     kind: Literal["profile"] = "profile"
     case: Case
     ncu: str = ""
+    sections: str = "basic"
+    how: How = "auto"
     compile_s: float = 120.0
 
     @property
@@ -366,36 +276,11 @@ class ProfileJob(VersionJob):
         return True
 
 
-class TensorForm(Value):
-    """Shape and dtype of an argument or an output; a scalar has a value and no shape."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...] | None = None
-    value: bool | int | float | None = None
-
-
-class SizeForms(Value):
-    """Inputs and outputs of an op at one of its sizes."""
-
-    size: str
-    shape: tuple[int, ...]
-    inputs: tuple[TensorForm, ...]
-    outputs: tuple[TensorForm, ...]
-
-
 class FormsJob(JobRequest):
     """List the inputs and outputs of an op at each of its sizes, without computing them."""
 
     kind: Literal["forms"] = "forms"
     op: OpRef
-
-
-class OpForms(Value):
-    """Inputs and outputs of an op at its sizes, the smallest first."""
-
-    kind: Literal["forms"] = "forms"
-    sizes: tuple[SizeForms, ...]
 
 
 class DescribeJob(JobRequest):
@@ -408,21 +293,6 @@ class DescribeJob(JobRequest):
     kind: Literal["describe"] = "describe"
     op: OpRef
     patience_s: float = 0.0
-
-
-class OpDescription(Value):
-    """The declarations of an op's file, once its reference has run on a small input."""
-
-    kind: Literal["description"] = "description"
-    name: str
-    sizes: dict[str, tuple[int, ...]]
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[str, ...]
-    signature: str
-    doc: str
-    outputs: tuple[str, ...]
-    flops: int | None = None
-    backward: BackwardFacts | None = None
 
 
 class ProbeJob(JobRequest):
@@ -442,51 +312,6 @@ class ProbeJob(JobRequest):
     max_bytes: int
 
 
-class Findings(Value):
-    """Facts about a problem that a worker found by calling its reference.
-
-    Attributes:
-        draft: position of the first draft that works.
-        sizes: shapes to time, by name; those of the problem, or with a smaller batch.
-        shapes: shapes to check, cheap ones first.
-        skip_values: kinds of input values at which the reference is not finite, or takes long.
-        input_names: of the reference.
-        mutates: positions of the inputs that the reference changes.
-        dtype: the least precise floating dtype of its inputs and outputs; None: of the draft.
-        has_oracle: the reference works in float64.
-        notes: restrictions, for the op's text.
-    """
-
-    kind: Literal["findings"] = "findings"
-    draft: int = 0
-    sizes: dict[str, tuple[int, ...]]
-    shapes: tuple[tuple[int, ...], ...]
-    skip_values: tuple[str, ...] = ()
-    input_names: tuple[str, ...] = ()
-    mutates: tuple[int, ...] = ()
-    dtype: str | None = None
-    has_oracle: bool = True
-    notes: tuple[str, ...] = ()
-
-
-class WorkerFault(Value):
-    """A job that failed for a reason other than a call of the version.
-
-    Attributes:
-        user: the user can repair it (an own op whose reference raises, an unknown size).
-        message: the reason.
-        traceback: where it happened.
-        version_error: it happened in the process in which the version ran, and the version may be
-            the cause: a signal handler that raises, a changed module. It is the job's verdict.
-    """
-
-    kind: Literal["fault"] = "fault"
-    user: bool
-    message: str
-    traceback: str = ""
-    version_error: KernelError | None = None
-
-
 Job = Annotated[
     ValidateJob
     | ReplayJob
@@ -502,38 +327,17 @@ Job = Annotated[
     | ProbeJob,
     Field(discriminator="kind"),
 ]
-Answer = Annotated[
-    Validation
-    | Replay
-    | Plan
-    | Benchmark
-    | Sweep
-    | SelfTest
-    | RunResult
-    | Profile
-    | Compilation
-    | OpDescription
-    | Findings
-    | OpForms
-    | WorkerFault,
-    Field(discriminator="kind"),
-]
 
 
 __all__ = [
-    "Answer",
     "BenchJob",
     "CompileJob",
     "DescribeJob",
     "DeviceKind",
-    "Findings",
     "FormsJob",
     "Job",
     "JobRequest",
     "Mode",
-    "OpDescription",
-    "OpForms",
-    "OpRef",
     "PlanJob",
     "ProbeJob",
     "ProfileJob",
@@ -545,6 +349,4 @@ __all__ = [
     "TimerName",
     "ValidateJob",
     "VersionJob",
-    "VersionRef",
-    "WorkerFault",
 ]

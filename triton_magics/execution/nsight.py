@@ -15,7 +15,12 @@ PERMIT = (
     "set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and reboot, or run as root; "
     "start a container with --cap-add=SYS_ADMIN"
 )
+REFUSED = f"the driver refuses this user the GPU's counters (ERR_NVGPUCTRPERM): {PERMIT}"
 _FOLDERS = ("usr/local/cuda*/bin", "opt/nvidia/nsight-compute/*", "opt/cuda/bin")
+# First release of Nsight Compute of a CUDA version -> least driver (CUDA release notes).
+_DRIVERS = {(2025, 3): 580, (2022, 4): 525}
+# Compute capability -> beginning of the chip's name, as `ncu --list-chips` prints it.
+_CHIPS = {75: "tu1", 80: "ga100", 86: "ga10", 89: "ad10", 90: "gh100", 100: "gb10", 120: "gb20"}
 _CAP_SYS_ADMIN = 1 << 21  # capabilities(7)
 
 
@@ -57,6 +62,19 @@ def report_module_folders(program: str, root: Path = Path("/")) -> list[str]:
     return list(dict.fromkeys(map(str, existing)))
 
 
+def least_driver(version: str) -> int | None:
+    """Return the least major version of the driver for ncu `2025.3.1`; None if it is not known."""
+    release = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    return next((driver for first, driver in _DRIVERS.items() if release >= first), None)
+
+
+def is_chip_missing(listing: str, capability: int) -> bool:
+    """Return whether the output of `ncu --list-chips` has chips, and none of this capability."""
+    chips = re.findall(r"\b[a-z]{2}\d{2,3}[a-z]?\b", listing)
+    chip_name = _CHIPS.get(capability)
+    return bool(chips and chip_name) and not any(chip.startswith(chip_name or "") for chip in chips)
+
+
 def are_counters_refused(params: str, status: str) -> bool:
     """Return whether the driver refuses counters to this process, as far as files show it.
 
@@ -69,4 +87,13 @@ def are_counters_refused(params: str, status: str) -> bool:
     return "RmProfilingAdminOnly: 1" in params and not is_admin
 
 
-__all__ = ["INSTALL", "PERMIT", "are_counters_refused", "find_ncu", "report_module_folders"]
+__all__ = [
+    "INSTALL",
+    "PERMIT",
+    "REFUSED",
+    "are_counters_refused",
+    "find_ncu",
+    "is_chip_missing",
+    "least_driver",
+    "report_module_folders",
+]

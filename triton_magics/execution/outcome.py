@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from triton_magics.execution.job_requests import Answer
+from triton_magics.execution.job_answers import Answer
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Case, CaseResult, Configuration, Environment, Setting, Timing
 

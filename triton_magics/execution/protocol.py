@@ -15,7 +15,8 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from triton_magics.execution import payloads
-from triton_magics.execution.job_requests import Answer, Job
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_requests import Job
 from triton_magics.model import (
     Case,
     CaseResult,

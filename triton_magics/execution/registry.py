@@ -25,7 +25,7 @@ def create(settings: Settings) -> Executor:
         UnknownName: no such executor is installed.
         BadValue: no such host can be named.
     """
-    name = settings.executor
+    name = settings.engine
     if name == LOCAL:
         return LocalExecutor(settings)
     if name == DASK:
@@ -40,7 +40,7 @@ def create(settings: Settings) -> Executor:
     if name not in installed:
         names = (LOCAL, DASK, *installed)
         hint = did_you_mean(name, names)
-        raise UnknownName(f"there is no executor {name!r}.{hint} Installed: {', '.join(names)}")
+        raise UnknownName(f"there is no engine {name!r}.{hint} Installed: {', '.join(names)}")
     executor: Executor = installed[name].load()(settings)
     return executor
 

@@ -7,7 +7,6 @@ a token. It needs neither torch nor a GPU here. Environment variables and files 
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -19,10 +18,11 @@ from triton_magics.errors import TritonMagicsError, Unavailable, WorkerError
 from triton_magics.execution.base import Device, EventListener, Executor, JobEvent, Limits
 from triton_magics.execution.job_requests import JobRequest, Mode
 from triton_magics.execution.outcome import Outcome, ResultCollector
-from triton_magics.execution.protocol import ProtocolError
-from triton_magics.execution.remote_channels import Channel, channel_factory
+from triton_magics.execution.protocol import Progress, ProtocolError
+from triton_magics.execution.remote_channels import Channel, channel_factory, version_problem
 from triton_magics.execution.remote_frames import (
     CancelJob,
+    ConnectionState,
     EndOfJob,
     EventOfJob,
     Examine,
@@ -33,6 +33,7 @@ from triton_magics.execution.remote_frames import (
     StateOfHost,
     SubmitJob,
     Welcome,
+    package_version,
 )
 from triton_magics.model import EngineState, Finding, OpFacts
 
@@ -80,6 +81,11 @@ class RemoteJob:
         if self._on_event and not self._future.done():
             self._on_event(event)
 
+    def show(self, stage: str) -> None:
+        """Show a step of this side."""
+        if self._on_event and not self._future.done():
+            self._on_event(JobEvent(progress=Progress(nonce="", stage=stage)))
+
     def end_here(self, detail: str) -> None:
         """End as interrupted, with the results until now."""
         partial = self._collected
@@ -119,7 +125,7 @@ class _Connection:
         self._channel, self._name, self._version = channel, name, version
         self.jobs: dict[str, RemoteJob] = {}
         self.findings: Future[tuple[Finding, ...]] = Future()
-        self.is_open = True
+        self.is_open = self.is_connected = True
         self.stream = channel.stream
         self.welcome = self._greet()
         self.state = self.welcome.state
@@ -132,7 +138,7 @@ class _Connection:
         Raises:
             Unavailable: no connection, no triton-magics there, or another version.
         """
-        timer = threading.Timer(CONNECT_S, getattr(self._channel, "kill", self._channel.close))
+        timer = threading.Timer(CONNECT_S, self._channel.close)
         timer.start()
         try:
             self.stream.send(Hello(version=self._version))
@@ -147,10 +153,7 @@ class _Connection:
             raise Unavailable(f"no connection to {self._name}: {detail}")
         if welcome.version != self._version:
             self.close()
-            raise Unavailable(
-                f"{self._name} has triton_magics {welcome.version}, this is {self._version}: "
-                "install the same version on both sides"
-            )
+            raise Unavailable(version_problem(self._name, welcome.version))
         return welcome
 
     def _read(self) -> None:
@@ -163,20 +166,31 @@ class _Connection:
 
     def _end_jobs(self) -> None:
         self.is_open = False
+        problem = self._channel.problem
+        detail = f"the connection to {self._name} was lost" + (f": {problem}" if problem else "")
         for job in tuple(self.jobs.values()):
-            job.end_here(f"the connection to {self._name} was lost")
+            job.end_here(detail)
         if not self.findings.done():
-            self.findings.set_exception(Unavailable(f"the connection to {self._name} was lost"))
+            self.findings.set_exception(Unavailable(detail))
 
     def _take(self, frame: RemoteFrame) -> None:
         if isinstance(frame, StateOfHost):
             self.state = frame.state
+        elif isinstance(frame, ConnectionState):
+            self.is_connected = frame.is_connected
+            for each in tuple(self.jobs.values()):
+                self.note_connection(each)
         elif isinstance(frame, MachineFindings) and not self.findings.done():
             self.findings.set_result(frame.findings)
         elif isinstance(frame, EventOfJob) and frame.id in self.jobs:
             self.jobs[frame.id].take(JobEvent(frame.state, frame.progress, frame.output))
         elif isinstance(frame, EndOfJob) and (job := self.jobs.pop(frame.id, None)):
             job.finish(frame.outcome or error_of(frame))
+
+    def note_connection(self, job: RemoteJob) -> None:
+        """Let a job show that the connection is lost, or that it is back."""
+        verb = "connected" if self.is_connected else "connecting"
+        job.show(f"{verb} to {self._name} again")
 
     def send(self, frame: RemoteFrame) -> None:
         """Send a frame; a lost connection ends the jobs by the reader."""
@@ -219,7 +233,7 @@ class RemoteExecutor(Executor):
         own = channel_factory(url, settings or Settings())
         self._open_channel = open_channel or own
         self._name = url.partition("://")[2].rstrip("/")
-        self._version: str = sys.modules["triton_magics"].__version__
+        self._version = package_version()
         self._lock = threading.RLock()
         self._connection: _Connection | None = None
         self._problem: str | None = None
@@ -265,6 +279,8 @@ class RemoteExecutor(Executor):
                 job_s=limits.job_s if limits else None,
             )
         )
+        if not connection.is_connected:
+            connection.note_connection(remote)
         if not connection.is_open:
             remote.end_here(f"the connection to {self._name} was lost")
         return remote
@@ -291,7 +307,8 @@ class RemoteExecutor(Executor):
         state = self._connection.state if self._connection else None
         if state is None:
             return EngineState(device_kind=None, device=self._name, missing=self._problem)
-        if self._connection and not self._connection.is_open:  # the next job connects again
+        connection = self._connection
+        if connection and not (connection.is_open and connection.is_connected):
             return state.evolve(device=f"{self._name}, not connected", busy=None, workers=())
         return state.evolve(device=f"{state.device} of {self._name}")
 

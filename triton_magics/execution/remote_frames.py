@@ -1,13 +1,11 @@
-"""Frames between a remote executor and its host: four bytes of length, then JSON."""
+"""Frames between a remote executor and its host."""
 
 from __future__ import annotations
 
-import os
-import struct
-import threading
+import sys
 from typing import Annotated, Literal, Protocol
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from triton_magics.execution.base import Device, JobState
 from triton_magics.execution.job_requests import Job, Mode
@@ -15,13 +13,46 @@ from triton_magics.execution.outcome import Outcome
 from triton_magics.execution.protocol import Progress, ProtocolError
 from triton_magics.model import EngineState, Finding, OpFacts, Value
 
-MAX_BYTES = 256 * 2**20  # a profile's report is the largest part of any frame
-_HEADER = struct.Struct(">I")
+
+class Attach(Value):
+    """The first frame of a connection by ssh.
+
+    Attributes:
+        session: chosen by the client, and no one can guess it.
+        after: number of the newest frame of this session that the client has.
+    """
+
+    type: Literal["attach"] = "attach"
+    version: str
+    session: str = Field(pattern="^[0-9a-f]{32}$")
+    after: int = Field(0, ge=0)
+
+
+class Attached(Value):
+    """The answer to `Attach`; another version reads it too.
+
+    Attributes:
+        after: number of the newest frame that the host has.
+        is_known: False where the session has ended.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["attached"] = "attached"
+    version: str
+    after: int = 0
+    is_known: bool = True
+
+
+class Leave(Value):
+    """The last frame of a client: its session ends, and the jobs with it."""
+
+    type: Literal["leave"] = "leave"
 
 
 class Hello(Value):
-    """The first frame of a client; both sides must have the same version."""
+    """The first frame of a session; both sides must have the same version."""
 
+    model_config = ConfigDict(extra="ignore")
     type: Literal["hello"] = "hello"
     version: str
 
@@ -29,6 +60,7 @@ class Hello(Value):
 class Welcome(Value):
     """The answer; of another version it has the version alone."""
 
+    model_config = ConfigDict(extra="ignore")
     type: Literal["welcome"] = "welcome"
     version: str
     devices: tuple[Device, ...] = ()
@@ -103,9 +135,16 @@ class StateOfHost(Value):
     state: EngineState
 
 
+class ConnectionState(Value):
+    """A frame that a client's stream puts before its reader: the connection is lost, or back."""
+
+    type: Literal["connection"] = "connection"
+    is_connected: bool
+
+
 RemoteFrame = (
-    Hello | Welcome | SubmitJob | CancelJob | PrepareWorkers | Examine | MachineFindings
-    | EventOfJob | EndOfJob | StateOfHost
+    Attach | Attached | Leave | ConnectionState | Hello | Welcome | SubmitJob | CancelJob
+    | PrepareWorkers | Examine | MachineFindings | EventOfJob | EndOfJob | StateOfHost
 )  # fmt: skip
 _FRAMES: TypeAdapter[RemoteFrame] = TypeAdapter(Annotated[RemoteFrame, Field(discriminator="type")])
 
@@ -131,6 +170,12 @@ class RemoteStream(Protocol):
         """Send nothing from now on; a second time does nothing."""
 
 
+def package_version() -> str:
+    """Return the version of this package."""
+    version: str = sys.modules["triton_magics"].__version__
+    return version
+
+
 def read_frame(body: bytes | str) -> RemoteFrame:
     """Return the frame of its JSON.
 
@@ -143,75 +188,16 @@ def read_frame(body: bytes | str) -> RemoteFrame:
         raise ProtocolError(f"not a frame: {body[:80]!r}") from error
 
 
-class FrameStream:
-    """Frames over two descriptors; writing is safe in any thread.
-
-    Args:
-        read_fd: descriptor to read from; the caller closes it.
-        write_fd: descriptor to write to.
-    """
-
-    def __init__(self, read_fd: int, write_fd: int) -> None:
-        self._read_fd, self._write_fd = read_fd, write_fd
-        self._lock = threading.Lock()
-        self._is_closed = False
-
-    def close(self) -> None:
-        """Write nothing from now on: another file may get the number of a closed descriptor."""
-        with self._lock:
-            self._is_closed = True
-
-    def send(self, frame: RemoteFrame) -> None:
-        """Write a frame.
-
-        Raises:
-            OSError: the other side is gone.
-        """
-        body = frame.model_dump_json().encode()
-        data = memoryview(_HEADER.pack(len(body)) + body)
-        with self._lock:
-            if self._is_closed:
-                raise OSError("the stream is closed")
-            while data:
-                data = data[os.write(self._write_fd, data) :]
-
-    def receive(self) -> RemoteFrame | None:
-        """Read a frame; None at the end of the stream.
-
-        Raises:
-            ProtocolError: bytes that are no frame.
-        """
-        header = self._read(_HEADER.size)
-        if header is None:
-            return None
-        (length,) = _HEADER.unpack(header)
-        if length > MAX_BYTES:
-            raise ProtocolError(f"not a frame: {header!r}")
-        body = self._read(length)
-        if body is None:
-            return None
-        return read_frame(body)
-
-    def _read(self, n_bytes: int) -> bytes | None:
-        parts = bytearray()
-        while len(parts) < n_bytes:
-            try:
-                part = os.read(self._read_fd, n_bytes - len(parts))
-            except OSError:
-                return None
-            if not part:
-                return None
-            parts += part
-        return bytes(parts)
-
-
 __all__ = [
+    "Attach",
+    "Attached",
     "CancelJob",
+    "ConnectionState",
     "EndOfJob",
     "EventOfJob",
     "Examine",
-    "FrameStream",
     "Hello",
+    "Leave",
     "MachineFindings",
     "PrepareWorkers",
     "RemoteFrame",
@@ -219,5 +205,6 @@ __all__ = [
     "StateOfHost",
     "SubmitJob",
     "Welcome",
+    "package_version",
     "read_frame",
 ]

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import sys
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from triton_magics.config import Settings
 from triton_magics.errors import TritonMagicsError
 from triton_magics.execution.base import Executor, JobEvent, JobHandle, Limits
 from triton_magics.execution.job_requests import ProfileJob
-from triton_magics.execution.local.executor import LocalExecutor
 from triton_magics.execution.protocol import ProtocolError
 from triton_magics.execution.remote_frames import (
     CancelJob,
     EndOfJob,
     EventOfJob,
     Examine,
-    FrameStream,
     Hello,
     MachineFindings,
     PrepareWorkers,
@@ -194,22 +189,4 @@ class ExecutorHost:
             self._send_state()
 
 
-def run_stdio(settings: Settings) -> NoReturn:
-    """Serve a client on stdin and stdout until it closes them; then exit.
-
-    Args:
-        settings: of this machine.
-    """
-    output = os.dup(1)
-    os.dup2(2, 1)  # what anything here prints is no frame
-    executor = LocalExecutor(settings)
-    version: str = sys.modules["triton_magics"].__version__
-    try:
-        stream = FrameStream(0, output)
-        ExecutorHost(executor, stream, version, Limits.of(settings), ncu=settings.ncu).serve()
-    finally:
-        executor.close()
-        os._exit(0)  # a thread may still wait for the executor
-
-
-__all__ = ["ExecutorHost", "run_stdio"]
+__all__ = ["ExecutorHost"]

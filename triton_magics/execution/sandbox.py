@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import errno
 import json
 import os
-import platform
 import stat
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from triton_magics.execution import seccomp
 from triton_magics.execution.scratch import SCRATCH, TEMPORARY
 
 VARIABLE = "TRITON_MAGICS_SANDBOX_RULES"  # of the environment: a policy for a process to enter
@@ -35,7 +34,6 @@ FULL_ABI = 6  # from Linux 6.12 on signals are refused too
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _TRUNCATE, _IOCTL_DEVICE = 1 << 14, 1 << 15
@@ -44,25 +42,6 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 _RIGHTS_OF_ABI = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}  # number of rights to files
 _TCP = 3  # bind and connect
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
-
-# Numbers of system calls: x86-64, arm64.
-_REFUSED = {
-    "socket": (41, 198), "connect": (42, 203), "io_uring_setup": (425, 425),
-    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186),
-    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
-    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    "bpf": (321, 280), "userfaultfd": (323, 282), "unshare": (272, 97), "setns": (308, 268),
-    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
-    "init_module": (175, 105), "finit_module": (313, 273), "kexec_load": (246, 104),
-    "open_by_handle_at": (304, 265),
-}  # fmt: skip
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-_X32 = 0x40000000
-_LOAD, _AND, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-# In struct seccomp_data; of an argument the lower half, since both architectures are little-endian.
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_OFFSET, _SECOND_OFFSET = 0, 4, 16, 24
-_AF_UNIX, _SOCK_SEQPACKET, _SOCK_TYPE_BITS = 1, 5, 0xF
 
 
 class SandboxError(Exception):
@@ -151,7 +130,7 @@ def readable_part(folder: str) -> tuple[str, ...]:
 
 def landlock_abi() -> int:
     """Return the version of Landlock that the kernel has; 0 if it has none."""
-    if platform.machine() not in _ARCHITECTURES:
+    if not seccomp.is_known_machine():
         return 0
     return max(0, _syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG))
 
@@ -173,11 +152,13 @@ def enter(policy: Policy, *, may_signal: bool = False) -> None:
         policy, abi, _ABSTRACT_SOCKETS if may_signal else _ABSTRACT_SOCKETS | _SIGNALS
     )
     try:
-        _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+        seccomp.set_no_new_privileges()
         _check(_syscall(_RESTRICT_SELF, rules, 0), "Landlock")
+        seccomp.refuse_calls(opens_cuda=policy.opens_cuda)
+    except OSError as error:
+        raise SandboxError(error.strerror) from error
     finally:
         os.close(rules)
-    _refuse_system_calls(policy.opens_cuda)
     _entered.append(policy)
 
 
@@ -214,54 +195,12 @@ def _allow(rules: int, paths: Iterable[str], rights: int) -> None:
             os.close(fd)
 
 
-# ----------------------------------------------------------------------------------- seccomp
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-
-def _refuse_system_calls(opens_cuda: bool) -> None:
-    column, architecture = _ARCHITECTURES[platform.machine()]
-    numbers = sorted(call[column] for call in _REFUSED.values())
-    code = [
-        (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
-        (_JUMP_EQUAL, 1, 0, architecture),
-        (_RETURN, 0, 0, _REFUSE),  # 32-bit calls, which have other numbers
-        (_LOAD, 0, 0, _NUMBER_OFFSET),
-    ]
-    if opens_cuda:  # decides on every call of socket
-        code += [
-            (_JUMP_EQUAL, 0, 7, _REFUSED["socket"][column]),
-            (_LOAD, 0, 0, _FIRST_OFFSET),
-            (_JUMP_EQUAL, 0, 3, _AF_UNIX),
-            (_LOAD, 0, 0, _SECOND_OFFSET),
-            (_AND, 0, 0, _SOCK_TYPE_BITS),
-            (_JUMP_EQUAL, 1, 0, _SOCK_SEQPACKET),
-            (_RETURN, 0, 0, _REFUSE),
-            (_RETURN, 0, 0, _ALLOW),
-        ]
-    tests = [(_JUMP_EQUAL, number) for number in numbers]
-    tests += [(_JUMP_AT_LEAST, _X32)] if column == 0 else []
-    for i, (test, number) in enumerate(tests):
-        code.append((test, len(tests) - i, 0, number))
-    code += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
-    instructions = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
-    program = _Program(len(code), instructions)
-    done = _libc().prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0)
-    _check(done, "seccomp")
-
-
 # ------------------------------------------------------------------------------------- calls
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _syscall(number: int, *arguments: bytes | int | None) -> int:
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    call = _libc().syscall
+    call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
     return int(call(ctypes.c_long(number), *words))
 

@@ -17,15 +17,20 @@ TEMPORARY = "tmp"
 MAX_TEMPORARY_BYTES = 107 - 33
 
 
+def fits(temporary: str) -> bool:
+    """Return whether a temporary folder's path is short enough for multiprocessing's sockets."""
+    return len(os.fsencode(temporary)) <= MAX_TEMPORARY_BYTES
+
+
 def variables(scratch: str) -> dict[str, str]:
     """Return the environment variables of a worker with this folder.
 
     TMPDIR is left out if the path is too long for multiprocessing's sockets.
     """
     temporary = os.path.join(scratch, TEMPORARY)
-    if len(os.fsencode(temporary)) > MAX_TEMPORARY_BYTES:
+    if not fits(temporary):
         return {SCRATCH: scratch}
     return {SCRATCH: scratch, "TMPDIR": temporary}
 
 
-__all__ = ["SCRATCH", "SOURCES", "STACK", "variables"]
+__all__ = ["SCRATCH", "SOURCES", "STACK", "TEMPORARY", "fits", "variables"]

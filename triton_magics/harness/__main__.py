@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from triton_magics.execution import seccomp
 from triton_magics.execution.cpu_cores import move_to_named_cores
 from triton_magics.execution.job_requests import BenchJob, Mode
 from triton_magics.execution.protocol import (
@@ -84,6 +85,7 @@ def main(argv: list[str] | None = None) -> None:
     if options.fork_server:
         fork_server.serve(options.fd, work, _prepare)
     else:
+        seccomp.refuse_signals(parent_watch.ancestors())
         work(options.mode, options.fd)
 
 
@@ -272,11 +274,22 @@ def serve(orders: Iterator[Order], send: Send, link: SubjectLink | None = None) 
             if link is None or is_judge or order.job.kind in WITHOUT_VERSION:
                 answer = handler_of(order.job.kind)(order.job, execution.reporter)
                 execution.set_answer(*answer)
-                if link and is_judge and link.request(FINISH, Finished).is_exhausted:
+                if link and is_judge and not _is_reusable(link):
                     execution.set_answer(answer[0], retire=True)
             else:
                 execution.reply = _forward(order, send, link, execution.reporter)
         _send_reply(execution.reply, send)
+
+
+def _is_reusable(link: SubjectLink) -> bool:
+    """End the job in the subject process; return False if a version has damaged that process.
+
+    The verdict stands in both cases.
+    """
+    try:
+        return not link.request(FINISH, Finished).is_exhausted
+    except _subject_process().SubjectFault:
+        return False
 
 
 def _forward(order: Order, send: Send, link: SubjectLink, report: Reporter) -> Reply:

@@ -22,17 +22,16 @@ from typing import Any
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.harness import job_sources, layouts
 from triton_magics.harness.load import LoadedVersion, load_op, load_version
 from triton_magics.harness.process import compile_processes
-from triton_magics.harness.process.device import environment, kernel_runtime
+from triton_magics.harness.process.device import META, environment, kernel_runtime
 from triton_magics.harness.process.fake_gpu import FakeCuda, fake_gpu
 from triton_magics.languages.kernel_runtime import Target
 from triton_magics.model import Case
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
-META = torch.device("meta")
 NICE = 5
 Form = tuple[tuple[int, ...], str, tuple[tuple[str, str], ...]]  # shape, dtype, layouts of inputs
 

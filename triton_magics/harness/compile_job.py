@@ -17,15 +17,16 @@ from typing import Any
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import Answer, CompileJob, PlanJob, VersionRef
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_refs import VersionRef
+from triton_magics.execution.job_requests import CompileJob, PlanJob
 from triton_magics.harness.compile_ahead import (
-    META,
     AheadCompilation,
     Form,
     compile_here,
     input_forms,
 )
-from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_inputs import make_meta, make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import (
     LoadedVersion,
@@ -37,7 +38,7 @@ from triton_magics.harness.load import (
     make_kernel_error,
     raised_in,
 )
-from triton_magics.harness.process.device import environment, kernel_runtime, this_device
+from triton_magics.harness.process.device import META, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
@@ -84,7 +85,7 @@ def _cross_compile(
         report.stage("importing it")
 
         def wait(version: LoadedVersion) -> None:
-            report.stage("calling it without its kernels")
+            report.stage("calling its wrapper, kernels skipped")
             _call_without_kernels(version, op, next(iter(cases.values())))
             report.stage(stage, patience_s=job.compile_s)
             ahead.wait(version)
@@ -107,7 +108,7 @@ def _cross_compile(
 def _call_without_kernels(version: LoadedVersion, op: operators.Op, case: Case) -> None:
     """Call the wrapper up to its first compilation, so that an endless wrapper fails early."""
     with suppress(BaseException), torch.no_grad(), version.runtime.stop_at_compilation():
-        version.call(*_meta_inputs(op, case))  # the next call raises the same error
+        version.call(*make_meta(op, case))  # the next call raises the same error
 
 
 @dataclass
@@ -235,7 +236,7 @@ def compile_version(
         for size, case in cases.items():
             on_size(size)
             with torch.no_grad(), record.during(size):
-                arguments = _meta_inputs(op, case)
+                arguments = make_meta(op, case)
                 with pretend():
                     version.call(*arguments)
     except LoadError as raised:
@@ -248,16 +249,6 @@ def compile_version(
             return error, None
         return None, _not_ahead_note(error, raised_in(raised, ref))
     return None, None
-
-
-def _meta_inputs(op: operators.Op, case: Case) -> tuple[Any, ...]:
-    """Return meta inputs; made on the CPU first if an op reads its random numbers."""
-    try:
-        generator = torch.Generator()
-        inputs = op.make_inputs(case.shape, getattr(torch, case.dtype), META, generator)
-    except (RuntimeError, NotImplementedError):
-        inputs = make_pristine(op, case, torch.device("cpu"))
-    return tuple(x.to(META) if isinstance(x, torch.Tensor) else x for x in inputs)
 
 
 def _not_ahead_note(error: KernelError, refused: bool) -> str:

@@ -11,9 +11,9 @@ from typing import Self
 
 from triton_magics import exception_text
 from triton_magics.errors import UserError
-from triton_magics.execution.job_requests import Answer, WorkerFault
+from triton_magics.execution.job_answers import Answer, WorkerFault
 from triton_magics.execution.protocol import Order, Progress, Reply
-from triton_magics.harness.process import compile_processes, descriptor_reserve
+from triton_magics.harness.process import compile_processes, descriptor_reserve, version_signals
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Value
 
@@ -27,7 +27,7 @@ HANDLERS = {
     "forms": "triton_magics.harness.correctness.forms_job",
     "probe": "triton_magics.harness.correctness.probe_job",
     "bench": "triton_magics.harness.timing.bench_job",
-    "profile": "triton_magics.harness.profiling.ncu_job",
+    "profile": "triton_magics.harness.profile_job",
     "selftest": "triton_magics.harness.timing.selftest_job",
     "sweep": "triton_magics.harness.timing.sweep_job",
     "compile": "triton_magics.harness.compile_job",
@@ -69,6 +69,7 @@ class Execution:
         self.reply = Reply(nonce=self.reply.nonce, answer=answer, retire=retire)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        version_signals.set_aside()  # `subject_process` puts them back before the next call
         if error is not None:  # SystemExit too: it must not end the loop silently
             self.reply = self.reply.evolve(answer=self._answer_to(error))
         compile_processes.wait_for_exit()

@@ -11,11 +11,13 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 
 from triton_magics import languages
-from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.scratch import SCRATCH, SOURCES
 
 
@@ -54,6 +56,17 @@ def write(text: str, name: str) -> Path:
     partial.write_bytes(data)
     partial.replace(path)  # another process of this worker never reads a partial file
     return path
+
+
+@contextmanager
+def temporary_scratch() -> Iterator[None]:
+    """Make a scratch folder for a process that has none; remove it at the end."""
+    with tempfile.TemporaryDirectory(prefix="triton_magics-") as folder:
+        os.environ[SCRATCH] = folder
+        try:
+            yield
+        finally:
+            del os.environ[SCRATCH]
 
 
 def _path(text: str, name: str) -> Path:

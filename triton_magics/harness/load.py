@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import sys
@@ -20,7 +21,7 @@ import torch
 from triton_magics import exception_text, operators
 from triton_magics.errors import BadValue
 from triton_magics.execution import sandbox
-from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.process.descriptor_reserve import is_exhaustion_error, release_reserve
 from triton_magics.harness.process.device import kernel_runtime
@@ -267,15 +268,19 @@ def _make_error(
     text: str,
 ) -> KernelError:
     message, text = exception_text.shorten(message), exception_text.sendable(text)
-    hint = kernel_runtime(ref.language).hint_for(f"{kind}: {message}")
+    hint = advice = None
+    lines = io.StringIO(ref.source, newline=None).read().split("\n")  # as Python counts them
+    code = lines[place[0] - 1] if place and 0 < place[0] <= len(lines) else None
+    with contextlib.suppress(Exception):  # the version may have closed or removed what it needs
+        runtime = kernel_runtime(ref.language)
+        hint = runtime.hint_for(f"{kind}: {message}")
+        advice = runtime.corrected_line(message, code) if code else None
     if kind in SANDBOX_KINDS and sandbox.is_active():
         hint = SANDBOX_HINT
     if place is None:
         return KernelError(kind=kind, message=message, hint=hint, traceback=text[-8000:])
     file_line, column = place
     line = file_line - ref.header_lines
-    lines = io.StringIO(ref.source, newline=None).read().split("\n")  # as Python counts them
-    code = lines[file_line - 1] if 0 < file_line <= len(lines) else None
     return KernelError(
         kind=kind,
         message=message,
@@ -286,5 +291,6 @@ def _make_error(
         file_line=file_line,
         code=code,
         hint=hint,
+        advice=advice,
         traceback=text[-8000:],
     )

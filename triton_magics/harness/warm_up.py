@@ -16,15 +16,9 @@ from typing import NamedTuple
 import torch
 
 from triton_magics import languages, operators
-from triton_magics.execution.job_requests import (
-    BenchJob,
-    CompileJob,
-    Mode,
-    OpRef,
-    ValidateJob,
-    VersionRef,
-)
-from triton_magics.harness import compile_ahead
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import BenchJob, CompileJob, Mode, ValidateJob
+from triton_magics.harness import compile_ahead, job_sources
 from triton_magics.harness import compile_job as compiling
 from triton_magics.harness.correctness import remote_calls, validate_job
 from triton_magics.harness.correctness.subject import Subject
@@ -65,7 +59,7 @@ def prepare() -> Environment | None:
         runtime.preload()
     if not languages.is_interpreting():
         return None
-    with fork_server.one_thread():
+    with fork_server.one_thread(), job_sources.temporary_scratch():
         environment = warm_up("interpreter")
     remote_calls.name_record()
     return environment

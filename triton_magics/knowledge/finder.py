@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import difflib
 import functools
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from triton_magics.knowledge.folder import PATTERNS, shipped
+from triton_magics.knowledge.own_folder import NOTHING, OwnKnowledge
 from triton_magics.knowledge.tables import (
     backward_facts,
     forward_of,
     op_names,
     techniques_for,
 )
+from triton_magics.knowledge.word_index import Fields, WordIndex, stems, telling_words
 from triton_magics.model import OpFacts, Reference, Technique, shape_text
 
-# Words of questions, as `_words` returns them; they tell no page from another.
-_COMMON_WORDS = frozenset(
-    """
-    a an and are as at be by can do doe does exampl for from get how i if in insid into is it make
-    many much must my need not of on one or tell that the to us use using valu want what when where
-    which why with write you your
-    """.split()  # noqa: SIM905 (a list of words is easier to read as words)
-)
-# A word of a query -> the pages' word for it, both as `_words` returns them.
-_SYNONYMS = {
-    "specialization": "specialisation", "specializ": "specialis", "cumulativ": "scan",
-    "print": "device_print", "sm": "multiprocessor", "nsight": "profil", "ncu": "profil",
-    "deterministic": "order", "nondeterministic": "order", "random": "random",
-    "microscal": "scaled", "reduc": "reduction", "equivalent": "counterpart", "across": "several",
-    "bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "convert": "cast",
-}  # fmt: skip
 MEASURED_ON = "H200, torch 2.11, Triton 3.6, 2026-11-21"
 
 
@@ -44,33 +29,30 @@ class Piece:
 
     Attributes:
         keys: names that select it directly.
-        defined: words that it explains, each in a line of its own.
-        weight: prose counts more than a list of facts, which counts more than code.
+        names: words that a misspelt query can be corrected to.
+        fields: its words; none for a document that only its name selects.
     """
 
     title: str
     markdown: str
     keys: frozenset[str]
-    title_words: frozenset[str]
-    words: Counter[str]
-    defined: frozenset[str]
-    weight: float = 1.0
+    names: tuple[str, ...]
+    fields: Fields | None
 
 
 def topics() -> tuple[str, ...]:
     """Return every name that a search accepts: guides, ops, techniques, templates."""
-    names = (
-        "overview",
-        "syntax",
-        "beyond",
-        "mistakes",
-        "versions",
-        "cuda",
-        *op_names(),
-        *shipped().techniques,
-        *PATTERNS,
-    )
+    names = (name for group in _topics_by_kind().values() for name in group)
     return tuple(dict.fromkeys(names))
+
+
+def _topics_by_kind() -> dict[str, tuple[str, ...]]:
+    return {
+        "guides": ("overview", "syntax", "beyond", "mistakes", "versions", "cuda"),
+        "ops": tuple(op_names()),
+        "techniques": tuple(shipped().techniques),
+        "templates": tuple(PATTERNS),
+    }
 
 
 def language_names() -> tuple[str, ...]:
@@ -80,21 +62,28 @@ def language_names() -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference:
+def search(
+    query: str, limit: int = 5, own: Iterable[OpFacts] = (), folder: OwnKnowledge = NOTHING
+) -> Reference:
     """Return the best match in full, and the titles of the next best.
 
-    A topic's name or a section's title selects that piece. Other words are searched in titles
-    first, then in the words that a piece explains, then in its text.
+    A topic's name or a section's title selects that piece. Other words are searched in titles, in
+    other words for a piece's subject, in the names that it explains, and in its text.
 
     Args:
         query: words, or a name such as `softmax`, `tl.dot`, `online reduction`.
         limit: largest number of pieces to name, the shown one included.
         own: facts of the user's own ops.
+        folder: the user's own pages, techniques and templates; they come before those that ship.
     """
     own_ops = {facts.name: facts for facts in own}
     forward = forward_of(query.strip(), own_ops)
     derived = (backward_facts(forward),) if forward else ()
-    pieces = (*map(_op_piece, (*own_ops.values(), *derived)), *_shipped_pieces())
+    pieces = (
+        *(_op_piece(facts, folder) for facts in (*own_ops.values(), *derived)),
+        *_own_pieces(folder),
+        *_shipped_pieces(),
+    )
     matches = _rank(query, pieces)[:limit]
     if not matches:
         return _no_match(query, pieces, limit)
@@ -107,74 +96,54 @@ def search(query: str, limit: int = 5, own: Iterable[OpFacts] = ()) -> Reference
 
 def _rank(query: str, pieces: Sequence[Piece]) -> list[Piece]:
     """Return the pieces of that name in their own order, then the others by score."""
-    words, key = _query_words(query), _key(query)
+    key = _key(query)
     exact = [piece for piece in pieces if key in piece.keys]
-    rarity = {w: _rarity(w, pieces) for w in words}
-    scored = [(_score(rarity, piece), piece) for piece in pieces if key not in piece.keys]
-    ordered = sorted(scored, key=lambda pair: -pair[0])
-    return exact + [piece for score, piece in ordered if score > 0]
+    index, searched = _index(pieces)
+    pairs = zip(index.scores(query), searched, strict=True)
+    scored = [(score, piece) for score, piece in pairs if score > 0 and key not in piece.keys]
+    return exact + [piece for _, piece in sorted(scored, key=lambda pair: -pair[0])]
 
 
-def _query_words(query: str) -> set[str]:
-    """Return the words of a query that tell pages apart; all of them where none does."""
-    words = _words(query)
-    telling = [word for word in words if word not in _COMMON_WORDS]
-    return {_SYNONYMS.get(word, word) for word in telling or words}
-
-
-def _rarity(word: str, pieces: Sequence[Piece]) -> float:
-    """Return how much a word says: less, the more pages have it; as inverse document frequency."""
-    n = sum(_points(word, piece) > 0 for piece in pieces)
-    return math.log(1 + len(pieces) / n) if n else 1.0
-
-
-def _points(word: str, piece: Piece) -> float:
-    return (
-        25 * (word in piece.title_words) + 8 * (word in piece.defined) + min(piece.words[word], 3)
-    )
-
-
-def _score(rarity: Mapping[str, float], piece: Piece) -> float:
-    """Return points for each word by its rarity, times the square of the share that matches.
-
-    A title of which more words are named counts up to twice.
-    """
-    points = {word: _points(word, piece) for word in rarity}
-    matched = sum(weight for word, weight in rarity.items() if points[word] > 0)
-    share = matched / max(sum(rarity.values()), 1e-9)
-    title = {w for w in _words(piece.title.rpartition(": ")[2]) if w not in _COMMON_WORDS}
-    named = len(title & set(rarity)) / max(len(title), 1)
-    total = sum(points[word] * rarity[word] for word in rarity)
-    return total * share**2 * (1 + named) * piece.weight
+def _index(pieces: Sequence[Piece]) -> tuple[WordIndex, list[Piece]]:
+    """Return an index, and the pieces that it has in their order."""
+    searched = [piece for piece in pieces if piece.fields]
+    fields = [piece.fields for piece in searched if piece.fields]
+    return WordIndex(fields, shipped().terms.synonyms), searched
 
 
 def _list_missing_words(query: str, piece: Piece) -> list[str]:
-    """Return the words of a query that a piece does not have, as they were typed."""
-    if _key(query) in piece.keys:
+    """Return the telling words of a query that a piece does not have, as they were typed."""
+    if piece.fields is None or _key(query) in piece.keys:
         return []
-    typed = re.findall(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*", query)
-    return [
-        word
-        for word in typed
-        if _words(word)[0] not in _COMMON_WORDS
-        and not any(_points(w, piece) for w in _query_words(word))
-    ]
+    index = WordIndex([piece.fields], shipped().terms.synonyms)
+    typed = {word.lower(): word for word in re.findall(r"[\w.]+", query)}
+    missing = [w for w in telling_words(query) if not any(map(piece.fields.has, index.forms(w)))]
+    return [typed.get(word, word) for word in missing]
 
 
 def _no_match(query: str, pieces: Iterable[Piece], limit: int) -> Reference:
-    names = {name for piece in pieces for name in _names(piece)}
+    names = {name for piece in pieces for name in piece.names}
     by_key = {_key(name): name for name in (*sorted(names), *topics())}
     close = difflib.get_close_matches(_key(query), by_key, n=limit, cutoff=0.6)
     nearest = tuple(by_key[key] for key in close)
-    problem = f"No result for {query!r}." if query.strip() else "The query is empty."
+    problem = f"No result for {query!r}." if query.strip() else ""
     hint = f" Did you mean: {', '.join(nearest)}?" if nearest else ""
-    markdown = f"{problem}{hint}\n\nTopics: {', '.join(topics())}\n"
+    groups = "\n".join(f"- {kind}: {', '.join(names)}" for kind, names in _topics_by_kind().items())
+    markdown = f"{problem}{hint}\n\n{groups}\n"
     return Reference(query=query, title="Topics", markdown=markdown, more=nearest)
 
 
-def _names(piece: Piece) -> tuple[str, ...]:
-    """Return the names that a misspelt query can be corrected to."""
-    return (piece.title, *(word for word in piece.defined if "." in word))
+def _own_pieces(folder: OwnKnowledge) -> Iterator[Piece]:
+    """Yield the pieces of a user's own folder: each page in full, and its sections."""
+    for stem, markdown in folder.pages.items():
+        first = re.match(r"\s*# +(.+)", markdown)
+        title = first[1].strip() if first else stem
+        yield _piece(title, markdown, stem)
+        yield from _sections(title, markdown)
+    for technique in folder.techniques.values():
+        yield _technique_piece(technique, machine=None)
+    for pattern, source in folder.templates.items():
+        yield _template_piece(pattern, source)
 
 
 @functools.cache
@@ -190,7 +159,7 @@ def _shipped_pieces() -> tuple[Piece, ...]:
         _piece("CUDA C++", source.cuda, "cuda", weight=0.2),
         *(_op_piece(facts) for facts in source.ops.values()),
         *(_technique_piece(technique) for technique in source.techniques.values()),
-        *(_template_piece(pattern, source) for pattern, source in source.templates.items()),
+        *(_template_piece(pattern, text) for pattern, text in source.templates.items()),
         *_sections("Overview", source.overview),
         *_sections("Syntax", source.syntax, explains_code=True),
         *_sections("Beyond the basics", source.beyond),
@@ -198,21 +167,22 @@ def _shipped_pieces() -> tuple[Piece, ...]:
     )
 
 
-def _op_piece(facts: OpFacts) -> Piece:
+def _op_piece(facts: OpFacts, own: OwnKnowledge = NOTHING) -> Piece:
     rows = {
         "torch": f"`{facts.torch_equivalent}`",
         "wrapper": f"`{facts.signature}`",
         "in": facts.input_shapes,
         "out": facts.output_shape,
-        "cost": f"{facts.complexity}; bound: {facts.bound}",
+        "cost": facts.complexity,
+        "bound": "" if facts.bound == "unknown" else facts.bound,
         "memory": facts.memory_pattern,
         "accumulate in": facts.accumulate,
         "dtypes": ", ".join(facts.dtypes),
         "sizes": "; ".join(f"{size} {shape_text(s)}" for size, s in facts.sizes.items()),
-        "techniques": ", ".join(t.title for t in techniques_for(facts)),
+        "techniques": ", ".join(t.title for t in techniques_for(facts, own)),
         "template": facts.pattern,
     }
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items() if value)
     tips = "\n".join(f"- {tip}" for tip in facts.tips)
     markdown = (
         f"# {facts.name}\n\n`{facts.formula}`\n\n{facts.description}\n\n"
@@ -221,9 +191,10 @@ def _op_piece(facts: OpFacts) -> Piece:
     return _piece(facts.name, markdown, facts.name, *facts.aliases)
 
 
-def _technique_piece(technique: Technique) -> Piece:
+def _technique_piece(technique: Technique, machine: str | None = MEASURED_ON) -> Piece:
     ops = f"\n\nOps: {', '.join(technique.ops)}" if technique.ops else ""
-    figures = f"\n\nMeasured ({MEASURED_ON}): {technique.measured}" if technique.measured else ""
+    where = f" ({machine})" if machine else ""
+    figures = f"\n\nMeasured{where}: {technique.measured}" if technique.measured else ""
     text = f"{technique.description}\n\nHelps: {technique.helps_when}{figures}{ops}"
     return _piece(technique.title, f"# {technique.title}\n\n{text}\n", technique.name)
 
@@ -243,40 +214,36 @@ def _sections(document: str, markdown: str, *, explains_code: bool = False) -> I
 
 def _whole(title: str, markdown: str, name: str) -> Piece:
     """Return a document as a piece that only its name selects: its sections have their words."""
-    keys = frozenset((_key(title), _key(name)))
-    return Piece(title, markdown, keys, frozenset(), Counter(), frozenset())
+    return Piece(title, markdown, frozenset((_key(title), _key(name))), (title,), None)
 
 
 def _piece(
     title: str, markdown: str, *names: str, explained: str = "", weight: float = 1.0
 ) -> Piece:
+    """Return a piece.
+
+    Args:
+        title: of it.
+        markdown: its text.
+        names: further names that select it.
+        explained: names of a language that it explains, each in a line of its own.
+        weight: prose counts more than a list of facts, which counts more than code.
+    """
+    all_names = (title.rpartition(": ")[2], *names)
+    words = {
+        "title": Counter(dict.fromkeys((w for n in all_names for w in stems(n, parts=True)), 1)),
+        "subject": Counter(stems(shipped().terms.subjects.get(title, ""), parts=True)),
+        "defined": Counter(stems(explained, parts=True)),
+        "text": Counter(stems(markdown, parts=True)),
+    }
     return Piece(
         title=title,
         markdown=markdown,
         keys=frozenset(_key(name) for name in (title, *names)),
-        title_words=frozenset(w for name in (title, *names) for w in _words(name, parts=True)),
-        words=Counter(_words(markdown, parts=True)),
-        defined=frozenset(_words(explained, parts=True)),
-        weight=weight,
+        names=(title, *sorted({name for name in stems(explained) if "." in name})),
+        fields=Fields(words, weight),
     )
 
 
 def _key(text: str) -> str:
     return re.sub(r"[\s_-]+", "_", text.strip().lower().strip("`"))
-
-
-def _words(text: str, *, parts: bool = False) -> list[str]:
-    """Return lower-case words without their endings; names with a dot or _ stay whole.
-
-    Args:
-        text: prose or code.
-        parts: add the parts of names: for `tl.atomic_add` also tl, atomic and add.
-    """
-    names = re.findall(r"[a-z0-9_]+(?:\.[a-z0-9_]+)*", text.lower())
-    inner = [p for name in names if parts for p in re.split(r"[._]", name) if p not in ("", name)]
-    after = [name.rsplit(".", 1)[1] for name in names if parts and "." in name]
-    return [_stem(word) for word in (*names, *inner, *after)]
-
-
-def _stem(word: str) -> str:
-    return word if "." in word else re.sub(r"(?<=...)(?:ing|ed|es|s|e)$", "", word)

@@ -1,8 +1,8 @@
 """The knowledge folder and the facts of the ops: loaded whole and consistent, or not at all.
 
 The folder holds overview.md, triton_syntax.md, beyond_basics.md, mistakes.md, triton_versions.md,
-cuda_cpp.md, techniques.json, version_hints.json and templates/. The wheel contains it; an
-editable install uses the repository's.
+cuda_cpp.md, techniques.json, version_hints.json, search_terms.json and templates/. The wheel
+contains it; an editable install uses the repository's.
 The facts of an op, and its version hints, are constants of its module in triton_magics/operators.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from triton_magics.errors import KnowledgeError
 from triton_magics.knowledge.op_files import OPS_FOLDER, Hint, OpFile, read_op_files
@@ -33,6 +33,18 @@ _MISTAKE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _T = TypeVar("_T")
+
+
+class SearchTerms(BaseModel):
+    """Words by which the field names things, for the search.
+
+    Attributes:
+        synonyms: groups of words with one meaning.
+        subjects: title of a page -> other words for its subject.
+    """
+
+    synonyms: tuple[tuple[str, ...], ...]
+    subjects: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,7 @@ class Knowledge:
     mistakes: str
     changes: str
     cuda: str
+    terms: SearchTerms
 
 
 def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
@@ -81,6 +94,7 @@ def load(folder: Path, ops_folder: Path = OPS_FOLDER) -> Knowledge:
         mistakes=_read(folder / "mistakes.md"),
         changes=_read(folder / "triton_versions.md"),
         cuda=_read(folder / "cuda_cpp.md"),
+        terms=_parse(folder / "search_terms.json", SearchTerms),
     )
     for problem in _inconsistencies(knowledge):
         raise KnowledgeError(f"{folder}: {problem}")
@@ -101,6 +115,11 @@ def _with_ops(technique: Technique, op_files: Mapping[str, OpFile]) -> Technique
     return Technique.model_validate({**technique.model_dump(), "ops": ops})
 
 
+def path() -> Path | None:
+    """Return the folder of this installation; None if it is missing."""
+    return next((f for f in _FOLDERS if f.is_dir()), None)
+
+
 @functools.cache
 def shipped() -> Knowledge:
     """Return the knowledge of this installation; loaded once.
@@ -108,7 +127,7 @@ def shipped() -> Knowledge:
     Raises:
         KnowledgeError: it is missing or malformed.
     """
-    folder = next((f for f in _FOLDERS if f.is_dir()), None)
+    folder = path()
     if folder is None:
         raise KnowledgeError(f"the knowledge folder is missing: {_FOLDERS[0]}; install again")
     return load(folder)

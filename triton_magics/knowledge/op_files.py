@@ -13,11 +13,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from triton_magics.errors import KnowledgeError
+from triton_magics.errors import BadValue, KnowledgeError
 from triton_magics.model import OpFacts, Value
 
 OPS_FOLDER = Path(__file__).parents[1] / "operators"
 _NAMES = ("FACTS", "SIZES", "DTYPES", "VERSION_HINTS")
+# What the FACTS of a user's own op may have; the rest is found by a call of its reference.
+OWN_FACTS = (
+    "torch_equivalent", "formula", "description", "complexity", "memory_pattern", "bound",
+    "accumulate", "tips", "techniques", "pattern",
+)  # fmt: skip
+_PLACEHOLDERS = {
+    **dict.fromkeys(
+        ("name", "torch_equivalent", "signature", "formula", "description", "input_shapes",
+         "output_shape", "complexity", "memory_pattern"), "",
+    ),
+    "sizes": {}, "dtypes": (),
+}  # fmt: skip
 
 
 class Hint(Value):
@@ -61,6 +73,35 @@ def _read_op_file(path: Path) -> OpFile:
         )
     except ValidationError as error:
         raise KnowledgeError(f"{path} is malformed: {_faults_text(error)}") from None
+
+
+def declared_facts(source: str, path: str) -> dict[str, Any]:
+    """Return the facts that the file of a user's own op declares, in a dict FACTS.
+
+    Args:
+        source: of the file.
+        path: shown in errors.
+
+    Raises:
+        BadValue: FACTS is no dict of literals, or has an unknown name or a wrong value.
+    """
+    declared: Any = {}
+    for node in ast.parse(source).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="FACTS")], value=value):
+                try:
+                    declared = _literal(value, Path(path), "FACTS")
+                except KnowledgeError as error:
+                    raise BadValue(str(error)) from None
+    names = ", ".join(OWN_FACTS)
+    if not isinstance(declared, dict) or set(declared) - set(OWN_FACTS):
+        raise BadValue(f"{path}: FACTS must be a dict with some of {names}")
+    whole = {**_PLACEHOLDERS, **declared}
+    try:
+        facts = OpFacts.model_validate(whole)
+    except ValidationError as error:
+        raise BadValue(f"{path}: FACTS is malformed: {_faults_text(error)}") from None
+    return {name: getattr(facts, name) for name in declared}
 
 
 def _faults_text(error: ValidationError) -> str:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from triton_magics.errors import UnknownName, UnknownOp, did_you_mean
 from triton_magics.knowledge.folder import PATTERNS, mistakes_in, shipped
+from triton_magics.knowledge.own_folder import NOTHING, OwnKnowledge
 from triton_magics.model import Mistake, OpFacts, Technique, check_op_name
 
 _GENERAL_TECHNIQUES = ("tiling", "coalescing")
@@ -61,8 +62,10 @@ def backward_facts(forward: OpFacts) -> OpFacts:
         ),
         input_shapes=f"{', '.join(names)}: the shape of the output; {forward.input_shapes}",
         output_shape=f"{gradients}: the shapes of {', '.join(returned)}",
-        complexity=f"about twice as much as {forward.name}: {forward.complexity}",
-        memory_pattern=f"that of {forward.name}, with {', '.join(names)} read beside it",
+        complexity=forward.complexity
+        and f"about twice as much as {forward.name}: {forward.complexity}",
+        memory_pattern=forward.memory_pattern
+        and f"that of {forward.name}, with {', '.join(names)} read beside it",
         bound=forward.bound,
         accumulate=forward.accumulate,
         techniques=forward.techniques,
@@ -112,18 +115,22 @@ def facts(name: str) -> OpFacts:
     return shipped().ops[canonical(name)]
 
 
-def technique(name: str) -> Technique:
-    """Return a technique by its name.
+def technique(name: str, own: OwnKnowledge = NOTHING) -> Technique:
+    """Return a technique by its name, one of the user's own first.
 
     Raises:
         UnknownName: no such technique.
     """
-    return _named("technique", name, shipped().techniques)
+    return _named("technique", name, {**shipped().techniques, **own.techniques})
 
 
-def techniques_for(facts: OpFacts) -> tuple[Technique, ...]:
-    """Return the techniques that fit an op, the most promising first; for an own op two general."""
-    return tuple(technique(name) for name in facts.techniques or _GENERAL_TECHNIQUES)
+def techniques_for(facts: OpFacts, own: OwnKnowledge = NOTHING) -> tuple[Technique, ...]:
+    """Return the techniques that fit an op, the most promising first; of those that are known.
+
+    An own op that declares none has two general ones.
+    """
+    table = {**shipped().techniques, **own.techniques}
+    return tuple(table[n] for n in facts.techniques or _GENERAL_TECHNIQUES if n in table)
 
 
 def version_hint(op: str, number: int) -> tuple[str, str]:
@@ -139,18 +146,21 @@ def version_hint(op: str, number: int) -> tuple[str, str]:
     return hint.technique, hint.block_hint
 
 
-def patterns() -> tuple[str, ...]:
-    """Return the names of the templates."""
-    return PATTERNS
+def patterns(own: OwnKnowledge = NOTHING) -> tuple[str, ...]:
+    """Return the names of the templates, the user's own last."""
+    return tuple(dict.fromkeys((*PATTERNS, *own.templates)))
 
 
-def template(pattern: str, op: str, language: str = "triton") -> str:
+def template(
+    pattern: str, op: str, language: str = "triton", folder: OwnKnowledge = NOTHING
+) -> str:
     """Return a template whose wrapper is named `<language>_<op>`.
 
     Args:
-        pattern: one of `patterns()`.
+        pattern: one of `patterns(folder)`.
         op: any op name, the user's own too.
         language: name of a kernel language.
+        folder: the user's own templates, which come before those that ship; they are in Triton.
 
     Raises:
         UnknownName: no such pattern, or the language has no templates.
@@ -161,7 +171,8 @@ def template(pattern: str, op: str, language: str = "triton") -> str:
         raise UnknownName(
             f"no templates for {language}; there are some for triton, {', '.join(own)}"
         )
-    table = shipped().templates if language == "triton" else own[language]
+    in_triton = {**shipped().templates, **folder.templates}
+    table = in_triton if language == "triton" else own[language]
     source = _named("template", pattern, table)
     return source.replace(f"{language}_template", f"{language}_{check_op_name(op)}")
 

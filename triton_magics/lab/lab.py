@@ -16,6 +16,7 @@ from triton_magics.model import (
     EngineState,
     Event,
     OpState,
+    Profile,
     Setting,
     Validation,
     Value,
@@ -173,6 +174,12 @@ class Lab(VerbMethods):
     def benchmark(self, op: str) -> Benchmark | None:
         """Return the newest benchmark of an op."""
         return self.session.workspace.latest_benchmark(self.session.canonical(op))
+
+    def newest_profile(self, op: str, version: str) -> Profile | None:
+        """Return the newest profile of a version's newest attempt."""
+        name = self.session.canonical(op)
+        source = self.session.workspace.source(name, version)
+        return self.session.workspace.latest_profile(name, source.sha256)
 
     def knobs(self, op: str, version: str) -> dict[str, Setting | None]:
         """Return the tunable parameters of a version with their values; None: no value is set."""

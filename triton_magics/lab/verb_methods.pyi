@@ -16,6 +16,7 @@ class VerbMethods:
         *,
         shapes: Sequence[tuple[int, ...]] = (),
         no_shapes: Sequence[tuple[int, ...]] = (),
+        source: bool = False,
     ) -> OpPage:
         """Return an op's facts, techniques, state and engine; its references count as shown.
 
@@ -23,6 +24,7 @@ class VerbMethods:
             op: its name or an alias: softmax, add
             shapes: shapes of your own to keep for it: they join every plan and benchmark
             no_shapes: remove this shape of your own; may be repeated
+            source: show how torch computes it in Python: its reference or decomposition
 
         Raises:
             UnknownOp: neither shipped nor defined here.
@@ -227,7 +229,7 @@ class VerbMethods:
             version: v2, or a name of your own: v2_online
 
         Raises:
-            BadValue: no verdict stands on this code, or it names no line with a correction.
+            BadValue: neither verdict nor error stands on this code, or none names a correction.
             UnknownVersion: no such version.
         """
 
@@ -308,8 +310,9 @@ class VerbMethods:
 
         Each point of the grid is the version's source with these values in it. All are compiled in
         parallel and checked one by one, as in a quick validation. The right ones are timed together, in
-        random-order rounds with torch. Without a GPU: compiled only. With `search` at most a quarter of
-        the grid is tried, within `budget` seconds, and the fastest are timed together at the end.
+        random-order rounds with torch. Several GPUs share the points; then the fastest of each, by the
+        ratio to torch, are timed together on one. With `search` at most a quarter of the grid is tried,
+        within `budget` seconds. The best has passed the full plan. Without a GPU: compiled only.
 
         Args:
             op: its name or an alias: softmax, add
@@ -351,8 +354,9 @@ class VerbMethods:
             install: write installed/OP, a package for your project: fastest by size, else torch
 
         Raises:
-            IllegalStep: in strict mode, not at its end, and not `now`.
-            UnknownVersion: no version is validated in full, or not the one that is named.
+            IllegalStep: the named version is not validated in full; or in strict mode, not at its end,
+                and not `now`.
+            UnknownVersion: no version is validated in full.
             BadValue: a reason without a version, both `fastest` and a version, or an op that can't be
                 installed.
             WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
@@ -399,7 +403,7 @@ class VerbMethods:
         """Return a starting point for a version, to be edited in a cell or a file.
 
         Args:
-            pattern: elementwise, reduction, matmul or fused
+            pattern: elementwise, reduction, matmul, fused, or one of your own (knowledge/templates)
             op: its name or an alias: softmax, add
             version: v1, or a name of your own: v1_naive
             type: name of the kernel language; `triton_magics.languages.names()` lists them
@@ -447,13 +451,16 @@ class VerbMethods:
         size: str | None = None,
         dtype: str | None = None,
         against: str | None = None,
+        sections: str = 'basic',
+        how: Literal['auto', 'counters', 'activity', 'static'] = 'auto',
         seed: int | None = None,
         timeout: float | None = None,
     ) -> Profile:
-        """Return the hardware counters of one call under Nsight Compute, and the limit they show.
+        """Return what limits one call: its hardware counters under Nsight Compute, and its roofline.
 
-        It needs a GPU, Nsight Compute (`ncu`) and the permission to read counters; without one of
-        them the result says what is missing. Its times are not those of a benchmark.
+        Counters need a GPU, Nsight Compute (`ncu`) and the permission to read them. Without one of
+        them the result says what is missing, and has the figures that can be had: CUPTI's times on a
+        GPU, else those of the compiled code. Its times are not those of a benchmark.
 
         Args:
             op: its name or an alias: softmax, add
@@ -461,12 +468,15 @@ class VerbMethods:
             size: a size of the op or a shape such as 8192x151936 (default: the op's largest)
             dtype: of the inputs (default: the op's first)
             against: profile this version too, and compare
+            sections: more for Nsight Compute's own window: detailed, full, or names of sections
+            how: hardware counters, CUPTI's activity records, static figures, or auto: the first that can be had
             seed: of the inputs (default: a new one, which the result shows)
             timeout: time limit in seconds (default: that of the settings)
 
         Raises:
             UnknownVersion: no such version.
             UnknownName: a dtype that the op does not declare.
+            BadValue: `sections` names none.
         """
 
     def diff(
@@ -775,7 +785,8 @@ class VerbMethods:
         """Run every line of a file, several at the same time.
 
         Each result is written as soon as there is one. A further call, also after a kill, runs the
-        lines that have none. A line that fails hurts no other.
+        lines that have none. A line that fails hurts no other. After five lines in a row that could not
+        run, through no fault of their own, it stops.
 
         Args:
             file: JSON lines; each a step, {"verb": "validate", "arguments": {"op": "softmax", "version": "v3"}}, or a list of steps that run in order

@@ -381,6 +381,10 @@ class KernelRuntime(ABC):
         """Return one line of advice for an error message."""
         return None
 
+    def corrected_line(self, message: str, code: str) -> str | None:
+        """Return the line of code to write instead of the one that gave an error message."""
+        return None
+
     def is_compile_error(self, error: KernelError) -> bool:
         """Return True where the compiler refused the version."""
         return False

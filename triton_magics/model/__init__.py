@@ -69,16 +69,24 @@ from triton_magics.model.knowledge import (
     Mistake,
     OpFacts,
     Technique,
+    TorchSource,
 )
 from triton_magics.model.profile import (
     Limit,
     LimitKind,
     Profile,
     ProfiledKernel,
+    Rung,
     SourceLine,
     find_limit,
 )
+from triton_magics.model.profile_categories import (
+    CategoryFigure,
+    categories_of,
+    roofline_of,
+)
 from triton_magics.model.profile_metrics import METRICS, STALLS, Metric, raw_stall
+from triton_magics.model.profile_roofline import CallRoofline
 from triton_magics.model.record import (
     OpResult,
     Pause,
@@ -154,9 +162,11 @@ __all__ = [
     "BatchEntry",
     "Benchmark",
     "Best",
+    "CallRoofline",
     "Case",
     "CaseResult",
     "CaseStatus",
+    "CategoryFigure",
     "Cause",
     "CauseCode",
     "Census",
@@ -215,6 +225,7 @@ __all__ = [
     "Result",
     "Retiming",
     "RunResult",
+    "Rung",
     "Sanitized",
     "Scalar",
     "SelfCheck",
@@ -233,6 +244,7 @@ __all__ = [
     "TensorSummary",
     "Timing",
     "Tolerance",
+    "TorchSource",
     "TorchWork",
     "Validation",
     "ValidationRequest",
@@ -243,6 +255,7 @@ __all__ = [
     "VersionState",
     "WorkerState",
     "Written",
+    "categories_of",
     "check_op_name",
     "check_size_name",
     "environment_changes",
@@ -250,6 +263,7 @@ __all__ = [
     "is_version",
     "parse_version",
     "raw_stall",
+    "roofline_of",
     "settings_text",
     "shape_of",
     "shape_text",

@@ -16,6 +16,9 @@ class BatchEntry(Value):
         label: the last step that ran, `bench softmax`.
         status: of that step's verdict; None where it has none.
         error: why a step was refused, or could not run; empty otherwise.
+        reason: of a verdict that is not `passed`: its first line.
+        has_run: False where a step could not run, through no fault of its own (a lost GPU, server
+            or scheduler); a further call runs it.
         duration_s: seconds, with the time that its jobs waited.
     """
 
@@ -24,6 +27,8 @@ class BatchEntry(Value):
     label: str
     status: Status | None = None
     error: str = ""
+    reason: str = ""
+    has_run: bool = True
     duration_s: float = 0.0
 
     @property
@@ -40,6 +45,7 @@ class Batch(Value):
         results: name of the file with the values.
         resumed: number of entries that an earlier run had finished.
         total: number of lines in the file.
+        message: why it ended before the last line; empty after an interrupt.
     """
 
     kind: Literal["batch"] = "batch"
@@ -48,11 +54,14 @@ class Batch(Value):
     entries: tuple[BatchEntry, ...]
     resumed: int = 0
     total: int = 0
+    message: str = ""
     duration_s: float = 0.0
 
     @property
     def status(self) -> Status:
-        """`passed` where every line succeeded, `interrupted` where some did not run."""
+        """`passed` where every line succeeded; `unavailable` where some could not run."""
+        if not all(entry.has_run for entry in self.entries):
+            return Status.UNAVAILABLE
         if len(self.entries) < self.total:
             return Status.INTERRUPTED
         return Status.PASSED if all(entry.ok for entry in self.entries) else Status.FAILED

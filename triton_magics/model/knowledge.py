@@ -21,6 +21,21 @@ class Technique(Value):
     ops: tuple[str, ...] = ()
 
 
+class TorchSource(Value):
+    """A function of the installed torch that computes an op in Python.
+
+    Attributes:
+        kind: `reference` in `torch._refs`, `decomposition` in `torch._decomp`.
+        line: of its `def`, in the file `path`.
+    """
+
+    kind: Literal["reference", "decomposition"]
+    name: str
+    path: str
+    line: int
+    text: str
+
+
 class Mistake(Value):
     """A mistake that stops the compiler or the launch, and what to write instead.
 
@@ -72,7 +87,7 @@ class OpFacts(Value):
     output_shape: str
     complexity: str
     memory_pattern: str
-    bound: Literal["memory", "compute", "mixed"] = "memory"
+    bound: Literal["memory", "compute", "mixed", "unknown"] = "memory"
     accumulate: str = "float32"
     tips: tuple[str, ...] = ()
     techniques: tuple[str, ...] = ()

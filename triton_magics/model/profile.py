@@ -9,9 +9,12 @@ from pydantic import Field
 
 from triton_magics.model.base import Value
 from triton_magics.model.case import Case
+from triton_magics.model.profile_roofline import CallRoofline
 from triton_magics.model.result import VersionResult
 
 LimitKind = Literal["memory", "compute", "latency", "occupancy", "launch"]
+# Where a figure comes from: the hardware counters, CUPTI's record of what ran, the compiled code.
+Rung = Literal["counters", "activity", "static"]
 
 # NVIDIA's guide: a unit that is used to 60 % or more limits the kernel; 80 % is its practical peak.
 BUSY_PCT = 60.0
@@ -70,13 +73,17 @@ class ProfiledKernel(Value):
     """A kernel of the call. A figure that this GPU or driver does not count is None.
 
     Attributes:
+        static: fields that were computed from the compiled code, not measured.
         share: its part of the call's GPU time, 0 to 1; None without durations.
         memory_pct: of the busiest part of the memory system; percent of its peak.
-        tensor_pct: cycles in which the tensor pipe works.
+        tensor_pct: cycles in which the tensor pipe works; fma_pct and so on: instructions of a
+            pipe, of those that it can take.
         waves: programs divided by those that run at once.
         load_sectors_per_request: sectors of 32 bytes; 4 for a coalesced load of 4 bytes a lane.
         load_used_pct: bytes that the threads use, of those that the sectors have.
         local_load_bytes: spilled registers and local arrays.
+        shared_bytes: shared memory of a block.
+        spill_bytes: local memory that the compiler gives each thread.
         stalls: reason -> warps that wait for it, per issued instruction.
         lines: of its source, the most samples first.
         lines_missing: why there are none.
@@ -84,6 +91,7 @@ class ProfiledKernel(Value):
     """
 
     name: str
+    static: tuple[str, ...] = ()
     grid: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
     share: float | None = None
@@ -94,6 +102,11 @@ class ProfiledKernel(Value):
     l1_pct: float | None = None
     sm_pct: float | None = None
     tensor_pct: float | None = None
+    fma_pct: float | None = None
+    alu_pct: float | None = None
+    lsu_pct: float | None = None
+    xu_pct: float | None = None
+    instructions_per_cycle: float | None = None
     issue_pct: float | None = None
     occupancy_pct: float | None = None
     theoretical_occupancy_pct: float | None = None
@@ -112,6 +125,8 @@ class ProfiledKernel(Value):
     shared_load_conflicts: float | None = None
     shared_store_conflicts: float | None = None
     shared_wavefronts: float | None = None
+    shared_bytes: int | None = None
+    spill_bytes: int | None = None
     stalls: dict[str, float] = Field(default_factory=dict)
     lines: tuple[SourceLine, ...] = ()
     lines_missing: str | None = None
@@ -135,6 +150,12 @@ class ProfiledKernel(Value):
         return _sum(self.local_load_bytes, self.local_store_bytes)
 
     @property
+    def dram_gbps(self) -> float | None:
+        """Traffic of device memory per second, 1e9 bytes."""
+        moved = _sum(self.dram_read_bytes, self.dram_write_bytes)
+        return moved / self.duration_us / 1e3 if moved and self.duration_us else None
+
+    @property
     def spill_ratio(self) -> float | None:
         """Traffic of spilled registers and local arrays, over the traffic of device memory."""
         dram = _sum(self.dram_read_bytes, self.dram_write_bytes)
@@ -150,10 +171,13 @@ class ProfiledKernel(Value):
 
 
 class Profile(VersionResult):
-    """Hardware counters of one call of a version, after a call that compiled it.
+    """The limit of one call of a version: hardware counters, or the figures that can be had.
 
     Attributes:
         case: the input.
+        rung: where the figures of the kernels come from.
+        rung_reason: why they do not come from the counters.
+        roofline: the call against the measured ceilings of the GPU.
         kernels: every kernel of the call, in the order of launch.
         tool: program and version that read the counters.
         report_base64: the report of Nsight Compute, until it is written; empty afterwards.
@@ -163,6 +187,9 @@ class Profile(VersionResult):
 
     kind: Literal["profile"] = "profile"
     case: Case
+    rung: Rung = "counters"
+    rung_reason: str | None = None
+    roofline: CallRoofline | None = None
     kernels: tuple[ProfiledKernel, ...] = ()
     tool: str | None = None
     report_base64: str = Field(default="", repr=False)
@@ -183,6 +210,10 @@ class Profile(VersionResult):
     def limit(self) -> Limit | None:
         """The limit of the main kernel."""
         return self.main_kernel.limit if self.main_kernel else None
+
+    def rung_of(self, kernel: ProfiledKernel, field: str) -> Rung:
+        """Return where a figure of a kernel comes from."""
+        return "static" if field in kernel.static else self.rung
 
 
 def _sum(*parts: float | None) -> float | None:
@@ -267,6 +298,7 @@ __all__ = [
     "LimitKind",
     "Profile",
     "ProfiledKernel",
+    "Rung",
     "SourceLine",
     "find_limit",
 ]

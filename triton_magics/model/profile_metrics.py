@@ -29,6 +29,7 @@ class Metric(NamedTuple):
     is_average: bool = False
 
 
+_PIPE = "sm__inst_executed_pipe_{}.avg.pct_of_peak_sustained_active"
 _LSU = "l1tex__{}_pipe_lsu_mem_{}"
 _SECTORS = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{}.ratio"
 _USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.pct"
@@ -52,6 +53,16 @@ METRICS = (
         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
         "%",
         "tensor pipe",
+    ),
+    Metric("fma_pct", _PIPE.format("fma"), "%", "FMA pipe"),
+    Metric("alu_pct", _PIPE.format("alu"), "%", "ALU pipe"),
+    Metric("lsu_pct", _PIPE.format("lsu"), "%", "load and store pipe"),
+    Metric("xu_pct", _PIPE.format("xu"), "%", "special functions"),
+    Metric(
+        "instructions_per_cycle",
+        "sm__inst_executed.avg.per_cycle_active",
+        "inst/cycle",
+        "instructions per cycle",
     ),
     Metric(
         "issue_pct", "smsp__issue_active.avg.pct_of_peak_sustained_active", "%", "issue slots used"
@@ -122,6 +133,24 @@ METRICS = (
     ),
 )
 
+# Categories of NVIDIA's profiling guide -> the fields of their figures; `stall` has the reasons.
+CATEGORIES = {
+    "timing": ("duration_us",),
+    "speed_of_light": ("memory_pct", "dram_pct", "l2_pct", "l1_pct", "sm_pct"),
+    "memory_metrics": (
+        "dram_read_bytes", "dram_write_bytes", "l2_hit_pct", "l1_hit_pct", "local_load_bytes",
+        "local_store_bytes",
+    ),
+    "access_pattern": (
+        "load_sectors_per_request", "store_sectors_per_request", "load_used_pct",
+        "store_used_pct", "shared_load_conflicts", "shared_store_conflicts", "shared_wavefronts",
+    ),
+    "compute_metrics": ("instructions_per_cycle",),
+    "pipeline_metrics": ("tensor_pct", "fma_pct", "alu_pct", "lsu_pct", "xu_pct"),
+    "occupancy_metrics": ("occupancy_pct", "theoretical_occupancy_pct", "waves", "registers"),
+    "scheduler": ("issue_pct",),
+}  # fmt: skip
+
 # Why a warp that could not issue an instruction waited.
 STALLS = {
     "barrier": "a barrier",
@@ -150,4 +179,4 @@ def raw_stall(reason: str) -> str:
     return f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
 
 
-__all__ = ["METRICS", "STALLS", "Metric", "raw_stall"]
+__all__ = ["CATEGORIES", "METRICS", "STALLS", "Metric", "raw_stall"]

@@ -14,7 +14,7 @@ class KernelError(Value):
     """Error in a version's own code, and its place.
 
     `line` and `column` are 1-based in the version's source; `cell_line` and `file_line` say the
-    same place as an editor shows it.
+    same place as an editor shows it. `advice` is the line of code to write instead of `code`.
     """
 
     kind: str
@@ -26,6 +26,7 @@ class KernelError(Value):
     file_line: int | None = None
     code: str | None = None
     hint: str | None = None
+    advice: str | None = None
     traceback: str = ""
 
 

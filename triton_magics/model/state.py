@@ -13,7 +13,8 @@ from triton_magics.model.benchmark import Benchmark, RunResult
 from triton_magics.model.coverage import Coverage
 from triton_magics.model.environment import Environment
 from triton_magics.model.gap import Gap, GapCode, validation_gap
-from triton_magics.model.knowledge import OpFacts, Technique
+from triton_magics.model.knowledge import OpFacts, Technique, TorchSource
+from triton_magics.model.profile import Profile
 from triton_magics.model.source import Compilation, KernelSource
 from triton_magics.model.sweep import Sweep
 from triton_magics.model.validation import Validation
@@ -166,7 +167,12 @@ class LabState(Value):
 
 
 class OpPage(Value):
-    """Page of an op: facts, techniques, state, engine."""
+    """Page of an op: facts, techniques, state, engine.
+
+    Attributes:
+        torch_docs: address of the documentation of its torch function; None: it has none.
+        torch_sources: torch's own Python source of it; None where nobody asked for it.
+    """
 
     kind: Literal["op_page"] = "op_page"
     facts: OpFacts
@@ -174,6 +180,8 @@ class OpPage(Value):
     state: OpState
     engine: EngineState
     own_shapes: tuple[tuple[int, ...], ...] = ()
+    torch_docs: str | None = None
+    torch_sources: tuple[TorchSource, ...] | None = None
 
 
 class Reference(Value):
@@ -235,11 +243,12 @@ class Export(Value):
 
 
 RecordedResult = Annotated[
-    Validation | Benchmark | Sweep | RunResult | Compilation | Best, Field(discriminator="kind")
+    Validation | Benchmark | Sweep | RunResult | Compilation | Best | Profile,
+    Field(discriminator="kind"),
 ]
 Verb = Literal[
     "shown", "defined", "written", "compiled", "ran", "validated", "benchmarked", "swept", "chosen",
-    "forced", "reset", "exported", "sized", "noted",
+    "forced", "reset", "exported", "sized", "noted", "profiled",
 ]  # fmt: skip
 
 

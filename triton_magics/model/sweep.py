@@ -60,7 +60,9 @@ class Sweep(Tabular, VersionResult):
     `clock` None: compiled for `target` only, nothing was checked or timed. `standing` are the
     settings as the version has them now, as far as they are written there. `culprit`: the settings
     that ended the process or left its GPU unusable. `space`: number of points of the grid of which
-    a search tried some; `raced`: labels of those that were timed together at its end.
+    a search tried some; `raced`: labels of those that were timed together at its end, where others
+    were timed in other sessions. `best_cases`: cases of the full plan, all of which the best has
+    passed; None where that was not checked.
     """
 
     rows_of: ClassVar[str] = "configurations"
@@ -85,6 +87,7 @@ class Sweep(Tabular, VersionResult):
     written: str | None = None
     space: int | None = None
     raced: tuple[str, ...] = ()
+    best_cases: int | None = None
 
     @model_validator(mode="after")
     def _check_configurations(self) -> Self:

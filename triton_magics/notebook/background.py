@@ -84,7 +84,13 @@ class Job:
             TritonMagicsError: the error of the call.
         """
         assert self._managed is not None, "not queued yet"
-        return self._managed.result(timeout)
+        try:
+            return self._managed.result(timeout)
+        except CancelledError as error:
+            raise tracebacks.set_lines(error, [f"CancelledError: {error}"]) from None
+        except TimeoutError as error:
+            lines = [f"TimeoutError: {self.title} has not ended in {timeout:g} s; it continues"]
+            raise tracebacks.set_lines(error, lines) from None
 
     def cancel(self) -> bool:
         """Stop the job, or remove it from the queue; return False if it has ended already."""

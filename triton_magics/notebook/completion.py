@@ -90,7 +90,8 @@ class Completion:
             return {"completions": []}
         if start.sign.startswith("%%") and context.cursor_line > 0:
             return {"completions": []}
-        names = self.names(start)
+        # Without a completion IPython would offer every name of Python: the word itself is one.
+        names = self.names(start) or [(start.fragment, "word")] * bool(start.fragment)
         return {
             "completions": [SimpleCompletion(text=n, type=kind) for n, kind in names],
             "matched_fragment": start.fragment,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Correction,
         History,
         PlotName,
+        Profile,
         Report,
         Sweep,
         Template,
@@ -82,11 +83,11 @@ def message_bundle(text: str, *, status: str = "warn") -> dict[str, str]:
 
 def picture(value: object) -> dict[str, str] | None:
     """Return the picture of a value with its description; None if it has none."""
-    from triton_magics.model import Benchmark, History, Plot, Report, Sweep
+    from triton_magics.model import Benchmark, History, Plot, Profile, Report, Sweep
 
     if isinstance(value, Plot):
         return plot_bundle(value.result, value.name) if value.result else None
-    if isinstance(value, Benchmark | Sweep | History):
+    if isinstance(value, Benchmark | Sweep | History | Profile):
         return plot_bundle(value)
     if isinstance(value, Report):
         return _overview(value)
@@ -94,9 +95,9 @@ def picture(value: object) -> dict[str, str] | None:
 
 
 def plot_bundle(
-    value: Benchmark | Sweep | History, name: PlotName | None = None
+    value: Benchmark | Sweep | History | Profile, name: PlotName | None = None
 ) -> dict[str, str] | None:
-    """Return the plot of a benchmark or a sweep; None if there is nothing to plot."""
+    """Return the plot of a benchmark, a sweep or a profile; None if there is nothing to plot."""
     from triton_magics import rendering
 
     plot = rendering.draw_plot(value, name)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from triton_magics.session.notes import NoteReader
 
 STORE_FOLDER = ".triton_magics"
-_LAB_SETTINGS = ["workspace", "history"]  # settings that a Lab reads only once
+_LAB_SETTINGS = ["workspace", "history", "engine", "scheduler", "token_file"]  # read once
 _extensions: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
 
@@ -248,7 +248,7 @@ class Extension:
         return NotebookProgress() if self.display.in_notebook else TerminalProgress(sys.stderr)
 
     def _reopen_lab(self, change: Any) -> None:
-        """Close the Lab; the next call opens one with the new workspace and its pyproject.toml."""
+        """Close the Lab; the next call opens one with the new value (and pyproject.toml)."""
         self._close_panels()
         triton_magics.close()
         if change.name == "workspace":

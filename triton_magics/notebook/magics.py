@@ -15,6 +15,7 @@ from IPython.core.magic import no_var_expand
 from triton_magics import verbs
 from triton_magics.errors import Interrupted, TritonMagicsError
 from triton_magics.notebook import tracebacks
+from triton_magics.notebook.discarded import is_value_discarded
 from triton_magics.notebook.display import corrected_cell, template_cell
 from triton_magics.notebook.help import Help
 from triton_magics.notebook.magic_line import MagicLine, expand_variables
@@ -247,7 +248,11 @@ class Magic:
             extension.shell.set_next_input(corrected_cell(value), replace=True)
         if call.passes(value):
             page = call.verb.page(value) if call.verb.page else value
-            return None if options.quiet else page
+            if options.quiet:
+                return None
+            if page is not None and is_value_discarded():
+                extension.display.show(page)
+            return page
         if not options.quiet:
             extension.display.show(value)
         raise tracebacks.kernel_failure(

@@ -11,10 +11,11 @@ from typing import Any, Protocol, Self
 
 from triton_magics.notebook.job_progress import Step, progress_text
 
-DELAY_S = 0.3
-KEEP_S = 2.0  # the line of a shorter job disappears
+DELAY_S = 0.1
+KEEP_S = 2.0  # the line of a shorter job disappears, and of one with a result
 PERIOD_S = 0.5
 MORE = 1.5  # a time left that grows less than this keeps falling
+MEASURED_S = 1.0  # a shorter time says nothing about the rest
 
 
 class ProgressDisplay(Protocol):
@@ -25,7 +26,7 @@ class ProgressDisplay(Protocol):
 
 
 class ProgressLine:
-    """Shows the stage, completed steps, elapsed and remaining time of a job after 0.3 s.
+    """Shows the stage, completed steps, elapsed and remaining time of a job after 0.1 s.
 
     A thread updates the time, because a job may report nothing for longer than that.
     """
@@ -52,6 +53,7 @@ class ProgressLine:
         self._count_start: tuple[Step, float] | None = None
         self._end_s: float | None = None  # when the job will be done, by the clock
         self._is_saved = False
+        self._has_result = False
         self._stop = threading.Event()
         self._started = clock()
         # A thread prints to the cell whose context it has.
@@ -80,6 +82,7 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._has_result = kind is None
         self._stop.set()
         self._thread.join()
 
@@ -92,8 +95,8 @@ class ProgressLine:
         self._end()
 
     def _end(self) -> None:
-        """Keep the last line of a long job, remove that of a short one."""
-        if self._clock() - self._started >= KEEP_S:
+        """Keep the last line of a long job without a result; a result says how long it took."""
+        if not self._has_result and self._clock() - self._started >= KEEP_S:
             self._show(is_final=True)
         else:
             self._display("", is_final=True)
@@ -121,7 +124,7 @@ class ProgressLine:
         now = self._clock()
         share = step.share or step.done / step.total
         before = start[0].share or (start[0].done or 0) / step.total
-        if share <= before:
+        if share <= before or now - start[1] < MEASURED_S:
             return ""
         left_s = (now - start[1]) / (share - before) * (1 - share)
         if self._end_s is None or not self._end_s - now < left_s < MORE * (self._end_s - now):
@@ -131,7 +134,7 @@ class ProgressLine:
 
 
 class NotebookProgress:
-    """A line in the cell's output; its final text is saved in the notebook."""
+    """A line in the cell's output; a final text is saved in the notebook."""
 
     def __init__(self) -> None:
         self._handle: Any = None

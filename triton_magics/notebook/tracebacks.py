@@ -9,7 +9,7 @@ from typing import TypeVar
 from triton_magics.errors import BadKernelSource, KernelFailure, TritonMagicsError
 
 E = TypeVar("E", bound=BaseException)
-MOST_LETTERS = 84  # of a verdict that is repeated in one line
+MOST_LETTERS = 72  # of a verdict that is repeated in one line
 _HOOK = "_render_traceback_"  # IPython calls this method of an exception
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
+from triton_magics.operators._draws import scalars_of
 from triton_magics.operators._masks import find_dependence, find_mask_fault
 
 SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
@@ -87,10 +88,9 @@ def make_inputs(
 ) -> tuple[torch.Tensor, float, int]:
     """Return normal x, p, and a seed; p is one of a few, at the sizes 0.5: p = 0 is no work."""
     x = torch.randn(shape, dtype=dtype, device=device, generator=generator)
-    choice = int(torch.randint(len(PROBABILITIES), (), device=device, generator=generator))
-    p = 0.5 if tuple(shape) in SIZES.values() else PROBABILITIES[choice]
-    seed = int(torch.randint(2**31 - 1, (), device=device, generator=generator))
-    return x, p, seed
+    draw = scalars_of(generator)
+    p = 0.5 if tuple(shape) in SIZES.values() else draw.choice(PROBABILITIES)
+    return x, p, draw.randrange(2**31 - 1)
 
 
 def reference(x: torch.Tensor, p: float = 0.5, seed: int = 0) -> torch.Tensor:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
+from triton_magics.operators._draws import scalars_of
+
 SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 SHAPES = (
     (1, 1), (7, 13), (1, 1000), (3, 4097), (2, 3, 129), (1025,), (127, 129), (257, 1023), (1000, 1),
@@ -92,8 +94,7 @@ def make_inputs(
     x = torch.randn(shape, dtype=dtype, device=device, generator=generator)
     weight = torch.randn(shape[-1], dtype=dtype, device=device, generator=generator)
     bias = torch.randn(shape[-1], dtype=dtype, device=device, generator=generator)
-    choice = torch.randint(len(EPSILONS), (), device=device, generator=generator)
-    return x, weight, bias, EPSILONS[int(choice)]
+    return x, weight, bias, scalars_of(generator).choice(EPSILONS)
 
 
 def reference(

@@ -11,6 +11,8 @@ import math
 import torch
 from torch.nn import functional as F
 
+from triton_magics.operators._draws import scalars_of
+
 SIZES = {"small": (1, 4, 256, 64), "medium": (1, 8, 1024, 64), "large": (1, 16, 4096, 64)}
 SHAPES = (
     (1, 1, 1, 64), (1, 1, 7, 64), (1, 2, 127, 64), (2, 3, 65, 32), (1, 1, 129, 128), (1, 2, 33, 80),
@@ -116,7 +118,7 @@ def make_inputs(
     q = torch.randn(shape, dtype=dtype, device=device, generator=generator)
     k = torch.randn(shape, dtype=dtype, device=device, generator=generator)
     v = torch.randn(shape, dtype=dtype, device=device, generator=generator)
-    either = bool(torch.randint(2, (), device=device, generator=generator))
+    either = scalars_of(generator).choice((False, True))
     return q, k, v, either or tuple(shape) in SIZES.values()
 
 

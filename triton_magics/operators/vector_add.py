@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from triton_magics.operators._draws import scalars_of
+
 SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 SHAPES = (
     (1, 1), (7, 13), (1025,), (1, 1000), (2, 3, 129), (3, 4097), (127, 129), (1000, 1), (257, 1023),
@@ -72,8 +74,7 @@ def make_inputs(
     """Return normal x and y; alpha, one of a few."""
     x = torch.randn(shape, dtype=dtype, device=device, generator=generator)
     y = torch.randn(shape, dtype=dtype, device=device, generator=generator)
-    choice = torch.randint(len(ALPHAS), (), device=device, generator=generator)
-    return x, y, ALPHAS[int(choice)]
+    return x, y, scalars_of(generator).choice(ALPHAS)
 
 
 def reference(x: torch.Tensor, y: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:

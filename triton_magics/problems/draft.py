@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from triton_magics.execution.job_requests import Findings
+from triton_magics.execution.job_answers import Findings
 
 Shape = tuple[int, ...]
 PRIMES = (7, 13, 5, 11)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_magics.errors import BadValue
-from triton_magics.execution.job_requests import OpForms
+from triton_magics.execution.job_answers import OpForms
 from triton_magics.problems.axes import evaluate_axis, variable_axes
 from triton_magics.problems.draft import BREAK, MARK, Draft, Shape
 

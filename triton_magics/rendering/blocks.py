@@ -29,11 +29,13 @@ class Line:
         text: the statement.
         status: good, bad, warn, info or plain.
         lead: the verdict, one word or a few, before the text; bold where the format has bold.
+        is_next: it is the next step: a page has it before the folded details, in their row.
     """
 
     text: str
     status: LineStatus = "plain"
     lead: str = ""
+    is_next: bool = False
 
     @property
     def sign(self) -> str:

@@ -9,6 +9,7 @@ from triton_magics.rendering.blocks import Document, Figure, Text
 from triton_magics.rendering.checklist import checklist_part
 from triton_magics.rendering.log_correctness import correctness
 from triton_magics.rendering.log_input import LogInput, VersionLog
+from triton_magics.rendering.plots_profile import describe_profile
 from triton_magics.rendering.plots_speedup import finding
 from triton_magics.rendering.render import to_markdown
 from triton_magics.rendering.views.benchmark import is_void
@@ -39,7 +40,9 @@ def log_document(log: LogInput, *, pictures: bool = True) -> Document:
 def _plots(log: LogInput, pictures: bool) -> Document:
     if not pictures:
         findings = [Text(finding(value)) for value in log.benchmarks if not is_void(value)]
-        return (*findings, *(Text(sweep_finding(v.sweep)) for v in log.versions if v.sweep))
+        findings += [Text(sweep_finding(v.sweep)) for v in log.versions if v.sweep]
+        findings += [Text(describe_profile(v.profile)) for v in log.versions if v.profile]
+        return tuple(findings)
     blocks: list[Text | Figure] = []
     for figure in _figures(log):
         blocks += [Text(figure.alt), figure]

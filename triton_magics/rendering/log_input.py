@@ -16,21 +16,21 @@ from triton_magics.model import (
     KernelSource,
     OpFacts,
     OpState,
-    PlotName,
+    Profile,
     Sweep,
     Technique,
     Validation,
     Value,
 )
 from triton_magics.rendering.phrase import Phrase, plain
-from triton_magics.rendering.plot_kinds import draw_plot
+from triton_magics.rendering.plot_kinds import AnyPlot, draw_plot
 
 
 class Picture(NamedTuple):
-    """A plot of a benchmark or a sweep, with its kind and a description in words."""
+    """A plot of a result, with its kind and a description in words."""
 
-    result: Benchmark | Sweep
-    name: PlotName
+    result: Benchmark | Sweep | Profile
+    name: AnyPlot
     alt: str
     png: bytes
 
@@ -50,7 +50,7 @@ class VersionLog:
         compilations: of any of its attempts, oldest first.
         benchmark: the newest one that timed the version.
         technique: the optimisation that it tries, in words.
-        sweep: the newest one of exactly the current code.
+        sweep, profile: the newest one of exactly the current code.
         notes: texts in Markdown about the version, oldest first.
     """
 
@@ -61,6 +61,7 @@ class VersionLog:
     benchmark: Benchmark | None = None
     technique: str | None = None
     sweep: Sweep | None = None
+    profile: Profile | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -136,11 +137,15 @@ class LogInput:
     def pictures(self) -> tuple[Picture, ...]:
         """Return the plots of the log, each drawn once for all files that show it.
 
-        Speedups of each benchmark, times of the main benchmark, a heat map of each sweep.
+        Speedups of each benchmark, times of the main benchmark, a heat map of each sweep, the
+        roofline of each profile.
         """
-        plots: list[tuple[Benchmark | Sweep, PlotName]] = [(v, "speedup") for v in self.benchmarks]
+        plots: list[tuple[Benchmark | Sweep | Profile, AnyPlot]] = [
+            (v, "speedup") for v in self.benchmarks
+        ]
         plots += [(value, "times") for value in self.benchmarks[:1]]
         plots += [(v.sweep, "sweep") for v in self.versions if v.sweep]
+        plots += [(v.profile, "profile") for v in self.versions if v.profile]
         images = ((value, name, draw_plot(value, name)) for value, name in plots)
         return tuple(Picture(value, name, p.alt, p.png) for value, name, p in images if p)
 
@@ -177,6 +182,7 @@ def _clean_version(version: VersionLog) -> VersionLog:
         compilations=tuple(strip_machine_details(c) for c in version.compilations),
         benchmark=strip_machine_details(version.benchmark) if version.benchmark else None,
         sweep=strip_machine_details(version.sweep) if version.sweep else None,
+        profile=strip_machine_details(version.profile) if version.profile else None,
         notes=tuple(shorten_paths(text) for text in version.notes),
     )
 

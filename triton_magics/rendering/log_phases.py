@@ -34,6 +34,7 @@ from triton_magics.rendering.blocks import (
 )
 from triton_magics.rendering.log_correctness import verdict_cell
 from triton_magics.rendering.log_input import LogInput, VersionLog
+from triton_magics.rendering.log_profile import profile_part
 from triton_magics.rendering.numbers import MISSING, join_with_and, ratio_text, time_text
 from triton_magics.rendering.phrase import step_code
 from triton_magics.rendering.views import headline
@@ -139,16 +140,19 @@ def research(log: LogInput) -> Document:
     """Return phase 1: formula, inputs, cost and techniques of the op."""
     facts = log.facts
     sizes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in facts.sizes.items())
-    items = (
+    accumulate = f"accumulate in {facts.accumulate}" if facts.accumulate else ""
+    bound = "" if facts.bound == "unknown" else f"{facts.bound}-bound"
+    items: tuple[str, ...] = (
         f"Operation: {code(facts.torch_equivalent)}",
         f"Definition: {facts.formula}",
         f"Interface: {code(facts.signature)}",
         f"Input: {facts.input_shapes}; output: {facts.output_shape}",
         f"Sizes: {sizes}",
-        f"Dtypes: {', '.join(facts.dtypes)}; accumulate in {facts.accumulate}",
-        f"Cost: {facts.complexity}",
-        f"Memory: {facts.memory_pattern}; {facts.bound}-bound",
+        "; ".join(filter(None, (f"Dtypes: {', '.join(facts.dtypes)}", accumulate))),
+        f"Cost: {facts.complexity}" if facts.complexity else "",
+        f"Memory: {'; '.join(filter(None, (facts.memory_pattern, bound)))}",
     )
+    items = tuple(item for item in items if item and item != "Memory: ")
     techniques = (techniques_table(log.techniques),) if log.techniques else ()
     tips = (Details("tips", (Items(facts.tips),)),) if facts.tips else ()
     return (
@@ -253,6 +257,7 @@ def kernels(log: LogInput) -> Document:
         blocks.append(Code(version.source.source, version.source.code_language))
         blocks += _compile_lines(version)
         blocks += sweep_part(version)
+        blocks += profile_part(version.profile)
     return tuple(blocks)
 
 

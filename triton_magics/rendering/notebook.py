@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from triton_magics.errors import ExportError
-from triton_magics.model import Benchmark, KernelSource, Status, Sweep, Validation, Written, short
+from triton_magics.model import (
+    Benchmark,
+    KernelSource,
+    Profile,
+    Status,
+    Sweep,
+    Validation,
+    Written,
+    short,
+)
 from triton_magics.rendering import log_phases as phases
 from triton_magics.rendering.blocks import Document
 from triton_magics.rendering.checklist import checklist_part
@@ -26,6 +35,7 @@ from triton_magics.rendering.replay import (
     Parameters,
     bench_line,
     kernel_cell,
+    profile_line,
     setup_cell,
     sweep_line,
     validate_line,
@@ -123,6 +133,10 @@ def _version_cells(log: LogInput, version: VersionLog, parameters: Parameters) -
         yield _code(
             op, f"{name}-sweep", sweep_line(version.sweep, log.phrase), outputs, "measurement"
         )
+    if version.profile:
+        outputs = [_output(version.profile, log.phrase), *_plots(log, version.profile)]
+        line = profile_line(version.profile, log.phrase)
+        yield _code(op, f"{name}-profile", line, outputs, "measurement")
 
 
 def _attempt_cells(
@@ -197,13 +211,13 @@ def cell_id(op: str, role: str) -> str:
     return f"{op[: _LONGEST_ID - len(role) - 10]}-{digest}-{role}"
 
 
-def _output(value: Validation | Benchmark | Sweep | Written, phrase: Phrase) -> Node:
+def _output(value: Validation | Benchmark | Sweep | Profile | Written, phrase: Phrase) -> Node:
     """Return the output of a value; an untrusted notebook shows text and Markdown too."""
     formats = bundle(value, phrase)
     return _display({kind: formats[kind] for kind in ("text/plain", "text/markdown")})
 
 
-def _plots(log: LogInput, value: Benchmark | Sweep) -> list[Node]:
+def _plots(log: LogInput, value: Benchmark | Sweep | Profile) -> list[Node]:
     return [_plot(picture) for picture in log.pictures if picture.result is value]
 
 

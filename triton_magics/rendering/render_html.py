@@ -37,6 +37,7 @@ _CELL_COLOURS: dict[blocks.LineStatus, str] = {
     "warn": "background-color: #fff1c2; color: #4d3000",
     "info": "background-color: #eaeef2; color: #1f2328",
 }
+_DENSE = "font-family: monospace; padding: 0 6px; line-height: 1.35"  # lines of code in a table
 # In one column the right side of an unchanged line, and a side without a line, are left out. A
 # sanitiser that removes the style leaves the sides beside each other.
 NARROW_DIFF = """
@@ -44,10 +45,10 @@ NARROW_DIFF = """
 @container (max-width: 900px) {
   .triton-diff thead, .triton-diff .skip { display: none; }
   .triton-diff table, .triton-diff tbody, .triton-diff caption { display: block; width: 100%; }
-  .triton-diff tr { display: grid; grid-template-columns: 3em minmax(0, 1fr); }
+  .triton-diff tr { padding: 0; display: grid; grid-template-columns: 3em minmax(0, 1fr); }
 }
 """
-_ROW = "display: flex; flex-wrap: wrap; gap: 0 24px; align-items: flex-start"
+_ROW = "display: flex; flex-wrap: wrap; gap: 0 16px"
 _FILE = re.compile(r"<code>((?:[\w.-]+/)+[\w.-]+\.\w+)(:\d+)?</code>")
 
 
@@ -77,17 +78,28 @@ def _link_files(markup: str, root: str) -> str:
 
 def _body(document: blocks.Document) -> str:
     parts: list[str] = []
-    for kind, group in groupby(document, key=type):
+    for kind, group in groupby(document, key=_kind):
         members = list(group)
-        if kind is blocks.Line:
-            lines = "<br>\n".join(_line(m) for m in members)
-            parts.append(f"<p>{lines}</p>")
-        elif kind is blocks.Details and len(members) > 1:
-            folds = "\n".join(_RENDERERS[kind](member) for member in members)
-            parts.append(f'<div style="{_ROW}">\n{folds}\n</div>')
+        lines = [m for m in members if isinstance(m, blocks.Line)]
+        others = [_RENDERERS[type(m)](m) for m in members if not isinstance(m, blocks.Line)]
+        shown = [*((_paragraph(lines),) if lines else ()), *others]
+        if kind is blocks.Details and len(shown) > 1:
+            row = "\n".join(shown)
+            parts.append(f'<div style="{_ROW}; align-items: baseline">\n{row}\n</div>')
         else:
-            parts += [_RENDERERS[kind](member) for member in members]
+            parts += shown
     return "\n".join(parts)
+
+
+def _kind(block: blocks.Block) -> type:
+    """Return the type by which blocks are grouped; a next step stands with folded details."""
+    is_next = isinstance(block, blocks.Line) and block.is_next
+    return blocks.Details if is_next else type(block)
+
+
+def _paragraph(lines: Sequence[blocks.Line]) -> str:
+    text = "<br>\n".join(map(_line, lines))
+    return f'<p style="margin: 2px 0">{text}</p>'
 
 
 def _escape(text: str) -> str:
@@ -161,11 +173,16 @@ def _cell(tag: str, scope: str, text: str, align: blocks.Align) -> str:
 
 def _matrix(block: blocks.Matrix) -> str:
     caption = f'<caption style="text-align: left">{_inline(block.caption)}</caption>'
-    header = "".join(_cell("th", "col", h, "left") for h in block.header)
+    header = "".join(map(_matrix_header, block.header, range(len(block.header))))
     rows = "\n".join(_matrix_row(name, cells) for name, cells in block.rows)
     head = f"<thead>\n<tr>{header}</tr>\n</thead>"
     style = "margin: 4px 0; line-height: 1.15"
     return f'<table style="{style}">\n{caption}{head}\n<tbody>\n{rows}\n</tbody>\n</table>'
+
+
+def _matrix_header(title: str, column: int) -> str:
+    place = "center; padding: 1px 8px" if column else "left; padding: 1px 8px 1px 0"
+    return f'<th scope="col" style="text-align: {place}">{_inline(title)}</th>'
 
 
 def _matrix_row(name: str, cells: Sequence[blocks.MatrixCell]) -> str:
@@ -185,7 +202,7 @@ def _matrix_cell(cell: blocks.MatrixCell) -> str:
 
 def _beside(block: blocks.Beside) -> str:
     parts = "\n".join(map(_column, block.parts))
-    return f'<div style="{_ROW}">\n{parts}\n</div>'
+    return f'<div style="{_ROW}; align-items: flex-start">\n{parts}\n</div>'
 
 
 def _column(part: blocks.Document) -> str:
@@ -207,7 +224,9 @@ def _code(block: blocks.Code) -> str:
     if block.language not in LANGUAGES:
         return f'<pre tabindex="0"><code>{_escape(text)}</code></pre>'
     # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
+    # Lines break between words: JupyterLab breaks them anywhere.
     style = f"background-color: {BACKGROUND}; color: {TEXT}; padding: 6px 10px; overflow-x: auto"
+    style += "; word-break: normal; overflow-wrap: anywhere; margin: 4px 0"
     return f'<pre tabindex="0" style="{style}">{code_html(text, block.language)}</pre>'
 
 
@@ -227,7 +246,7 @@ def _changes(block: blocks.Changes) -> str:
 
 def _pair_row(pair: blocks.LinePair, *, language: str) -> str:
     before, after = (str(n or "") for n in (pair.before_number, pair.after_number))
-    style = "text-align: right; vertical-align: top; font-weight: normal"
+    style = f"text-align: right; vertical-align: top; font-weight: normal; {_DENSE}"
     old, new = (_code_cell(line, language) for line in (pair.before, pair.after))
     changed = not pair.before.startswith("  ") or not pair.after.startswith("  ")
     sides = (bool(pair.before), changed and bool(pair.after))  # shown in one column
@@ -241,7 +260,7 @@ def _pair_row(pair: blocks.LinePair, *, language: str) -> str:
 def _code_cell(line: str, language: str) -> str:
     """Return the rest of a cell with a line of code, after `<td`."""
     # No <code>: notebooks give it a background of the theme, under text of a fixed colour.
-    style = "text-align: left; vertical-align: top; white-space: pre-wrap; font-family: monospace"
+    style = f"text-align: left; vertical-align: top; white-space: pre-wrap; {_DENSE}"
     colours = _DIFF_COLOURS.get(line[:2])
     sign, text = line[:2], line[2:]
     markup = _escape(sign) + (code_html(text, language) if colours else _escape(text))

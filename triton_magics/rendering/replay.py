@@ -15,10 +15,12 @@ from triton_magics import languages
 from triton_magics.model import (
     Benchmark,
     KernelSource,
+    Profile,
     Status,
     Sweep,
     Validation,
     ValidationRequest,
+    shape_text,
     short,
     version_name,
 )
@@ -136,6 +138,20 @@ def sweep_line(value: Sweep, phrase: Phrase) -> str:
         **_dtype(value.dtype),
     }
     return _line(phrase, "sweep", arguments, fails=True)
+
+
+def profile_line(value: Profile, phrase: Phrase) -> str:
+    """Return the magic that repeats a profile."""
+    case, other = value.case, value.against
+    arguments = {
+        "op": value.op,
+        "version": short(value.version),
+        "size": case.size or shape_text(case.shape),
+        "dtype": case.dtype,
+        "against": short(other.version) if other else None,
+        "seed": case.seed,
+    }
+    return _line(phrase, "profile", arguments, fails=True)
 
 
 def bench_line(value: Benchmark, log: LogInput, parameters: Parameters) -> str:

@@ -20,7 +20,6 @@ from triton_magics.serve.options import ServeOptions
 
 NEEDED = ("fastapi", "mcp", "uvicorn")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-SANDBOX_ON_GPU = False  # True once the sandbox is measured on a GPU: then it is the default there
 _MIB = 2**20
 
 
@@ -61,7 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         const="on",
         choices=("on", "auto", "off"),
-        help="run no version outside a sandbox: on, where that is proven; auto: where it works",
+        help="run no version outside a sandbox: on, with Landlock; off for device metrics",
     )
     add("--reload", action="store_true", help="start again when a file of the package changes")
 
@@ -166,8 +165,7 @@ def default_sandbox(workspace: str | None, machine: Machine) -> str | None:
     """Return `on` where the sandbox works; None where it does not, or the user has set it."""
     if "sandbox" in read_settings(workspace):
         return None
-    is_proven = machine.landlock_abi() > 0 and (SANDBOX_ON_GPU or not machine.has_gpu)
-    return "on" if is_proven else None
+    return "on" if machine.landlock_abi() > 0 else None
 
 
 def sandbox_line(machine: Machine) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -23,6 +22,7 @@ from triton_magics.execution.base import Limits
 from triton_magics.execution.protocol import ProtocolError
 from triton_magics.execution.remote_frames import RemoteFrame, SubmitJob, read_frame
 from triton_magics.execution.remote_host import ExecutorHost
+from triton_magics.execution.resumable import KEEP_S, SavedFrames
 from triton_magics.serve import following
 from triton_magics.serve.http_answers import BadRequest, FieldFault, caller_of, json_answer
 from triton_magics.serve.job_model import Caller
@@ -32,9 +32,7 @@ from triton_magics.serve.rest import read_number
 PATH = "/v1/executor/sessions"
 HEARTBEAT_S = 1.0
 HELLO = 1  # number of the first frame; those of `?number=` follow
-KEEP_S = 120.0  # a session without a connection lives so long
 MAX_SESSIONS = 16  # of one client
-MAX_KEPT_BYTES = 32 * 2**20  # frames that a client could ask for again
 
 
 class SessionStream:
@@ -42,8 +40,8 @@ class SessionStream:
 
     def __init__(self) -> None:
         self._inbox: SimpleQueue[RemoteFrame | None] = SimpleQueue()
-        self._frames: deque[tuple[int, bytes]] = deque()
-        self._n_bytes = self._n_sent = self._n_received = 0
+        self._saved = SavedFrames()
+        self._n_received = 0
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self.is_closed = False
@@ -57,12 +55,8 @@ class SessionStream:
         with self._lock:
             if self.is_closed:
                 raise OSError("the session is closed")
-            self._n_sent += 1
-            line = b'{"number":%d,"frame":%s}\n' % (self._n_sent, frame.model_dump_json().encode())
-            self._frames.append((self._n_sent, line))
-            self._n_bytes += len(line)
-            while self._n_bytes > MAX_KEPT_BYTES and len(self._frames) > 1:
-                self._n_bytes -= len(self._frames.popleft()[1])
+            self._saved.add(frame.model_dump_json().encode())
+            self._saved.forget(self._saved.newest)
         self._notify()
 
     def receive(self) -> RemoteFrame | None:
@@ -89,17 +83,15 @@ class SessionStream:
         """Return the frames after the one of that number, as lines.
 
         Raises:
-            UnknownJob: they are not kept any more.
+            UnknownJob: they are not saved any more.
         """
         with self._lock:
-            if after > self._n_sent or (self._frames and self._frames[0][0] > after + 1):
-                raise UnknownJob("the frames after that one are not kept: begin a new session")
-            return [each for each in self._frames if each[0] > after]
-
-    @property
-    def last_number(self) -> int:
-        """The number of the newest frame."""
-        return self._n_sent
+            try:
+                frames = self._saved.after(after)
+            except LookupError:
+                message = "the frames after that one are not saved: begin a new session"
+                raise UnknownJob(message) from None
+        return [(each[0], b'{"number":%d,"frame":%s}\n' % each) for each in frames]
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call a listener after each frame; return the function that ends it."""
@@ -145,9 +137,16 @@ class ExecutorSession:
             self._timer.cancel()
             self._timer = None
         if reader == self.n_readers and not self.stream.is_closed:
-            self._timer = threading.Timer(KEEP_S, self.stream.close)
+            self._timer = threading.Timer(KEEP_S, self._expire)
             self._timer.daemon = True
             self._timer.start()
+
+    def _expire(self) -> None:
+        """End the session, unless a job of it still runs."""
+        if self.host.n_jobs:
+            self.detach(self.n_readers)
+        else:
+            self.stream.close()
 
 
 class ExecutorRoutes:

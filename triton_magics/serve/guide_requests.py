@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr
 
 from triton_magics.errors import BadContract
 from triton_magics.io_contract import IOContract, find_language_faults, read_contract
@@ -120,7 +120,10 @@ class _Options(Body):
     rtol: Tolerance = None
     atol: Tolerance = None
     timeout: float = Field(default=120, ge=5, le=600)
-    enable_device_metrics: bool = Field(default_factory=reads_metrics)
+    enable_device_metrics: bool = Field(
+        default_factory=reads_metrics,
+        validation_alias=AliasChoices("enable_device_metrics", "metrics"),
+    )
     timer: Literal["gated", "graph", "launch"] = "gated"
 
     @property

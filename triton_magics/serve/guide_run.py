@@ -15,12 +15,15 @@ from triton_magics.errors import BadKernelSource, Unavailable, UserError
 from triton_magics.model import (
     Benchmark,
     Environment,
+    Profile,
     Result,
     Status,
     Timing,
     Validation,
     Value,
     Written,
+    categories_of,
+    roofline_of,
 )
 from triton_magics.problems import read_problem
 from triton_magics.serve import guide_sources
@@ -162,13 +165,16 @@ class Evaluation:
         return self._result(validation, benchmark, metrics)
 
     def _metrics(self, op: str) -> dict[str, Any] | None:
-        """Return the counters of a run of its own, if they are asked for and there is a GPU."""
+        """Return the counters of a run of its own, or why there are none; None if not asked for."""
         is_wanted = self._request.enable_device_metrics
         if not is_wanted or self._session.jobs.device_kind != "gpu":
             return None
         limit = float(self._request.timeout)
         request = profile.ProfileRequest.checked({"op": op, "version": VERSION, "timeout": limit})
-        return _dump(profile.run(self._session, request))
+        try:
+            return _metrics_of(profile.run(self._session, request))
+        except Unavailable as error:  # the verdict stands without them
+            return {"status": str(Status.UNAVAILABLE), "message": str(error)}
 
     # ------------------------------------------------------------------------------------ steps
 
@@ -305,6 +311,20 @@ class Evaluation:
             validation=_dump(validation),
             benchmark=_dump(benchmark),
         )
+
+
+def _metrics_of(value: Profile) -> dict[str, Any]:
+    """Return a profile with its limit, and its figures by category; its report is removed."""
+    kernel = value.main_kernel if value.rung == "counters" else None
+    categories: dict[str, Any] = {
+        category: {name: figure.model_dump() for name, figure in figures.items()}
+        for category, figures in (categories_of(kernel) if kernel else {}).items()
+    }
+    return {
+        **(_dump(value.evolve(report_path=None)) or {}),
+        "limit": value.limit.model_dump() if value.limit else None,
+        "categories": categories | {"roofline": roofline_of(value)},
+    }
 
 
 def _dump(value: Value | None) -> dict[str, Any] | None:

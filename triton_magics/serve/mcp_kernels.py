@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
 from triton_magics.model import Status
 from triton_magics.serve.mcp_result import ToolResult, cut
 from triton_magics.verbs._base import Request, option
@@ -27,7 +29,7 @@ class _Options(Request):
     atol: Annotated[float | None, option("")] = None
     timeout: Annotated[float | None, option("")] = None
     enable_device_metrics: Annotated[bool | None, option("")] = None
-    wait_s: Annotated[float | None, option("")] = None
+    wait_s: Annotated[float | None, Field(ge=0), option("")] = None
 
     @property
     def options(self) -> dict[str, Any]:

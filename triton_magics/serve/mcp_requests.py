@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from triton_magics import verbs, workflow
-from triton_magics.errors import BadValue, IllegalStep, UnknownOp
+from triton_magics.errors import BadValue, IllegalStep, UnknownOp, UserError
 from triton_magics.lab import Lab
 from triton_magics.model import short
 from triton_magics.next_step import NextStep
@@ -15,14 +15,51 @@ from triton_magics.serve.mcp_tools import ChooseRequest, Tool
 from triton_magics.verbs._base import Request, Verb
 
 _WRITES = ("kernel", "template")  # a version that is left out is the next one to write
+_DEFINES = ("import", "io", "reference")  # an op, which need not be there yet
 _OWN_OP = (
     "For an op of your own give its source: Python with reference(...) and make_inputs(shape, "
     "dtype, device, generator)."
 )
 
+T = TypeVar("T")
+
+
+def read_fields(
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    read: Callable[[dict[str, Any]], T],
+    faults: Sequence[str] = (),
+) -> T:
+    """Return what `read` makes of a call's values.
+
+    Args:
+        tool: which is called.
+        arguments: of the call.
+        read: takes the values by the names of the request's fields.
+        faults: of the call, known already.
+
+    Raises:
+        UserError: names every fault of the call.
+    """
+    values, of_names = tool.sort(arguments)
+    all_faults = [*faults, *of_names]
+    try:
+        result = read(values)
+    except UserError as error:
+        if not all_faults:
+            raise
+        all_faults.append(str(error))
+    if all_faults:
+        raise BadValue("; ".join(all_faults))
+    return result
+
 
 def read_call(
-    lab: Lab, session: McpSession, tool: Tool, arguments: Mapping[str, Any]
+    lab: Lab,
+    session: McpSession,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    faults: Sequence[str] = (),
 ) -> tuple[Verb, Request]:
     """Return the verb of a call and its checked request; the session remembers op and version.
 
@@ -30,14 +67,31 @@ def read_call(
         IllegalStep: the workflow does not allow the verb now.
         UserError: an argument is missing, unknown or not allowed.
     """
-    values = tool.values(arguments)
-    if tool.of_verb is None:
-        verb, request = _choose(lab, tool.read(values))
-    else:
-        verb, request = tool.of_verb, tool.read(_complete(lab, session, tool, values))
+
+    def read(values: dict[str, Any]) -> tuple[Verb, Request]:
+        if tool.of_verb is None:
+            return _choose(lab, tool.read(values))
+        return tool.of_verb, _read(lab, session, tool, values)
+
+    verb, request = read_fields(tool, arguments, read, faults)
     _remember(lab, session, request)
     _check_step(lab, verb, request)
     return verb, request
+
+
+def _read(lab: Lab, session: McpSession, tool: Tool, values: dict[str, Any]) -> Request:
+    """Return the request of a verb's tool; an unknown op is named with all other faults."""
+    try:
+        return tool.read(_complete(lab, session, tool, dict(values)))
+    except UnknownOp as error:
+        assert tool.of_verb is not None
+        defaults = {"version": "v1", "versions": ["v1"]}  # the op would say which
+        fields = tool.of_verb.request.model_fields
+        try:
+            tool.read({**{name: defaults[name] for name in defaults if name in fields}, **values})
+        except UserError as others:
+            raise BadValue(f"{error}; {others}") from None
+        raise
 
 
 def _complete(lab: Lab, session: McpSession, tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +104,7 @@ def _complete(lab: Lab, session: McpSession, tool: Tool, values: dict[str, Any])
             raise BadValue("op is missing: name it in the call, or once with set_kernel_name")
         if session.op is not None:
             values["op"] = session.op
-    if isinstance(values.get("op"), str):
+    if isinstance(values.get("op"), str) and tool.of_verb.name not in _DEFINES:
         _add_version(lab, session, tool, values)
     if "sizes" in tool.single:
         values.setdefault("sizes", ["large"])
@@ -120,4 +174,4 @@ def _remember(lab: Lab, session: McpSession, request: Request) -> None:
             session.versions[lab.session.canonical(op)] = version
 
 
-__all__ = ["read_call"]
+__all__ = ["read_call", "read_fields"]

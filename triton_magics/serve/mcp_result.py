@@ -222,10 +222,16 @@ def _sweep(value: Sweep) -> Iterator[tuple[str, Figure]]:
 
 
 def _profile(value: Profile) -> Iterator[tuple[str, Figure]]:
-    for kernel in value.kernels[:1]:
+    yield "rung", value.rung
+    if value.limit:
+        yield "limit", value.limit.kind
+        yield value.limit.field, value.limit.value
+    if kernel := value.main_kernel:
         yield "duration_us", kernel.duration_us
         yield "memory_pct", kernel.memory_pct
         yield "sm_pct", kernel.sm_pct
+    if value.roofline:
+        yield "roofline_pct", value.roofline.share_pct
 
 
 _FIGURES: dict[type, Callable[[Any], Iterator[tuple[str, Figure]]]] = {

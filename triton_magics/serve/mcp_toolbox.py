@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from triton_magics import verbs, workflow
-from triton_magics.errors import BadValue, IllegalStep, TritonMagicsError
+from triton_magics.errors import IllegalStep, TritonMagicsError
 from triton_magics.lab import Lab
 from triton_magics.model import OpState, Written, short
 from triton_magics.next_step import NextStep
@@ -27,7 +27,7 @@ from triton_magics.serve.mcp_kernels import (
     in_call_names,
     kernel_result,
 )
-from triton_magics.serve.mcp_requests import read_call
+from triton_magics.serve.mcp_requests import read_call, read_fields
 from triton_magics.serve.mcp_result import ToolResult, cut, result_of
 from triton_magics.serve.mcp_session import McpSession
 from triton_magics.serve.mcp_tools import (
@@ -136,10 +136,10 @@ class Toolbox:
         self, session: McpSession, tool: Tool, arguments: dict[str, Any], report: Report
     ) -> ToolResult:
         if own := _OWN.get(tool.name):
-            return await own(self, session, tool.read(tool.values(arguments)), report)
-        wait_s = _wait_of(arguments)
+            return await own(self, session, read_fields(tool, arguments, tool.read), report)
+        wait_s, faults = _wait_of(arguments)
         lab = await anyio.to_thread.run_sync(lambda: self.lab)  # it may still open
-        verb, request = read_call(lab, session, tool, arguments)
+        verb, request = read_call(lab, session, tool, arguments, faults)
         if not verb.is_queued:
             work = anyio.to_thread.run_sync(self.service.perform, verb, request)
             value = await with_heartbeat(work, report, verb.name)
@@ -249,17 +249,13 @@ class Toolbox:
         return result.evolve(text=cut(f"{note}\n{result.text}", result.uri))
 
 
-def _wait_of(arguments: dict[str, Any]) -> float:
-    """Take the time to wait out of a call's arguments.
-
-    Raises:
-        BadValue: no number from 0 to `MAX_WAIT_S`.
-    """
+def _wait_of(arguments: dict[str, Any]) -> tuple[float, list[str]]:
+    """Take the time to wait out of a call's arguments, seconds; with its fault."""
     wait_s = arguments.pop("wait_s", WAIT_S)
     is_number = isinstance(wait_s, int | float) and not isinstance(wait_s, bool)
     if not is_number or not wait_s >= 0:
-        raise BadValue(f"wait_s={wait_s!r}: write seconds, from 0 to {MAX_WAIT_S:g}")
-    return float(min(wait_s, MAX_WAIT_S))
+        return 0.0, [f"wait_s={wait_s!r}: write seconds, from 0 to {MAX_WAIT_S:g}"]
+    return float(min(wait_s, MAX_WAIT_S)), []
 
 
 def handle_of(job: ServedJob) -> ToolResult:
@@ -297,7 +293,7 @@ async def _judge(
     from triton_magics.serve.http_answers import BadRequest
 
     assert isinstance(request, EvaluateKernelRequest | CompareKernelsRequest)
-    wait_s = _wait_of({} if request.wait_s is None else {"wait_s": request.wait_s})
+    wait_s = WAIT_S if request.wait_s is None else min(request.wait_s, MAX_WAIT_S)
     try:
         job = submit_kernels(box.service, name, request.body(), session.caller)
     except BadRequest as error:

@@ -20,7 +20,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from triton_magics import verbs
-from triton_magics.errors import BadValue, UnknownName, did_you_mean
+from triton_magics.errors import UnknownName, did_you_mean
 from triton_magics.model import shape_of, shape_text
 from triton_magics.next_step import NextStep
 from triton_magics.serve.mcp_kernels import CompareKernelsRequest, EvaluateKernelRequest
@@ -159,28 +159,28 @@ class Tool:
         """Return the name by which a caller knows a field."""
         return self.rename.get(field_name, field_name)
 
-    def values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a request from a call's arguments, in the fields' own names.
+    def sort(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return a call's arguments by the names of the request's fields, and all faults of names.
 
-        Raises:
-            BadValue: an argument is unknown, or given twice under two names.
+        An argument that is unknown, or given twice under two names, is a fault and no value.
         """
         to_field = {self.name_of(name): name for name in self.fields}
         to_field |= {name: name for name in self.fields} | dict(self.also)
+        listed = self.input_schema["properties"]
         values: dict[str, Any] = {}
+        faults: list[str] = []
         for name, value in arguments.items():
             if name not in to_field:
-                listed = self.input_schema["properties"]
                 hint = did_you_mean(name, listed)
-                raise BadValue(
-                    f"{self.name} has no argument {name!r}.{hint} It has {', '.join(listed)}"
-                )
-            if to_field[name] in values:
-                raise BadValue(f"{name} is given twice: it is another name of {to_field[name]}")
-            schema = self.input_schema["properties"][self.name_of(to_field[name])]
-            typed = _as_typed(schema, value)
-            values[to_field[name]] = [typed] if to_field[name] in self.single else typed
-        return values
+                faults.append(f"{self.name} has no argument {name!r}.{hint}")
+            elif to_field[name] in values:
+                faults.append(f"{name} is given twice: it is another name of {to_field[name]}")
+            else:
+                typed = _as_typed(listed[self.name_of(to_field[name])], value)
+                values[to_field[name]] = [typed] if to_field[name] in self.single else typed
+        if set(arguments) - set(to_field):
+            faults[-1] += f" It has {', '.join(listed)}"
+        return values, faults
 
     def read(self, values: Mapping[str, Any]) -> Request:
         """Return the checked request of these fields.

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from triton_magics import verbs
-from triton_magics.errors import QueueFull, TritonMagicsError
+from triton_magics.errors import QueueFull, TritonMagicsError, UserError
 from triton_magics.serve import following
 from triton_magics.serve.http_answers import (
     BadRequest,
@@ -59,10 +59,24 @@ class JobRoutes:
 
     # ------------------------------------------------------------------------------------ verbs
 
+    def _name_faults(self, values: dict[str, Any]) -> list[FieldFault]:
+        """Return the fault of an op that is unknown, beside others; alone it is a 404."""
+        op = values.get("op")
+        if not isinstance(op, str):
+            return []
+        try:
+            self.service.lab.session.canonical(op)
+        except UserError as error:
+            return [FieldFault("op", str(error), type(error).__name__)]
+        return []
+
     async def perform(self, verb: Verb, request: HttpRequest) -> Response:
         """Perform a verb: at once, or as a job that the client waits for or asks for later."""
         values = await read_object(request)
-        parameters = read_request(verb, values, self.service.options.max_source_bytes)
+        try:
+            parameters = read_request(verb, values, self.service.options.max_source_bytes)
+        except BadRequest as error:
+            raise BadRequest([*error.faults, *self._name_faults(values)]) from None
         wait_s = read_wait(request)
         if not verb.is_queued:
             value = await anyio.to_thread.run_sync(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from triton_magics.errors import UnknownVersion
-from triton_magics.execution.job_requests import OpDescription
+from triton_magics.execution.job_answers import OpDescription
 from triton_magics.model import (
     Benchmark,
     Gap,
@@ -98,12 +98,14 @@ def _fastest(timed: dict[str, float], benchmark: Benchmark, unranked: Sequence[G
     return Choice(version, figures)
 
 
-def facts_of_own_op(name: str, description: OpDescription) -> OpFacts:
-    """Return the facts of a user's own op, from its file and one call of its reference."""
+def facts_of_own_op(
+    name: str, description: OpDescription, declared: Mapping[str, Any] | None = None
+) -> OpFacts:
+    """Return the facts of a user's own op, from one call of its reference and its FACTS."""
     doc, call = description.doc.strip(), f"{name}{description.signature}"
     first_line = doc.splitlines()[0] if doc else call
     smallest, shape = next(iter(description.sizes.items()))
-    return OpFacts(
+    facts = OpFacts(
         name=name,
         torch_equivalent=f"reference{description.signature}",
         signature=f"triton_{name}{description.signature}",
@@ -113,10 +115,13 @@ def facts_of_own_op(name: str, description: OpDescription) -> OpFacts:
         output_shape=", ".join(description.outputs),
         complexity=f"{description.flops} operations on the smallest shape"
         if description.flops
-        else "not declared",
-        memory_pattern="not declared",
+        else "",
+        memory_pattern="",
+        bound="unknown",
+        accumulate="",
         sizes=description.sizes,
         dtypes=description.dtypes,
         own=True,
         backward=description.backward,
     )
+    return facts.evolve(**declared or {})

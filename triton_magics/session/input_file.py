@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from triton_magics.errors import BadValue
-from triton_magics.execution.job_requests import InputFile
+from triton_magics.execution.job_refs import InputFile
 
 SUFFIXES = (".safetensors", ".npz", ".npy", ".pt", ".pth")
 MAX_BYTES = 256 * 2**20

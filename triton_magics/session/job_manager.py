@@ -134,6 +134,38 @@ class JobManager:
         with self._lock:
             return tuple(entry.job for entry in self._jobs.values())
 
+    @property
+    def own_device(self) -> str | None:
+        """The id of the device of this thread's jobs; None: the executor chooses."""
+        device: str | None = getattr(self._own, "device", None)
+        return device
+
+    @own_device.setter
+    def own_device(self, device: str | None) -> None:
+        self._own.device = device
+
+    @property
+    def places(self) -> int:
+        """The number of jobs that this thread's calls can run at the same time."""
+        return 1 if self.own_device else self.executor.capacity
+
+    @property
+    def is_stopped(self) -> bool:
+        """True once the call that this thread runs is cancelled."""
+        call = self._own_call
+        return call is not None and call.is_cancelled
+
+    @property
+    def _own_call(self) -> ManagedCall | None:
+        return getattr(self._own, "call", None)
+
+    def report(self, step: Progress) -> None:
+        """Report a step of this thread's work, which may be of several jobs."""
+        if call := self._own_call:
+            call.emit(progress=step)
+        if self.listeners.on_progress:
+            self.listeners.on_progress(step)
+
     def run(self, job: JobRequest, *, key: str = "", limits: Limits | None = None) -> Outcome:
         """Run a job and wait for it; this thread's listeners are called meanwhile.
 
@@ -141,7 +173,7 @@ class JobManager:
             Unavailable: no job can run here.
             WorkerError: no worker could be started.
         """
-        call: ManagedCall | None = getattr(self._own, "call", None)
+        call = self._own_call
         if call and call.is_cancelled:
             return CANCELLED
         entry = _Entry(RunningJob(uuid.uuid4().hex, job.label), self.listeners, call)
@@ -149,6 +181,7 @@ class JobManager:
         if call:
             call.emit(job=job.kind)
         with self._lock:
+            ahead = next((other.job.label for other in self._jobs.values()), None)
             self._jobs[entry.job.id] = entry
         self._notify()
 
@@ -159,10 +192,11 @@ class JobManager:
 
         events: SimpleQueue[JobEvent] = SimpleQueue()
         try:
-            device: str | None = getattr(self._own, "device", None)
             handle = self.executor.submit(
-                job, device=device, key=key, limits=limits, on_event=events.put
+                job, device=self.own_device, key=key, limits=limits, on_event=events.put
             )
+            if ahead:  # until its own first step, which is soon where it need not wait
+                advance(Progress(nonce="", stage=f"waiting for {ahead}"))
             return wait_for(
                 handle, events, on_begin=entry.set_handle, on_progress=advance,
                 on_output=entry.report_output,

@@ -8,17 +8,15 @@ from typing import Any
 from triton_magics import knowledge
 from triton_magics.errors import WorkerError
 from triton_magics.execution import Executor, Limits
+from triton_magics.execution.job_answers import OpDescription, OpForms
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import (
     CompileJob,
     DescribeJob,
     DeviceKind,
     FormsJob,
-    OpDescription,
-    OpForms,
-    OpRef,
     ProbeJob,
     ReplayJob,
-    VersionRef,
 )
 from triton_magics.model import (
     CaseResult,
@@ -189,25 +187,28 @@ class Jobs:
         if self.device_kind != "gpu":
             return self.compile(source, self.default_target())
         here = self.executor.state().environment
-        gpu = {"sm_count": here.sm_count} if here and here.sm_count else {}
+        gpu: dict[str, Any] = {"sm_count": here.sm_count} if here and here.sm_count else {}
         return self.compile(
             source, self.default_target(), ahead="quick",
             own_shapes=self._session.own_shapes(source.op), **gpu,
         )  # fmt: skip
 
-    def compile(self, source: KernelSource, target: int, **more: Any) -> Compilation:
+    def compile(
+        self, source: KernelSource, target: int, *, dtype: str | None = None, **more: Any
+    ) -> Compilation:
         """Compile a version for a target and record it, without the code as text.
 
         Args:
             source: the version.
             target: compute capability, 90 for sm_90.
+            dtype: of the inputs; None: the op's first.
             more: other fields of the `CompileJob`.
         """
         job = CompileJob(
             op=self.op_ref(source.op),
             version=self.version_ref(source),
             target=target,
-            dtype=self._session.facts_of(source.op).dtypes[0],
+            dtype=dtype or self._session.facts_of(source.op).dtypes[0],
             compile_s=self._settings.compile_s,
             **more,
         )

@@ -107,6 +107,23 @@ class OpWorkspace:
             return knowledge.backward_facts(forward)
         return own.get(op) or knowledge.facts(op)
 
+    def own_knowledge(self) -> knowledge.OwnKnowledge:
+        """Return the pages, techniques and templates of the workspace's folder `knowledge`."""
+        own = knowledge.load_own(self.path)
+        for problem in own.problems:
+            self.notes.add(f"left out: {problem}")
+        return own
+
+    def check_techniques(self, names: Sequence[str]) -> None:
+        """Check that every technique is known.
+
+        Raises:
+            UnknownName: one is not.
+        """
+        own = self.own_knowledge() if names else knowledge.NOTHING
+        for name in names:
+            knowledge.technique(name, own)
+
     def check_dtypes(self, op: str, dtypes: Sequence[str] | None) -> None:
         """Check that the op declares every dtype.
 
@@ -240,13 +257,19 @@ class OpWorkspace:
         )
 
     def gate(self, step: str, op: str) -> None:
-        """Refuse a step that the workflow does not allow: an error if strict, else a note."""
+        """Refuse a step that the workflow does not allow: an error if strict, else a note.
+
+        A new version before the verdict on the last one has no note: its own result names the
+        next step.
+        """
         refusal = workflow.check(step, self.facts(op))
         if not refusal:
             return
         if self.is_strict:
             raise IllegalStep(refusal.message, next_step=refusal.next_step)
-        self.notes.add(refusal.note, next_step=refusal.next_step)
+        is_early_version = step in ("kernel", "restore") and refusal.next_step.verb != "op"
+        if not is_early_version:
+            self.notes.add(refusal.note, next_step=refusal.next_step)
 
     # ---------------------------------------------------------------------------------- recording
 

@@ -7,21 +7,18 @@ from typing import Any, TypeVar
 
 from triton_magics.errors import UserError, WorkerError
 from triton_magics.execution import Outcome
+from triton_magics.execution.job_answers import Findings, OpDescription, OpForms, WorkerFault
+from triton_magics.execution.job_refs import VersionRef
 from triton_magics.execution.job_requests import (
     BenchJob,
     CompileJob,
-    Findings,
     JobRequest,
-    OpDescription,
-    OpForms,
     ProfileJob,
     RunJob,
     SelfTestJob,
     SweepJob,
     ValidateJob,
     VersionJob,
-    VersionRef,
-    WorkerFault,
 )
 from triton_magics.model import (
     Benchmark,

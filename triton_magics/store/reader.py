@@ -13,6 +13,7 @@ from triton_magics.model import (
     Event,
     KernelSource,
     OpFacts,
+    Profile,
     State,
     Validation,
     Verb,
@@ -166,6 +167,13 @@ class WorkspaceReader:
         return next(
             (b for b in newest if b and keys <= set(zip(b.versions, b.sha256s, strict=True))), None
         )
+
+    def latest_profile(self, op: str, sha256: str) -> Profile | None:
+        """Return the newest profile of exactly this source."""
+        verbs: tuple[Verb, ...] = ("profiled",)
+        results = (e.result for e in self.events(op, verbs=verbs, newest_first=True))
+        profiles = (result for result in results if isinstance(result, Profile))
+        return next((p for p in profiles if p.sha256 == sha256), None)
 
     def latest_validation(self, op: str, version: str) -> Validation | None:
         """Return the verdict in force on the version's newest attempt."""

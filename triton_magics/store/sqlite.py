@@ -233,7 +233,7 @@ def open_store(folder: Path, *, mounts: str = "", damage: Damage | None = None) 
         sqlite3.OperationalError: locked, disk full, no permission.
     """
     path = folder / NAME
-    _refuse_links(path)
+    _refuse_special_files(path)
     with _opening_lock(folder):
         if damage is None or not _is_file(path, damage.inode):
             try:
@@ -326,10 +326,15 @@ def _opening_lock(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _refuse_links(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        if path.with_name(path.name + suffix).is_symlink():
-            raise WorkspaceError(f"{path.name}{suffix} is a symbolic link: move it away")
+def _refuse_special_files(path: Path) -> None:
+    """Raise WorkspaceError for a part of the store that is a folder, a link, a pipe or a socket."""
+    names = [path.name + suffix for suffix in ("", "-wal", "-shm", "-journal")]
+    for part in map(path.with_name, [*names, "lock"]):
+        if part.is_symlink() or (part.exists() and not part.is_file()):
+            kind = "a symbolic link" if part.is_symlink() else "not a regular file"
+            raise WorkspaceError(
+                f"{part} is {kind}; move it away: the store is rebuilt from logs/ where it is gone"
+            )
 
 
 def read_damaged(path: Path) -> Iterator[str]:
@@ -351,7 +356,7 @@ def open_copy(path: Path) -> tuple[sqlite3.Connection, str | None]:
     Returns:
         the connection, and a sentence if the store could not be read completely.
     """
-    _refuse_links(path)
+    _refuse_special_files(path)
     memory = _connect(":memory:")
     try:
         note = _copy(path, memory) if path.exists() else None

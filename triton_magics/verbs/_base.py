@@ -348,6 +348,7 @@ def _argument(name: str, field: FieldInfo, arg: Arg) -> Argument:
 def _default_text(field: FieldInfo, arg: Arg) -> str:
     """Return ` (default: 10)` for an option with a default that a line can name."""
     is_named = arg.kind == "option" and not arg.is_constant and "(default:" not in arg.help
+    is_named = is_named and field.default != ""
     is_value = isinstance(field.default, str | int | float) and not isinstance(field.default, bool)
     return f" (default: {field.default})" if is_named and is_value else ""
 

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from triton_magics import verbs
-from triton_magics.errors import BadValue, TritonMagicsError, UserError
+from triton_magics.errors import (
+    BadValue,
+    TritonMagicsError,
+    Unavailable,
+    UserError,
+    WorkerError,
+)
 from triton_magics.model import BatchEntry, Status
 from triton_magics.session import Session
+from triton_magics.session.concurrent_calls import IsStopped, run_concurrently
 from triton_magics.verbs._base import Request, Verb
 
 MAX_AT_ONCE = 64
-CANCEL_S = 0.2
 Step = Mapping[str, Any]
 """`{"verb": "validate", "arguments": {"op": "softmax", "version": "v3"}}`"""
 
@@ -105,7 +110,11 @@ def _check_step(step: object) -> tuple[Verb, Request]:
 
 
 def run_items(
-    session: Session, items: Sequence[BatchItem], *, at_once: int | None = None
+    session: Session,
+    items: Sequence[BatchItem],
+    *,
+    at_once: int | None = None,
+    on_result: Callable[[BatchResult], None] = lambda result: None,
 ) -> Iterator[BatchResult]:
     """Run items, several at the same time; yield each as soon as it has ended.
 
@@ -117,36 +126,28 @@ def run_items(
         items: what to run.
         at_once: items at the same time; by default one more than the executor runs jobs, so that
             no device waits while results are stored.
+        on_result: called with each result before anything can interrupt it, in some thread.
     """
-    at_once = at_once or session.jobs.executor.capacity + 1
-    threads: set[int] = set()
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(
-        min(at_once, MAX_AT_ONCE), "triton-batch", lambda: threads.add(threading.get_ident())
-    )
-    pending = {pool.submit(_run_item, session, item, stop) for item in items}
-    try:
-        while pending:
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-    finally:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        while running := [future for future in pending if not future.done()]:
-            for thread in threads:
-                session.jobs.manager.cancel(thread=thread)
-            wait(running, CANCEL_S)
-        pool.shutdown()
+
+    def run_item(item: BatchItem, is_stopped: IsStopped) -> BatchResult:
+        result = _run_item(session, item, is_stopped)
+        on_result(result)
+        return result
+
+    calls = [partial(run_item, item) for item in items]
+    at_once = min(at_once or session.jobs.manager.places + 1, MAX_AT_ONCE)
+    for _, result in run_concurrently(session.jobs.manager, calls, at_once=at_once):
+        yield result
 
 
-def _run_item(session: Session, item: BatchItem, stop: threading.Event) -> BatchResult:
+def _run_item(session: Session, item: BatchItem, is_stopped: IsStopped) -> BatchResult:
     start = time.monotonic()
-    value, label, error = None, item.label, ""
+    value, label, error, has_run = None, item.label, "", True
     status: Status | None = None
     try:
         for verb, request in item.steps:
             label = _label(verb, request)
-            if stop.is_set():
+            if is_stopped():
                 raise KeyboardInterrupt
             value = verb.run(session, request)
             status = getattr(value, "status", None) if verb.judges else None
@@ -155,14 +156,26 @@ def _run_item(session: Session, item: BatchItem, stop: threading.Event) -> Batch
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     except TritonMagicsError as caught:
-        error = str(caught)
+        error, has_run = str(caught), not isinstance(caught, WorkerError | Unavailable)
     except Exception as caught:  # noqa: BLE001 (one item hurts no other)
         error = f"{type(caught).__name__}: {caught}"
     entry = BatchEntry(
-        line=item.line, key=item.key, label=label, status=status, error=error,
+        line=item.line, key=item.key, label=label, status=status, error=error, has_run=has_run,
+        reason="" if error or status in (None, Status.PASSED) else _reason(value),
         duration_s=round(time.monotonic() - start, 3),
     )  # fmt: skip
     return BatchResult(entry, value)
+
+
+def _reason(value: Any) -> str:
+    """Return why a verdict is not `passed`: its message, error or first failed case."""
+    for text in (getattr(value, "message", None), getattr(value, "error", None)):
+        if text:
+            return str(getattr(text, "message", text)).splitlines()[0]
+    failed = next(iter(getattr(value, "failed_cases", ())), None)
+    if failed is None:
+        return ""
+    return f"{failed.case.label}: {failed.reason or failed.status.replace('_', ' ')}"
 
 
 def _label(verb: Verb, request: Request) -> str:

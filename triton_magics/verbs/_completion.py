@@ -107,6 +107,11 @@ class Names:
             "target": lambda: _TARGETS,
             "plot": lambda: _PLOTS,
             "pattern": knowledge.patterns,
+            "technique": lambda: tuple(knowledge.shipped().techniques),
+            "attempt": lambda: [
+                name.partition(":")[2]
+                for name in self._attempts(values.get("op", ""), values.get("version", ""))
+            ],
             "topic": lambda: (*knowledge.topics(), *knowledge.language_names()),
             "language": languages.names,
         }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from triton_magics import languages
-from triton_magics.model import PlanName
+from triton_magics.model import PlanName, shape_of
 from triton_magics.session.checks import (
     MAX_BUDGET_S,
     MAX_RUNS,
@@ -20,6 +20,8 @@ from triton_magics.verbs._base import Arg, constant, option, place, rule
 
 
 def _as_tuple(value: Any) -> Any:
+    if isinstance(value, str):
+        return shape_of(value) or value
     return tuple(value) if isinstance(value, list) else value
 
 

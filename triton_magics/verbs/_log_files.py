@@ -43,7 +43,7 @@ def gather(
     return rendering.LogInput(
         facts=facts,
         state=state,
-        techniques=knowledge.techniques_for(facts),
+        techniques=knowledge.techniques_for(facts, knowledge.load_own(workspace.path)),
         versions=versions,
         best=_best(workspace, op, state),
         environment=_environment(workspace, op),
@@ -87,6 +87,7 @@ def _version(workspace: Workspace, op: str, version: VersionState) -> rendering.
         benchmark=benchmark,
         technique=version.technique,
         sweep=_sweep(workspace, op, version.sha256),
+        profile=workspace.latest_profile(op, version.sha256),
         notes=_texts(workspace, op, version.version),
     )
 

@@ -21,7 +21,7 @@ _ALLOWED = {
     "int_from_float": "a whole number",
     "float_type": "a number",
     "finite_number": "a number",
-    "tuple_type": "a shape such as (257, 1023)",
+    "tuple_type": "a shape such as '257x1023' or [257, 1023]",
     "sequence_str": "a list or a tuple",
     "is_instance_of": "a list or a tuple",
     "mapping_type": "a mapping such as {'BLOCK_SIZE': (256, 512)}",

@@ -290,7 +290,7 @@ def check_interpreter(session: Session, python: str) -> str:
         IllegalStep: jobs do not run on this machine.
     """
     if not isinstance(session.jobs.executor, LocalExecutor):
-        raise IllegalStep("--env starts an interpreter of this machine; set executor = 'local'")
+        raise IllegalStep("--env starts an interpreter of this machine; set engine = 'local'")
     path = Path(python).expanduser()
     path = path / "bin" / "python" if path.is_dir() else path
     if not os.access(path, os.X_OK) or path.is_dir():

@@ -29,7 +29,8 @@ class GridSearch:
         sizes: number of values of each setting.
         start: position of the author's own settings.
         seed: of the first batch; the same seed and times give the same points.
-        times_us: the times so far.
+        places: number of devices; each batch has points for all of them.
+        times: the times so far, in any unit.
         failed: points that are wrong, or do not compile.
         refused: points that need more of the GPU than it has.
     """
@@ -37,7 +38,8 @@ class GridSearch:
     sizes: tuple[int, ...]
     start: Point
     seed: int = 0
-    times_us: dict[Point, float] = field(default_factory=dict)
+    places: int = 1
+    times: dict[Point, float] = field(default_factory=dict)
     failed: set[Point] = field(default_factory=set)
     refused: set[Point] = field(default_factory=set)
     _effects_of: int = -1
@@ -46,12 +48,17 @@ class GridSearch:
     @property
     def best(self) -> Point | None:
         """The fastest point so far."""
-        return min(self.times_us, key=self.times_us.__getitem__, default=None)
+        return min(self.times, key=self.times.__getitem__, default=None)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The points that were compiled."""
+        return (*self.times, *self.failed, *self.refused)
 
     @property
     def tried(self) -> int:
         """Number of points that were compiled."""
-        return len(self.times_us) + len(self.failed) + len(self.refused)
+        return len(self.times) + len(self.failed) + len(self.refused)
 
     def next_points(self, most: int) -> tuple[Point, ...]:
         """Return the points to try next, at most so many; none where nothing is left to try."""
@@ -59,9 +66,10 @@ class GridSearch:
             return self._first_points()[:most]
         near = [p for p in self._near_best() if self._is_open(p)]
         near.sort(key=self._predict)
-        chosen = near[: max(BATCH // 2, 1)]
+        n = BATCH * self.places
+        chosen = near[: n // 2]
         predicted = sorted(self._candidates(near, chosen), key=self._predict)
-        chosen += predicted[: BATCH - len(chosen)]
+        chosen += predicted[: n - len(chosen)]
         return tuple(dict.fromkeys(chosen))[:most]
 
     def _first_points(self) -> tuple[Point, ...]:
@@ -76,7 +84,7 @@ class GridSearch:
         return tuple(dict.fromkeys([self.start, *others]))
 
     def _near_best(self) -> Iterator[Point]:
-        fastest = sorted(self.times_us, key=self.times_us.__getitem__)[:FOLLOWED]
+        fastest = sorted(self.times, key=self.times.__getitem__)[:FOLLOWED]
         others: set[Point] = set()
         for point in fastest or [self.start]:
             for other in self._neighbors(point):
@@ -105,7 +113,7 @@ class GridSearch:
 
     def _is_open(self, point: Point) -> bool:
         """Return whether a point is untried and not known to need too much of the GPU."""
-        if point in self.times_us or point in self.failed or point in self.refused:
+        if point in self.times or point in self.failed or point in self.refused:
             return False
         return not any(all(a >= b for a, b in zip(point, r, strict=True)) for r in self.refused)
 
@@ -119,9 +127,9 @@ class GridSearch:
 
         A value with few points is drawn to no effect.
         """
-        if self._effects_of == len(self.times_us):
+        if self._effects_of == len(self.times):
             return self._known_effects
-        logs = {p: math.log(t) for p, t in self.times_us.items()}
+        logs = {p: math.log(t) for p, t in self.times.items()}
         mean = math.fsum(logs.values()) / max(len(logs), 1)
         effects: dict[tuple[int, int], float] = {}
         for _ in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from triton_magics.verbs._base import Request, Verb, option, place
 from triton_magics.verbs._batch import MAX_AT_ONCE, BatchItem, BatchResult, read_items, run_items
 
 MAX_BYTES = 256 * 2**20
+MAX_UNABLE = 5  # lines in a row that could not run: the rest would not either
 
 
 class BatchRequest(Request):
@@ -49,7 +51,8 @@ def run(session: Session, request: BatchRequest) -> Batch:
     """Run every line of a file, several at the same time.
 
     Each result is written as soon as there is one. A further call, also after a kill, runs the
-    lines that have none. A line that fails hurts no other.
+    lines that have none. A line that fails hurts no other. After five lines in a row that could not
+    run, through no fault of their own, it stops.
 
     Raises:
         BadValue: the file can't be read, or some of its lines are refused; nothing has run.
@@ -63,18 +66,24 @@ def run(session: Session, request: BatchRequest) -> Batch:
     entries = {item.key: finished[item.key] for item in items if item.key in finished}
     resumed = len(entries)
     left = [item for item in items if item.key not in entries]
+    n_unable, message = 0, ""
     try:
         for result in _run_and_store(session, left, results, request.at_once):
             entries[result.entry.key] = result.entry
             _report(session, result.entry, len(entries), len(items))
-    except KeyboardInterrupt:
-        pass  # the report says what is missing
+            n_unable = 0 if result.entry.has_run else n_unable + 1
+            if n_unable == MAX_UNABLE and len(entries) < len(items):
+                message = f"{n_unable} lines in a row could not run: {result.entry.error}"
+                break
+    except KeyboardInterrupt:  # the report says what is missing
+        stored = _read_results(results)
+        entries = {item.key: stored[item.key] for item in items if item.key in stored}
     lines = {item.key: item.line for item in items}
     done = sorted((e.evolve(line=lines[e.key]) for e in entries.values()), key=lambda e: e.line)
     return session.finish(
         Batch(
             file=str(file), results=str(results), entries=tuple(done), resumed=resumed,
-            total=len(items), duration_s=round(time.monotonic() - start, 3),
+            total=len(items), message=message, duration_s=round(time.monotonic() - start, 3),
         )
     )  # fmt: skip
 
@@ -108,7 +117,7 @@ def _read_lines(file: Path) -> list[Any]:
 
 
 def _read_results(file: Path) -> dict[str, BatchEntry]:
-    """Return the entries of an earlier run by their keys; those that were interrupted run again."""
+    """Return the entries of an earlier run by their keys, without those that run again."""
     entries = {}
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         try:
@@ -116,13 +125,17 @@ def _read_results(file: Path) -> dict[str, BatchEntry]:
         except (ValueError, KeyError, TypeError):
             continue  # cut off by a kill
         entries[entry.key] = entry
-    return {key: e for key, e in entries.items() if e.status is not Status.INTERRUPTED}
+    return {
+        key: e for key, e in entries.items() if e.has_run and e.status is not Status.INTERRUPTED
+    }
 
 
 def _run_and_store(
     session: Session, items: list[BatchItem], file: Path, at_once: int | None
 ) -> Iterator[BatchResult]:
     """Run items; yield each once its line is in the file of results.
+
+    The thread that runs an item writes its line, so that an interrupt loses no result.
 
     Raises:
         BadValue: the file can't be written.
@@ -132,21 +145,29 @@ def _run_and_store(
         stream = file.open("a", encoding="utf-8")
     except OSError as error:
         raise BadValue(f"the results can't be written to {file}: {error}") from error
+    lock = threading.Lock()
+
+    def store(result: BatchResult) -> None:
+        if result.entry.status is Status.INTERRUPTED:
+            return  # a further call runs it
+        value = result.value.model_dump(mode="json") if result.value is not None else None
+        line = {"entry": result.entry.model_dump(mode="json"), "value": value}
+        with lock:
+            try:
+                stream.write(json.dumps(line) + "\n")
+                stream.flush()
+            except OSError as error:
+                raise BadValue(f"a result can't be written to {file}: {error}") from error
+
     with stream:
         stream.write("\n" if is_cut else "")
-        for result in run_items(session, items, at_once=at_once):
-            value = result.value.model_dump(mode="json") if result.value is not None else None
-            line = {"entry": result.entry.model_dump(mode="json"), "value": value}
-            stream.write(json.dumps(line) + "\n")
-            stream.flush()
-            yield result
+        yield from run_items(session, items, at_once=at_once, on_result=store)
 
 
 def _report(session: Session, entry: BatchEntry, done: int, total: int) -> None:
-    if listener := session.jobs.manager.listeners.on_progress:
-        verdict = entry.error.splitlines()[0] if entry.error else entry.status or "done"
-        stage = f"{entry.label}: {verdict}"
-        listener(Progress(nonce="", stage=stage, done=done, total=total))
+    verdict = entry.error.splitlines()[0] if entry.error else entry.status or "done"
+    stage = f"{entry.label}: {verdict}"
+    session.jobs.manager.report(Progress(nonce="", stage=stage, done=done, total=total))
 
 
 VERB = Verb(

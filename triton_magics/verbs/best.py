@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from triton_magics import workflow
-from triton_magics.errors import BadValue, IllegalStep, UnknownVersion
+from triton_magics.errors import BadValue, IllegalStep
 from triton_magics.model import Best, VersionState, short
 from triton_magics.next_step import NextStep
 from triton_magics.session import Session
@@ -41,8 +41,9 @@ def run(session: Session, request: BestRequest) -> Best:
     """Return the version to ship, with its code: the smallest final within one benchmark.
 
     Raises:
-        IllegalStep: in strict mode, not at its end, and not `now`.
-        UnknownVersion: no version is validated in full, or not the one that is named.
+        IllegalStep: the named version is not validated in full; or in strict mode, not at its end,
+            and not `now`.
+        UnknownVersion: no version is validated in full.
         BadValue: a reason without a version, both `fastest` and a version, or an op that can't be
             installed.
         WorkspaceError: kernels/OP/chosen.py is the user's own, or can't be written.
@@ -83,7 +84,7 @@ def _mark_choice(
     if gap:
         verb = "kernel" if gap.is_failure else "validate"
         step = NextStep(verb, {"op": op, "version": short(gap.version or "")})
-        raise UnknownVersion(f"{op} {gap.words}.", next_step=step)
+        raise IllegalStep(f"{op} {gap.words}.", next_step=step)
     return tuple(v.evolve(by_hand=reason if v.version == hand else None) for v in versions)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from triton_magics.errors import BadName
@@ -9,6 +10,8 @@ from triton_magics.model import Difference, Side
 from triton_magics.session import Session
 from triton_magics.verbs._base import Request, Verb, place
 from triton_magics.verbs._fields import Op
+
+_ATTEMPT = re.compile(r"[0-9]{0,18}[1-9][0-9]{0,18}")
 
 
 class DiffRequest(Request):
@@ -34,7 +37,7 @@ def run(session: Session, request: DiffRequest) -> Difference:
 
 def _side(session: Session, op: str, name: str) -> Side:
     version, _, number = name.partition(":")
-    if number and not (number.isdecimal() and int(number)):
+    if number and not _ATTEMPT.fullmatch(number):
         raise BadName(f"{name!r} is no version: write v2, or v2:1 for its first attempt")
     attempts = session.workspace.history(op, version)
     source = session.workspace.source(op, version, int(number) if number else None)

@@ -33,7 +33,12 @@ def run(session: Session, request: DoctorRequest) -> Diagnosis:
     ops = [knowledge.facts(name) for name in knowledge.op_names()]
     workspace = session.workspace
     of_store = workspace.repair() if request.repair else workspace.check()
-    findings = (*session.jobs.executor.examine(ops), *_languages(), *of_store)
+    findings = (
+        *session.jobs.executor.examine(ops),
+        *_languages(),
+        *_own_knowledge(session),
+        *of_store,
+    )
     return session.finish(Diagnosis(findings=findings))
 
 
@@ -45,6 +50,18 @@ def _languages() -> Iterator[Finding]:
             subject="kernel languages", state="warn", detail=error,
             remedy=f"repair or remove the package that provides {name!r}",
         )  # fmt: skip
+
+
+def _own_knowledge(session: Session) -> Iterator[Finding]:
+    own = knowledge.load_own(session.path)
+    for problem in own.problems:
+        yield Finding(
+            subject="knowledge", state="warn", detail=f"left out: {problem}",
+            remedy="correct the file, or remove it",
+        )  # fmt: skip
+    names = (*own.pages, *own.techniques, *own.templates)
+    if names and not own.problems:
+        yield Finding(subject="knowledge", state="good", detail=f"of your own: {', '.join(names)}")
 
 
 VERB = Verb(

@@ -22,7 +22,8 @@ class KernelRequest(Request):
         str | None, option("the wrapper's name (default: triton_OP)", metavar="NAME")
     ] = None
     technique: Annotated[
-        str | None, option("what this version tries, for the log", metavar="TEXT")
+        str | None,
+        option("what this version tries, for the log", metavar="TEXT", names="technique"),
     ] = None
     cell_offset: Annotated[
         int, Arg("lines of the cell before the source (1 for a magic's own line)", kind="python")

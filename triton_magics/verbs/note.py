@@ -35,8 +35,10 @@ def run(session: Session, request: NoteRequest) -> Reference:
         raise BadValue(f"a note of {len(text):,} letters: write 1 to {MOST_LETTERS:,}")
     source = session.workspace.source(name, request.version) if request.version else None
     session.record(name, "noted", None, source=source, args={"text": text})
-    title = f"note on {name} {source.version}" if source else f"note on {name}"
-    return session.finish(Reference(query=name, title=title, markdown=text))
+    title = (
+        f"noted for the log: {name} {source.version}" if source else f"noted for the log: {name}"
+    )
+    return session.finish(Reference(query=title, title=title, markdown=text))
 
 
 VERB = Verb(

@@ -14,7 +14,7 @@ from triton_magics.verbs._fields import Op, Shape
 
 
 class OpRequest(Request):
-    """An op, and shapes of your own to add or remove."""
+    """An op, shapes of your own to add or remove, and whether to show torch's source of it."""
 
     op: Op
     shapes: Annotated[
@@ -36,6 +36,9 @@ class OpRequest(Request):
             read=read_shape,
         ),
     ] = ()
+    source: Annotated[
+        bool, option("show how torch computes it in Python: its reference or decomposition")
+    ] = False
 
 
 def run(session: Session, request: OpRequest) -> OpPage:
@@ -51,12 +54,17 @@ def run(session: Session, request: OpRequest) -> OpPage:
     session.record(name, "shown", None)
     session.keep_shapes(name, request.shapes, request.no_shapes)
     facts = session.facts_of(name)
+    function = knowledge.torch_function(facts.torch_equivalent)
     page = OpPage(
         facts=facts,
-        techniques=knowledge.techniques_for(facts),
+        techniques=knowledge.techniques_for(facts, session.own_knowledge()),
         state=session.state(name),
         engine=session.jobs.executor.state(),
         own_shapes=session.own_shapes(name),
+        torch_docs=knowledge.documentation_url(function) if function else None,
+        torch_sources=(
+            None if not request.source else knowledge.find_sources(function) if function else ()
+        ),
     )
     return session.finish(page)
 

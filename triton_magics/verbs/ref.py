@@ -28,7 +28,9 @@ class RefRequest(Request):
 
 def run(session: Session, request: RefRequest) -> Reference:
     """Return a page of the knowledge base, or what a search finds; no words: the contents."""
-    return session.finish(knowledge.search(" ".join(request.words)))
+    own_ops = session.workspace.own_ops().values()
+    words = " ".join(request.words)
+    return session.finish(knowledge.search(words, own=own_ops, folder=session.own_knowledge()))
 
 
 VERB = Verb(

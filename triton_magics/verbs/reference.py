@@ -41,8 +41,10 @@ def define(session: Session, name: str, source: str, *, patience_s: float = 0.0)
     if name in knowledge.op_names() or name in knowledge.aliases():
         raise UserError(f"{name!r} ships with triton_magics; choose another name for your own op")
     parse(source)
+    declared = knowledge.declared_facts(source, f"{name}'s reference")
+    session.check_techniques(declared.get("techniques", ()))
     description = session.jobs.describe(name, source, patience_s=patience_s)
-    session.workspace.define(name, source, facts_of_own_op(name, description))
+    session.workspace.define(name, source, facts_of_own_op(name, description, declared))
     session.notify_change(name)
     return op.run(session, op.OpRequest(op=name))
 

@@ -21,6 +21,7 @@ class RestoreRequest(Request):
         option(
             "its number, from 1; without: the error lists them",
             metavar="N",
+            names="attempt",
             positional=True,
         ),
     ] = None

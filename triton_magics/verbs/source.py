@@ -17,7 +17,12 @@ class SourceRequest(Request):
     version: Version
     attempt: Annotated[
         int | None,
-        option("its number, from 1 (default: the newest)", metavar="N", positional=True),
+        option(
+            "its number, from 1 (default: the newest)",
+            metavar="N",
+            names="attempt",
+            positional=True,
+        ),
     ] = None
 
 

@@ -22,13 +22,14 @@ from triton_magics.model import (
     Setting,
     Status,
     Sweep,
+    Validation,
     settings_text,
     short,
     version_name,
 )
-from triton_magics.session import Session, outcomes
+from triton_magics.session import Session
 from triton_magics.session.checks import MAX_BUDGET_S, choose_seed
-from triton_magics.verbs import kernel
+from triton_magics.verbs import _sweep_jobs, kernel
 from triton_magics.verbs._arguments import read_knob
 from triton_magics.verbs._base import Request, Verb, option, place
 from triton_magics.verbs._fields import (
@@ -47,10 +48,7 @@ MAX_CONFIGURATIONS = 256
 MAX_SPACE = 10**9  # points of a search
 SEARCH_S = 120.0
 SEARCHED_SHARE = 0.25  # of the grid, at most
-FINALISTS = 4
 MAX_SOURCES_BYTES = 8 * 2**20
-MAX_LOST = 5  # configurations that may end their process before the sweep stops
-_LOST = (Status.TIMEOUT, Status.CRASHED, Status.OUT_OF_MEMORY)
 
 
 def _grid(knobs: list[tuple[str, tuple[Setting, ...]]]) -> dict[str, tuple[Setting, ...]]:
@@ -106,8 +104,9 @@ def run(session: Session, request: SweepRequest) -> Sweep:
 
     Each point of the grid is the version's source with these values in it. All are compiled in
     parallel and checked one by one, as in a quick validation. The right ones are timed together, in
-    random-order rounds with torch. Without a GPU: compiled only. With `search` at most a quarter of
-    the grid is tried, within `budget` seconds, and the fastest are timed together at the end.
+    random-order rounds with torch. Several GPUs share the points; then the fastest of each, by the
+    ratio to torch, are timed together on one. With `search` at most a quarter of the grid is tried,
+    within `budget` seconds. The best has passed the full plan. Without a GPU: compiled only.
 
     Raises:
         UnknownName, BadValue: no such parameter, a value of another kind, too many configurations.
@@ -140,42 +139,28 @@ def run(session: Session, request: SweepRequest) -> Sweep:
     if request.search:
         sweep = _search(session, job, request, tunables, grid)
     else:
-        sweep = _run_all(session, job, request.timeout)
+        sweep = _sweep_jobs.run_grid(session, job, request.timeout)
+    sweep, validation = _sweep_jobs.validate_best(session, source, job, sweep, tunables)
     sweep = sweep.evolve(standing=tunables.current(request.knobs))
-    if request.write and sweep.best:
-        sweep = sweep.evolve(written=_write_best(session, source, sweep, tunables))
+    if request.write and sweep.best and sweep.status is not Status.INTERRUPTED:
+        written = _write_best(session, source, sweep, tunables, validation)
+        sweep = sweep.evolve(written=written)
     session.record(source.op, "swept", sweep, source=source)
     return session.finish(sweep)
 
 
-def _run_all(session: Session, job: SweepJob, timeout: float | None) -> Sweep:
-    """Run the sweep again without a configuration that ended its process, or broke the GPU.
-
-    The figures of the others are then of one session.
-    """
-    lost: list[Configuration] = []
-    while True:
-        outcome = session.jobs.manager.run(job, limits=session.jobs.limits(timeout))
-        sweep = outcomes.sweep(outcome, job)
-        if sweep.status not in _LOST or len(lost) >= MAX_LOST:
-            break
-        tried = (c for c in sweep.configurations if c.settings == sweep.culprit)
-        culprit = next(tried, None)
-        if culprit is None:
-            break
-        lost.append(culprit)
-        left = tuple(p for p in job.points if p.settings != culprit.settings)
-        if not left:
-            break
-        job = job.evolve(points=left)
-    every = {c.label: c for c in (*lost, *sweep.configurations)}
-    return sweep.evolve(configurations=tuple(every.values()))
-
-
 def _write_best(
-    session: Session, source: KernelSource, sweep: Sweep, tunables: Tunables
+    session: Session,
+    source: KernelSource,
+    sweep: Sweep,
+    tunables: Tunables,
+    validation: Validation | None,
 ) -> str | None:
-    """Save the best one's source as the next version; None where it is the version's own."""
+    """Save the best one's source as the next version, with its validation.
+
+    Returns:
+        The version; None where it is the swept version's own source.
+    """
     assert sweep.best is not None
     code = tunables.apply(sweep.best.settings)
     if code == source.source:
@@ -190,7 +175,11 @@ def _write_best(
         type=source.language,
         technique=f"{short(source.version)} with {sweep.best.label}, the best of a sweep",
     )
-    return kernel.run(session, request).source.version
+    written = kernel.run(session, request).source
+    if validation is not None:
+        own = validation.evolve(version=written.version, attempt=written.attempt)
+        session.record(source.op, "validated", own, source=written)
+    return written.version
 
 
 def _tunables(source: KernelSource) -> Tunables:
@@ -268,54 +257,48 @@ def _values(grid: Grid, point: Point) -> tuple[Setting, ...]:
 def _search(
     session: Session, job: SweepJob, request: SweepRequest, tunables: Tunables, grid: Grid
 ) -> Sweep:
-    """Try a part of the grid in batches, each with the fastest so far; race the fastest at the end.
+    """Try a part of the grid in batches, on all devices; race the fastest at the end.
 
-    Every point is checked in its own session, as in a whole sweep.
+    Points of different sessions and GPUs are compared by their ratios to torch.
     """
     deadline = time.monotonic() + request.budget
     sizes = tuple(len(values) for values in grid.values())
     space = math.prod(sizes)
     most = max(int(SEARCHED_SHARE * space), 1)
-    search = GridSearch(sizes, _start(tunables, grid), seed=job.seed)
-    tried: dict[str, Configuration] = {}
-    sweep: Sweep | None = None
-    while search.tried < most and (sweep is None or time.monotonic() < deadline):
+    search = GridSearch(
+        sizes, _start(tunables, grid), seed=job.seed, places=session.jobs.manager.places
+    )
+    parts: list[Sweep] = []
+    while search.tried < most and (not parts or time.monotonic() < deadline):
         points = search.next_points(most - search.tried)
         if not points:
             break
-        sweep = _run_all(
-            session, job.evolve(points=_points(tunables, grid, points)), request.timeout
-        )
-        by_label = {c.label: c for c in sweep.configurations}
+        batch = job.evolve(points=_points(tunables, grid, points))
+        parts += _sweep_jobs.run_on_all(session, batch, request.timeout)
+        ratios = _sweep_jobs.relative_times(parts)
+        tried = {c.label: c for part in parts for c in part.configurations}
         for point in points:
-            settings = dict(zip(grid, _values(grid, point), strict=True))
-            _learn(search, point, by_label.get(settings_text(settings)))
-        tried |= by_label
-        if sweep.status is Status.INTERRUPTED:
-            return sweep.evolve(configurations=tuple(tried.values()), space=space)
-    assert sweep is not None
-    fastest = sorted(search.times_us, key=search.times_us.__getitem__)[:FINALISTS]
-    raced: tuple[str, ...] = ()
-    if fastest:
-        last = job.evolve(points=_points(tunables, grid, fastest))
-        sweep = _run_all(session, last, request.timeout)
-        tried |= {c.label: c for c in sweep.configurations}
-        raced = tuple(c.label for c in sweep.configurations if c.timing)
-    part = f"a search tried {search.tried} of {space} configurations"
-    return sweep.evolve(
-        configurations=tuple(tried.values()), space=space, raced=raced, knobs=dict(grid),
-        conditions=(*sweep.conditions, part),
-    )  # fmt: skip
+            label = settings_text(dict(zip(grid, _values(grid, point), strict=True)))
+            _learn(search, point, tried.get(label), ratios.get(label))
+        if any(part.status is Status.INTERRUPTED for part in parts):
+            break
+    note = f"a search tried {search.tried} of {space} configurations"
+    whole = job.evolve(points=_points(tunables, grid, [*search.points]))
+    sweep = _sweep_jobs.race(session, whole, parts, request.timeout)
+    conditions = (*sweep.conditions, note)
+    return sweep.evolve(space=space, knobs=dict(grid), conditions=conditions)
 
 
-def _learn(search: GridSearch, point: Point, result: Configuration | None) -> None:
-    """Add the result of a point to a search."""
-    if result is None or result.timing is None or result.status is not CaseStatus.PASSED:
-        reason = (result.reason or "") if result else ""
-        refused = result is not None and (not result.can_launch or "OutOfResources" in reason)
-        (search.refused if refused else search.failed).add(point)
-    else:
-        search.times_us[point] = result.timing.mean_us
+def _learn(
+    search: GridSearch, point: Point, result: Configuration | None, relative: float | None
+) -> None:
+    """Add the result of a point to a search; `relative`: its time over torch's."""
+    if result is not None and relative is not None and result.status is CaseStatus.PASSED:
+        search.times[point] = relative
+        return
+    reason = (result.reason or "") if result else ""
+    refused = result is not None and (not result.can_launch or "OutOfResources" in reason)
+    (search.refused if refused else search.failed).add(point)
 
 
 def _start(tunables: Tunables, grid: Grid) -> Point:

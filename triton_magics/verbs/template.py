@@ -16,7 +16,13 @@ from triton_magics.verbs._fields import Language, Op
 class TemplateRequest(Request):
     """A pattern, and the version that begins with it."""
 
-    pattern: Annotated[str, place("elementwise, reduction, matmul or fused", names="pattern")]
+    pattern: Annotated[
+        str,
+        place(
+            "elementwise, reduction, matmul, fused, or one of your own (knowledge/templates)",
+            names="pattern",
+        ),
+    ]
     op: Op
     version: Annotated[str, place("v1, or a name of your own: v1_naive", names="new")]
     type: Language = languages.DEFAULT
@@ -35,7 +41,8 @@ def run(session: Session, request: TemplateRequest) -> Template:
     """
     name = session.canonical(request.op)
     number, slug = parse_version(request.version)
-    source = knowledge.template(request.pattern, name, languages.get(request.type).name)
+    language = languages.get(request.type).name
+    source = knowledge.template(request.pattern, name, language, session.own_knowledge())
     version = version_name(number, slug)
     template = Template(
         pattern=request.pattern, op=name, version=version, source=source, language=request.type

@@ -68,7 +68,7 @@ def run(session: Session, request: ValidateRequest) -> Validation | Validations:
     source = session.source(request.op, request.version)
     session.gate("validate", source.op)
     session.check_dtypes(source.op, request.dtypes)
-    job = _job(session, request, source)
+    job = job_of(session, request, source)
     limits = session.jobs.limits(request.timeout)
     outcome = session.jobs.manager.run(job, key=source.sha256, limits=limits)
     validation = outcomes.validation(outcome, job)
@@ -94,7 +94,8 @@ def _run_all(session: Session, request: ValidateRequest) -> Validations:
     return session.finish(Validations(validations=validations))
 
 
-def _job(session: Session, request: ValidateRequest, source: KernelSource) -> ValidateJob:
+def job_of(session: Session, request: ValidateRequest, source: KernelSource) -> ValidateJob:
+    """Return the job of a request."""
     interpreted = session.jobs.device_kind == "interpreter"
     return ValidateJob(
         op=session.jobs.op_ref(source.op, request.inputs),

@@ -1,8 +1,8 @@
-"""Nobody watches over it any more: it kills the parent of its worker's watchdog.
+"""It signals the supervisor, the process that would kill it; the system refuses that.
 
 class: processes
-status: crashed
-sees: its supervisor process ended
+status: runtime_error
+sees: PermissionError
 """
 
 import os
@@ -15,6 +15,5 @@ def triton_relu(x):
     for _ in range(3):  # the judge, the watchdog, the supervisor
         stat = Path(f"/proc/{pid}/stat").read_text()
         pid = int(stat.rpartition(")")[2].split()[1])
-    if b"supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes():  # not the notebook's parent
-        os.kill(pid, signal.SIGKILL)
-    signal.pause()
+    assert b"supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    os.kill(pid, signal.SIGKILL)

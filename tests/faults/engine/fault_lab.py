@@ -23,6 +23,10 @@ CLASSES = (
     "import", "wrapper", "kernel", "exit", "descriptors", "limits", "signals", "memory", "disk",
     "processes", "output", "exceptions", "patches", "clocks", "damage",
 )  # fmt: skip
+VERDICTS = frozenset(
+    {"passed", "failed", "rejected", "runtime_error", "compile_error", "out_of_memory", "timeout",
+     "crashed", "skipped", "not_run"}
+)  # fmt: skip
 NOT_OURS = ("lab.db", "history.sqlite", "anon_inode")
 GRACE_S = 5.0  # beside its own time limit, what a fault may cost
 RIGHT = """
@@ -164,7 +168,7 @@ class FaultLab:
         return processes - {os.getpid(), *self.pool.pids} - tree(waiting)
 
     def open_descriptors(self) -> int:
-        """Return the number of open descriptors, without the two of each living worker.
+        """Return the number of open descriptors, without two of each worker.
 
         SQLite's are not counted, ours and IPython's: it keeps those of a closed connection for the
         next one. Nor are ZeroMQ's in a kernel: one for each thread that prints.

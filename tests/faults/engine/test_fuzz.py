@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.fake_executor import FakeExecutor
 from triton_magics import verbs
 from triton_magics.errors import TritonMagicsError, UserError
-from triton_magics.execution.job_requests import DescribeJob, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import DescribeJob
 from triton_magics.execution.protocol import FrameReader, Order, Progress, ProtocolError, encode
 from triton_magics.lab import Lab
 from triton_magics.verbs._arguments import Parser

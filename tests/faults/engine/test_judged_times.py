@@ -10,7 +10,8 @@ import pytest
 
 from triton_magics.config import Settings
 from triton_magics.execution import LocalExecutor
-from triton_magics.execution.job_requests import BenchJob, OpRef, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
+from triton_magics.execution.job_requests import BenchJob
 from triton_magics.model import Benchmark, Status
 
 SOURCE = (

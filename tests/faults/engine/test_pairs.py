@@ -12,7 +12,8 @@ import pytest
 
 from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FaultLab
-from tests.faults.pairs import FORMS, JOBS, Pair, check, draw
+from tests.faults.pair_forms import FORMS, JOBS, Pair, draw
+from tests.faults.pairs import check
 
 
 def test_a_seed_gives_the_same_pairs_of_every_form() -> None:
@@ -39,6 +40,10 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
 
 
 MENDED = (
+    Pair(
+        "makes_everything_an_instance", "on an alarm", "raises_an_error_that_causes_itself", "run"
+    ),
+    Pair("leaves_a_deaf_daemon", "before", "kills_the_nanny", "run"),
     Pair("raises_at_import", "on an alarm", "raises_the_unspeakable", "run"),
     Pair("opens_every_descriptor", "while it raises", "raises_half_a_character", "run"),
     Pair("prints_for_ever", "on an alarm", "raises_keyboard_interrupt", "run"),

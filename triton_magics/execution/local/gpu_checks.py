@@ -67,7 +67,7 @@ def gpu_memory(m: Machine, ops: Sequence[OpFacts]) -> Iterator[Finding]:
         return
     yield Finding(
         subject="GPU memory", state="warn",
-        detail=f"{size}: the float64 oracle of {' and '.join(tight)} at large may not fit; that "
+        detail=f"{size}: the float64 oracle of {', '.join(tight)} at large may not fit; that "
         "case is then listed as not run, every other size and op fits",
         remedy="validate with --shape for one that fits; the setting standbys = 1 leaves "
         "more room",

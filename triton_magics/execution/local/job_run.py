@@ -10,6 +10,7 @@ from typing import cast
 
 from triton_magics.execution.job_requests import Job
 from triton_magics.execution.local.captured_output import LiveOutput
+from triton_magics.execution.local.cpu_wait import CpuWait
 from triton_magics.execution.local.local_job import LocalJob
 from triton_magics.execution.local.shown_paths import ShownPaths
 from triton_magics.execution.local.worker_process import Worker
@@ -20,6 +21,8 @@ from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED, Order, Prog
 # last. One that still runs after this time has closed its socket itself.
 EOF_GRACE_S = 1.0
 POLL_S = 0.1
+MAX_STRETCH = 10.0  # a limit is never longer than this times itself, however busy the machine is
+READINGS = 5  # of the time that a worker waited for a CPU, within a limit
 STUCK = "; its process is not gone yet: it hangs in the driver or the system"
 
 
@@ -48,7 +51,9 @@ class JobRun:
         self._results = ResultCollector()
         self._violation: str | None = None
         self._patience_s = 0.0
-        self._waits, self._waited_s = False, 0.0  # for others
+        self._waits, self._waited_s = False, 0.0  # for the GPU
+        self._cpu_wait = CpuWait(None)
+        self._step_cpu_wait_s = self._job_cpu_wait_s = 0.0
         self._paths = ShownPaths(worker.scratch, job.job)
         self._live = LiveOutput(worker.output, self._show_output)
         self._started_at = self._last_progress_at = time.monotonic()
@@ -58,6 +63,8 @@ class JobRun:
         self.worker.send(Order(nonce=self._nonce, job=cast(Job, self._job.job)))
         self._live = LiveOutput(self.worker.output, self._show_output)
         self._started_at = self._last_progress_at = time.monotonic()
+        shortest_s = min(self._limits.silence_s, self._limits.job_s)
+        self._cpu_wait = CpuWait(self.worker.pid, shortest_s / READINGS)
 
     def _show_output(self, text: str) -> None:
         self._job.report_output(self._paths.replace_in(text))
@@ -71,7 +78,13 @@ class JobRun:
         while self.worker.frames and self.reply is None and self._violation is None:
             self._handle_frame(self.worker.frames.popleft())
         self._live.forward()
+        self._add_cpu_wait(self._cpu_wait.take())
         return self._end_of_job()
+
+    def _add_cpu_wait(self, waited_s: float) -> None:
+        if not self._waits:
+            self._step_cpu_wait_s += waited_s
+            self._job_cpu_wait_s += waited_s
 
     def _handle_frame(self, frame: Progress | Reply | Ready | Order) -> None:
         if not isinstance(frame, Progress | Reply):
@@ -91,7 +104,7 @@ class JobRun:
         if self._results.is_full:
             self._violation = f"it sent more than {MAX_RESULTS} results"
         self._job.report_progress(progress)
-        self._last_progress_at = time.monotonic()
+        self._last_progress_at, self._step_cpu_wait_s = time.monotonic(), 0.0
 
     # ---------------------------------------------------------------------------- end
 
@@ -132,17 +145,21 @@ class JobRun:
         now = time.monotonic()
         if now < self._deadline():
             return None
+        self._add_cpu_wait(self._cpu_wait.take(at_once=True))
+        if now < self._deadline():
+            return None
         if now >= self._end():
             return JobEnd("timeout", f"not done in {self._limits.job_s:g} s{self._while()}")
         return JobEnd("timeout", f"no answer in {self._silence_s():g} s{self._while()}")
 
     def _deadline(self) -> float:
-        return min(self._end(), self._last_progress_at + self._silence_s())
+        own_s = _stretch(self._silence_s(), self._step_cpu_wait_s)
+        return min(self._end(), self._last_progress_at + own_s)
 
     def _end(self) -> float:
-        """Return the end of its own time, which stops while it waits for others."""
-        own = self._started_at + self._waited_s + self._limits.job_s
-        return math.inf if self._waits else own
+        """Return the end of its own time, which stops while it waits for the GPU or a CPU."""
+        own_s = _stretch(self._limits.job_s, self._job_cpu_wait_s)
+        return math.inf if self._waits else self._started_at + self._waited_s + own_s
 
     def _silence_s(self) -> float:
         # The settings' figure first: max() then ignores a patience that is not a number.
@@ -182,6 +199,11 @@ class JobRun:
             wall_s=time.monotonic() - self._started_at,
             detail=end.detail + stuck,
         )
+
+
+def _stretch(limit_s: float, waited_s: float) -> float:
+    """Return a limit with the time that the worker waited for a CPU, seconds."""
+    return min(limit_s + waited_s, limit_s * MAX_STRETCH)
 
 
 __all__ = ["POLL_S", "JobEnd", "JobRun"]

@@ -9,7 +9,7 @@ from triton_magics.execution import nsight
 from triton_magics.execution.local.machine import Machine, read
 from triton_magics.model import Finding
 
-_INSTEAD = "`inspect` shows static figures"
+_INSTEAD = "`profile` has CUPTI's times and static figures"
 
 
 def profiler(m: Machine) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def _counters(m: Machine) -> Finding:
     if nsight.are_counters_refused(params, read(m.root / "proc/self/status")):
         return Finding(
             subject="GPU counters", state="warn",
-            detail=f"for root only: Nsight Compute can't read them; {_INSTEAD}",
+            detail=f"for root only: Nsight Compute would stop with ERR_NVGPUCTRPERM; {_INSTEAD}",
             remedy=nsight.PERMIT,
         )  # fmt: skip
     return Finding(subject="GPU counters", state="good", detail="readable")
@@ -35,7 +35,7 @@ def _program(m: Machine) -> Finding:
     if path is None:
         return Finding(
             subject="Nsight Compute", state="warn",
-            detail=f"`ncu` is not installed: no profiles; {_INSTEAD}", remedy=nsight.INSTALL,
+            detail=f"`ncu` is not installed: no counters; {_INSTEAD}", remedy=nsight.INSTALL,
         )  # fmt: skip
     match = re.search(r"Version (\S+)", m.output_of([path, "--version"]))
     if match is None:
@@ -43,7 +43,32 @@ def _program(m: Machine) -> Finding:
             subject="Nsight Compute", state="warn", detail=f"`{path}` does not run",
             remedy=nsight.INSTALL,
         )  # fmt: skip
+    if fault := _misfit(m, path, match[1]):
+        return Finding(subject="Nsight Compute", state="warn", detail=fault[0], remedy=fault[1])
     return Finding(subject="Nsight Compute", state="good", detail=f"{match[1]}, `{path}`")
+
+
+def _misfit(m: Machine, path: str, version: str) -> tuple[str, str] | None:
+    """Return why this version of ncu does not fit the driver or the GPU, and the repair."""
+    gpu = m.gpu()
+    if gpu is None:
+        return None
+    least = nsight.least_driver(version)
+    if gpu.driver and least and _major(gpu.driver) < least:
+        detail = f"{version} is made for drivers from {least} on, and this one is {gpu.driver}"
+        return detail, "install a newer driver, or set `ncu` to the path of an older version"
+    chips = m.output_of([path, "--list-chips"])
+    if gpu.capability and nsight.is_chip_missing(chips, gpu.capability):
+        return (
+            f"{version} does not know {gpu.name}: no counters; {_INSTEAD}",
+            "install a newer version, or set `ncu` to its path",
+        )
+    return None
+
+
+def _major(version: str) -> int:
+    match = re.match(r"\d+", version)
+    return int(match[0]) if match else 0
 
 
 __all__ = ["profiler"]

@@ -6,13 +6,14 @@ import os
 import shutil
 import site
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from triton_magics.config import LOCKS, Settings, cache_dir
 from triton_magics.execution.job_requests import DeviceKind
 from triton_magics.execution.sandbox import Policy, landlock_abi, readable_part
+from triton_magics.knowledge.folder import path as knowledge_folder
 
 REFUSED = (
     "sandbox = 'on', but this kernel has no Landlock (Linux 5.13 or later, and enabled); "
@@ -61,9 +62,8 @@ def make_policy(
         is_required: they must not run without; then they can't read the working folder either.
         env: the notebook's environment.
     """
-    cache = cache_dir()
-    read = [*SYSTEM, *_python_folders(), *_searched_folders(env)]
-    read += [str(cache / name) for name in ("compiled", "ceilings")]
+    read = [*SYSTEM, *_python_folders(), *_searched_folders(env), *_cache_folders()]
+    read += [str(folder)] if (folder := knowledge_folder()) else []  # for the hints of errors
     return Policy(
         read=tuple(dict.fromkeys(read)),
         write=(*DEVICES, *(_gpu_paths() if device == "gpu" else ())),
@@ -71,6 +71,15 @@ def make_policy(
         is_required=is_required,
         opens_cuda=device == "gpu",
     )
+
+
+def _cache_folders() -> Iterator[str]:
+    """Yield the folders of shared code and ceilings, made now: Landlock needs them to exist."""
+    for name in ("compiled", "ceilings"):
+        folder = cache_dir() / name
+        with suppress(OSError):  # a full or read-only disk: nothing is shared
+            folder.mkdir(parents=True, exist_ok=True)
+        yield str(folder)
 
 
 def _python_folders() -> Iterable[str]:

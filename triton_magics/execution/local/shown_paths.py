@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from triton_magics.execution.job_requests import JobRequest, OpRef
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import JobRequest
 from triton_magics.execution.scratch import SOURCES
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from triton_magics.errors import WorkerError
 from triton_magics.execution.job_requests import Mode
-from triton_magics.execution.local.supervisor.process_table import is_stopped
+from triton_magics.execution.local.supervisor.process_table import MARK, is_stopped, kill_marked
 from triton_magics.execution.local.worker_process import CHUNK_BYTES, SEND_S, Exit, Worker
 
 KILL_S = 10.0
@@ -116,7 +116,7 @@ class SupervisorClient:
         fork_server = ForkServer(self._count, {**env})
         self.fork_servers[fork_server.number] = fork_server
         command = {"do": "open", "id": fork_server.number, "argv": [*argv], "cwd": "/"}
-        self._command(command | {"env": fork_server.env})
+        self._command(command | {"env": self._with_mark(env)})
         return fork_server
 
     def close_fork_server(self, fork_server: ForkServer) -> None:
@@ -152,7 +152,8 @@ class SupervisorClient:
         worker = Worker(self._count, mode, data, output, scratch=Path(scratch))
         self.workers[worker.number] = worker
         self._command(
-            {"do": "spawn", "id": worker.number, "argv": [*argv], "env": {**env}, "cwd": cwd}
+            {"do": "spawn", "id": worker.number, "argv": [*argv], "cwd": cwd}
+            | {"env": self._with_mark(env)}
             | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
             | {"is_confined": is_confined}
             | {"fork_server": fork_server.number if fork_server else None},
@@ -161,6 +162,9 @@ class SupervisorClient:
         their_data.close()
         os.close(their_output)
         return worker
+
+    def _with_mark(self, env: Mapping[str, str]) -> dict[str, str]:
+        return {**env, MARK: self._home.name}
 
     def pause(self, worker: Worker | ForkServer) -> None:
         """Stop the process group of a worker or fork server, until `resume`."""
@@ -273,6 +277,7 @@ class SupervisorClient:
 
         A forked copy of the notebook only closes its own descriptors.
         """
+        was_lost = self.is_lost
         self.hang_up()
         for worker in self.workers.values():
             worker.close()
@@ -285,6 +290,8 @@ class SupervisorClient:
             self._process.returncode = 0  # not our child: there is nothing to wait for
         else:
             self._wait()
+            if was_lost:
+                kill_marked(self._home.name)
 
     def _wait(self) -> None:
         try:

@@ -7,6 +7,7 @@ import getpass
 import os
 import re
 import site
+import stat
 import sys
 import sysconfig
 import tempfile
@@ -21,7 +22,7 @@ from triton_magics.execution import sandbox as sandbox_rules
 from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.local.supervisor_client import NO_LIMIT
 from triton_magics.execution.sandbox import Policy
-from triton_magics.execution.scratch import SCRATCH, variables
+from triton_magics.execution.scratch import SCRATCH, TEMPORARY, fits, variables
 
 # All other variables are withheld: a kernel's output is recorded, and must hold no password.
 ALLOWED = frozenset(
@@ -155,15 +156,30 @@ def working_folder() -> str:
 
 
 def new_home() -> Path:
-    """Create the folder for the scratch folders of one supervisor's workers."""
-    name = uuid.uuid4().hex[:12]  # short: see `scratch.MAX_TEMPORARY_BYTES`
-    try:
-        home = cache_dir() / "children" / name
-        home.mkdir(parents=True)
-    except OSError:  # no home, or one that can't be written
-        home = Path(tempfile.gettempdir()) / f"triton_magics-{os.getuid()}" / "children" / name
-        home.mkdir(parents=True)
+    """Create the folder for the scratch folders of one supervisor's workers.
+
+    It is in the user's cache, unless that can't be written or its path is so long that its workers
+    would have no temporary folder of their own, which is removed with them.
+    """
+    name = uuid.uuid4().hex[:12]
+    home = cache_dir() / "children" / name
+    with contextlib.suppress(OSError):
+        if fits(str(home / "9999" / TEMPORARY)):
+            home.mkdir(parents=True)
+            return home
+    home = _own_temporary_folder() / "children" / name
+    home.mkdir(parents=True)
     return home
+
+
+def _own_temporary_folder() -> Path:
+    """Return a folder that no other user can have made: its name is known to all."""
+    folder = Path(tempfile.gettempdir()) / f"triton_magics-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+        return folder
+    return Path(tempfile.mkdtemp(prefix="triton_magics-"))
 
 
 __all__ = [

@@ -305,6 +305,8 @@ class WorkerPool:
         if self._supervisor is not None:
             self._supervisor.ping()
             self._supervisor.poll(0)
+            if self._supervisor.is_lost:  # its fork servers did not die by themselves
+                self._fork_servers_left += len(self._supervisor.fork_servers)
             if self._supervisor.is_lost or self._supervisor.is_foreign:
                 self.close()
         if self._supervisor is None:
@@ -339,11 +341,7 @@ class WorkerPool:
         if self._fork_server_argv is None:
             return None
         env = child_environment(
-            mode,
-            os.environ,
-            gpu=self._gpu,
-            sandbox=self._sandbox(),
-            cores=self._cores(),
+            mode, os.environ, gpu=self._gpu, sandbox=self._sandbox(), cores=self._cores()
         )
         for fork_server in [*self._supervisor.fork_servers.values()]:
             if fork_server.env == env:

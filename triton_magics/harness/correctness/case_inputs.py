@@ -17,6 +17,7 @@ from triton_magics.harness.correctness.guard_bands import (
     allocate_guarded,
 )
 from triton_magics.harness.load import UserFault
+from triton_magics.harness.process.device import META
 from triton_magics.model import CONTIGUOUS, Case
 
 DTYPES = {
@@ -104,6 +105,19 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
         else scalars.get(name, x)
         for i, (name, x) in enumerate(zip(op.input_names(len(values)), values, strict=True))
     )
+
+
+def make_meta(op: operators.Op, case: Case) -> tuple[Any, ...]:
+    """Return the inputs without memory; made on the CPU first if the op reads what it draws.
+
+    Raises:
+        Exception: `make_inputs` raised.
+    """
+    try:
+        inputs = op.make_inputs(case.shape, DTYPES[case.dtype], META, torch.Generator())
+    except (RuntimeError, NotImplementedError):
+        inputs = make_pristine(op, case, torch.device("cpu"))
+    return tuple(x.to(META) if isinstance(x, torch.Tensor) else x for x in inputs)
 
 
 def layout_of_input(op: operators.Op, case: Case, i: int, name: str) -> str:

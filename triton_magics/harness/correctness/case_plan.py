@@ -27,7 +27,7 @@ from triton_magics.harness.correctness.covering_array import Item, Row, covering
 from triton_magics.harness.correctness.shape_classes import (
     classify,
     extents,
-    left_out_reason,
+    left_out_extents,
     representatives,
 )
 from triton_magics.languages.kernel_runtime import KernelRuntime
@@ -225,18 +225,16 @@ class _Design:
         for i, shape in enumerate(self._op.shapes):  # the shape itself, not its representative
             cases[i] = cases[i].evolve(shape=shape)
         cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
-        left_out = []
+        left_out = left_out_extents(self._op, plan, is_interpreted=device.is_interpreted)
         for name, shape in extents(self._op).items():
-            if reason := left_out_reason(shape, plan, is_interpreted=device.is_interpreted):
-                left_out.append(LeftOut(item=name, reason=reason))
-            else:
+            if name not in left_out:
                 cases += self._extent_cases(name, shape, plan)
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
             n_covered=count_combinations(cases, STRENGTH[plan]),
             impossible=self._explain_impossible(),
-            extents=tuple(left_out),
+            extents=tuple(LeftOut(item=name, reason=why) for name, why in left_out.items()),
         )
 
     def _plain_row(self, shape: tuple[int, ...]) -> Row:

@@ -13,6 +13,7 @@ from triton_magics.harness.compile_ahead import (
     input_forms,
     local_target,
 )
+from triton_magics.harness.correctness.shape_classes import MAX_FULL_COLUMNS
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Case
@@ -25,7 +26,8 @@ EXTENTS_COMPILE_S = 2.0  # a kernel with a row of 151,936 columns in a block com
 class CaseScheduler:
     """Run the first cases while the kernels of the later ones are compiled.
 
-    Other workers can time on the GPU while this one waits for a compiler.
+    Other workers can time on the GPU while this one waits for a compiler. Only a thorough plan
+    waits for kernels of very wide rows.
     """
 
     subject: Subject
@@ -33,6 +35,7 @@ class CaseScheduler:
     lock: Callable[[], AbstractContextManager[None]]
     ahead: AheadCompilation | None
     forms: list[Form]
+    is_thorough: bool = False
     _lock_stack: ExitStack = field(default_factory=ExitStack)
     _has_lock: bool = False
     _extents_s: float = EXTENTS_COMPILE_S
@@ -50,7 +53,8 @@ class CaseScheduler:
         job, ahead = subject.job, None
         if not subject.is_interpreted and subject.runtime.compiles_ahead:
             ahead = AheadCompilation(job.op, job.version, input_forms(cases), local_target())
-        scheduler = cls(subject, report, lock, ahead, input_forms(c for c in cases if not c.extent))
+        forms = input_forms(c for c in cases if not c.extent)
+        scheduler = cls(subject, report, lock, ahead, forms, job.plan == "thorough")
         try:
             with scheduler._lock_stack:
                 yield scheduler
@@ -71,11 +75,14 @@ class CaseScheduler:
             return None
         started_s = time.monotonic()
         (form,) = input_forms([case])
-        delayed = self.ahead.is_delayed(form, within_s=self._extents_s)
+        waits = self.is_thorough or case.shape[-1] <= MAX_FULL_COLUMNS
+        delayed = self.ahead.is_delayed(form, within_s=self._extents_s if waits else 0.0)
         self._extents_s = max(0.0, self._extents_s - (time.monotonic() - started_s))
         if not delayed:
             return None
-        return f"its kernel compiles for more than {EXTENTS_COMPILE_S:g} s"
+        if waits:
+            return f"its kernel compiles for more than {EXTENTS_COMPILE_S:g} s"
+        return "its kernel compiles longer than the other cases run; --thorough waits for it"
 
     def wait_until_ready(self, case: Case) -> None:
         """Wait until a case is compiled, and hold the GPU lock."""

@@ -5,6 +5,7 @@ Both are applied to what an op's `make_inputs` returns: first the regime, then t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness.tolerance import is_floating, widen_float8
-from triton_magics.model import NORMAL, PLAIN, Case
+from triton_magics.model import NORMAL, Case
 
 REGIMES = (NORMAL, *operators.REGIMES)
 _SHIFT = {"float16": 64.0, "bfloat16": 64.0}
@@ -22,6 +23,8 @@ _TINY = {"float16": 1e-3}
 HALF_MAX = 65_504.0  # the largest float16
 _FAR_BELOW = -2e4  # below the -1e4 that kernels write for "minus infinity"
 _HUGE = 3e4
+_BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
+_MIXED = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 
 
@@ -32,6 +35,7 @@ class Special:
     Attributes:
         apply: (x, generator) -> x with the structure.
         is_finite: it writes neither NaN nor infinity.
+        has_ends: the largest elements of some rows may stand at the ends of these rows.
         everywhere: it is put into every tensor, not into one.
         has_scale: it sets the values itself, so that the regime changes nothing.
         op_classes: classes of ops for which it means something.
@@ -41,6 +45,7 @@ class Special:
 
     apply: Callable[[torch.Tensor, torch.Generator], torch.Tensor]
     is_finite: bool = True
+    has_ends: bool = False
     everywhere: bool = False
     has_scale: bool = False
     op_classes: tuple[str, ...] = operators.OP_CLASSES
@@ -77,16 +82,16 @@ def _round_to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[Any, ...]:
     changed = [_apply_regime(x, case) if _is_floating(x) else x for x in inputs]
-    if case.special == PLAIN:
-        return tuple(changed)
-    special = SPECIALS[case.special]
     rank = max((x.dim() for x in changed if _is_floating(x)), default=0)
     places = [i for i, x in enumerate(changed) if _is_floating(x) and x.dim() == rank]
-    if not special.everywhere and places:
-        places = [places[case.seed % len(places)]]
-    for i in places:
+    special = SPECIALS.get(case.special, _NO_SPECIAL)
+    chosen = places if special.everywhere or not places else [places[case.seed % len(places)]]
+    for i in chosen:
         if special.fits(tuple(changed[i].shape)):
             changed[i] = special.apply(changed[i], draw)
+    raises = special.has_ends and case.regime not in _BELOW_ZERO
+    for i in places if raises else ():
+        changed[i] = _raise_ends(changed[i], draw)
     return tuple(changed)
 
 
@@ -129,9 +134,15 @@ def _every(rows: torch.Tensor, step: int, draw: torch.Generator) -> list[slice]:
 
 
 def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Put NaN into the first lane of some rows and the last of others, and a few at random."""
+    """Put NaN into the first lane of some rows, the last of others, and a few values at random.
+
+    Further rows mix NaN, infinities, zeros and numbers, so that each meets each of another tensor.
+    """
     rows = _rows(x)
-    first, last, scattered, _ = _every(rows, 4, draw)
+    number = torch.arange(len(rows), device=x.device)
+    is_mixed = number % 5 == draw.initial_seed() % 5  # the same rows of each tensor
+    mixed, others = number[is_mixed], number[~is_mixed]
+    first, last, scattered, _ = (others[rows_of] for rows_of in _every(rows, 4, draw))
     rows[first, 0] = float("nan")
     rows[last, -1] = float("nan")
     own = rows[scattered].clone().flatten()
@@ -139,6 +150,11 @@ def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     for value in (float("nan"), float("inf"), float("-inf")):
         own[torch.randint(max(own.numel(), 1), (n,), device=x.device, generator=draw)] = value
     rows[scattered] = own.reshape(-1, x.shape[-1])
+    values = torch.tensor(_MIXED, dtype=x.dtype, device=x.device)
+    kind = torch.randint(len(_MIXED) + 1, rows[mixed].shape, device=x.device, generator=draw)
+    rows[mixed] = torch.where(
+        kind < len(_MIXED), values[kind.clamp(max=len(_MIXED) - 1)], rows[mixed]
+    )
     return rows.reshape(x.shape)
 
 
@@ -199,10 +215,25 @@ def _odd_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return rows.reshape(x.shape)
 
 
+def _raise_ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Make the first element of some rows the largest by far, and the last one of others.
+
+    A kernel that loses an end of a row is then wrong by more than a share of 1 / columns.
+    """
+    rows = _rows(x)
+    first, last, *_ = _every(rows, 4, draw)
+    top = rows.amax(-1)
+    peak = (2 * top - rows.amin(-1)).clamp(max=torch.finfo(x.dtype).max)
+    rows[first, 0] = peak[first]
+    rows[last, -1] = peak[last]
+    return rows.reshape(x.shape)
+
+
+_NO_SPECIAL = Special(lambda x, draw: x, has_ends=True)
 SPECIALS = {
     "equal": Special(_all_equal, everywhere=True),
     "zeros": Special(_zeros, everywhere=True, has_scale=True),
-    "huge element": Special(_huge_element),
+    "huge element": Special(_huge_element, has_ends=True),
     "sums past 65504": Special(
         _past_half_in_sums, has_scale=True, min_columns=2, op_classes=("elementwise", "reduction")
     ),
@@ -214,8 +245,8 @@ SPECIALS = {
         op_classes=("matmul",),
     ),
     "exact cancellation": Special(_cancelling, min_columns=2),
-    "rows unlike their neighbours": Special(_odd_rows, min_rows=2),
-    "rows at -20000": Special(_far_rows),
+    "rows unlike their neighbours": Special(_odd_rows, min_rows=2, has_ends=True),
+    "rows at -20000": Special(_far_rows, has_ends=True),
     "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),
     "block of -inf": Special(_block, is_finite=False, min_columns=4),
 }

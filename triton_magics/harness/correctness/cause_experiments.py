@@ -18,6 +18,7 @@ from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
+from triton_magics.languages.kernel_runtime import Symptom
 from triton_magics.model import (
     NORMAL,
     PLAIN,
@@ -43,6 +44,11 @@ SMALL_ERROR = 0.05  # of the worst element, relative
 SAMPLE_ELEMENTS = 20_000
 LARGEST_SAMPLE = 500_000
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
+SOURCE_SYMPTOMS: dict[CauseCode, Symptom] = {
+    CauseCode.WRONG_FILL: "last dimension is no power of two",
+    CauseCode.MISSING_MASK: "not finite",
+    CauseCode.MISSING_MAXIMUM: "overflow",
+}
 
 
 def explain_wrong_values(
@@ -150,15 +156,21 @@ def _check_determinism(
 
 
 def _layout_cause(subject: Subject, case: Case) -> Cause | None:
-    """Return a wrong stride as the cause where contiguous inputs give the right output."""
+    """Return a wrong stride as the cause where contiguous inputs give the right output.
+
+    Of several tensors it names one whose layout alone makes the output wrong.
+    """
     if case.is_contiguous or not _passes(subject, case.evolve(layouts=())):
         return None
-    tensor, layout = case.layouts[0]
+    alone = (e for e in case.layouts if not _passes(subject, case.evolve(layouts=(e,))))
+    several = len(case.layouts) > 1
+    tensor, layout = next(alone, case.layouts[0]) if several else case.layouts[0]
+    name = "each input" if tensor == "*" else tensor
     return Cause(
         code=CauseCode.WRONG_STRIDE,
         tensor=tensor,
         layout=layout,
-        advice=f"pass every stride of {'each input' if tensor == '*' else tensor} to the kernel",
+        advice=f"pass every stride of {name} to the kernel, or make it contiguous in the wrapper",
     )
 
 
@@ -220,7 +232,17 @@ def _matching_change(
             got = _call(subject, inputs, like).outputs
             samples.append(_sample(subject, further, inputs.pristine, inputs.arguments, got))
     useful = sorted((s for s in samples if s and not s.is_constant), key=_usefulness)[:SAMPLES]
-    return find_matching_change(subject.op, useful) if useful else None
+    cause = find_matching_change(subject.op, useful) if useful else None
+    return cause and _add_source_line(subject, cause)
+
+
+def _add_source_line(subject: Subject, cause: Cause) -> Cause:
+    """Return the cause with the line of the source that shows the same one, and its correction."""
+    symptom = SOURCE_SYMPTOMS.get(cause.code)
+    hint = subject.hint(symptom) if symptom else None
+    if hint is None or hint.code is not cause.code:
+        return cause
+    return hint.evolve(as_if=cause.as_if)
 
 
 def _usefulness(sample: FaultSample) -> tuple[bool, int]:

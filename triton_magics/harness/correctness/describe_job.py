@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from triton_magics import exception_text, operators
-from triton_magics.execution.job_requests import Answer, DescribeJob, OpDescription
+from triton_magics.execution.job_answers import Answer, OpDescription
+from triton_magics.execution.job_requests import DescribeJob
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
 from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.correctness.reference_checks import check_float64, check_reference

@@ -7,19 +7,13 @@ from typing import Any
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import (
-    Answer,
-    FormsJob,
-    OpForms,
-    SizeForms,
-    TensorForm,
-)
+from triton_magics.execution.job_answers import Answer, OpForms, SizeForms, TensorForm
+from triton_magics.execution.job_requests import FormsJob
 from triton_magics.harness.correctness.case_inputs import DTYPES
 from triton_magics.harness.correctness.oracle import evaluate
 from triton_magics.harness.load import UserFault, load_op
+from triton_magics.harness.process.device import META
 from triton_magics.harness.process.reporter import Reporter
-
-META = torch.device("meta")
 
 
 def run(job: FormsJob, report: Reporter) -> tuple[Answer, bool]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from triton_magics import exception_text
-from triton_magics.execution.job_requests import OpRef
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.compile_ahead import Form, compile_here
 from triton_magics.harness.correctness.call_record import (

@@ -20,6 +20,8 @@ from triton_magics.harness.correctness.reference_changes import (
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import CauseCode
 
+_BLOCKS = tuple(2**n for n in range(5, 14))
+
 
 def changes_of_inputs(
     inputs: Inputs, names: Sequence[str], values: dict[str, tuple[Any, ...]]
@@ -54,7 +56,13 @@ def _changes_of_scalar(i: int, name: str, x: float, declared: tuple[Any, ...]) -
 
 def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
     x = inputs[i]
-    if not is_floating(x) or not x.numel():
+    if not x.numel() or x.dtype == torch.bool:
+        return
+    if not is_floating(x):
+        for code, text, make in _other_places(name, x):
+            yield Change(
+                code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make))
+            )
         return
     for k, other in enumerate(inputs):
         if k != i and isinstance(other, torch.Tensor) and other.shape == x.shape:
@@ -100,15 +108,42 @@ def _other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
             for by in (-1, 1):
                 text = f"{name} is read one place off in dimension {dim}"
                 yield place, text, bind(torch.roll, by, dim)
+    yield from _repeated_places(name, x)
     if x.dim() > 1 and x.shape[-1] > 1 and x.shape[-2] > 1:
         text = f"{name} is read with rows and columns exchanged"
         yield place, text, lambda v: v.mT.reshape(v.shape)
 
 
+def _repeated_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+    """Yield the tensor with its first block, or each of its elements, read again."""
+    place, n = CauseCode.WRONG_STRIDE, x.numel()
+    for block in (b for b in _BLOCKS if b < n):
+        text = f"the first {block} elements of {name} are read for each block"
+        yield place, text, bind(_read_flat, torch.arange(n) % block)
+        if block < x.shape[-1]:
+            text = f"the first {block} elements of each row of {name} are read for each block"
+            columns = torch.arange(x.shape[-1]) % block
+            yield place, text, bind(lambda v, columns: v[..., columns], columns)
+    for times in (2, 4):
+        text = f"each element of {name} is read {times} times"
+        yield place, text, bind(_read_flat, torch.arange(n) // times)
+
+
+def _read_flat(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    return x.flatten()[places].reshape(x.shape)
+
+
 def changes_past_the_end(
-    inputs: Inputs, names: Sequence[str], output: torch.Tensor
+    inputs: Inputs, names: Sequence[str], output: torch.Tensor, *, averages: bool
 ) -> Iterator[Change]:
-    """Yield rows that are longer than they are: lanes past their end take part."""
+    """Yield rows that are longer than they are: lanes past their end take part.
+
+    Args:
+        inputs: of the reference.
+        names: of the inputs.
+        output: of the reference.
+        averages: it has a mean, in which lanes of 0 change nothing but the divisor.
+    """
     for i, (name, x) in enumerate(zip(names, inputs, strict=False)):
         if not is_floating(x) or not x.dim() or x.shape[-1] & (x.shape[-1] - 1) == 0:
             continue
@@ -119,7 +154,10 @@ def changes_past_the_end(
             text = f"{lanes} lanes of value {value} past the end of {name} take part"
             make = bind(_pad, lanes)
             change = replace_input(i, make)
-            yield Change(CauseCode.WRONG_FILL, text, inputs=change, outputs=outputs, start=start)
+            code = CauseCode.WRONG_FILL
+            if averages and start is None:
+                code, text = CauseCode.WRONG_FORMULA, f"each mean divides by {n + lanes}, not {n}"
+            yield Change(code, text, inputs=change, outputs=outputs, start=start)
 
 
 def changes_past_the_last_row(inputs: Inputs, names: Sequence[str]) -> Iterator[Change]:

@@ -18,8 +18,7 @@ import torch
 from triton_magics import languages
 
 _LIBRARY_PREFIXES = ("TORCH", "PYTORCH_", "CUDA_", "OMP_", "MKL_", "NVIDIA_")
-# Ends of the names that torch's compiler sets itself when it is first imported.
-_SET_BY_TORCH = "_CACHE_DIR"
+_TORCH = os.path.dirname(torch.__file__)
 _IGNORE_ALL = ("ignore", None, Warning, None, 0)
 
 
@@ -45,8 +44,13 @@ def _environment() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(_prefixes()) and not name.endswith(_SET_BY_TORCH)
+        if name.startswith(_prefixes()) and not _is_set_by_torch(name, value)
     }
+
+
+def _is_set_by_torch(name: str, value: str) -> bool:
+    """Return whether torch's compiler sets it at its first use: a cache, or a tool of torch."""
+    return name.endswith("_CACHE_DIR") or value.startswith(_TORCH + os.sep)
 
 
 def _write_environment(variables: dict[str, str]) -> None:
@@ -74,6 +78,11 @@ SETTINGS = (
         torch.get_deterministic_debug_mode,
         torch.set_deterministic_debug_mode,
     ),
+    Setting(
+        "the precision of float32 products",
+        torch.get_float32_matmul_precision,
+        torch.set_float32_matmul_precision,
+    ),
     Setting("the seed of torch's generator", torch.initial_seed, torch.manual_seed),
     Setting(
         "the seed of the GPU's generator",
@@ -98,16 +107,69 @@ SETTINGS = (
 )
 
 
+class RandomGenerator(NamedTuple):
+    """A random generator of this process: its name, and functions that use and identify it."""
+
+    name: str
+    draw: Callable[[], Any]
+    state: Callable[[], Any]
+
+
+def _draw_on_gpu() -> None:
+    if torch.cuda.is_initialized():
+        generator = _gpu_generator()
+        generator.set_offset(generator.get_offset() + 4)
+
+
+def _gpu_generator() -> torch.Generator:
+    return torch.cuda.default_generators[torch.cuda.current_device()]
+
+
+def _gpu_state() -> tuple[int, int] | None:
+    if not torch.cuda.is_initialized():
+        return None
+    generator = _gpu_generator()
+    return generator.initial_seed(), generator.get_offset()
+
+
+def _numpy_random() -> Any:
+    return getattr(sys.modules.get("numpy"), "random", None)
+
+
+def _numpy_state() -> int | None:
+    if (numpy := _numpy_random()) is None:
+        return None
+    _, key, place, *_ = numpy.get_state()
+    return hash((key.tobytes(), place))
+
+
+GENERATORS = (
+    RandomGenerator("Python's", random.random, lambda: hash(random.getstate())),
+    RandomGenerator(
+        "torch's",
+        lambda: torch.empty(1, dtype=torch.float32, device="cpu").uniform_(),
+        lambda: hash(torch.default_generator.get_state().numpy().tobytes()),
+    ),
+    RandomGenerator("the GPU's", _draw_on_gpu, _gpu_state),
+    RandomGenerator(
+        "NumPy's",
+        lambda: (numpy := _numpy_random()) and numpy.random(),
+        _numpy_state,
+    ),
+)
+
+
 class LeftBehind:
     """Compares the settings with those at the time of construction."""
 
     def __init__(self) -> None:
         self._before = [setting.read() for setting in SETTINGS]
-        self._drawn: int | None = None
+        self._states: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Put Python's generator into another state than before the last call."""
-        random.random()  # noqa: S311
+        """Put each random generator into another state than before the last call."""
+        for generator in GENERATORS:
+            generator.draw()
 
     def restore(self) -> str | None:
         """Restore the settings; return a message on the first that had changed."""
@@ -117,13 +179,16 @@ class LeftBehind:
                 setting.write(value)
                 if setting.is_fault(now, value):
                     messages.append(f"the version left {setting.name} changed{_values(value, now)}")
-        return next(iter(messages), None) or self._find_python_seed()
+        seeded = self._find_seeded()
+        return next(iter(messages), None) or seeded
 
-    def _find_python_seed(self) -> str | None:
-        """Return a message if two calls left Python's generator in the same state."""
-        state = hash(random.getstate())
-        seeded, self._drawn = state == self._drawn, state
-        return "every call seeds Python's random generator again" if seeded else None
+    def _find_seeded(self) -> str | None:
+        """Return a message if two calls left a random generator in the same state."""
+        states = {generator.name: generator.state() for generator in GENERATORS}
+        before, self._states = self._states, states
+        seeded = (n for n, state in states.items() if state is not None and state == before.get(n))
+        name = next(seeded, None)
+        return name and f"every call seeds {name} random generator again"
 
 
 def _values(before: Any, now: Any) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from triton_magics import exception_text
-from triton_magics.execution.job_requests import Answer, ReplayJob
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_requests import ReplayJob
 from triton_magics.harness.correctness.case_inputs import make_inputs
 from triton_magics.harness.correctness.guard_bands import guard_allocations
 from triton_magics.harness.job_sources import version_path

@@ -22,13 +22,14 @@ from triton_magics.harness.correctness.input_changes import (
     changes_past_the_last_row,
 )
 from triton_magics.harness.correctness.judgement import finite_part
+from triton_magics.harness.correctness.operation_changes import changes_of
 from triton_magics.harness.correctness.place_changes import (
     Memory,
     changes_beyond_limits,
     changes_of_outputs,
     changes_of_strides,
 )
-from triton_magics.harness.correctness.reference_changes import Change, Inputs, changes_of
+from triton_magics.harness.correctness.reference_changes import Change, Inputs
 from triton_magics.harness.correctness.reference_trace import (
     MAX_OPERATIONS,
     evaluate_changed,
@@ -39,6 +40,7 @@ from triton_magics.model import Case, Cause, CauseCode
 LARGE_ELEMENTS = 100_000  # of an input: only extents are tried
 LIMIT_S = 1.5  # CPU time of one search
 NEEDED_BITS = 24.0  # some hundred changes are tried: 9 bits; a chance of 1 in 30,000: 15 bits
+PLENTY_OF_BITS = 200.0  # of one sample, where the change does not give that of another shape
 _BITS_OF_PARAMETER = 14.0
 _MOST_BITS = 16.0  # of one element
 _ROUNDS = 10  # of a fit
@@ -129,15 +131,27 @@ def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause 
     for with_parameter in (False, True):
         first, *others = (partial(_matches_of, op, s, with_parameter, deadline) for s in samples)
         by_key = {key: [match] for key, match in first(None).items()}
+        is_everywhere = True
         for matches_of in others:
             more = matches_of(by_key) if by_key else {}
-            by_key = {key: [*matches, more[key]] for key, matches in by_key.items() if key in more}
+            joined = {key: [*matches, more[key]] for key, matches in by_key.items() if key in more}
+            if not joined and not with_parameter:
+                by_key = {key: m for key, m in by_key.items() if _bits(m) >= PLENTY_OF_BITS}
+                is_everywhere = False
+            else:
+                by_key = joined
         likely = [matches[0] for matches in by_key.values() if _bits(matches) >= NEEDED_BITS]
         if len({match.change.code for match in likely}) > 1:
             return None
         if likely:
-            return likely[0].cause
+            cause = likely[0].cause
+            here = "" if is_everywhere else f" (at {_shape(samples[0])}, not at all shapes)"
+            return cause.evolve(as_if=f"{cause.as_if}{here}")
     return None
+
+
+def _shape(sample: FaultSample) -> str:
+    return "x".join(map(str, sample.case.shape))
 
 
 def _bits(matches: list[Match]) -> float:
@@ -198,7 +212,8 @@ def _iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Iter
         changes += changes_of(operations)
         if operations:
             changes += changes_of_outputs(sample.expected[0], inputs)
-    changes += changes_past_the_end(inputs, names, sample.expected[0])
+    averages = any(o.name == "mean" for o in operations)
+    changes += changes_past_the_end(inputs, names, sample.expected[0], averages=averages)
     changes += changes_past_the_last_row(inputs, names)
     changes += changes_of_strides(inputs, names, sample.memory)
     changes += changes_beyond_limits(inputs, names, sample.got[0], sample.expected[0])

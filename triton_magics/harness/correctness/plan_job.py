@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from triton_magics.execution.job_requests import Answer, PlanJob
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.skip_rules import not_run_result, unsupported_reason
 from triton_magics.harness.correctness.validate_job import check_dtypes

@@ -13,18 +13,18 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import Answer, Findings, ProbeJob
+from triton_magics.execution.job_answers import Answer, Findings
+from triton_magics.execution.job_requests import ProbeJob
 from triton_magics.harness.correctness.case_inputs import DTYPES, is_bitwise_equal, make_pristine
 from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.correctness.shape_classes import representatives
 from triton_magics.harness.load import UserFault, is_out_of_memory, load_op
-from triton_magics.harness.process.device import this_device
+from triton_magics.harness.process.device import META, this_device
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Case
 
 Shape = tuple[int, ...]
 Cost = tuple[float, float]  # bytes of inputs and outputs, operations of matrix products
-META = torch.device("meta")
 MAX_FLOPS = 1e9  # of a call whose kinds of values are tried: half a second in float64 on a CPU
 MAX_VALUES_BYTES = 1 << 24  # of such a call
 MAX_SHAPES = 12

@@ -25,6 +25,7 @@ from triton_magics.model import Case
 
 _OTHER_SEED = 0x5EED
 _FINE, _COARSE = 1e-9, 1e-3  # relative changes: below and above the precision of float32
+_MOST_INPUTS = 4  # that are changed, one at a time
 _MAX_ELEMENTS = 2**20  # of a shape at which a reference is checked
 
 
@@ -126,12 +127,12 @@ def _is_same(one: Any, other: Any) -> bool:
 def check_float64(op: operators.Op, device: torch.device) -> None:
     """Check that the reference computes in float64, as the oracle needs.
 
-    It does if its output follows a change of the inputs that float32 can't represent. A shape at
-    which the output does not follow a larger change either says nothing: a softmax of one element
-    is 1. Of an output that has steps, such as a rounded one, the operations decide.
+    It does if its output follows a change of each input that float32 can't represent. An input
+    that the output does not follow through a larger change either says nothing: a softmax of one
+    element is 1. Of an output that has steps, such as a rounded one, the operations decide.
 
     Raises:
-        UserFault: it raises, or rounds its inputs to float32.
+        UserFault: it raises, or rounds an input to float32.
     """
     for shape in _small_shapes(op):
         case = Case(shape=shape, dtype=op.dtypes[0], seed=1)
@@ -139,10 +140,12 @@ def check_float64(op: operators.Op, device: torch.device) -> None:
         exact = _evaluate_in_float64(op, inputs)
         if op.check or not any(map(is_floating, inputs)) or not any(map(is_floating, exact)):
             return
-        if _is_moved(op, _change(inputs, _FINE), rounded=True):
-            return
-        if _is_moved(op, _change(inputs, _COARSE)):
+        places = [i for i, x in enumerate(inputs) if is_floating(x)][:_MOST_INPUTS]
+        rounded = [i for i in places if not _is_moved(op, _change(inputs, _FINE, i), rounded=True)]
+        if any(_is_moved(op, _change(inputs, _COARSE, i)) for i in rounded):
             _check_casts(op, inputs)
+            return
+        if len(rounded) < len(places):
             return
 
 
@@ -163,17 +166,16 @@ def _evaluate_in_float64(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[tor
         ) from error
 
 
-def _change(inputs: tuple[Any, ...], by: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the inputs, and inputs whose floating values differ from them by a random share."""
+def _change(
+    inputs: tuple[Any, ...], by: float, place: int
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the inputs, and inputs of which one differs by a random share of its values."""
     draw = torch.Generator().manual_seed(_OTHER_SEED)
 
-    def scale(x: Any) -> Any:
-        if not is_floating(x):
-            return x
-        noise = torch.rand(x.shape, dtype=torch.float64, generator=draw).to(x.device)
-        return x * (1 + by * (0.5 + noise))
-
-    return inputs, tuple(map(scale, inputs))
+    x = inputs[place]
+    noise = torch.rand(x.shape, dtype=torch.float64, generator=draw).to(x.device)
+    changed = x * (1 + by * (0.5 + noise))
+    return inputs, (*inputs[:place], changed, *inputs[place + 1 :])
 
 
 def _is_moved(

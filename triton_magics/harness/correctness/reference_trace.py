@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -38,6 +38,7 @@ class TracedOperation:
         name: of torch's operation, such as `amax`.
         number: of this name, from 1; None if the reference calls it once.
         sources: the operations that computed the arguments; None for an input.
+        origins: the same, also where an argument is a view of their result.
     """
 
     function: Callable[..., Any]
@@ -46,6 +47,7 @@ class TracedOperation:
     kwargs: dict[str, Any]
     result: torch.Tensor
     sources: tuple[TracedOperation | None, ...] = ()
+    origins: tuple[TracedOperation | None, ...] = ()
     number: int | None = None
 
     def call(self, *args: Any) -> torch.Tensor:
@@ -74,6 +76,8 @@ class Trace(TorchDispatchMode):
     def __post_init__(self) -> None:
         super().__init__()
         self._made_by: dict[int, TracedOperation] = {}
+        self._view_of: dict[int, TracedOperation] = {}
+        self._views: list[torch.Tensor] = []  # kept, so that no other tensor gets its id
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -85,12 +89,14 @@ class Trace(TorchDispatchMode):
         result = func(*args, **kwargs)
         name = func.overloadpacket.__name__
         if name in _NOT_COMPUTING or not isinstance(result, torch.Tensor):
+            self._record_view(args, result)
             return result
         return self._record(TracedOperation(func, name, args, kwargs, result))
 
     def _record(self, operation: TracedOperation) -> torch.Tensor:
         sources = tuple(self._made_by.get(id(x)) for x in operation.args)
-        operation = TracedOperation(**{**operation.__dict__, "sources": sources})
+        origins = tuple(self._origin(x) for x in operation.args)
+        operation = replace(operation, sources=sources, origins=origins)
         result = operation.result
         if len(self.operations) == self.at and self.apply is not None:
             changed = self.apply(operation)
@@ -98,6 +104,14 @@ class Trace(TorchDispatchMode):
         self.operations.append(operation)
         self._made_by[id(result)] = operation
         return result
+
+    def _origin(self, x: Any) -> TracedOperation | None:
+        return self._made_by.get(id(x)) or self._view_of.get(id(x))
+
+    def _record_view(self, args: tuple[Any, ...], result: Any) -> None:
+        if isinstance(result, torch.Tensor) and args and (origin := self._origin(args[0])):
+            self._view_of[id(result)] = origin
+            self._views.append(result)
 
 
 def trace_reference(op: operators.Op, inputs: tuple[Any, ...]) -> list[TracedOperation]:
@@ -108,7 +122,7 @@ def trace_reference(op: operators.Op, inputs: tuple[Any, ...]) -> list[TracedOpe
     for operation in trace.operations:
         counts[operation.name] += 1
         number = counts[operation.name] if totals[operation.name] > 1 else None
-        numbered.append(TracedOperation(**{**operation.__dict__, "number": number}))
+        numbered.append(replace(operation, number=number))
     return numbered
 
 

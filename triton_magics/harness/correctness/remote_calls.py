@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.harness.compile_ahead import Form
 from triton_magics.harness.correctness.call_record import (
     CallFailure,

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from triton_magics import exception_text, operators
-from triton_magics.execution.job_requests import Answer, RunJob, VersionRef
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_refs import VersionRef
+from triton_magics.execution.job_requests import RunJob
 from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
 from triton_magics.harness.correctness.oracle import own_inputs
@@ -89,7 +91,7 @@ def _failed_run(
     base: RunResult, ref: VersionRef, raised: BaseException, error: KernelError
 ) -> RunResult:
     refused = kernel_runtime(ref.language).is_compile_error(error)
-    if isinstance(raised, NeedsGpu):
+    if exception_text.is_a(raised, NeedsGpu):
         return base.evolve(status=Status.NO_GPU, message=error.message)
     status = Status.COMPILE_ERROR if refused else Status.RUNTIME_ERROR
     if is_out_of_memory(raised):

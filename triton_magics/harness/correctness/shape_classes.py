@@ -16,14 +16,15 @@ SMALL_DIM = 64  # a leading dimension above it is cut down where many cases have
 POWERS_OF_TWO = "powers of two"
 ONLY_THOROUGH = "only in the thorough plan"
 MAX_INTERPRETED = 2**19  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
-MAX_FULL = 2**20  # elements of an extent of the full plan
+MAX_FULL = 2**21  # elements of an extent of the full plan
 MAX_FULL_COLUMNS = 2**16  # a kernel with a whole row in a block compiles for 19 s above it
 
 
 _ROW_EXTENTS = {
     "over 65,535 rows": (70_001, 3),
-    "over 65,536 columns": (3, 70_001),
-    "151,936 columns": (2, 151_936),
+    "over 65,536 columns": (2, 70_001),
+    "151,936 columns": (1, 151_936),
+    "over 260,000 columns": (1, 261_973),
     "over 1,000,000 columns": (1, 1_000_003),
     "over 2^31 elements": (2**15 + 1, 2**16),
 }
@@ -32,7 +33,9 @@ _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
     3: {  # m, n, k
         "over 65,535 rows": (70_001, 1, 3),
         "over 65,535 columns": (1, 70_001, 3),
-        "long reduction": (5, 7, 100_003),
+        "reduction over 8,192": (3, 5, 8_209),
+        "reduction over 16,384": (5, 7, 20_011),
+        "reduction over 65,536": (5, 7, 100_003),
         "over 2^31 elements": (2**16 + 1, 2**15 + 1, 8),
     },
     4: {  # batch, heads, seq, head_dim
@@ -113,11 +116,23 @@ def extents(op: operators.Op) -> Mapping[str, Shape]:
     return {name: (*(1,) * (rank - 2), *shape) for name, shape in _ROW_EXTENTS.items()}
 
 
-def left_out_reason(shape: Shape, plan: str, *, is_interpreted: bool) -> str | None:
-    """Return why a plan does not have an extent; None if it has it."""
-    n = math.prod(shape)
-    if is_interpreted and (n > MAX_INTERPRETED or math.prod(shape[:-1]) > MANY_ROWS):
-        return "too large for the interpreter"
-    if is_interpreted or plan == "thorough" or (n <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS):
-        return None
-    return ONLY_THOROUGH
+def left_out_extents(op: operators.Op, plan: str, *, is_interpreted: bool) -> dict[str, str]:
+    """Return the extents that a plan does not have, by name, with the reasons.
+
+    Of those with more columns than a block should have, a full plan on a GPU has the widest that is
+    cheap: it lies beyond every limit that the others lie beyond.
+    """
+    own = extents(op)
+    cheap = [shape for shape in own.values() if math.prod(shape) <= MAX_INTERPRETED]
+    widest = max((shape[-1] for shape in cheap), default=0)
+    left_out = {}
+    for name, shape in own.items():
+        n, columns = math.prod(shape), shape[-1]
+        if is_interpreted:
+            if n > MAX_INTERPRETED or math.prod(shape[:-1]) > MANY_ROWS:
+                left_out[name] = "too large for the interpreter"
+        elif plan != "thorough" and (
+            n > MAX_FULL or (columns > MAX_FULL_COLUMNS and columns != widest)
+        ):
+            left_out[name] = ONLY_THOROUGH
+    return left_out

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import ValidateJob, VersionRef
+from triton_magics.execution.job_refs import VersionRef
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness.call_record import (
     CallOptions,
     CallRecord,
@@ -87,8 +88,10 @@ class Subject:
         cause = self.runtime.explain_symptom(symptom, self.source)
         if cause is None or cause.file_line is None:
             return cause
-        line = cause.file_line - self.ref.header_lines
-        return cause.evolve(cell_line=line + self.ref.cell_offset if line > 0 else None)
+        line = cause.file_line  # of the source without its header
+        return cause.evolve(
+            cell_line=line + self.ref.cell_offset, file_line=line + self.ref.header_lines
+        )
 
     def make_inputs(self, case: Case) -> CaseInputs:
         """Return the inputs of a case, in memory that the version's process can read."""

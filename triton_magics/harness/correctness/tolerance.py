@@ -44,7 +44,7 @@ def calibrate(
         from_spec = value.abs().add_(scale).mul_(stated)
         from_torch = TORCH_ERROR_FACTOR * _torch_error(torch_outputs[i], value)
         step = value.new_zeros(()) if steps is None else steps[i]
-        from_inputs = CONDITIONING_FACTOR * (_max_error(step, by_row=True) if by_row else step)
+        from_inputs = CONDITIONING_FACTOR * (_max_error(step) if by_row else step)
         if diagnose and value.numel():
             parts = (from_spec, from_torch, from_inputs)
             # A part by row has one element a row: its mean is that of all elements.
@@ -58,7 +58,7 @@ def calibrate(
     if not diagnose:
         return tuple(allowed), Tolerance(rtol=stated, atol=0.0, origin="not computed")
     origin = max(shares, key=shares.__getitem__)
-    atol = max((float(rms(v)) for v in floating), default=0.0) * stated
+    atol = max(float(rms(v)) for v in floating) * stated
     named = {"spec": f"{stated:g}, from the spec, at the output's own scale"}
     return tuple(allowed), Tolerance(rtol=stated, atol=atol, origin=named.get(origin, origin))
 
@@ -125,17 +125,17 @@ def _split_rows(value: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def _torch_error(torch_outputs: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Return the largest error of torch's own output; per row where there are rows."""
     if value.dim() < 2 or not value.numel():
-        return _max_error(torch_outputs.double() - value, by_row=True)
+        return _max_error(torch_outputs.double() - value)
     pairs = zip(_split_rows(torch_outputs), _split_rows(value), strict=True)
-    return torch.cat([_max_error(n.double() - v, by_row=True) for n, v in pairs])
+    return torch.cat([_max_error(n.double() - v) for n, v in pairs])
 
 
-def _max_error(error: torch.Tensor, *, by_row: bool) -> torch.Tensor:
-    """Return the largest finite error, of the whole or per row (keepdim)."""
+def _max_error(error: torch.Tensor) -> torch.Tensor:
+    """Return the largest finite error per row (keepdim); of the whole where there are no rows."""
     size = finite_part(error).abs()
     if not size.numel():
         return size
-    return size.amax(-1, keepdim=True) if by_row and size.dim() >= 2 else size.amax()
+    return size.amax(-1, keepdim=True) if size.dim() >= 2 else size.amax()
 
 
 def perturb_inputs(

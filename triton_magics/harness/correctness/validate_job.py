@@ -11,7 +11,8 @@ from functools import partial
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import Answer, ValidateJob
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
 from triton_magics.harness.correctness.call_record import CallFailure, CallRecord, VersionRaised

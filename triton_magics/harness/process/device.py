@@ -17,6 +17,7 @@ from triton_magics.model import Environment
 GPU = torch.device("cuda", 0)
 """The GPU of this process: the supervisor shows each worker its own."""
 CPU = torch.device("cpu")
+META = torch.device("meta")
 
 
 def this_device() -> torch.device:

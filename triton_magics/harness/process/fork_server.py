@@ -24,13 +24,14 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from triton_magics import languages
+from triton_magics.execution import seccomp
 from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.sandbox import VARIABLE
 from triton_magics.execution.scratch import variables
@@ -83,6 +84,7 @@ def serve(fd: int, work: WorkerMain, prepare: Callable[[], Environment | None]) 
     parent_watch.prefer_oom_kill()
     control = socket.socket(fileno=fd)
     control.set_inheritable(False)
+    protected = [*parent_watch.ancestors(), os.getpid()]
     environment = prepare()
     gc.collect()
     gc.freeze()  # memory shared with the workers stays shared
@@ -92,7 +94,7 @@ def serve(fd: int, work: WorkerMain, prepare: Callable[[], Environment | None]) 
         if not message:
             os._exit(0)
         request = ForkRequest(**json.loads(message), data=descriptors[0], output=descriptors[1])
-        control.send(_fork(request, control, partial(work, environment=environment)))
+        control.send(_fork(request, control, protected, partial(work, environment=environment)))
 
 
 @contextmanager
@@ -119,7 +121,12 @@ def import_all_modules() -> None:
         importlib.import_module(name)
 
 
-def _fork(request: ForkRequest, control: socket.socket, work: Callable[[Mode, int], None]) -> bytes:
+def _fork(
+    request: ForkRequest,
+    control: socket.socket,
+    protected: Collection[int],
+    work: Callable[[Mode, int], None],
+) -> bytes:
     """Fork twice, so that the supervisor adopts the watchdog; return `WORKER WATCHDOG` pids."""
     here, there = os.pipe()
     middle = os.fork()
@@ -130,7 +137,7 @@ def _fork(request: ForkRequest, control: socket.socket, work: Callable[[Mode, in
         control.close()
         os.close(here)
         _wait_until_adopted(middle)
-        _run_watchdog(request, there, work)
+        _run_watchdog(request, there, protected, work)
     for fd in (there, request.data, request.output):
         os.close(fd)
     os.waitpid(middle, 0)
@@ -139,7 +146,12 @@ def _fork(request: ForkRequest, control: socket.socket, work: Callable[[Mode, in
     return pids
 
 
-def _run_watchdog(request: ForkRequest, answer_fd: int, work: Callable[[Mode, int], None]) -> None:
+def _run_watchdog(
+    request: ForkRequest,
+    answer_fd: int,
+    protected: Collection[int],
+    work: Callable[[Mode, int], None],
+) -> None:
     """Start the worker and end with it; the supervisor reaps the zombie."""
     try:
         os.setsid()  # apart from the fork server, which is paused at times
@@ -149,6 +161,8 @@ def _run_watchdog(request: ForkRequest, answer_fd: int, work: Callable[[Mode, in
             os.close(answer_fd)
             os.environ[parent_watch.PARENT] = str(watchdog)
             parent_watch.die_with_parent()
+            if request.is_confined:  # a profiler may need a program that gains rights
+                seccomp.refuse_signals(protected)
             _become_worker(request, work)
         os.write(answer_fd, b"%d %d" % (worker, watchdog))
         for fd in (answer_fd, request.data, request.output):

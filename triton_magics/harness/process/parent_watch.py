@@ -11,6 +11,7 @@ import resource
 import select
 import signal
 import threading
+from pathlib import Path
 
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED
 from triton_magics.execution.scratch import SCRATCH, STACK
@@ -35,6 +36,21 @@ def die_with_parent() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != int(parent):  # it died before the call
         os._exit(CODE_ORPHANED)
+
+
+def ancestors() -> list[int]:
+    """Return the pids of the supervisor, this process's parent, and of the notebook, its parent.
+
+    Empty without a supervisor (a worker run by hand).
+    """
+    parent = os.environ.get(PARENT)
+    if not parent:
+        return []
+    pids = [int(parent)]
+    with contextlib.suppress(OSError):
+        stat = Path(f"/proc/{parent}/stat").read_text()
+        pids.append(int(stat.rpartition(")")[2].split()[1]))
+    return [pid for pid in pids if pid > 1]  # 1 adopts the processes of a notebook that has ended
 
 
 def prefer_oom_kill() -> None:
@@ -104,6 +120,7 @@ def _kill_process_group() -> None:
 
 __all__ = [
     "PARENT",
+    "ancestors",
     "die_with_parent",
     "install_stack_dump_handler",
     "move_to_high_descriptor",

@@ -35,7 +35,7 @@ from triton_magics.errors import UserError
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED
 from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import STACK
-from triton_magics.harness.process import descriptor_reserve, parent_watch
+from triton_magics.harness.process import descriptor_reserve, parent_watch, version_signals
 from triton_magics.model import Value
 
 if TYPE_CHECKING:
@@ -394,22 +394,35 @@ def ask(question: Value) -> Any:
 
 
 def _ask(fd: int, requests: _Requests, question: Value) -> Any:
-    _send(fd, _encode(QUESTION, question))
-    return requests.decode(_read(fd), _read(fd))
+    with version_signals.shielded():
+        _send(fd, _encode(QUESTION, question))
+        return requests.decode(_read(fd), _read(fd))
 
 
 def _emit(fd: int, value: Value) -> None:
-    _send(fd, _encode(PROGRESS, value))
+    with version_signals.shielded():
+        _send(fd, _encode(PROGRESS, value))
 
 
 def _execute(decode: Callable[[], Any], emit: Emit) -> bytes:
     try:
-        function, arguments, streams = decode()
-        module, _, name = function.partition(":")
-        handler = getattr(importlib.import_module(module), name)
-        return _encode(REPLY, handler(**arguments, **({"emit": emit} if streams else {})))
+        return _call(decode, emit)
     except BaseException as error:  # noqa: BLE001 (no request goes unanswered)
+        version_signals.set_aside()
         return _encode(FAULT, _fault(error))
+
+
+def _call(decode: Callable[[], Any], emit: Emit) -> bytes:
+    """Call the function of a request; a version's signal handlers are in place only meanwhile."""
+    function, arguments, streams = decode()
+    module, _, name = function.partition(":")
+    handler = getattr(importlib.import_module(module), name)
+    try:
+        version_signals.put_back()
+        reply = handler(**arguments, **({"emit": emit} if streams else {}))
+    finally:
+        version_signals.set_aside()
+    return _encode(REPLY, reply)
 
 
 def _encode(kind: bytes, value: Value) -> bytes:

@@ -1,34 +1,34 @@
-"""Profile job: read the hardware counters of one call, which runs under Nsight Compute."""
+"""Read the hardware counters of one call, which runs under Nsight Compute."""
 
 from __future__ import annotations
 
 import base64
-import os
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 
-from triton_magics.execution.job_requests import Answer, ProfileJob
-from triton_magics.execution.nsight import INSTALL, PERMIT, find_ncu
-from triton_magics.harness.process.device import GPU, environment, this_device
-from triton_magics.harness.process.gpu_lock import gpu_lock
+from triton_magics.execution.job_refs import VersionRef
+from triton_magics.execution.job_requests import SECTION_SETS, ProfileJob
+from triton_magics.execution.nsight import INSTALL, REFUSED
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.ncu_csv import read_kernels
-from triton_magics.harness.profiling.ncu_lines import add_lines
-from triton_magics.harness.profiling.replayed_call import ReplayRequest, run_under
-from triton_magics.model import METRICS, STALLS, Profile, Status, raw_stall
+from triton_magics.harness.profiling.ncu_report_file import MISSING, UNREADABLE, read_report
+from triton_magics.harness.profiling.replayed_call import (
+    CallFacts,
+    ReplayRequest,
+    read_facts,
+    run_under,
+)
+from triton_magics.model import METRICS, STALLS, Profile, ProfiledKernel, Status, raw_stall
 
 PROFILE_S = 120.0  # beside the time to compile
 END_S = 10.0  # time for the kill to take effect
 IMPORT_S = 60.0
 VERSION_S = 20.0
 MAX_CHARS = 2000
-NO_GPU = "a profile reads the hardware counters of a GPU, and there is none here"
 # What ncu prints where counters can't be read -> the message.
 REFUSALS = {
-    "ERR_NVGPUCTRPERM": "the driver refuses this user the GPU's counters (ERR_NVGPUCTRPERM): "
-    + PERMIT,
+    "ERR_NVGPUCTRPERM": REFUSED,
     "driver is not compatible": "the driver is too old for this version of Nsight Compute: update "
     "the driver, or set `ncu` to an older version",
     "Failed to initialize the profiler": "Nsight Compute can't start its profiler here; some "
@@ -38,7 +38,6 @@ _OPTIONS = (
     "--profile-from-start=off",
     "--target-processes=application-only",
     "--replay-mode=kernel",
-    "--set=detailed",  # for Nsight Compute's own window
     "--import-source=yes",
     "--cache-control=all",
     "--clock-control=none",
@@ -54,28 +53,6 @@ class _NoProfile(Exception):
         self.status = status
 
 
-def run(job: ProfileJob, report: Reporter) -> tuple[Answer, bool]:
-    """Profile one call, while no other process uses the GPU."""
-    base = Profile(
-        op=job.op.name,
-        version=job.version.version,
-        attempt=job.version.attempt,
-        sha256=job.version.sha256,
-        status=Status.FAILED,
-        case=job.case,
-        environment=environment(),
-    )
-    if this_device() != GPU:
-        return base.evolve(status=Status.NO_GPU, message=NO_GPU), False
-    program = find_ncu(job.ncu, os.environ.get("PATH"))
-    if program is None:
-        return base.evolve(status=Status.UNAVAILABLE, message=missing_text(job.ncu)), False
-    purpose = f"profiling {job.op.name} {job.version.version}"
-    lock = gpu_lock(environment().gpu_uuid, exclusive=True, purpose=purpose, on_wait=report.waiting)
-    with lock, tempfile.TemporaryDirectory(prefix="ncu-") as folder:
-        return profile_call(program, job, base, Path(folder), report), False
-
-
 def missing_text(setting: str) -> str:
     """Return why `ncu` was not found, and the repair."""
     where = f"the setting `ncu` names {setting}, which is no program" if setting else (
@@ -86,8 +63,8 @@ def missing_text(setting: str) -> str:
 
 def profile_call(
     program: str, job: ProfileJob, base: Profile, folder: Path, report: Reporter
-) -> Profile:
-    """Run the call under ncu, and return its counters, or why there are none.
+) -> tuple[Profile, CallFacts]:
+    """Run the call under ncu, and return its counters, or why there are none, and its facts.
 
     Args:
         program: path of ncu.
@@ -96,34 +73,74 @@ def profile_call(
         folder: for temporary files; the caller removes it.
         report: receives the progress.
     """
-    path = folder / "profile.ncu-rep"
+    path, facts = folder / "profile.ncu-rep", folder / "facts.json"
+    version = _start([program, "--version"])
     try:
-        done = _run_ncu(program, job, path, report)
+        done = _run_ncu(program, job, path, facts, report)
         report.stage("reading the report of ncu", patience_s=IMPORT_S + END_S)
-        kernels = read_kernels(_print_report(program, path)) if path.is_file() else ()
+        kernels = _read(program, path, job.version) if path.is_file() else ()
         if not kernels:
             raise _NoProfile(*reason_of(done.stdout, done.stderr))
     except _NoProfile as error:
-        return base.evolve(status=error.status, message=str(error))
-    return base.evolve(
+        return base.evolve(status=error.status, message=str(error)), CallFacts()
+    finally:
+        tool = _version_in(_output(version, VERSION_S))
+    profile = base.evolve(
         status=Status.PASSED,
-        kernels=add_lines(kernels, path, program, job.version),
-        tool=_version(program),
+        kernels=kernels,
+        tool=tool,
         report_base64=base64.b64encode(path.read_bytes()).decode(),
     )
+    return profile, read_facts(facts)
+
+
+def _read(program: str, path: Path, ref: VersionRef) -> tuple[ProfiledKernel, ...]:
+    """Return the kernels of a report: by NVIDIA's module, else without lines as ncu prints it."""
+    reason = UNREADABLE.format("the report has no kernel")
+    try:
+        if kernels := read_report(path, program, ref):
+            return kernels
+    except ImportError:
+        reason = MISSING
+    except ValueError as error:
+        reason = UNREADABLE.format(error)
+    options = ("--csv", "--page=raw", "--print-units=base", "--print-kernel-base=function")
+    text = _output(_start([program, f"--import={path}", *options]), IMPORT_S)
+    return tuple(kernel.evolve(lines_missing=reason) for kernel in read_kernels(text))
 
 
 def _run_ncu(
-    program: str, job: ProfileJob, path: Path, report: Reporter
+    program: str, job: ProfileJob, path: Path, facts: Path, report: Reporter
 ) -> subprocess.CompletedProcess[str]:
     limit_s = PROFILE_S + job.compile_s
     report.stage(f"profiling {job.case.label} under ncu", patience_s=limit_s + END_S)
-    request = ReplayRequest(op=job.op, version=job.version, case=job.case, is_profiled=True)
-    command = [program, *_OPTIONS, f"--metrics={','.join(raw_names())}", f"--export={path}"]
+    request = ReplayRequest(
+        op=job.op, version=job.version, case=job.case, then="profile", facts=str(facts)
+    )
+    sections = section_options(job.sections)
+    command = [
+        program,
+        *_OPTIONS,
+        *sections,
+        f"--metrics={','.join(raw_names())}",
+        f"--export={path}",
+    ]
     done = run_under(command, request, limit_s=limit_s, variables={"TMPDIR": str(path.parent)})
     if done is None:
         raise _NoProfile(Status.TIMEOUT, f"no profile in {limit_s:g} s")
     return done
+
+
+def section_options(sections: str) -> tuple[str, ...]:
+    """Return the options of ncu for the sections that its own window shows.
+
+    Args:
+        sections: a set of ncu such as `full`, or names of sections with commas between them.
+    """
+    names = sections.split(",")
+    if len(names) == 1 and names[0] in SECTION_SETS:
+        return (f"--set={names[0]}", "--section=SourceCounters")
+    return ("--set=none", *(f"--section={name}" for name in ("SourceCounters", *names)))
 
 
 def raw_names() -> tuple[str, ...]:
@@ -151,25 +168,26 @@ def reason_of(out: str, err: str) -> tuple[Status, str]:
     return Status.RUNTIME_ERROR, f"the call under Nsight Compute failed: {last}"[:MAX_CHARS]
 
 
-def _print_report(program: str, path: Path) -> str:
-    options = ("--csv", "--page=raw", "--print-units=base", "--print-kernel-base=function")
-    return _output([program, f"--import={path}", *options], IMPORT_S)
-
-
-def _version(program: str) -> str | None:
-    match = re.search(r"Version (\S+)", _output([program, "--version"], VERSION_S))
+def _version_in(text: str) -> str | None:
+    match = re.search(r"Version (\S+)", text)
     return f"ncu {match[1]}" if match else None
 
 
-def _output(command: list[str], limit_s: float) -> str:
-    """Return what a command prints; empty if it does not end in time."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return ""
-    return done.stdout
+def _start(command: list[str]) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    )
 
 
-__all__ = ["missing_text", "profile_call", "raw_names", "reason_of", "run"]
+def _output(process: subprocess.Popen[str], limit_s: float) -> str:
+    """Return what a process prints; empty if it does not end in time, which kills it."""
+    with process:
+        try:
+            return process.communicate(timeout=limit_s)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return ""
+
+
+__all__ = ["missing_text", "profile_call", "raw_names", "reason_of", "section_options"]

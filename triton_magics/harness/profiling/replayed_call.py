@@ -9,11 +9,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from triton_magics import languages
-from triton_magics.execution.job_requests import OpRef, VersionRef
+from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.scratch import SCRATCH
-from triton_magics.model import Case, Value
+from triton_magics.model import Case, ProfiledKernel, Value
 
 PROGRAM = "triton_magics.harness.one_call"
 
@@ -22,13 +23,40 @@ class ReplayRequest(Value):
     """The call to replay.
 
     Attributes:
-        is_profiled: call it once more, in the range of the CUDA profiler.
+        then: after a call that compiles and tunes, call it in the range of the CUDA profiler, or
+            record what it runs.
+        facts: path for the `CallFacts`; empty: none.
     """
 
     op: OpRef
     version: VersionRef
     case: Case
-    is_profiled: bool = False
+    then: Literal["", "profile", "record"] = ""
+    facts: str = ""
+
+
+class CallFacts(Value):
+    """The least work of a replayed call, and the kernels that CUPTI recorded.
+
+    Attributes:
+        bytes: compulsory traffic: every tensor once.
+        flops: operations; None where the op declares none.
+        kernels: in the order of launch; empty unless they were recorded.
+        note: why they are missing.
+    """
+
+    bytes: int | None = None
+    flops: int | None = None
+    kernels: tuple[ProfiledKernel, ...] = ()
+    note: str | None = None
+
+
+def read_facts(path: Path) -> CallFacts:
+    """Return the facts that a call has written; empty ones if it has not, or they are damaged."""
+    try:
+        return CallFacts.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return CallFacts()
 
 
 def run_under(
@@ -75,4 +103,4 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-__all__ = ["ReplayRequest", "run_under"]
+__all__ = ["CallFacts", "ReplayRequest", "read_facts", "run_under"]

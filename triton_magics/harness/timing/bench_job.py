@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import Answer, BenchJob
-from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_requests import BenchJob
+from triton_magics.harness.correctness.case_inputs import make_meta, make_pristine
 from triton_magics.harness.correctness.remote_calls import name_record
 from triton_magics.harness.load import (
     LoadedVersion,
@@ -51,7 +52,6 @@ from triton_magics.model import Badge, BadgeCode, Benchmark, Census, NotTimed, S
 
 TIMERS = {"gated": GatedTimer, "graph": GraphTimer, "launch": LaunchTimer}
 _CALIBRATIONS: dict[tuple[str, bool], Calibration] = {}
-META = torch.device("meta")
 RAW_TIMES = Badge.of(BadgeCode.RAW_TIMES)
 
 
@@ -145,7 +145,7 @@ def check_sizes(op: operators.Op, sizes: Sequence[str], dtype: str, seed: int) -
         if size in op.sizes:
             continue
         try:
-            op.make_inputs(case.shape, getattr(torch, dtype), META, torch.Generator())
+            make_meta(op, case)
         except Exception as error:
             known_sizes = ", ".join(f"{name} {shape_text(s)}" for name, s in op.sizes.items())
             raise UserFault(

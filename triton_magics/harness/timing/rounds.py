@@ -140,7 +140,7 @@ def time_all_sizes(session: TimingSession) -> dict[str, Any]:
             return {
                 "status": Status.FAILED,
                 "message": str(void),
-                "timings": tuple(timings),
+                "timings": tuple(t for t in timings if t.provider != void.provider),
                 "not_timed": (culprit,),
                 "conditions": tuple(notes),
             }

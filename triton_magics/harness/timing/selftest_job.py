@@ -9,7 +9,9 @@ from typing import Any
 import torch
 
 from triton_magics import languages, operators
-from triton_magics.execution.job_requests import Answer, BenchJob, OpRef, SelfTestJob
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob, SelfTestJob
 from triton_magics.harness.process.device import GPU, environment, this_device
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter

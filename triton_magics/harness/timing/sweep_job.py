@@ -7,14 +7,9 @@ from typing import Any
 
 import torch
 
-from triton_magics.execution.job_requests import (
-    Answer,
-    BenchJob,
-    PlanJob,
-    SweepJob,
-    ValidateJob,
-)
-from triton_magics.harness.compile_ahead import compile_form, restore_modules
+from triton_magics.execution.job_answers import Answer
+from triton_magics.execution.job_requests import BenchJob, PlanJob, SweepJob, ValidateJob
+from triton_magics.harness.compile_ahead import compile_form, input_forms, restore_modules
 from triton_magics.harness.compile_job import (
     compile_version,
 )
@@ -29,7 +24,7 @@ from triton_magics.harness.load import (
     load_version,
     make_kernel_error,
 )
-from triton_magics.harness.process.device import GPU, environment, kernel_runtime, this_device
+from triton_magics.harness.process.device import GPU, META, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import FakeCuda, fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
@@ -48,7 +43,6 @@ from triton_magics.model import (
     Sweep,
 )
 
-META = torch.device("meta")
 MAX_PROBES = 3
 NOT_AHEAD = "no configuration could be compiled without a GPU"
 NONE_TIMED = "no configuration could be timed"
@@ -168,7 +162,7 @@ def _on_gpu(task: SweepTask, points: list[GridPoint]) -> dict[str, Any]:
         task.report.stage("compiling", patience_s=task.job.compile_s)
         with task.clock.step("compile"), runtime.compile_only():
             _load(points)
-            forms = list(dict.fromkeys((c.shape, c.dtype) for c in (*probes, task.case)))
+            forms = input_forms([*probes, task.case])
             work = [(p.loaded, form) for p in points if p.loaded for form in forms]
             with restore_modules(*(p.loaded.module for p in points if p.loaded)):
                 task.in_parallel(lambda one: compile_form(task.op, *one), work, "compiling")

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from triton_magics import operators
-from triton_magics.execution.job_requests import SweepJob, VersionRef
+from triton_magics.execution.job_refs import VersionRef
+from triton_magics.execution.job_requests import SweepJob
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import (
@@ -24,6 +25,8 @@ from triton_magics.model import (
     Setting,
     Timing,
 )
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -91,9 +94,7 @@ class SweepTask:
     report: Reporter
     clock: StepTimer
 
-    def in_parallel(
-        self, function: Callable[[Any], None], items: Sequence[Any], stage: str
-    ) -> None:
+    def in_parallel(self, function: Callable[[T], None], items: Sequence[T], stage: str) -> None:
         """Run a function on every item, on one thread per core."""
         report_progress = partial(
             self.report.stage, stage, total=len(items), patience_s=self.job.compile_s

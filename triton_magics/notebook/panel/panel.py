@@ -30,6 +30,7 @@ from triton_magics.notebook.panel.engine import EngineTab, RunningJobBar
 from triton_magics.notebook.panel.follow import Follower
 from triton_magics.notebook.panel.log import Log
 from triton_magics.notebook.panel.plots import Plots
+from triton_magics.notebook.panel.profile import ProfileTab
 from triton_magics.notebook.panel.references import References
 from triton_magics.notebook.panel.tab import (
     Action,
@@ -97,6 +98,7 @@ class Panel:
         self._tabs: tuple[Tab, ...] = (
             Versions(self._run_action),
             Plots(self._run_action, self._pictures),
+            ProfileTab(self._run_action, partial(lab.newest_profile, self._op), self._newest_event),
             References(self._run_action, page),
             Log(self._run_action, self._op, lambda n: lab.events(self._op, limit=n)),
             EngineTab(self._run_action, self._job_bar.widget),
@@ -236,6 +238,9 @@ class Panel:
         verdicts = [self._lab.validation(self._op, version) for version in failed]
         pictures += [mismatch_bundle(verdict) for verdict in verdicts if verdict]
         return [mime_bundle for mime_bundle in pictures if mime_bundle]
+
+    def _newest_event(self) -> str | None:
+        return next((event.uuid for event in self._lab.events(self._op, limit=1)), None)
 
     # ---------------------------------------------------------------------------------- work
 

@@ -11,7 +11,9 @@ from triton_magics.rendering.numbers import MISSING, count_text
 Judged = tuple[Case, CaseStatus | None]  # None: a case of a plan, which has not run
 _Keys = Callable[[Case], Iterable[str]]
 _MOST_ROWS = 8  # of wrong cases
+_MOST_BESIDE = 3  # of them, beside a verdict
 _MOST_NAMED = 6
+_PRICE_OF_A_ROW = 0.02
 
 
 def case_matrices(results: Sequence[CaseResult]) -> Document:
@@ -21,6 +23,23 @@ def case_matrices(results: Sequence[CaseResult]) -> Document:
     """
     judged = [(r.case, r.status) for r in results]
     return _matrices(judged, merge=any(r.status.failed for r in results))
+
+
+def separating_matrix(results: Sequence[CaseResult]) -> Matrix:
+    """Return the matrix, by shape, layout or values, whose rows best separate wrong from right."""
+    judged = [(r.case, r.status) for r in results if r.status is not CaseStatus.NOT_RUN]
+    title, keys = max(_ASPECTS, key=lambda aspect: _separation(judged, aspect[1]))
+    return _matrix(title, keys, judged, merge=True, most=_MOST_BESIDE)
+
+
+def _separation(judged: Sequence[Judged], keys: _Keys) -> float:
+    """Return the share of cases in rows that are all wrong or all right, less a price per row."""
+    groups: dict[str, list[bool]] = {}
+    for case, status in judged:
+        for key in keys(case):
+            groups.setdefault(key, []).append(status is not None and status.failed)
+    pure = sum(len(group) for group in groups.values() if len(set(group)) == 1)
+    return pure / sum(map(len, groups.values())) - _PRICE_OF_A_ROW * len(groups)
 
 
 def plan_matrices(cases: Sequence[Case], run_cases: Sequence[Case]) -> Document:
@@ -35,7 +54,9 @@ def _matrices(judged: Sequence[Judged], *, merge: bool) -> Document:
     return (Beside(tuple((matrix,) for matrix in with_a_choice or matrices[:1])),)
 
 
-def _matrix(title: str, keys: _Keys, judged: Sequence[Judged], *, merge: bool) -> Matrix:
+def _matrix(
+    title: str, keys: _Keys, judged: Sequence[Judged], *, merge: bool, most: int = _MOST_ROWS
+) -> Matrix:
     run = [pair for pair in judged if pair[1] is not CaseStatus.NOT_RUN]
     dtypes = tuple(dict.fromkeys(case.dtype for case, _ in (run if merge else judged)))
     groups: dict[str, list[Judged]] = {}
@@ -45,8 +66,8 @@ def _matrix(title: str, keys: _Keys, judged: Sequence[Judged], *, merge: bool) -
             groups.setdefault(key, []).append((case, status))
     wrong = [name for name, group in groups.items() if merge and _is_wrong(group)]
     quiet = [name for name in groups if merge and name not in wrong]
-    named = [(name, groups[name]) for name in groups if not merge or name in wrong[:_MOST_ROWS]]
-    for merged, title_of_row in ((wrong[_MOST_ROWS:], "more wrong"), (quiet, "others")):
+    named = [(name, groups[name]) for name in groups if not merge or name in wrong[:most]]
+    for merged, title_of_row in ((wrong[most:], "more wrong"), (quiet, "others")):
         pairs = [pair for name in merged for pair in groups[name]]
         if merged:
             one = merged[0] if len(merged) == 1 else f"{len(merged)} {title_of_row}"

@@ -50,6 +50,8 @@ def cause_text(cause: Cause, place: str | None = None) -> str:
 
 
 def _text(cause: Cause) -> str:
+    if cause.as_if and cause.file_line and cause.code in _TEXTS:
+        return f"{_TEXTS[cause.code].partition(': ')[0]}: {cause.as_if}"
     if cause.as_if:
         return f"the output is that of the reference if {cause.as_if}"
     if cause.code is CauseCode.TEXT:

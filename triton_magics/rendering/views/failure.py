@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 from triton_magics.model import CaseResult, Mismatch, Validation
 from triton_magics.rendering.blocks import Beside, Code, Document, Line, code
@@ -11,7 +12,7 @@ from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.causes import cause_text
 from triton_magics.rendering.views.error_map import error_map
 from triton_magics.rendering.views.faults import error_view
-from triton_magics.rendering.views.words import CASE_WORDS, on_version
+from triton_magics.rendering.views.words import CASE_WORDS, join_parts, on_version
 
 
 def case_words(result: CaseResult) -> str:
@@ -47,9 +48,10 @@ def _finding(result: CaseResult, shown_above: str) -> tuple[Line, ...]:
         is_repeated = result.reason is not None and reason is None
         words = ": ".join(part for part in (case_words(result), reason) if part)
         return () if is_repeated else (Line(words),)
-    lines = [Line(mismatch_text(result.mismatch))]
-    if result.error_share is not None and result.error_share == result.error_share:
-        lines.append(Line(f"the worst error is {allowed_text(result.error_share)}"))
+    share = result.error_share
+    is_known = share is not None and not math.isnan(share)  # NaN is shown as the value
+    worst = f"worst error {allowed_text(share)}" if share is not None and is_known else None
+    lines = [Line(join_parts((mismatch_text(result.mismatch), worst)))]
     if result.reason:
         lines.append(Line(result.reason))
     return tuple(lines)
@@ -60,9 +62,15 @@ def mismatch_text(mismatch: Mismatch) -> str:
     name = "out" if mismatch.output == 0 else f"output {mismatch.output + 1}, out"
     at = f"[{', '.join(str(i) for i in mismatch.index)}]" if mismatch.index else ""
     values = f"{exact_text(mismatch.got)}, should be {exact_text(mismatch.expected)}"
-    wrong = f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} elements wrong"
+    return f"{name}{at} = {values} · {_extent_text(mismatch)}"
+
+
+def _extent_text(mismatch: Mismatch) -> str:
+    """Return `257 of 262,911 elements wrong, all in the last column`, `all 91 elements wrong`."""
+    if mismatch.n_wrong == mismatch.n_elements > 1:
+        return f"all {mismatch.n_elements:,} elements wrong"
     where = f", {mismatch.where}" if mismatch.where else ""
-    return f"{name}{at} = {values} · {wrong}{where}"
+    return f"{mismatch.n_wrong:,} of {mismatch.n_elements:,} elements wrong{where}"
 
 
 def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) -> Document:
@@ -73,19 +81,18 @@ def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) ->
     # Only the hints on Triton's sources, which are Python, name a line.
     file = f"kernels/{value.op}/{value.version}.py:{cause.file_line}"
     place = code(file) if cause.file_line else None
-    advice = _advice(cause.advice or "")
-    if cause.file_line and any(isinstance(block, Code) for block in advice):
-        fix = step_code(on_version("fix", value.op, value.version), phrase)
-        advice = (*advice, Line(f"{fix} makes that change"))
-    return (Line(cause_text(cause, place)), *advice)
+    fix = on_version("fix", value.op, value.version) if cause.file_line else None
+    does_it = f", or {step_code(fix, phrase)}" if fix else ""
+    return (Line(cause_text(cause, place)), *_advice(cause.advice or "", does_it))
 
 
-def _advice(advice: str) -> tuple[Line | Code, ...]:
+def _advice(advice: str, does_it: str) -> tuple[Line | Code, ...]:
+    """Return the code to write and the step that writes it, or the advice in words."""
     if not advice.strip():
         return ()
-    return (
-        (Line("write instead:"), Code(advice)) if _is_python(advice) else (Line(f"try: {advice}"),)
-    )
+    if not _is_python(advice):
+        return (Line(f"try: {advice}"),)
+    return Line(f"write instead{does_it}:"), Code(advice)
 
 
 def _is_python(text: str) -> bool:

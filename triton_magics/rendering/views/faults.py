@@ -35,7 +35,8 @@ def error_text(error: KernelError) -> str:
 def message_view(message: str | None, *, shown_above: str = "") -> Document:
     """Return a message of one or more lines, without its first line if that is shown above."""
     first, *rest = clean(message or "").strip().splitlines() or [""]
-    line = (Line(first),) if first and first not in shown_above else ()
+    *_, words = first.split(": ", 1)  # without the class of an error
+    line = (Line(first),) if first and words not in shown_above else ()
     return (*line, Code("\n".join(rest), "text")) if any(r.strip() for r in rest) else line
 
 

@@ -73,7 +73,8 @@ def _written_line(value: Written) -> Line:
     source = value.source
     saved = "unchanged" if value.unchanged else "saved"
     attempt = f"attempt {source.attempt}" if source.attempt > 1 else None
-    parts = (f"{source.op} {source.version} {saved}", code(source.path), attempt)
+    name = subject(source.op, source.version)
+    parts = (f"{name} {saved}", code(source.path), attempt)
     if value.status is Status.PASSED:
         return Line(join_parts((*parts, _compile_words(value.compilation))), "good")
     status, lead = VERDICTS[value.status]
@@ -81,7 +82,6 @@ def _written_line(value: Written) -> Line:
     if not (compilation and compilation.error):
         return Line(join_parts((*parts, compilation.note if compilation else None)), status, lead)
     reason = reason_text(value.status, None, compilation.error)
-    name = subject(source.op, source.version)
     return Line(join_parts((f"{name}: {reason}", saved, *parts[1:])), status, lead)
 
 
@@ -121,6 +121,8 @@ def _next_step(value: Written, phrase: Phrase) -> str:
     op, version = value.source.op, value.source.version
     if value.status is Status.PASSED:
         return step_code(on_version("validate", op, version), phrase)
+    if value.compilation and value.compilation.error and value.compilation.error.advice:
+        return f"{step_code(on_version('fix', op, version), phrase)} corrects that line"
     return REMEDIES.get(value.status, f"{FIX}: {subject(op, version)}")
 
 
@@ -239,15 +241,15 @@ def _run_line(value: RunResult) -> Line:
 
 
 def _outputs_table(value: RunResult) -> Table:
-    header = ("output", "shape", "dtype", "device", "min", "max", "mean", "NaN")
+    header = ("output", "shape", "dtype", "min", "max", "mean", "NaN")
     rows = tuple(_output_row(i, o) for i, o in enumerate(value.outputs, 1))
-    aligns = "llllrrrr"
+    aligns = "lllrrrr"
     return Table(f"{subject(value.op, value.version)} on {value.inputs}", header, rows, aligns)
 
 
 def _output_row(i: int, o: TensorSummary) -> tuple[str, ...]:
     figures = (MISSING if f is None else number_text(f) for f in (o.min, o.max, o.mean))
-    return (str(i), shape(o.shape), o.dtype, o.device, *figures, f"{o.n_nan:,}")
+    return (str(i), shape(o.shape), o.dtype, *figures, f"{o.n_nan:,}")
 
 
 def _wait_line(value: RunResult) -> Document:
@@ -286,14 +288,17 @@ def best_view(value: Best, phrase: Phrase) -> Document:
     name = f"{source.op} {source.version}"
     log = step_code(NextStep("log", {"op": source.op}), phrase)
     head = f"{name}: {figures}" if figures else name
+    shown_code = Code(source.source, source.code_language)
     provisional = (Line(f"provisional: {value.provisional}", "warn"),) if value.provisional else ()
     return (
         Line(head, "warn" if value.provisional else "good", "BEST"),
         *provisional,
         Line(value.reason),
         Line(f"{code(source.path)} · entry {entry_text(source)}"),
-        Code(source.source, source.code_language),
-        Line(f"in your code: `from kernels.{source.op} import best`"),
-        *_installed_line(value),
+        *(
+            (*_installed_line(value), Details("code", (shown_code,)))
+            if value.installed
+            else (shown_code, Line(f"in your code: `from kernels.{source.op} import best`"))
+        ),
         next_line(f"{log} writes the development log for review"),
     )

@@ -11,16 +11,18 @@ from triton_magics.rendering.views.words import next_line, on_version
 
 def reference_view(value: Reference, phrase: Phrase) -> Document:
     """Return a page of the knowledge base, and related pages."""
+    is_search = value.query.strip() != value.title
     if value.more:
         next_step = "related: " + ", ".join(_read(phrase, name) for name in value.more)
     elif not value.query.strip():
         words = _read(phrase, "WORD", "WORD")
         next_step = f"{_read(phrase, 'TOPIC')} shows one, {words} searches all"
     else:
-        next_step = f"{_read(phrase)} lists all topics"
-    query = "" if value.query.strip() in ("", value.title) else f"for “{value.query.strip()}”"
+        next_step = f"{_read(phrase)} lists all topics" if is_search else ""
+    query = f"for “{value.query.strip()}”" if value.query.strip() and is_search else ""
     page = Markdown(fill(value.markdown, phrase))
-    return (Line(query, "info", value.title), page, next_line(next_step))
+    last = (next_line(next_step),) if next_step else ()
+    return (Line(query, "info", value.title), page, *last)
 
 
 def _read(phrase: Phrase, *words: str) -> str:

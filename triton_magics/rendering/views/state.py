@@ -18,6 +18,7 @@ from triton_magics.model import (
 )
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import (
+    Code,
     Details,
     Document,
     Items,
@@ -217,14 +218,15 @@ def op_page_view(value: OpPage, phrase: Phrase) -> Document:
     return (
         Line(join_parts((facts.formula, code(facts.torch_equivalent))), "info", facts.name),
         Line(join_parts(_shape_parts(facts))),
-        Line(join_parts(_cost_parts(facts))),
+        *((Line(cost),) if (cost := join_parts(_cost_parts(facts))) else ()),
         Line(f"techniques: {join_parts(t.title for t in value.techniques) or MISSING}"),
-        Line(_readings(facts, phrase)),
+        Line(_readings(value, phrase)),
         *_own_shapes(value, phrase),
         engine_line(value.engine),
         state_line(value.state),
         *((versions_table(value.state),) if value.state.versions else ()),
         *_page_details(value),
+        *_torch_source(value),
         next_line(step_code(value.state.next_step, phrase)),
     )
 
@@ -243,18 +245,33 @@ def _shape_parts(facts: OpFacts) -> tuple[str | None, ...]:
 
 def _cost_parts(facts: OpFacts) -> tuple[str | None, ...]:
     return (
-        f"{facts.bound}-bound",
+        f"{facts.bound}-bound" if facts.bound != "unknown" else None,
         facts.complexity,
         facts.memory_pattern,
-        f"accumulate in {facts.accumulate}",
+        f"accumulate in {facts.accumulate}" if facts.accumulate else None,
     )
 
 
-def _readings(facts: OpFacts, phrase: Phrase) -> str:
+def _readings(value: OpPage, phrase: Phrase) -> str:
+    facts = value.facts
     template = {"pattern": facts.pattern, "op": facts.name, "version": "v1"}
     return (
         f"references: {step_code(NextStep('ref', {'words': (facts.name,)}), phrase)} · "
         f"templates: {step_code(NextStep('template', template), phrase)}"
+        + (f" · torch: {value.torch_docs}" if value.torch_docs else "")
+    )
+
+
+def _torch_source(value: OpPage) -> Document:
+    """Return torch's own Python source of the op, where it was asked for."""
+    if value.torch_sources is None:
+        return ()
+    if not value.torch_sources:
+        return (Line("torch has no reference or decomposition of it in Python", "info", "NONE"),)
+    return tuple(
+        block
+        for source in value.torch_sources
+        for block in (Line(f"{source.path}:{source.line}", "info", source.kind), Code(source.text))
     )
 
 

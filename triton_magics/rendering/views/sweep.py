@@ -190,7 +190,14 @@ def verdict_text(value: Sweep, c: Configuration) -> str:
 
 
 def _notes(value: Sweep) -> Document:
-    return (*_alike(value), *(Line(condition, "info") for condition in value.conditions))
+    plan = (
+        (Line(f"the best passed the full plan, {count_text(value.best_cases, 'case')}", "good"),)
+        if value.best_cases and value.best
+        else ()
+    )
+    return (
+        *plan, *_alike(value), *(Line(condition, "info") for condition in value.conditions)
+    )  # fmt: skip
 
 
 def _alike(value: Sweep) -> Document:
@@ -247,6 +254,8 @@ def _counts(value: Sweep) -> str:
 def _next(value: Sweep, phrase: Phrase) -> str:
     best = value.best
     validate = step_code(on_version("validate", value.op, value.written or value.version), phrase)
+    if value.written and value.best_cases:
+        return step_code(NextStep("bench", {"op": value.op}), phrase)
     if value.written:
         return f"{validate}, the full plan"
     if best is None:

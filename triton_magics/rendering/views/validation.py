@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from triton_magics.model import (
+    CaseStatus,
     Status,
     Validation,
     Validations,
     short,
 )
 from triton_magics.next_step import NextStep
-from triton_magics.rendering.blocks import Details, Document, Items, Line, Table
+from triton_magics.rendering.blocks import Beside, Details, Document, Items, Line, Table
 from triton_magics.rendering.numbers import (
     MISSING,
     allowed_text,
@@ -21,7 +22,7 @@ from triton_magics.rendering.numbers import (
 )
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.badges import badge_labels, badge_lines
-from triton_magics.rendering.views.case_matrix import case_matrices
+from triton_magics.rendering.views.case_matrix import case_matrices, separating_matrix
 from triton_magics.rendering.views.case_tables import (
     by_reason,
     cases_text,
@@ -55,6 +56,8 @@ from triton_magics.rendering.views.words import (
     subject,
 )
 
+_ENDED_THE_PROCESS = (CaseStatus.CRASHED, CaseStatus.TIMEOUT)
+
 
 def validation_view(value: Validation, phrase: Phrase) -> Document:
     """Return the verdict, its evidence, details folded, the next step."""
@@ -70,7 +73,7 @@ def validation_body(value: Validation, phrase: Phrase) -> Document:
         *_sanitizer_lines(value),
         *(Line(f"not checked: {item}", "warn") for item in value.unchecked),
         *badge_lines(value.badges),
-        *_footer(value),
+        *(_footer(value) if value.passed else ()),
         *_details(value),
     )
 
@@ -161,23 +164,35 @@ def _failure(value: Validation, phrase: Phrase) -> Document:
     if not value.failed_cases:
         compiled = compiled_items(value) if value.status is Status.NO_GPU else ()
         lines = tuple(map(Line, compiled))
-        return (*more, *error, *lines, *_aftermath(value))
+        return (*more, *error, *lines, *_aftermath(value), *_footer(value))
     first = value.failed_cases[0]
     return (
         *more,
         *_counts_line(value),
-        *case_view(value, first, phrase, shown_above=shown_above),
+        *_with_matrix(value, case_view(value, first, phrase, shown_above=shown_above)),
         *error,
         *_aftermath(value),
     )
 
 
+def _with_matrix(value: Validation, first_case: Document) -> Document:
+    """Return the first failed case, and beside it what separates wrong cases from right ones."""
+    several = value.status is Status.FAILED and len(value.failed_cases) > 1
+    matrix = (separating_matrix(value.cases),) if several else ()
+    match first_case:
+        case (Beside(parts=(words, picture)),):
+            return (Beside(((*words, *_footer(value)), (*picture, *matrix))),)
+    words = (*first_case, *_footer(value))
+    return (Beside((words, matrix)),) if matrix else words
+
+
 def _counts_line(value: Validation) -> Document:
     """Return the number of wrong cases, if the headline reports something worse."""
-    if value.status is Status.FAILED or not value.message:
+    wrong = [c for c in value.failed_cases if c.status not in _ENDED_THE_PROCESS]
+    if value.status is Status.FAILED or not value.message or not wrong:
         return ()
-    counts = f"{len(value.failed_cases)} of {count_text(len(value.run_cases), 'case')}"
-    return (Line(f"before that: {counts} wrong · first: {value.failed_cases[0].case.label}"),)
+    counts = f"{len(wrong)} of {count_text(len(value.run_cases), 'case')}"
+    return (Line(f"before that: {counts} wrong · first: {wrong[0].case.label}"),)
 
 
 def _aftermath(value: Validation) -> Document:
@@ -203,9 +218,12 @@ def next_step(value: Validation, phrase: Phrase) -> str:
         return f"{bench}; {validate} runs the full plan, required to finish {reason}"
     if value.status is Status.NO_GPU and value.device_kind == "interpreter":
         return "run it on a machine with a GPU"
+    first = value.failed_cases[0].error if value.failed_cases else None
+    if any(error and error.advice for error in (value.error, first)):
+        return f"{step_code(on_version('fix', op, version), phrase)} corrects that line"
     if value.status in REMEDIES:
         return REMEDIES[value.status]
-    return f"{FIX}; it becomes attempt {value.attempt + 1}"
+    return f"{FIX} (attempt {value.attempt + 1})"
 
 
 # ---------------------------------------------------------------------------------- details
@@ -216,7 +234,7 @@ def _footer(value: Validation) -> Document:
     attempt = f"attempt {value.attempt}"
     parts = (
         attempt,
-        f"{count_text(failed, 'attempt')} failed so far" if failed and not value.passed else None,
+        f"{failed} failed so far" if failed > 1 and not value.passed else None,
         f"{value.plan} plan",
         f"seed {value.seed}",
         None if value.duration_s is None else duration_text(value.duration_s),
@@ -226,18 +244,16 @@ def _footer(value: Validation) -> Document:
 
 def _details(value: Validation) -> Document:
     details: list[Details] = []
-    is_wrong = value.status is Status.FAILED and len(value.failed_cases) > 1
     if value.run_cases:
-        title = "wrong and right, by shape, layout and values" if is_wrong else "cases"
-        details.append(Details(title, case_matrices(value.cases), is_open=is_wrong))
-        details.append(Details("checks", (Items(checked_items(value)),)))
-        details.append(Details("errors by dtype", (dtype_table(value),)))
+        checks: Document = (Items(checked_items(value)), *scope_details(value.scope))
+        details.append(Details("cases", case_matrices(value.cases)))
+        details.append(Details("checks", checks))
+        details.append(Details("errors", (dtype_table(value),)))
     if len(value.failed_cases) > 1:
         details.append(Details("failed cases", (failed_table(value.failed_cases),)))
     for title, cases in (("not run", value.not_run), ("refused", value.rejected_cases)):
         if cases:
             details.append(Details(f"{title}: {len(cases)}", (by_reason(cases),)))
-    details += scope_details(value.scope)
     first = value.failed_cases[0].error if value.failed_cases else None
     return (*details, *traceback_view(value.error or first), *output_details(value.output))
 

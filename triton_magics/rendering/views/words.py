@@ -51,7 +51,8 @@ EXPLANATIONS: dict[Status, str] = {
 REMEDIES: dict[Status, str] = {
     Status.TIMEOUT: "look for an endless loop or a grid that is far too large, or allow more time "
     "with `--timeout`",
-    Status.CRASHED: "look at its last lines of output, then fix the code and write it again",
+    Status.CRASHED: "look for a call that ends the process or writes outside its memory, then "
+    "write it again",
     Status.OUT_OF_MEMORY: "use a smaller size, or allocate less in the wrapper",
     Status.NO_GPU: "run it on a machine with a GPU; the setting `device = 'interpreter'` checks "
     "the numbers on the CPU",
@@ -108,7 +109,7 @@ def unvalidated_text(compilation: Status | None) -> str:
 
 def next_line(text: str) -> Line:
     """Return the last line of a view, with the next step."""
-    return Line(f"next: {text}")
+    return Line(f"next: {text}", is_next=True)
 
 
 def on_version(verb: str, op: str, version: str, **more: object) -> NextStep:
@@ -127,12 +128,13 @@ def join_parts(parts: Iterable[str | None]) -> str:
 
 
 def resources_text(kernel: KernelResources) -> str:
-    """Return `32 registers, no spills, 1.5 KiB shared, occupancy 100 %`."""
+    """Return `32 registers, no spills, occupancy 100 %`; shared memory where it is the limit."""
     spills = None if kernel.spill_bytes is None else _spills(kernel.spill_bytes)
+    is_limit = "shared" in (kernel.limiter or "")
     parts = (
         None if kernel.registers is None else f"{kernel.registers} registers",
         spills,
-        f"{bytes_text(kernel.shared_bytes)} shared" if kernel.shared_bytes else None,
+        f"{bytes_text(kernel.shared_bytes or 0)} shared" if is_limit else None,
         _occupancy(kernel),
     )
     return ", ".join(part for part in parts if part)

@@ -21,7 +21,7 @@ def relu_kernel(x_ptr, out_ptr, n_elements, BLOCK_SIZE: gl.constexpr, num_warps:
     while i > 0:
         gl.store(out_ptr + offsets, x, mask=mask)
         i = i + 0 * n_elements
-    gl.store(out_ptr + offsets, gl.where(x < 0, x * 0, x), mask=mask)
+    gl.store(out_ptr + offsets, gl.where(x < 0, gl.full([BLOCK_SIZE], 0, x.dtype, layout), x), mask=mask)
 
 
 def triton_relu(x):

@@ -17,7 +17,7 @@ def relu_kernel(x_ptr, out_ptr, n_elements, BLOCK_SIZE: gl.constexpr, num_warps:
     offsets = gl.program_id(0) * BLOCK_SIZE + gl.arange(0, BLOCK_SIZE, layout=layout)
     mask = offsets < n_elements
     x = gl.load(x_ptr + offsets, mask=mask)
-    gl.store(out_ptr + offsets, gl.where(x < 0, x * 0, x), mask=mask)
+    gl.store(out_ptr + offsets, gl.where(x < 0, gl.full([BLOCK_SIZE], 0, x.dtype, layout), x), mask=mask)
 
 
 def triton_relu(x):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
+# In the environment of each process of a supervisor: the name of its home folder.
+MARK = "TRITON_MAGICS_SUPERVISOR"
+KILL_MARKED_S = 2.0
 READ_S = 0.05
 MAX_PROCESSES = 512  # a compile on a machine of many cores starts a few dozen
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -138,3 +142,29 @@ def send_signal(pid: int, number: int, *, group: bool = False) -> bool:
     except PermissionError:
         return False
     return True
+
+
+def kill_marked(name: str) -> None:
+    """Kill the processes of a supervisor that has ended.
+
+    Without it nobody adopts the daemons that its workers have started. Their environment tells
+    whose they are, unless they have another one.
+    """
+    deadline = time.monotonic() + KILL_MARKED_S
+    while (pids := _find_marked(f"{MARK}={name}".encode())) and time.monotonic() < deadline:
+        for pid in pids:
+            send_signal(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _find_marked(variable: bytes) -> set[int]:
+    pids = (int(name) for name in list_folder("/proc") if name.isdigit())
+    return {pid for pid in pids if variable in _environment(pid) and _stat(pid)[:1] != [b"Z"]}
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            return environ.read().split(b"\0")
+    except OSError:  # it has ended, or is another user's
+        return []

@@ -9,7 +9,7 @@ import os
 import time
 from itertools import islice
 
-from .process_table import list_folder
+from .process_table import kill_marked, list_folder
 
 STALE_S = 60.0
 UNUSED_S = 30 * 86_400.0
@@ -77,11 +77,12 @@ def _remove_files(path: str) -> list[str]:
 
 
 def sweep_stale(home: str) -> None:
-    """Remove the folders of killed supervisors beside `home`."""
+    """Remove the folders of killed supervisors beside `home`, and end their daemons."""
     folder = os.path.dirname(home)
     for name in list_folder(folder):
         path = os.path.join(folder, name)
         if path != home and _is_abandoned(path):
+            kill_marked(name)
             remove_tree(path)
 
 

@@ -9,6 +9,7 @@ import inspect
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -79,13 +80,24 @@ def _shared_inline_builds() -> Iterator[None]:
         extensions.load_inline = original  # type: ignore[attr-defined]
 
 
+def _extensions() -> Path:
+    """Return the folder that all workers share; in a sandbox, this worker's own."""
+    shared = cache_dir() / "extensions"
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=shared):
+            return shared
+    except OSError:
+        return Path(tempfile.gettempdir(), "extensions")
+
+
 @contextmanager
 def _build_folder(source: bytes) -> Iterator[None]:
     """Build in a folder of this content, one process at a time.
 
     A killed build leaves a lock file of torch's, for which the next one would wait for ever.
     """
-    folder = cache_dir() / "extensions" / hashlib.sha256(source).hexdigest()[:24]
+    folder = _extensions() / hashlib.sha256(source).hexdigest()[:24]
     folder.mkdir(parents=True, exist_ok=True)
     before = os.environ.get(FOLDER)
     with (folder / "one_build.lock").open("w") as file:

@@ -134,7 +134,9 @@ class _Checker:
 
 def _mask(mask: Any, pointers: Any) -> Any | None:
     """Return the mask of an access in the shape of its pointers; None if it is true everywhere."""
-    values = np.asarray(mask)  # of a block pointer it is an array, whose `data` is raw memory
+    # Of a block pointer it is an array, whose `data` is raw memory. The interpreter makes a mask of
+    # integers where it joins one with a scalar's comparison.
+    values = np.asarray(mask).astype(bool, copy=False)
     return None if values.all() else np.broadcast_to(values, pointers.shape)
 
 

@@ -98,9 +98,11 @@ def _seed(shared: Path, private: Path) -> None:
     """Copy the missing entries; an existing one may be mapped into this process."""
     with suppress(OSError):  # another user's, or none: unused folders are deleted after a month
         os.utime(shared)
-    if not shared.is_dir():
+    try:
+        entries = list(shared.iterdir())
+    except OSError:  # there is none, or this process may not read it
         return
-    for entry in shared.iterdir():
+    for entry in entries:
         if not entry.name.startswith(".") and not (private / entry.name).exists():
             _copy_entry(entry, private / entry.name)
 

@@ -42,6 +42,15 @@ def hint_for(message: str) -> str | None:
     return next((hint for pattern, hint in _WHILE_RUNNING if re.search(pattern, message)), None)
 
 
+def corrected_line(message: str, code: str) -> str | None:
+    """Return the line with the nearest name of Triton's language for one it does not have."""
+    missing, name = _MISSING_NAME.search(message), _intended_name(message)
+    if missing is None or name is None:
+        return None
+    corrected = re.sub(rf"\.{missing[1]}\b", f".{name}", code)
+    return corrected if corrected != code else None
+
+
 def _intended_name(message: str) -> str | None:
     """Return the name of Triton's language that is nearest to one it does not have."""
     missing = _MISSING_NAME.search(message)

@@ -122,6 +122,10 @@ class TritonRuntime(KernelRuntime):
         """Return one line of advice for a message of Triton or CUDA."""
         return error_hints.hint_for(message)
 
+    def corrected_line(self, message: str, code: str) -> str | None:
+        """Return the line with the name that a misspelt one was meant to be."""
+        return error_hints.corrected_line(message, code)
+
     def is_compile_error(self, error: KernelError) -> bool:
         """Return True where Triton's compiler or ptxas refused the version."""
         return compile_errors.is_compile_error(error)

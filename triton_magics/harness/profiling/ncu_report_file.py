@@ -1,4 +1,4 @@
-"""Read from a report of Nsight Compute what warps did on each line of a version.
+"""Read a report of Nsight Compute: the figures of each kernel, and its samples by line.
 
 NVIDIA's module `ncu_report` reads the report: of the package `ncu-report`, or the copy that comes
 with Nsight Compute.
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triton_magics.execution.job_requests import VersionRef
+from triton_magics.execution.job_refs import VersionRef
 from triton_magics.execution.nsight import report_module_folders
 from triton_magics.harness import job_sources
+from triton_magics.harness.profiling.ncu_counters import RawCounter, make_kernel, with_shares
 from triton_magics.model import STALLS, ProfiledKernel, SourceLine
 
 MISSING = "no samples by line: the module ncu_report is missing (pip install ncu-report)"
@@ -40,30 +42,51 @@ class _Tally:
     ideal: int = 0
 
 
-def add_lines(
-    kernels: tuple[ProfiledKernel, ...], path: Path, program: str, ref: VersionRef
-) -> tuple[ProfiledKernel, ...]:
-    """Return the kernels with the samples of each line, or the reason for their absence.
+def read_report(path: Path, program: str, ref: VersionRef) -> tuple[ProfiledKernel, ...]:
+    """Return the kernels of a report, each with its figures and lines.
 
     Args:
-        kernels: of the report, in its order.
         path: of the report.
         program: path of ncu.
         ref: the version that was profiled.
+
+    Raises:
+        ImportError: NVIDIA's module is not installed.
+        ValueError: it can't read the report.
     """
+    module = _import_module(program)
     try:
-        module = _import_module(program)
-        actions = [action for part in module.load_report(str(path)) for action in part]
-        lines = [_read_lines(action, ref) for action in actions]
-    except ImportError:
-        return tuple(kernel.evolve(lines_missing=MISSING) for kernel in kernels)
+        report = module.load_report(str(path))  # kept: its kernels point into it, and don't own it
+        parts = list(report)
+        return with_shares([_kernel(action, ref) for part in parts for action in part])
+    except Exception as error:
+        raise ValueError(f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def _kernel(action: Any, ref: VersionRef) -> ProfiledKernel:
+    names = frozenset(action.metric_names())
+
+    def read(raw: str) -> RawCounter | None:
+        if raw not in names:
+            return None
+        metric = action.metric_by_name(raw)
+        value = metric.value()
+        is_number = isinstance(value, int | float) and math.isfinite(value)
+        return RawCounter(float(value) if is_number else None, metric.unit(), str(value))
+
+    def extents(raw: str) -> tuple[int, ...]:
+        counters = [read(raw.format(axis)) for axis in "xyz"]
+        return tuple(int(c.value) for c in counters if c is not None and c.value is not None)
+
+    name = action.name(action.NameBase_FUNCTION)
+    kernel = make_kernel(
+        name, extents("launch__grid_dim_{}"), extents("launch__block_dim_{}"), read
+    )
+    try:
+        return kernel.evolve(lines=_read_lines(action, names, ref))
     except Exception as error:  # noqa: BLE001 (another version of NVIDIA's module)
-        reason = UNREADABLE.format(f"{type(error).__name__}: {error}"[:200])
-        return tuple(kernel.evolve(lines_missing=reason) for kernel in kernels)
-    if len(lines) != len(kernels):
-        reason = UNREADABLE.format(f"{len(lines)} kernels in the report, not {len(kernels)}")
-        return tuple(kernel.evolve(lines_missing=reason) for kernel in kernels)
-    return tuple(k.evolve(lines=own) for k, own in zip(kernels, lines, strict=True))
+        reason = f"{type(error).__name__}: {error}"[:200]
+        return kernel.evolve(lines_missing=UNREADABLE.format(reason))
 
 
 def _import_module(program: str) -> Any:
@@ -82,17 +105,18 @@ def _import_module(program: str) -> Any:
         del sys.path[: len(folders)]
 
 
-def _read_lines(action: Any, ref: VersionRef) -> tuple[SourceLine, ...]:
+def _read_lines(action: Any, names: Set[str], ref: VersionRef) -> tuple[SourceLine, ...]:
     """Return the lines of a kernel with samples, the most samples first."""
     tallies: defaultdict[Place, _Tally] = defaultdict(_Tally)
-    for place, count in _instances(action, _SAMPLES):
+    instances = _Instances(action, names)
+    for place, count in instances.of(_SAMPLES):
         tallies[place].samples += count
     for reason in STALLS:
-        for place, count in _instances(action, _STALL.format(_OTHER_NAMES.get(reason, reason))):
+        for place, count in instances.of(_STALL.format(_OTHER_NAMES.get(reason, reason))):
             tallies[place].stalls[reason] += count
-    for place, count in _instances(action, _SECTORS):
+    for place, count in instances.of(_SECTORS):
         tallies[place].sectors += count
-    for place, count in _instances(action, _IDEAL):
+    for place, count in instances.of(_IDEAL):
         tallies[place].ideal += count
     sources = dict(action.source_files())
     total = sum(tally.samples for tally in tallies.values())
@@ -104,15 +128,33 @@ def _read_lines(action: Any, ref: VersionRef) -> tuple[SourceLine, ...]:
     return tuple(sorted(lines, key=lambda line: -line.share))
 
 
-def _instances(action: Any, name: str) -> Iterator[tuple[Place, int]]:
-    """Yield the values of a counter that has one for each instruction."""
-    if name not in action.metric_names():
-        return
-    metric = action.metric_by_name(name)
-    addresses = metric.correlation_ids()
-    for i in range(metric.num_instances()):
-        if info := action.source_info(addresses.as_uint64(i)):
-            yield (info.file_name(), info.line()), metric.as_uint64(i)
+class _Instances:
+    """The counters of a kernel that have a value for each instruction.
+
+    Args:
+        action: the kernel in the report.
+        names: of its counters.
+    """
+
+    def __init__(self, action: Any, names: Set[str]) -> None:
+        self._action, self._names = action, names
+        self._places: dict[int, Place | None] = {}
+
+    def of(self, name: str) -> Iterator[tuple[Place, int]]:
+        """Yield the values of a counter, each with its place in a source."""
+        if name not in self._names:
+            return
+        metric = self._action.metric_by_name(name)
+        addresses = metric.correlation_ids()
+        for i in range(metric.num_instances()):
+            if place := self._place(addresses.as_uint64(i)):
+                yield place, metric.as_uint64(i)
+
+    def _place(self, address: int) -> Place | None:
+        if address not in self._places:
+            info = self._action.source_info(address)
+            self._places[address] = (info.file_name(), info.line()) if info else None
+        return self._places[address]
 
 
 def _make_line(
@@ -137,4 +179,4 @@ def _make_line(
     )
 
 
-__all__ = ["add_lines"]
+__all__ = ["MISSING", "UNREADABLE", "read_report"]

@@ -1,0 +1,290 @@
+"""One Lab on one GPU and on two: validations a minute, and times beside a busy neighbour.
+
+    python tests/benchmarks/gpus.py [--out FILE] [--part rate|times|search] [--validations 200] [--repeats 8]
+
+Each part adds its rows to the file as soon as it has them. With one GPU the rows of two are left out;
+without one the script runs in the interpreter, which only shows that it works.
+
+`rate`: full plans of softmax sources that were never compiled, by `lab.map`. `busy` is the share of the
+time in which a lane runs a job, `starting` the share in which it waits for a worker, `CPU ms` the parent's
+CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
+validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
+one GPU and on all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from common import versions
+from loop import KERNEL, variant
+from record_grids import GRIDS
+
+from triton_magics.config import Settings
+from triton_magics.execution.local import gpu_detection
+from triton_magics.execution.local.device_queue import DeviceQueue
+from triton_magics.lab import Lab
+
+N_GPUS = len(gpu_detection.gpus()) if gpu_detection.detect() == "gpu" else 0
+# GPUs, lanes, pin_cores, written in the batch
+RATES = (
+    (1, 1, False, False),
+    (1, 2, False, False),
+    (1, 3, False, False),
+    (1, 2, False, True),
+    (2, 1, False, False),
+    (2, 2, False, False),
+    (2, 2, True, False),
+)
+
+
+class Output:
+    """The figures so far, in a file after each."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.value: dict[str, Any] = {
+            "title": "one Lab on several GPUs",
+            "date": time.strftime("%Y-%m-%d"),
+            "versions": versions(),
+            "gpus": [gpu.name for gpu in gpu_detection.gpus()] if N_GPUS else [],
+            "rate": [],
+            "times": [],
+            "search": [],
+        }
+
+    def add(self, part: str, row: dict[str, Any]) -> None:
+        """Print a row and write the file."""
+        self.value[part].append(row)
+        print(part, json.dumps(row), flush=True)
+        if self._path:
+            self._path.write_text(json.dumps(self.value, indent=1) + "\n")
+
+
+@contextmanager
+def lane_times() -> Iterator[dict[str, float]]:
+    """Yield the seconds that lanes spend in jobs (`busy`), and waiting for workers (`starting`)."""
+    spent: dict[str, float] = defaultdict(float)
+    lock = threading.Lock()
+    own = {"busy": DeviceQueue._run, "starting": DeviceQueue._worker}
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            start_s = time.perf_counter()
+            try:
+                return function(*args, **options)
+            finally:
+                with lock:
+                    spent[name] += time.perf_counter() - start_s
+
+        return call
+
+    DeviceQueue._run = timed("busy", own["busy"])  # type: ignore[method-assign]
+    DeviceQueue._worker = timed("starting", own["starting"])  # type: ignore[method-assign]
+    try:
+        yield spent
+    finally:
+        DeviceQueue._run, DeviceQueue._worker = own["busy"], own["starting"]  # type: ignore[method-assign]
+
+
+def settings_of(gpus: str, **more: Any) -> Settings:
+    """Return settings with these GPUs; in the interpreter without any."""
+    return Settings(gpus=gpus if N_GPUS > 1 else "all" if N_GPUS else "", **more)
+
+
+def steps(number: int, *, written: bool) -> list[dict[str, Any]]:
+    """Return the steps of a new version: it is saved, maybe compiled, and validated in full."""
+    name, source = f"v{number}_rate", variant(number)
+    kernel = {"op": "softmax", "version": name, "source": source, "compile": written}
+    validate = {"op": "softmax", "version": name, "plan": "full" if N_GPUS else "quick"}
+    return [{"verb": "kernel", "arguments": kernel}, {"verb": "validate", "arguments": validate}]
+
+
+def rate(gpus: int, lanes: int, pinned: bool, written: bool, n: int) -> dict[str, Any]:
+    """Return the figures of n validations by one Lab."""
+    names = ",".join(map(str, range(gpus)))
+    settings = settings_of(names, lanes=lanes, pin_cores=pinned)
+    with tempfile.TemporaryDirectory() as folder, Lab(folder, settings=settings) as lab:
+        warm = [steps(number, written=written) for number in range(1, 2 * gpus * lanes + 1)]
+        assert all(result.entry.ok for result in lab.map(warm))
+        lines = [steps(len(warm) + 1 + number, written=written) for number in range(n)]
+        with lane_times() as spent:
+            start_s, cpu_s = time.perf_counter(), time.process_time()
+            results = list(lab.map(lines))
+            wall_s, cpu_s = time.perf_counter() - start_s, time.process_time() - cpu_s
+        wrong = [r.entry.error or r.entry.status for r in results if not r.entry.ok]
+        own = [r.value.duration_s for r in results if r.entry.ok]
+    places = wall_s * gpus * lanes
+    return {
+        "gpus": gpus, "lanes": lanes, "pinned": pinned, "written in the batch": written,
+        "validations": n, "wall_s": round(wall_s, 2), "a minute": round(60 * n / wall_s, 1),
+        "busy": round(spent["busy"] / places, 3), "starting": round(spent["starting"] / places, 3),
+        "worker_s": round(statistics.median(own), 3) if own else None,
+        "CPU ms": round(1e3 * cpu_s / n, 1), "failed": wrong[:3],
+    }  # fmt: skip
+
+
+def rates(output: Output, n: int) -> None:
+    """Measure each combination that this machine has."""
+    for gpus, lanes, pinned, written in RATES:
+        if gpus <= max(N_GPUS, 1):
+            count = n if gpus == 2 else max(n // 2, 4)
+            output.add("rate", rate(gpus, lanes, pinned, written, count))
+
+
+BENCH = {"op": "softmax", "versions": ["v1"], "runs": 20}
+
+
+def time_repeatedly(lab: Lab, repeats: int, at_once: int) -> list[Any]:
+    """Return the benchmarks of one version."""
+    lines = [{"verb": "bench", "arguments": BENCH}] * repeats
+    results = list(lab.map(lines, at_once=at_once))
+    assert all(r.entry.ok for r in results), [r.entry for r in results if not r.entry.ok]
+    return [r.value for r in results]
+
+
+def times(output: Output, repeats: int) -> None:
+    """Time a version alone, at once on two GPUs, and beside validations; add the medians."""
+    for pinned in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder, name) for name in ("all", "first", "second", "busy")]
+            names = ("0,1", "0", "1", "1")
+            labs = [
+                Lab(path, settings=settings_of(name, pin_cores=pinned))
+                for path, name in zip(paths, names, strict=True)
+            ]
+            try:
+                samples = measure_times(labs, repeats)
+            finally:
+                for lab in labs:
+                    lab.close()
+        for (mode, uuid), rows in sorted(samples.items()):
+            for size in rows[0][0]:
+                own = [first[size] for first, _ in rows]
+                ratio = [torch[size] / first[size] for first, torch in rows if torch]
+                output.add("times", {
+                    "pinned": pinned, "mode": mode, "gpu": uuid, "size": size,
+                    "benchmarks": len(own), "median_us": round(statistics.median(own), 3),
+                    "least_us": round(min(own), 3), "most_us": round(max(own), 3),
+                    "of torch": round(statistics.median(ratio), 4) if ratio else None,
+                })  # fmt: skip
+
+
+Sample = tuple[dict[str, float], dict[str, float]]  # of the version and of torch, us by size
+
+
+def measure_times(labs: list[Lab], repeats: int) -> dict[tuple[str, str], list[Sample]]:
+    """Return the times by mode and GPU, in two blocks, so that a drift hits every mode."""
+    both, first, second, busy = labs
+    timing = (both, first, second) if N_GPUS > 1 else (first,)
+    for lab in timing:
+        lab.kernel("softmax", "v1", KERNEL.read_text(), compile=False)
+        assert lab.validate("softmax", "v1").passed
+        time_repeatedly(lab, 2, 2 if lab is both else 1)
+    samples: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+
+    def add(mode: str, benchmarks: list[Any]) -> None:
+        for benchmark in benchmarks:
+            uuid = benchmark.environment.gpu_uuid or "none"
+            own = {t.size: t.mean_us for t in benchmark.timings if t.provider != "torch"}
+            torch = {t.size: t.mean_us for t in benchmark.timings if t.provider == "torch"}
+            samples[mode, uuid].append((own, torch))
+
+    for _ in range(2):
+        add("alone", time_repeatedly(first, repeats, 1))
+        if N_GPUS > 1:
+            add("alone", time_repeatedly(second, repeats, 1))
+            add("at once", time_repeatedly(both, 2 * repeats, 2))
+            with validating(busy):
+                add("beside validations", time_repeatedly(first, repeats, 1))
+    return samples
+
+
+@contextmanager
+def validating(lab: Lab) -> Iterator[None]:
+    """Validate versions one after the other in a thread, until the block ends."""
+    stop, has_begun = threading.Event(), threading.Event()
+    number = len(lab.versions("softmax"))
+
+    def work() -> None:
+        for result in lab.map(steps(number + i, written=False) for i in range(1, 500)):
+            assert result.entry.ok, result.entry
+            has_begun.set()
+            if stop.is_set():
+                return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    has_begun.wait(120)
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+SEARCHED = ("softmax", "matmul")
+
+
+def searches(output: Output) -> None:
+    """Search grids of the recorded kernels; without a GPU nothing can be searched."""
+    for gpus in range(1, N_GPUS + 1):
+        for op in SEARCHED:
+            output.add("search", search(op, gpus))
+
+
+def search(op: str, gpus: int) -> dict[str, Any]:
+    """Return the end of a search of a grid by so many GPUs."""
+    grid, names = GRIDS[op], ",".join(map(str, range(gpus)))
+    kernel = Path(__file__).parent / "kernels" / f"grid_{op}.py"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Lab(folder, settings=settings_of(names)) as lab,
+    ):
+        lab.kernel(op, "v1", kernel.read_text())
+        size = "x".join(map(str, grid["shape"]))
+        start_s = time.perf_counter()
+        sweep = lab.sweep(
+            op, "v1", grid["knobs"], size=size, dtype=grid["dtype"], search=True, budget=60
+        )
+        wall_s = time.perf_counter() - start_s
+    best = sweep.best
+    return {
+        "op": op, "gpus": gpus, "wall_s": round(wall_s, 1), "status": sweep.status,
+        "tried": len(sweep.configurations), "of": sweep.space,
+        "best": best.settings if best else None,
+        "us": round(best.timing.mean_us, 2) if best and best.timing else None,
+        "full plan, cases": sweep.best_cases, "conditions": sweep.conditions,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--part", choices=("rate", "times", "search"), action="append")
+    parser.add_argument("--validations", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=8)
+    args = parser.parse_args()
+    output = Output(args.out)
+    parts = args.part or ["times", "rate", "search"]
+    if "times" in parts:
+        times(output, args.repeats)
+    if "rate" in parts:
+        rates(output, args.validations)
+    if "search" in parts:
+        searches(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""A raw Triton kernel: it calls what Triton does not have.
+
+op: scaled
+status: compile_error
+interpreted: runtime_error
+language: triton
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x, y, alpha, n, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n
+    tl.store(y + offsets, tl.scale(tl.load(x + offsets, mask=mask), alpha), mask=mask)

@@ -1,0 +1,226 @@
+"""Faults of one operation as changes of the reference: left out, exchanged, masked, rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import torch
+
+from triton_magics.harness.correctness.reduction_changes import changes_of_reduction
+from triton_magics.harness.correctness.reference_changes import (
+    HALF_TYPES,
+    Change,
+    Simple,
+    bind,
+    describe,
+    subtracts_maximum,
+)
+from triton_magics.harness.correctness.reference_trace import TracedOperation
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import CauseCode
+
+
+def changes_of(operations: Sequence[TracedOperation]) -> Iterator[Change]:
+    """Yield the changes of each operation: the simplest first, those with a parameter last."""
+    for changes in (_simple, _further):
+        for at, operation in enumerate(operations):
+            for code, text, apply in changes(operation, operations[:at]):
+                yield Change(code, text, at, bind(lambda o, _, apply: apply(o), apply))
+    for at, operation in enumerate(operations):
+        for text, fitted, start in _with_parameter(operation):
+            yield Change(CauseCode.WRONG_FORMULA, text, at, fitted, start=start)
+
+
+def _simple(o: TracedOperation, _: Sequence[TracedOperation]) -> Iterator[Simple]:
+    yield from _skip(o)
+    yield from _exchange(o)
+
+
+def _further(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator[Simple]:
+    yield from changes_of_reduction(o)
+    yield from _masks(o)
+    yield from _activations(o)
+    yield from _round(o)
+    yield from _flip_signs(o)
+    yield from _mix_up(o, earlier)
+
+
+def _skip(o: TracedOperation) -> Iterator[Simple]:
+    """Yield the operation's arguments as its result."""
+    name, result = describe(o), o.result
+    if not result.dtype.is_floating_point:
+        return
+    shifts = subtracts_maximum(o)
+    for i, x in enumerate(o.args[:2]):
+        if isinstance(x, torch.Tensor) and x.shape == result.shape and is_floating(x):
+            code = CauseCode.MISSING_MAXIMUM if shifts else CauseCode.WRONG_FORMULA
+            text = f"{name} is left out" if i == 0 else f"{name} gives its second argument"
+            yield code, text, bind(lambda op, i: op.args[i], i)
+    for i, source in enumerate(o.sources):
+        if source is None or not source.args:
+            continue
+        before = source.args[0]
+        if isinstance(before, torch.Tensor) and before.shape == o.args[i].shape:
+            text = f"operand {i + 1} of {name} is taken before `{source.name}`"
+            shifts = o.name == "exp" and subtracts_maximum(source)
+            code = CauseCode.MISSING_MAXIMUM if shifts else CauseCode.WRONG_FORMULA
+            yield code, text, partial(_with_operand, i, before)
+    if o.name == "reciprocal" or (o.name == "div" and not isinstance(o.args[0], torch.Tensor)):
+        yield CauseCode.WRONG_FORMULA, f"{name} is left out", lambda op: op.args[-1]
+
+
+def _with_operand(i: int, x: torch.Tensor, o: TracedOperation) -> torch.Tensor:
+    """Call an operation with another tensor as argument i."""
+    return o.call(*o.args[:i], x, *o.args[i + 1 :])
+
+
+_EXCHANGED: dict[str, Callable[..., torch.Tensor]] = {
+    "add": torch.sub, "sub": torch.add, "mul": torch.div, "div": torch.mul, "exp": torch.exp2,
+    "log": torch.log2, "maximum": torch.minimum, "minimum": torch.maximum, "rsqrt": torch.sqrt,
+    "sqrt": torch.rsqrt, "sin": torch.cos, "cos": torch.sin, "tanh": torch.sigmoid,
+    "sigmoid": torch.tanh, "lt": torch.le, "le": torch.lt, "gt": torch.ge, "ge": torch.gt,
+}  # fmt: skip
+
+
+def _exchange(o: TracedOperation) -> Iterator[Simple]:
+    """Yield the operations that are easily taken for this one."""
+    if other := _EXCHANGED.get(o.name):
+        text = f"{describe(o)} is `{other.__name__}`"
+        yield CauseCode.WRONG_FORMULA, text, lambda op: other(*op.args[:2])
+    source = o.sources[0] if o.sources else None
+    if o.name in ("rsqrt", "sqrt") and source and source.name == "add":
+        added = source.args[1]
+        if isinstance(added, float):
+            inner = source.args[0]
+            text = f"{added:.3g} is added after the square root, not before"
+            yield CauseCode.WRONG_FORMULA, text, lambda op: _root_then_add(op, inner, added)
+            text = f"{added:.3g} is added to the result of {describe(o)}"
+            yield CauseCode.WRONG_FORMULA, text, lambda op: op.call(inner) + added
+
+
+def _root_then_add(o: TracedOperation, inner: torch.Tensor, added: float) -> torch.Tensor:
+    root = torch.sqrt(inner) + added
+    return root.reciprocal() if o.name == "rsqrt" else root
+
+
+def _mix_up(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator[Simple]:
+    """Yield the result of an earlier operation in place of this one's."""
+    for other in earlier if is_floating(o.result) else ():
+        if other.result.shape == o.result.shape and is_floating(other.result):
+            text = f"the result of {describe(other)} is taken for that of {describe(o)}"
+            yield CauseCode.WRONG_FORMULA, text, bind(lambda _, x: x, other.result)
+
+
+_ODD = ("erf", "tanh", "sin", "neg", "abs", "cos")  # a sign of the argument is one of the result
+
+
+def _flip_signs(o: TracedOperation) -> Iterator[Simple]:
+    """Yield the operation on the negated argument, and with its operands exchanged."""
+    if not is_floating(o.result):
+        return
+    name, formula = describe(o), CauseCode.WRONG_FORMULA
+    tensors = [x for x in o.args if isinstance(x, torch.Tensor)]
+    if len(tensors) == 1 and o.name not in (*_ODD, "add", "sub", "mul", "div", "sum", "mean"):
+        yield formula, f"{name} is taken of the negated argument", _negate_argument
+        yield (
+            formula,
+            f"{name} is the other half: its signs are reversed",
+            lambda op: -_negate_argument(op),
+        )
+    if o.name in ("div", "pow", "where") and len(tensors) > 1:
+        text = f"the last two operands of {name} are exchanged"
+        yield formula, text, lambda op: op.call(*op.args[:-2], op.args[-1], op.args[-2])
+
+
+def _negate_argument(o: TracedOperation) -> torch.Tensor:
+    return o.call(-o.args[0], *o.args[1:])
+
+
+def _masks(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a mask that is left out or one place off."""
+    name = describe(o)
+    formula = CauseCode.WRONG_FORMULA
+    if o.name == "where" and len(o.args) == 3:
+        yield formula, f"{name} masks nothing", lambda op: op.args[1].expand_as(op.result)
+        yield formula, f"{name} masks everything", lambda op: op.args[2].expand_as(op.result)
+    if o.name == "masked_fill":
+        yield formula, f"{name} masks nothing", lambda op: op.args[0]
+    if o.name in ("tril", "triu", "lt", "le", "gt", "ge", "logical_not") and o.result.dim() > 1:
+        for by in (-1, 1):
+            text = f"the mask of {name} is one place off"
+            yield formula, text, bind(lambda op, by: torch.roll(op.result, by, -1), by)
+    if o.name in ("tril", "triu"):
+        yield from _other_diagonals(o)
+
+
+def _other_diagonals(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a triangle that begins elsewhere, or that follows blocks of rows."""
+    name, diagonal = describe(o), o.args[1] if len(o.args) > 1 else o.kwargs.get("diagonal", 0)
+    for by in (-1, 1, -2, 2, -3, 3):
+        places = "one" if abs(by) == 1 else f"{abs(by)} places"
+        text = f"the mask of {name} begins {'later' if by > 0 else 'earlier'} by {places}"
+        change = bind(lambda op, k: op.function(op.args[0], k), diagonal + by)
+        yield CauseCode.WRONG_FORMULA, text, change
+    rows, columns = o.result.shape[-2:]
+    row, column = torch.arange(rows)[:, None], torch.arange(columns)
+    for block in (b for b in (16, 32, 64, 128) if o.name == "tril"):
+        whole = o.args[0].new_ones(rows, columns)
+        first = row // block * block
+        text = f"rows of a block of {block} see all columns up to the last row of the block"
+        visible = column < first + block
+        yield CauseCode.MISSING_MASK, text, bind(lambda _, x: x, whole * visible)
+        for more in (0, 1, *(b for b in (16, 32, 64) if b < block)):
+            visible = (column <= row + diagonal) & (column < first + more)
+            text = f"rows of a block of {block} stop {more} columns after the block's first row"
+            yield CauseCode.PARTIAL_EXTENT, text, bind(lambda _, x: x, whole * visible)
+
+
+def _activations(o: TracedOperation) -> Iterator[Simple]:
+    """Yield other forms of functions that kernels write by hand."""
+    formula = CauseCode.WRONG_FORMULA
+    if o.name == "relu":
+        text = "elements are multiplied by 0 or 1, and infinity times 0 is NaN"
+        yield formula, text, lambda op: op.args[0] * (op.args[0] > 0)
+        yield formula, "negative elements keep their magnitude", lambda op: op.args[0].abs()
+        yield (
+            CauseCode.NAN_LOST,
+            "NaN becomes 0",
+            lambda op: torch.nan_to_num(op.result, nan=0.0, posinf=math.inf, neginf=-math.inf),
+        )
+    if o.name == "erf":
+        c = 2 / math.sqrt(math.pi)
+        yield (
+            formula,
+            "`erf` is approximated by tanh of a cubic",
+            lambda op: torch.tanh(c * (op.args[0] + 0.08943 * op.args[0] ** 3)),
+        )
+        yield (
+            formula,
+            "`erf` is approximated by a sigmoid",
+            lambda op: torch.tanh(0.851 * math.sqrt(2) * op.args[0]),
+        )
+
+
+def _round(o: TracedOperation) -> Iterator[Simple]:
+    """Yield the result in a lower precision."""
+    if o.result.dtype.is_floating_point:
+        for dtype, kind in HALF_TYPES.items():
+            text = f"{describe(o)} is rounded to {dtype}"
+            yield CauseCode.LOWER_PRECISION, text, bind(lambda op, k: op.result.to(k), kind)
+
+
+_Fitted = tuple[str, Callable[[TracedOperation, float], torch.Tensor], float]
+
+
+def _with_parameter(o: TracedOperation) -> Iterator[_Fitted]:
+    """Yield changes with a parameter, `{}` in the text, and where its search starts."""
+    if not o.result.dtype.is_floating_point:
+        return
+    name = describe(o)
+    yield f"{name} is {{}} times as large", lambda op, c: op.result * c, 1.0
+    yield f"{{}} is added to {name}", lambda op, c: op.result + c, 0.0
+    if o.name == "relu":
+        text = "negative elements are multiplied by {}"
+        yield text, lambda op, c: torch.where(op.args[0] < 0, op.args[0] * c, op.args[0]), 0.0
