@@ -112,8 +112,13 @@ def test_backward_kernel_is_timed() -> None:
     timed = bench(ref("relu"), RELU, sizes=("64x64",))
     assert timed.passed, timed.message
     assert timed.timing("v1", "64x64")
-    wrong = RELU.replace("x > 0", "x != 0")
-    assert "wrong answer" in str(bench(ref("relu"), wrong, sizes=("64x64",)).message)
+
+
+@pytest.mark.parametrize("memory", ["torch.empty_like(x)", "g.clone()"])
+def test_wrong_backward_kernel_is_not_called_cached(memory: str) -> None:
+    wrong = RELU.replace("x > 0", "x != 0").replace("torch.empty_like(x)", memory)
+    timed = bench(ref("relu"), wrong, sizes=("64x64",), seed=5)
+    assert "wrong answer" in str(timed.message)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ COMPARED = {
 ARGUMENTS: dict[str, dict[str, Any]] = {  # where the verb's example is no call here
     "benchmark_kernel": {"op": "softmax", "versions": "v1,v2"},
     "measure_kernel_time": {"op": "softmax", "version": "v2", "size": "large"},
-    "definition": {"op": "scaled_add", "folder": "here"},
     "sweep": {"op": "softmax", "version": "v2", "knobs": {"BLOCK_SIZE": [64, 128]}},
     "evaluate_kernel": OWN,
     "compare_kernels": COMPARED,
@@ -71,7 +70,11 @@ def test_every_tool_answers_once_right_and_once_wrong(tmp_path: Path) -> None:
     op_file.write_text(MODEL)
     batch = tmp_path / "versions.jsonl"
     batch.write_text(json.dumps({"verb": "status", "arguments": {"op": "softmax"}}) + "\n")
-    files = {"import": {"path": str(op_file), "op": "kb_gelu"}, "batch": {"file": str(batch)}}
+    files = {
+        "import": {"path": str(op_file), "op": "kb_gelu"},
+        "batch": {"file": str(batch)},
+        "definition": {"op": "scaled_add", "folder": str(tmp_path / "definition")},
+    }
 
     async def scene(agent: Agent) -> None:
         await agent("get_torch_op_info", op="softmax")

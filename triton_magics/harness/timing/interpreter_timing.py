@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -189,14 +191,17 @@ class InterpreterRuns:
         return tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in values)
 
     def count_programs(self) -> int:
-        """Count the programs of one call without running them; 1 if the wrapper needs results."""
+        """Count the programs of one call without running them; 1 if the wrapper needs results.
+
+        No run repeats its contents, and new memory is NaN: only a cached output comes again.
+        """
         observing = self._version.runtime.observe_launches(suppress=True)
-        with torch.no_grad(), fake_gpu(this_device()), observing as launches:
-            try:
-                value = self._version.call(*self._sets[0])
-                self._without_launches = [t for t in outputs_of(value) if type(t) is torch.Tensor]
-            except (RuntimeError, ValueError, TypeError, IndexError):
-                return max(launches.programs, 1)
+        needs_results = suppress(RuntimeError, ValueError, TypeError, IndexError)
+        fake, memory = fake_gpu(this_device()), _new_memory_is_nan()
+        with torch.no_grad(), fake, memory, observing as launches, needs_results:
+            value = self._version.call(*self._sets[0])
+            self._without_launches = [t for t in outputs_of(value) if type(t) is torch.Tensor]
+        self.contents.draw(self._draw.getrandbits(31))  # differs in one element: skipped
         return max(launches.programs, 1)
 
     def time(self, runs: int, share_s: float) -> OutputFault | None:
@@ -246,6 +251,20 @@ class InterpreterRuns:
         before = self._without_launches
         is_like = bool(before) and len(before) == len(outputs)
         return is_like and all(map(is_bitwise_equal, outputs, before))
+
+
+@contextmanager
+def _new_memory_is_nan() -> Iterator[None]:
+    """Fill what `torch.empty` returns with NaN, or with the largest integer."""
+    before = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def _refill(old: Any, new: Any) -> Any:
