@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 import sys
 import traceback
@@ -27,7 +26,7 @@ from triton_magics.harness.process.descriptor_reserve import is_exhaustion_error
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.version_call import make_call
 from triton_magics.languages.kernel_runtime import KernelRuntime, SourcePlace
-from triton_magics.model import KernelError
+from triton_magics.model import KernelError, source_lines
 
 SANDBOX_KINDS = ("PermissionError", "ModuleNotFoundError")  # raised by what a sandbox hides
 SANDBOX_HINT = (
@@ -269,7 +268,7 @@ def _make_error(
 ) -> KernelError:
     message, text = exception_text.shorten(message), exception_text.sendable(text)
     hint = advice = None
-    lines = io.StringIO(ref.source, newline=None).read().split("\n")  # as Python counts them
+    lines = source_lines(ref.source)
     code = lines[place[0] - 1] if place and 0 < place[0] <= len(lines) else None
     with contextlib.suppress(Exception):  # the version may have closed or removed what it needs
         runtime = kernel_runtime(ref.language)

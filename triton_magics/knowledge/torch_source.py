@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_magics.model import TorchSource
+from triton_magics.model import TorchSource, source_lines
 
 DOCUMENTATION = "https://docs.pytorch.org/docs/{version}/generated/{name}.html"
 _FUNCTION = re.compile(r"\btorch(?:\.\w+)+")
@@ -96,4 +96,4 @@ def _parse(path: Path) -> tuple[list[str], dict[str, tuple[int, int, int]]]:
         if isinstance(node, ast.FunctionDef):
             first = min((d.lineno for d in node.decorator_list), default=node.lineno)
             spans[node.name] = (first, node.lineno, node.end_lineno or node.lineno)
-    return text.splitlines(), spans
+    return source_lines(text), spans

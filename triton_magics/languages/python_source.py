@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from triton_magics.errors import AmbiguousEntry, BadKernelSource, did_you_mean
 from triton_magics.languages.kernel_language import Entry
+from triton_magics.model import source_lines
 
 _MAGIC_SIGNS = ("%", "!", "?")
 _LONGEST_CODE = 160  # characters of a wrong line that a message shows
@@ -187,7 +188,7 @@ def _parse_and_compile(source: str) -> ast.Module:
 
 def _bad_syntax(error: SyntaxError, source: str) -> BadKernelSource:
     line = error.lineno or 1
-    code = (source.split("\n")[line - 1 : line] or [""])[0].strip()[:_LONGEST_CODE]
+    code = (source_lines(source)[line - 1 : line] or [""])[0].strip()[:_LONGEST_CODE]
     magic = code.startswith(_MAGIC_SIGNS) or code.endswith("?")
     hint = "; the cell becomes a Python module: no IPython %, ! or ? in it" if magic else ""
     return BadKernelSource(f"line {line}: {error.msg}: {code}{hint}", line=line, code=code)

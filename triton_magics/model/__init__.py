@@ -101,6 +101,7 @@ from triton_magics.model.source import (
     KernelSource,
     Listing,
     Written,
+    source_lines,
 )
 from triton_magics.model.state import (
     Best,
@@ -268,6 +269,7 @@ __all__ = [
     "shape_of",
     "shape_text",
     "short",
+    "source_lines",
     "validation_gap",
     "version_name",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -9,6 +10,18 @@ from pydantic import Field
 
 from triton_magics.model.base import Status, Value, parse_version
 from triton_magics.model.result import VersionResult
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+def source_lines(text: str, *, keepends: bool = False) -> list[str]:
+    """Return the lines of a source as Python counts them.
+
+    `str.splitlines` also ends a line at a form feed, U+2028 and seven more characters, so after one
+    of these its lines have other numbers than those of a SyntaxError or a traceback.
+    """
+    lines = _LINE.findall(text)
+    return lines if keepends else [line.rstrip("\r\n") for line in lines]
 
 
 class KernelSource(Value):

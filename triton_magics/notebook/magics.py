@@ -275,7 +275,7 @@ def make_magics(extension: NotebookSession) -> tuple[Magic, ...]:
 
 def _count_lines_above(sign: str, cell: str) -> int:
     """Count the lines before the source: the magic, and blank lines or `%%time` above it."""
-    lines = enumerate(cell.splitlines(), 1)
+    lines = enumerate(cell.split("\n"), 1)
     starts = (n for n, line in lines if line.lstrip("# \t").startswith(sign))
     return next(starts, 1)
 

@@ -7,6 +7,7 @@ import builtins
 
 from triton_magics.errors import BadContract, BadKernelSource
 from triton_magics.io_contract import IOContract, read_contract
+from triton_magics.model import source_lines
 from triton_magics.problems.draft import MARK
 
 _MODULES = {"torch": "import torch", "F": "import torch.nn.functional as F", "math": "import math"}
@@ -107,7 +108,7 @@ def _check_module(cell: str, expression: str | None) -> str:
 
 
 def _rename_imports(cell: str, tree: ast.Module) -> str:
-    lines = cell.splitlines()
+    lines = source_lines(cell)
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or node.level:
             continue

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_magics.errors import BadKernelSource, BadValue, Unavailable
+from triton_magics.model import source_lines
 from triton_magics.problems.draft import Draft, Shape
 from triton_magics.problems.trace import name_sizes
 
@@ -41,7 +42,7 @@ def draft_gpu_mode(name: str, folder: Path, text: ReadText) -> Draft:
     constants = {k: v for k, v in every[-1].items() if k not in (*dims, "seed")}
     sizes = name_sizes([_shape(e, dims) for e in benchmarks or tests]) if dims else {"given": (1,)}
     largest = max(sizes.values(), key=math.prod)
-    lines = {path: content.splitlines() for path, content in files.items()}
+    lines = {path: source_lines(content) for path, content in files.items()}
     return Draft(
         name=name,
         collection="GPU MODE",

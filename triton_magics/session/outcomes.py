@@ -39,6 +39,7 @@ from triton_magics.model import (
     Value,
     settings_text,
     shape_of,
+    source_lines,
 )
 
 _STATUS = {
@@ -150,7 +151,7 @@ def _at(outcome: Outcome, refs: tuple[VersionRef, ...]) -> str:
 
 def _place(ref: VersionRef, number: int) -> str:
     cell_line = number - ref.header_lines + ref.cell_offset
-    lines = ref.source.splitlines()
+    lines = source_lines(ref.source)
     code = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     return f"cell line {cell_line} ({ref.shown_path}:{number})" + (f": {code}" if code else "")
 

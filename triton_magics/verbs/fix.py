@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from triton_magics.errors import BadValue
-from triton_magics.model import Correction, KernelError, KernelSource, Validation
+from triton_magics.model import Correction, KernelError, KernelSource, Validation, source_lines
 from triton_magics.next_step import NextStep
 from triton_magics.session import Session
 from triton_magics.verbs._base import Request, Verb
@@ -76,7 +76,7 @@ def corrected_source(source: KernelSource, file_line: int, advice: str) -> str |
     """
     if source.code_language != "python":
         return None
-    lines = source.source.splitlines(keepends=True)
+    lines = source_lines(source.source, keepends=True)
     at = file_line - source.header_lines - 1
     if not 0 <= at < len(lines):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from triton_magics.languages.kernel_runtime import Symptom
-from triton_magics.model import Cause, CauseCode
+from triton_magics.model import Cause, CauseCode, source_lines
 
 _LOAD = re.compile(r"tl\.load\((?P<args>.*)\)")
 _LANES = re.compile(r"^\s*(\w+)\s*=.*tl\.arange\(")
@@ -41,7 +41,7 @@ def explain_symptom(symptom: Symptom, source: str) -> Cause | None:
 
 def _missing_mask(source: str) -> Cause | None:
     """Return the only load of several lanes that has no mask."""
-    lanes = set(filter(None, (m and m[1] for m in map(_LANES.match, source.splitlines()))))
+    lanes = set(filter(None, (m and m[1] for m in map(_LANES.match, source_lines(source)))))
     bare = [
         (line, text)
         for line, text in _loads_without(source, "mask=")
@@ -87,7 +87,7 @@ def _half_precision_sum(source: str) -> Cause | None:
 
 def _half_precision_value(source: str) -> Cause | None:
     """Return the only line that converts to a half type, where the tensors are float32."""
-    lines = [n for n, line in enumerate(source.splitlines(), 1) if _HALF.search(line)]
+    lines = [n for n, line in enumerate(source_lines(source), 1) if _HALF.search(line)]
     if not lines:
         return None
     line = lines[0] if len(lines) == 1 else None
@@ -115,6 +115,6 @@ def _loads_without(source: str, word: str) -> list[tuple[int, str]]:
     """Return the lines with a `tl.load` that lacks a word: `(line, its text)`."""
     return [
         (number, line.strip())
-        for number, line in enumerate(source.splitlines(), 1)
+        for number, line in enumerate(source_lines(source), 1)
         if (load := _LOAD.search(line)) and word not in load["args"] and "block_ptr" not in line
     ]
