@@ -223,7 +223,7 @@ def compute_tiles(
         turn += 1
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["heads", "blocks", "seq", "group"])
 def attention_kernel(
     q_desc, k_desc, v_desc, out_desc, heads, blocks, seq, group, scale, CAUSAL: gl.constexpr,
     SECTION: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, PINGPONG: gl.constexpr,

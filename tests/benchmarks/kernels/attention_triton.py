@@ -34,7 +34,7 @@ def step(
     return new, total, acc
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "blocks", "seq", "group"])
 def kernel(
     q_desc, k_desc, v_desc, out_desc, heads, blocks, seq, group, scale, BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr,
