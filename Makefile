@@ -85,6 +85,7 @@ notebooks: install  ## write the quickstart and the tour, execute them, and ship
 ops: install  ## the ops' notebooks, executed, and docs/measured/ops.md; needs a GPU
 	$(BIN)/python scripts/ops.py run
 	$(BIN)/python scripts/ops.py accuracy
+	$(BIN)/python scripts/ops.py models
 	$(BIN)/python scripts/ops.py reading
 	$(BIN)/python scripts/ops.py measure
 

@@ -4,6 +4,7 @@
     python scripts/ops.py run [OP ...]        the same, executed; its events in docs/measured/ops_logs
     python scripts/ops.py prose [OP ...]      the current text in an executed notebook
     python scripts/ops.py accuracy            docs/measured/ops_float32.json; needs a GPU
+    python scripts/ops.py models [OP ...]     docs/measured/ops_models.json; needs a GPU
     python scripts/ops.py reading             docs/measured/ops_reading.json; needs a GPU
     python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the events
 
@@ -39,6 +40,7 @@ import nbformat
 
 import op_texts
 import ops_accuracy
+import ops_models
 import ops_reading
 import ops_table
 from demo import execute
@@ -49,7 +51,9 @@ ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "notebooks"
 MEASURED = ROOT / "docs" / "measured"
 LOGS = MEASURED / "ops_logs"
-COMMANDS = ("build", "run", "prose", "accuracy", "reading", "measure")
+# Each writes a file of its own; in the order of their sections in ops.md.
+MEASUREMENTS = {"models": ops_models, "reading": ops_reading, "accuracy": ops_accuracy}
+COMMANDS = ("build", "run", "prose", *MEASUREMENTS, "measure")
 BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
 
@@ -222,6 +226,12 @@ def run_several(ops: Sequence[str], jobs: int) -> int:
         return sum(code != 0 for code in pool.map(one, ops))
 
 
+def sections(folder: Path) -> list[str]:
+    """Return the sections of ops.md about other measurements, from their files."""
+    found = [(module, module.read(folder)) for module in MEASUREMENTS.values()]
+    return [module.section(data) for module, data in found if data]
+
+
 # ------------------------------------------------------------------------------------ command
 
 
@@ -240,12 +250,10 @@ def main() -> int:
             f"no text for {', '.join(unknown)}; there is {', '.join(op_texts.known_ops())}"
         )
     best = {op: op_texts.best(op) for op in ops}
-    if options.command == "measure":
-        ops_table.write(LOGS, best, MEASURED)
-    elif options.command == "accuracy":
-        ops_accuracy.write(best, MEASURED)
-    elif options.command == "reading":
-        ops_reading.write(MEASURED)
+    if options.command in MEASUREMENTS:
+        MEASUREMENTS[options.command].write(best, MEASURED)
+    elif options.command == "measure":
+        ops_table.write(LOGS, best, MEASURED, sections(MEASURED))
     elif options.command == "prose":
         for op in ops:
             reword(op)

@@ -45,8 +45,12 @@ class Reading:
     num_warps: int
 
 
-def write(into: Path) -> None:
+def write(best: Mapping[str, str], into: Path) -> None:
     """Measure on the GPU and write `ops_reading.json`.
+
+    Args:
+        best: not needed: it measures no op.
+        into: the folder of the file.
 
     Raises:
         RuntimeError: torch finds no GPU, or its copy bandwidth could not be measured.

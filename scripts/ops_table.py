@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import ops_accuracy
-import ops_reading
 from triton_magics import knowledge, roofline
 from triton_magics.model import Benchmark, Timing, shape_text, short
 from triton_magics.rendering.numbers import (
@@ -294,10 +292,16 @@ def page(
     comparisons: Sequence[tuple[Benchmark, str]],
     when: str,
     best: Mapping[str, str],
-    accuracy: Mapping[str, Any] | None = None,
-    reading: Mapping[str, Any] | None = None,
+    sections: Sequence[str] = (),
 ) -> str:
-    """Return docs/measured/ops.md; `when` gives the days, `best` the best version of each op."""
+    """Return docs/measured/ops.md.
+
+    Args:
+        comparisons: each benchmark with its op's best version.
+        when: the days.
+        best: op -> its best version.
+        sections: Markdown of other measurements.
+    """
     all_rows = [row for b, version in comparisons for row in rows(b, version)]
     memory = [row for row in all_rows if row.copy_pct is not None]
     rest = [row for row in all_rows if row.copy_pct is None]
@@ -310,10 +314,7 @@ def page(
     for title, part in (("Bound by memory", memory), ("Bound by arithmetic", rest)):
         if part:
             parts += [f"## {title}", "\n".join(f"- {s}" for s in _summary(part)), table(part)]
-    if reading:
-        parts.append(ops_reading.section(reading))
-    if accuracy:
-        parts.append(ops_accuracy.section(accuracy))
+    parts += sections
     if missing := sorted(set(best) - {b.op for b, _ in comparisons}):
         parts.append(
             f"Not measured yet, because their notebooks have not been run: {', '.join(missing)}."
@@ -353,10 +354,9 @@ def data(comparisons: Sequence[tuple[Benchmark, str]], when: str) -> dict[str, o
     }
 
 
-def write(logs: Path, best: Mapping[str, str], into: Path) -> None:
-    """Write both files."""
+def write(logs: Path, best: Mapping[str, str], into: Path, sections: Sequence[str] = ()) -> None:
+    """Write both files; `sections` are those of other measurements."""
     comparisons, when = comparisons_in(logs, best), dates(logs)
     json_text = json.dumps(data(comparisons, when), indent=1) + "\n"
-    text = page(comparisons, when, best, ops_accuracy.read(into), ops_reading.read(into))
-    (into / "ops.md").write_text(text, encoding="utf-8")
+    (into / "ops.md").write_text(page(comparisons, when, best, sections), encoding="utf-8")
     (into / "ops.json").write_text(json_text, encoding="utf-8")

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import types
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,7 @@ from triton_magics.model import Badge, BadgeCode, Benchmark, Comparison
 
 ROOT = Path(__file__).parents[1]
 TEXTS = op_texts.known_ops()
-MODULES = ("ops", "ops_table", "ops_accuracy", "ops_reading")
+MODULES = ("ops", "ops_table", "ops_accuracy", "ops_models", "ops_reading")
 SHIPPED = [op for op in TEXTS if (ROOT / "notebooks" / f"{op}.ipynb").is_file()]
 TEXT = """\
 # An op
@@ -311,9 +312,7 @@ def test_table_follows_from_the_logs(
     comparisons, when = table.comparisons_in(logs, best), table.dates(logs)
     if not comparisons:
         pytest.skip("no op's notebook is shipped yet")
-    accuracy = scripts["ops_accuracy"].read(measured)
-    reading = scripts["ops_reading"].read(measured)
-    page = table.page(comparisons, when, best, accuracy, reading)
+    page = table.page(comparisons, when, best, builder.sections(measured))
     assert (measured / "ops.md").read_text(encoding="utf-8") == page
     stored = json.loads((measured / "ops.json").read_text(encoding="utf-8"))
     assert stored == json.loads(json.dumps(table.data(comparisons, when)))
@@ -365,6 +364,31 @@ def test_row_of_a_reading_kernel(
     data = {"command": "c", "date": "2026-01-01", "environment": "a GPU", "rows": [row]}
     last = reading.section(data).splitlines()[-1]
     assert last == "| 33.6 MB | 8.9 us | 3.77 TB/s | 88 % | blocks of 1024 words, 4 warps |"
+
+
+def test_model_shapes_begin_with_the_least_speedup(
+    scripts: dict[str, ModuleType], table: ModuleType
+) -> None:
+    models = scripts["ops_models"]
+    timed = beside_compile()
+    rows = [asdict(row) for row in table.rows(timed, "v1")]
+    op = {"date": "2026-01-01", "environment": "a GPU", "rows": rows, "not_timed": ["relu 2: late"]}
+    section = models.section({"command": "c", "ops": {timed.op: json.loads(json.dumps(op))}})
+    assert "a GPU; 2026-01-01; `c`" in section
+    assert "- Not timed: relu 2: late." in section
+    lines = [
+        line.split(" | ") for line in section.splitlines() if line.startswith(f"| {timed.op} ")
+    ]
+    worst = {row.size: row.worst for row in table.rows(timed, "v1")}
+    assert [line[2] for line in lines] == sorted(worst, key=worst.__getitem__)
+    assert worst[lines[0][2]] < worst[lines[-1][2]]
+
+
+def test_every_model_shape_fits_its_op(scripts: dict[str, ModuleType]) -> None:
+    for op, shapes in scripts["ops_models"].SHAPES.items():
+        known = operators.load(op)
+        for shape in shapes:
+            known.make_inputs(shape, torch.bfloat16, torch.device("meta"), torch.Generator())
 
 
 def test_fastest_reading_kernel_is_chosen(scripts: dict[str, ModuleType]) -> None:
