@@ -103,6 +103,9 @@ def __getattr__(name: str) -> Any:
         return sorted({*_FUNCTIONS, *_verbs()})
     if name != "Lab" and (name.startswith("_") or name not in _verbs()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from triton_magics import lab_thread
+
+    lab_thread.wait_for_imports()
     from triton_magics.lab import Lab
 
     return Lab if name == "Lab" else _on_default_lab(getattr(Lab, name))

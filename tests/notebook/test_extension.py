@@ -35,6 +35,46 @@ def traces(shell: Any) -> dict[str, Any]:
     }
 
 
+OVERTAKING_IMPORT = """
+import builtins, sys, threading
+from IPython.core.interactiveshell import InteractiveShell
+
+class SlowImport:
+    def find_spec(self, name, path=None, target=None):
+        in_thread = threading.current_thread().name == "triton-warm"
+        if in_thread and name == "triton_magics.model.state":
+            overtaken.wait(0.5)  # the package is half imported
+
+def watched(name, *arguments, **options):
+    if threading.current_thread() is threading.main_thread() and name.endswith("model.sweep"):
+        overtaken.set()
+    return real(name, *arguments, **options)
+
+overtaken, real = threading.Event(), builtins.__import__
+shell = InteractiveShell.instance()
+sys.meta_path.insert(0, SlowImport())
+builtins.__import__ = watched
+shell.run_cell("%load_ext triton_magics").raise_error()
+shell.run_cell("%triton_panel softmax").raise_error()
+"""
+
+
+def test_the_first_magic_waits_for_the_threads_imports(
+    tmp_path: Path,
+) -> None:
+    Lab(tmp_path).close()
+    (tmp_path / ".triton_magics").mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", OVERTAKING_IMPORT],
+        cwd=tmp_path,
+        env={**os.environ, "TRITON_MAGICS_DEVICE": "interpreter"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_loading_is_silent_and_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys\n"

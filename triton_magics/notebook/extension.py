@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import triton_magics
+from triton_magics import lab_thread
 from triton_magics.config import Settings, check_setting, from_environment, read_settings
 from triton_magics.errors import TritonMagicsError
 from triton_magics.notebook.background import CellOutput, Job, JobOutput, TerminalOutput
@@ -148,7 +148,7 @@ class Extension:
         for magic in self._magics:
             self.shell.register_magic_function(magic, magic.kind, magic.name)
         if self._has_store():
-            threading.Thread(target=_warm, name="triton-warm", daemon=True).start()
+            lab_thread.start(triton_magics.default_lab)
 
     def unload(self) -> None:
         """Remove everything; end the Lab and its processes."""
@@ -280,12 +280,6 @@ class Extension:
         for panel in self.panels:
             panel.close()
         self.panels.clear()
-
-
-def _warm() -> None:
-    """Start warm workers for the first cell, where a workspace exists; a fault waits for a verb."""
-    with suppress(TritonMagicsError):
-        triton_magics.default_lab().session.jobs.warm()
 
 
 @contextmanager

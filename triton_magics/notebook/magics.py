@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from IPython.core.error import UsageError
 from IPython.core.magic import no_var_expand
 
-from triton_magics import verbs
+from triton_magics import lab_thread, verbs
 from triton_magics.errors import Interrupted, TritonMagicsError
 from triton_magics.notebook import tracebacks
 from triton_magics.notebook.discarded import is_value_discarded
@@ -97,6 +97,7 @@ class Form:
 
 def form_of(name: str) -> Form:
     """Return the form of a magic, by its name without `triton_`; imports its verb."""
+    lab_thread.wait_for_imports()
     if name == PANEL:
         from triton_magics.notebook.panel_verb import VERB
 
