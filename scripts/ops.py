@@ -228,8 +228,8 @@ def run_several(ops: Sequence[str], jobs: int) -> int:
 
 def sections(folder: Path) -> list[str]:
     """Return the sections of ops.md about other measurements, from their files."""
-    found = [(module, module.read(folder)) for module in MEASUREMENTS.values()]
-    return [module.section(data) for module, data in found if data]
+    pairs = [(module, module.read(folder)) for module in MEASUREMENTS.values()]
+    return [module.section(data) for module, data in pairs if data]
 
 
 # ------------------------------------------------------------------------------------ command

@@ -386,9 +386,9 @@ def test_model_shapes_begin_with_the_least_speedup(
 
 def test_every_model_shape_fits_its_op(scripts: dict[str, ModuleType]) -> None:
     for op, shapes in scripts["ops_models"].SHAPES.items():
-        known = operators.load(op)
+        module = operators.load(op)
         for shape in shapes:
-            known.make_inputs(shape, torch.bfloat16, torch.device("meta"), torch.Generator())
+            module.make_inputs(shape, torch.bfloat16, torch.device("meta"), torch.Generator())
 
 
 def test_fastest_reading_kernel_is_chosen(scripts: dict[str, ModuleType]) -> None:
