@@ -142,11 +142,12 @@ def test_a_quick_job_shows_no_progress() -> None:
     ("ends_at_s", "ends_with", "is_final_line_shown"),
     [
         (1.9, KeyboardInterrupt, False),
+        (1.9, None, False),
         (2.1, KeyboardInterrupt, True),
-        (2.1, None, False),  # the result takes the place of the line
+        (2.1, None, True),
     ],
 )
-def test_the_last_line_of_a_slow_job_without_a_result_stays(
+def test_the_last_line_of_a_slow_job_stays(
     ends_at_s: float, ends_with: type[BaseException] | None, is_final_line_shown: bool
 ) -> None:
     place, now = Place(), [0.0]

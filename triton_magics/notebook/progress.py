@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 from triton_magics.notebook.job_progress import Step, progress_text
 
 DELAY_S = 0.1
-KEEP_S = 2.0  # the line of a shorter job disappears, and of one with a result
+KEEP_S = 2.0  # the line of a shorter job disappears
 PERIOD_S = 0.5
 MORE = 1.5  # a time left that grows less than this keeps falling
 MEASURED_S = 1.0  # a shorter time says nothing about the rest
@@ -53,7 +53,6 @@ class ProgressLine:
         self._count_start: tuple[Step, float] | None = None
         self._end_s: float | None = None  # when the job will be done, by the clock
         self._is_saved = False
-        self._has_result = False
         self._stop = threading.Event()
         self._started = clock()
         # A thread prints to the cell whose context it has.
@@ -82,7 +81,6 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._has_result = kind is None
         self._stop.set()
         self._thread.join()
 
@@ -95,8 +93,8 @@ class ProgressLine:
         self._end()
 
     def _end(self) -> None:
-        """Keep the last line of a long job without a result; a result says how long it took."""
-        if not self._has_result and self._clock() - self._started >= KEEP_S:
+        """Keep the last line of a long job, and remove that of a short one."""
+        if self._clock() - self._started >= KEEP_S:
             self._show(is_final=True)
         else:
             self._display("", is_final=True)
