@@ -1,4 +1,4 @@
-"""The thread that opens the default Lab after `%load_ext`, where a workspace exists."""
+"""The threads that import the engine after `%load_ext`, and open the Lab of a workspace."""
 
 from __future__ import annotations
 
@@ -6,27 +6,50 @@ from _thread import allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
-_importing = allocate_lock()  # held until the thread has imported the Lab
+_importing = allocate_lock()  # held until the engine is imported and the Lab, if any, is open
 
 
-def start(open_lab: Callable[[], Any]) -> None:
-    """Open the Lab in a thread and start its workers; a verb reports what goes wrong."""
+def start(modules: Iterable[str], open_lab: Callable[[], Any] | None) -> None:
+    """Import the modules in a thread; then open the Lab, if any, and start its workers.
+
+    A verb reports what goes wrong.
+    """
     from threading import Thread
 
     _importing.acquire()
-    Thread(target=_open_and_warm, args=(open_lab,), name="triton-warm", daemon=True).start()
+    # Not a daemon: a process that ends within the import of an extension module may crash.
+    Thread(target=_import, args=(modules, open_lab), name="triton-import").start()
+
+
+def is_importing() -> bool:
+    """Return True while a verb would wait."""
+    return _importing.locked()
 
 
 def wait_for_imports() -> None:
-    """Wait until the thread, if one runs, has imported the Lab.
+    """Wait until the threads, if they run, have imported the engine and opened the Lab.
 
     If one thread imports a package while another imports a module of it, both may fail.
     """
     with _importing:
         pass
+
+
+def _import(modules: Iterable[str], open_lab: Callable[[], Any] | None) -> None:
+    from contextlib import suppress
+    from importlib import import_module
+    from threading import Thread
+
+    with suppress(ImportError):
+        for name in modules:
+            import_module(name)
+    if open_lab is None:
+        _importing.release()
+    else:
+        Thread(target=_open_and_warm, args=(open_lab,), name="triton-warm", daemon=True).start()
 
 
 def _open_and_warm(open_lab: Callable[[], Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import pytest
 import triton_magics
 from tests.fake_executor import FakeExecutor
 from tests.notebook.shells import Shell
+from triton_magics import lab_thread
 from triton_magics.errors import UnknownName
 from triton_magics.lab import Lab
 from triton_magics.model import OpState
+from triton_magics.notebook import extension
 
-HEAVY = ("torch", "triton", "matplotlib", "ipywidgets", "nbformat", "pydantic")
+HEAVY = ("torch", "triton", "matplotlib", "ipywidgets", "nbformat")
 
 
 def traces(shell: Any) -> dict[str, Any]:
@@ -41,7 +44,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 class SlowImport:
     def find_spec(self, name, path=None, target=None):
-        in_thread = threading.current_thread().name == "triton-warm"
+        in_thread = threading.current_thread().name == "triton-import"
         if in_thread and name == "triton_magics.model.state":
             overtaken.wait(0.5)  # the package is half imported
 
@@ -77,11 +80,13 @@ def test_the_first_magic_waits_for_the_threads_imports(
 
 def test_loading_is_silent_and_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys\n"
+        "import sys, threading\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\n"
         "before = set(sys.modules)\n"
         "shell.run_cell('%load_ext triton_magics')\n"
+        "[t.join() for t in threading.enumerate() if t.name == 'triton-import']\n"
+        "assert 'triton_magics.lab' in sys.modules\n"
         f"loaded = [m for m in {HEAVY!r} if m in set(sys.modules) - before]\n"
         "assert not loaded, loaded\n"
         "assert 'triton_bench' in shell.magics_manager.magics['line']\n"
@@ -97,6 +102,37 @@ def test_loading_is_silent_and_imports_nothing_heavy(tmp_path: Path) -> None:
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert not (tmp_path / ".triton_magics").exists()
+
+
+@pytest.mark.parametrize(("option", "is_shown"), [("", True), (" -q", False), (";", False)])
+def test_the_first_verb_shows_that_the_engine_is_imported(
+    bare_shell: Shell, monkeypatch: pytest.MonkeyPatch, option: str, is_shown: bool
+) -> None:
+    lines: list[str] = []
+    may_end = threading.Event()
+
+    class SlowEngine:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "slow_engine":
+                may_end.wait(30)
+
+    def show(text: str, *, is_final: bool) -> None:
+        lines.append(text)
+        may_end.set()
+
+    def wait() -> None:
+        if not is_shown:
+            may_end.set()  # nothing else would
+        really_wait()
+
+    really_wait = lab_thread.wait_for_imports
+    monkeypatch.setattr(lab_thread, "wait_for_imports", wait)
+    monkeypatch.setattr(extension, "_ENGINE", ("slow_engine",))
+    monkeypatch.setattr(sys, "meta_path", [SlowEngine(), *sys.meta_path])
+    monkeypatch.setattr(extension.Extension, "_progress_display", lambda _self: show)
+    bare_shell("%load_ext triton_magics")
+    bare_shell("%triton_ref" + option)
+    assert [line.split(" · ")[0] for line in lines] == ["importing triton_magics", ""] * is_shown
 
 
 def test_unloading_leaves_nothing_behind(bare_shell: Shell) -> None:

@@ -178,7 +178,8 @@ def test_a_slow_job_says_how_far_it_is(loaded: Kernel) -> None:
     updates = reply.of("update_display_data")
     assert {u["transient"]["display_id"] for u in updates} == {line["transient"]["display_id"]}
     assert "calling it" in updates[-2]["data"]["text/plain"]
-    assert updates[-1]["data"]["text/plain"] == ""  # the verdict takes its place
+    assert "calling it" in updates[-1]["data"]["text/plain"]
+    assert " · ended after " in updates[-1]["data"]["text/plain"]
 
 
 # ---------------------------------------------------------------------------------- completion

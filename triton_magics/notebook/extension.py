@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from triton_magics.session.notes import NoteReader
 
 STORE_FOLDER = ".triton_magics"
+_ENGINE = ("triton_magics.lab", "triton_magics.verbs.op", "triton_magics.rendering")
 _LAB_SETTINGS = ["workspace", "history", "engine", "scheduler", "token_file"]  # read once
 _extensions: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
 
@@ -136,7 +137,7 @@ class Extension:
         self._latest_job: tuple[Job, int] | None = None
 
     def load(self) -> None:
-        """Register everything; import nothing heavy and start nothing."""
+        """Register everything; a thread imports the engine, and opens the workspace's Lab."""
         triton_magics.configure(self.settings)
         self.settings.observe(self._reopen_lab, _LAB_SETTINGS)
         self.shell.configurables.append(self.settings)
@@ -147,11 +148,19 @@ class Extension:
         self._config.load()
         for magic in self._magics:
             self.shell.register_magic_function(magic, magic.kind, magic.name)
-        if self._has_store():
-            lab_thread.start(triton_magics.default_lab)
+        lab_thread.start(_ENGINE, triton_magics.default_lab if self._has_store() else None)
+
+    def wait_for_imports(self, *, quiet: bool) -> None:
+        """Return once the engine is imported; unless quiet, show meanwhile that it is."""
+        if quiet or not lab_thread.is_importing():
+            lab_thread.wait_for_imports()
+            return
+        with ProgressLine("importing triton_magics", self._progress_display()):
+            lab_thread.wait_for_imports()
 
     def unload(self) -> None:
         """Remove everything; end the Lab and its processes."""
+        lab_thread.wait_for_imports()
         for magic in self._magics:
             self.shell.magics_manager.magics[magic.kind].pop(magic.name, None)
         self._completion.unload(self.shell)

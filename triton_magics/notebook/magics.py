@@ -39,6 +39,9 @@ class NotebookSession(Protocol):
     shell: Any
     display: Display
 
+    def wait_for_imports(self, *, quiet: bool) -> None:
+        """Return once the engine is imported; unless quiet, show meanwhile that it is."""
+
     def progress(
         self, title: str, quiet: bool, *, is_job: bool = False
     ) -> AbstractContextManager[Lab]:
@@ -60,9 +63,10 @@ class NotebookSession(Protocol):
 
 PANEL = "panel"  # a magic whose verb only a notebook has
 _HELP = ("-h", "--help")
+_QUIET = ("-q", "--quiet")
 _COMMON = (
     argument("-o", "--out", metavar="NAME", help="store the value in this variable"),
-    argument("-q", "--quiet", action="store_true", help="show nothing"),
+    argument(*_QUIET, action="store_true", help="show nothing"),
     argument("--traceback", action="store_true", help="show every frame of an error"),
     argument(*_HELP, action="store_true", help="show this"),
 )
@@ -190,9 +194,13 @@ class Magic:
 
     def _parse(self, line: str, cell: str | None, local_ns: Mapping[str, Any]) -> MagicCall | None:
         """Return the parsed line; None if it asks for help, which is displayed."""
-        form, extension = self.form, self._extension
+        extension = self._extension
         magic_line = MagicLine.parse(line, is_cell=self.kind == "cell")
-        if not set(_HELP).isdisjoint(magic_line.text.split()):
+        words = magic_line.text.split()
+        quiet = magic_line.silent or not set(_QUIET).isdisjoint(words)
+        extension.wait_for_imports(quiet=quiet)
+        form = self.form
+        if not set(_HELP).isdisjoint(words):
             extension.display.show_bundle(form.help.mime_bundle)
             return None
         variables = {**extension.shell.user_ns, **local_ns}
