@@ -14,6 +14,8 @@ from triton_magics.errors import BadValue
 from triton_magics.execution import Outcome
 from triton_magics.lab import Lab
 from triton_magics.model import Cause, CauseCode, Status
+from triton_magics.rendering import to_text, view
+from triton_magics.verbs._phrase import as_command
 from triton_magics.verbs.fix import corrected_source
 
 LOAD = "x = tl.load(x_ptr + row * stride + cols, mask=mask)"
@@ -92,3 +94,25 @@ def test_fix_corrects_the_line_of_a_compile_error(lab: Lab, engine: FakeExecutor
     refuse(None)
     with pytest.raises(BadValue, match="error of its compilation names no line"):
         lab.fix("softmax", "v1")
+
+
+def test_fix_saves_the_corrected_code_with_write(lab: Lab, engine: FakeExecutor) -> None:
+    lab.write("softmax", "v1", BROKEN, cell_offset=1)
+    judge_wrong(lab, engine, cause_at(line_of_load(lab)))
+    correction = lab.fix("softmax", "v1", write=True)
+    saved = lab.source("softmax", "v1")
+    assert correction.written is not None
+    assert correction.written.source == saved
+    assert (saved.attempt, saved.source) == (2, BROKEN.replace(LOAD, ADVICE))
+    assert saved.cell_offset == 1
+    shown = to_text(view(correction, as_command))
+    assert "softmax v1 saved · kernels/softmax/v1_baseline.py · attempt 2" in shown
+    assert "next: triton-magics validate softmax v1" in shown
+
+
+def test_a_correction_says_how_to_save_it(lab: Lab, engine: FakeExecutor) -> None:
+    lab.write("softmax", "v1", BROKEN, cell_offset=1)
+    judge_wrong(lab, engine, cause_at(line_of_load(lab)))
+    shown = to_text(view(lab.fix("softmax", "v1"), as_command))
+    assert "not saved" in shown
+    assert "next: triton-magics fix softmax v1 --write saves it as attempt 2" in shown

@@ -221,12 +221,15 @@ class VerbMethods:
         self,
         op: str,
         version: str,
+        *,
+        write: bool = False,
     ) -> Correction:
-        """Return the version's code with the line that its newest verdict corrects; nothing is saved.
+        """Return the version's code with the line that its newest verdict corrects; save it if asked.
 
         Args:
             op: its name or an alias: softmax, add
             version: v2, or a name of your own: v2_online
+            write: save the corrected code as the version's next attempt and compile it
 
         Raises:
             BadValue: neither verdict nor error stands on this code, or none names a correction.

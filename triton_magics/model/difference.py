@@ -6,7 +6,7 @@ from typing import Literal
 
 from triton_magics.model.base import Value
 from triton_magics.model.benchmark import Benchmark
-from triton_magics.model.source import KernelSource
+from triton_magics.model.source import KernelSource, Written
 from triton_magics.model.validation import Validation
 
 
@@ -37,12 +37,14 @@ class Difference(Value):
 
 
 class Correction(Value):
-    """A version's code with one corrected line, which is not saved.
+    """A version's code with one corrected line.
 
     `line` is the corrected one in the version's file, counted from 1; `text` is the whole code.
+    `written` is the attempt that has it; None if it is not saved.
     """
 
     kind: Literal["correction"] = "correction"
     source: KernelSource
     line: int
     text: str
+    written: Written | None = None

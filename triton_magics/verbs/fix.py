@@ -1,15 +1,24 @@
-"""Write the corrected line that a verdict or the compiler's error names."""
+"""Give a version's code with the corrected line that a verdict or the compiler's error names."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Annotated
 
 from triton_magics.errors import BadValue
-from triton_magics.model import Correction, KernelError, KernelSource, Validation, source_lines
+from triton_magics.model import (
+    Correction,
+    KernelError,
+    KernelSource,
+    Validation,
+    Written,
+    source_lines,
+)
 from triton_magics.next_step import NextStep
 from triton_magics.session import Session
-from triton_magics.verbs._base import Request, Verb
+from triton_magics.verbs import kernel
+from triton_magics.verbs._base import Request, Verb, option
 from triton_magics.verbs._fields import Op, Version
 
 
@@ -18,10 +27,13 @@ class FixRequest(Request):
 
     op: Op
     version: Version
+    write: Annotated[
+        bool, option("save the corrected code as the version's next attempt and compile it")
+    ] = False
 
 
 def run(session: Session, request: FixRequest) -> Correction:
-    """Return the version's code with the line that its newest verdict corrects; nothing is saved.
+    """Return the version's code with the line that its newest verdict corrects; `write` saves it.
 
     Raises:
         BadValue: neither verdict nor error stands on this code, or none names a correction.
@@ -36,7 +48,10 @@ def run(session: Session, request: FixRequest) -> Correction:
     for line, advice in (*_of_verdict(verdict), *_of_error(error)):
         corrected = corrected_source(source, line, advice)
         if corrected is not None:
-            return session.finish(Correction(source=source, line=line, text=corrected))
+            written = _write(session, source, corrected) if request.write else None
+            return session.finish(
+                Correction(source=source, line=line, text=corrected, written=written)
+            )
     if verdict is None and error is None:
         raise BadValue(
             f"{name} {request.version} has no verdict on its newest code.",
@@ -49,6 +64,18 @@ def run(session: Session, request: FixRequest) -> Correction:
         f"{name} {request.version}: {origin} names no line with a correction. See the cause there, "
         "and correct the code by hand."
     )
+
+
+def _write(session: Session, source: KernelSource, text: str) -> Written:
+    request = kernel.KernelRequest(
+        op=source.op,
+        version=source.version,
+        source=text,
+        entry=source.entry,
+        type=source.language,
+        cell_offset=source.cell_offset,
+    )
+    return kernel.run(session, request)
 
 
 def _of_verdict(verdict: Validation | None) -> Iterator[tuple[int, str]]:
@@ -100,7 +127,7 @@ VERB = Verb(
     request=FixRequest,
     run=run,
     help="Gives a version's code with the corrected line of its verdict or compile error; in a "
-    "notebook, as a cell.",
+    "notebook, as a cell. --write saves it.",
     example="%triton_fix softmax v1",
     rank=47,
 )

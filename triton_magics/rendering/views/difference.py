@@ -9,6 +9,7 @@ from triton_magics.rendering.numbers import MISSING, ratio_text, time_text
 from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.benchmark import table_caption
 from triton_magics.rendering.views.case_tables import cases_text
+from triton_magics.rendering.views.kernels import written_view
 from triton_magics.rendering.views.timing import verdict_text
 from triton_magics.rendering.views.validation import verdict_line
 from triton_magics.rendering.views.words import next_line, on_version
@@ -40,9 +41,12 @@ def correction_view(value: Correction, phrase: Phrase) -> Document:
         value.text,
         language=source.code_language,
     )
-    text = f"{source.op} {short(source.version)}: {code(f'{source.path}:{value.line}')}, not saved"
-    write = step_code(on_version("kernel", source.op, source.version), phrase)
-    return (Line(text, "info", "CORRECTED"), changes, next_line(f"{write} with this code"))
+    text = f"{source.op} {short(source.version)}: {code(f'{source.path}:{value.line}')}"
+    if value.written:
+        return (Line(text, "info", "CORRECTED"), changes, *written_view(value.written, phrase))
+    write = step_code(on_version("fix", source.op, source.version, write=True), phrase)
+    saves = next_line(f"{write} saves it as attempt {source.attempt + 1}")
+    return (Line(f"{text}, not saved", "info", "CORRECTED"), changes, saves)
 
 
 def _title(side: Side) -> str:

@@ -82,17 +82,17 @@ def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) ->
     file = f"kernels/{value.op}/{value.version}.py:{cause.file_line}"
     place = code(file) if cause.file_line else None
     fix = on_version("fix", value.op, value.version) if cause.file_line else None
-    does_it = f", or {step_code(fix, phrase)}" if fix else ""
-    return (Line(cause_text(cause, place)), *_advice(cause.advice or "", does_it))
+    in_full = f"; {step_code(fix, phrase)} gives the code" if fix else ""
+    return (Line(cause_text(cause, place)), *_advice(cause.advice or "", in_full))
 
 
-def _advice(advice: str, does_it: str) -> tuple[Line | Code, ...]:
-    """Return the code to write and the step that writes it, or the advice in words."""
+def _advice(advice: str, in_full: str) -> tuple[Line | Code, ...]:
+    """Return the code to write and the step that gives it in full, or the advice in words."""
     if not advice.strip():
         return ()
     if not _is_python(advice):
         return (Line(f"try: {advice}"),)
-    return Line(f"write instead{does_it}:"), Code(advice)
+    return Line(f"write instead{in_full}:"), Code(advice)
 
 
 def _is_python(text: str) -> bool:

@@ -122,7 +122,7 @@ def _next_step(value: Written, phrase: Phrase) -> str:
     if value.status is Status.PASSED:
         return step_code(on_version("validate", op, version), phrase)
     if value.compilation and value.compilation.error and value.compilation.error.advice:
-        return f"{step_code(on_version('fix', op, version), phrase)} corrects that line"
+        return f"{step_code(on_version('fix', op, version), phrase)} gives the corrected code"
     return REMEDIES.get(value.status, f"{FIX}: {subject(op, version)}")
 
 

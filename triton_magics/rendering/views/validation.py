@@ -220,7 +220,7 @@ def next_step(value: Validation, phrase: Phrase) -> str:
         return "run it on a machine with a GPU"
     first = value.failed_cases[0].error if value.failed_cases else None
     if any(error and error.advice for error in (value.error, first)):
-        return f"{step_code(on_version('fix', op, version), phrase)} corrects that line"
+        return f"{step_code(on_version('fix', op, version), phrase)} gives the corrected code"
     if value.status in REMEDIES:
         return REMEDIES[value.status]
     return f"{FIX} (attempt {value.attempt + 1})"
