@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from common import report
 
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.nsight import find_ncu
+from triton_magics.execution.protocol import Progress
 from triton_magics.harness.profiling.ncu_job import raw_names
 from triton_magics.harness.profiling.replayed_call import ReplayRequest
 from triton_magics.lab import Lab
@@ -43,6 +45,7 @@ COMMON = (
     "--profile-from-start=off", "--target-processes=application-only", "--replay-mode=kernel",
     "--cache-control=all", "--clock-control=none",
 )  # fmt: skip
+LONG = ("profile_json", "first_stages_s", "second_stages_s")  # of a row, printed apart
 # The steps of triton_magics.harness.one_call, each with the time at its end.
 CHILD = """
 import time; marks = [("python", time.time())]
@@ -57,7 +60,9 @@ arguments = make_pristine(load_op(request.op), request.case, GPU)
 torch.cuda.synchronize(); mark("inputs")
 version = load_version(request.version); mark("load")
 with torch.no_grad():
-    version.call(*arguments); torch.cuda.synchronize(); mark("first call")
+    with compile_cache((), language=request.version.language):
+        mark("seed cache")
+        version.call(*arguments); torch.cuda.synchronize(); mark("first call")
     torch.cuda.profiler.start()
     version.call(*arguments); torch.cuda.synchronize(); mark("profiled call")
     torch.cuda.profiler.stop(); mark("stop")
@@ -133,13 +138,48 @@ def breakdown(program: str) -> list[dict[str, Any]]:
     return rows
 
 
+class StageClock:
+    """Times the stages of one verb, from the progress that it reports."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._marks: list[tuple[str, float]] = []
+
+    def __enter__(self) -> StageClock:
+        self._marks = [("begin", time.perf_counter())]
+        self._lab.on_progress = self._note
+        return self
+
+    def _note(self, progress: Progress) -> None:
+        if progress.stage and progress.stage != self._marks[-1][0]:
+            self._marks.append((progress.stage, time.perf_counter()))
+
+    def __exit__(self, *_: object) -> None:
+        self._marks.append(("end", time.perf_counter()))
+        self._lab.on_progress = None
+
+    @property
+    def whole_s(self) -> float:
+        """The seconds of the block."""
+        return self._marks[-1][1] - self._marks[0][1]
+
+    @property
+    def stages_s(self) -> dict[str, float]:
+        """The seconds of each stage; `begin` is the time before the first."""
+        seconds: dict[str, float] = {}
+        for (name, start), (_, end) in pairwise(self._marks):
+            seconds[name] = round(seconds.get(name, 0.0) + end - start, 3)
+        return seconds
+
+
 def profile_row(lab: Lab, name: str, op: str, version: str, **options: Any) -> dict[str, Any]:
     """Profile a version by its verb, twice; return the seconds and what the profile says."""
-    seconds = []
+    seconds, stages = [], []
     for _ in range(2):
-        start = time.perf_counter()
-        profile = lab.profile(op, version, **options)
-        seconds.append(time.perf_counter() - start)
+        with StageClock(lab) as clock:
+            profile = lab.profile(op, version, **options)
+        seconds.append(clock.whole_s)
+        stages.append(clock.stages_s)
     assert isinstance(profile, Profile)
     kernel, limit = profile.main_kernel, profile.limit
     line = kernel.lines[0] if kernel and kernel.lines else None
@@ -148,6 +188,8 @@ def profile_row(lab: Lab, name: str, op: str, version: str, **options: Any) -> d
         "profile": name,
         "first_s": seconds[0],
         "second_s": seconds[1],
+        "first_stages_s": stages[0],
+        "second_stages_s": stages[1],
         "status": profile.status.value,
         "message": profile.message,
         "limit": f"{limit.kind}: {limit.field} {limit.value:.4g}" if limit else None,
@@ -198,7 +240,11 @@ def main() -> None:
     for row in steps:
         print(f"{row['run']:16} {row['whole_s']:6.2f} s  {row['steps']} {row['output']}")
     for row in rows:
-        print({key: value for key, value in row.items() if key != "profile_json"})
+        print({key: value for key, value in row.items() if key not in LONG})
+        for label in ("first_stages_s", "second_stages_s"):
+            print(
+                f"    {label[:-9]:7}", *(f"{k}: {v:.2f} s |" for k, v in row.get(label, {}).items())
+            )
     shown = [{"run": row["run"], "whole_s": row["whole_s"]} for row in steps]
     report("seconds of a profile", shown, breakdown=steps, profiles=rows)
 

@@ -10,7 +10,7 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.load import load_op, load_version
+from triton_magics.harness.load import compile_cache, load_op, load_version
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.profiling.replayed_call import CallFacts, ReplayRequest
 
@@ -19,7 +19,8 @@ def main(path: str) -> None:
     """Load the version and call it on the case.
 
     A profiled or recorded call comes after one that compiles and tunes. A profiled one alone is
-    inside the range of the CUDA profiler.
+    inside the range of the CUDA profiler. Launchers come from the shared cache (a second of gcc
+    each), kernels do not: their lines name the files of this process, which ncu reads.
     """
     request = ReplayRequest.model_validate_json(Path(path).read_bytes())
     op = load_op(request.op)
@@ -27,7 +28,8 @@ def main(path: str) -> None:
     version = load_version(request.version)
     torch.cuda.synchronize()
     with torch.no_grad():
-        output = version.call(*arguments)
+        with compile_cache((), language=request.version.language):
+            output = version.call(*arguments)
         torch.cuda.synchronize()
         if request.facts:
             facts = _facts(op, arguments, output)
