@@ -272,6 +272,15 @@ def leaves_daemons(peer):
     answers_and_retires(peer)
 
 
+def leaves_a_daemon_alone(peer):
+    """Leave a daemon, and be ready for the next job."""
+    if _daemonise():
+        os.setsid()
+        signal.pause()
+    os.wait()
+    answers(peer)
+
+
 def leaves_a_child_and_dies(peer):
     """Leave a child that keeps the data socket open, so that its end is no end-of-file."""
     if not os.fork():

@@ -5,6 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +19,10 @@ from tests.report_values.profiles import SAMPLE, sampled_kernels
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import ProfileJob
 from triton_magics.execution.nsight import are_counters_refused, find_ncu
-from triton_magics.harness import profile_job
+from triton_magics.harness import one_call, profile_job
 from triton_magics.harness.profiling import ncu_job
 from triton_magics.harness.profiling.ncu_csv import read_kernels
+from triton_magics.harness.profiling.replayed_call import CODE_UNUSED, WORKER, read_request
 from triton_magics.model import Case, Profile, Status
 
 # Figures that were not read yet when the sample was taken.
@@ -64,9 +69,19 @@ for word; do case $word in --export=*) report=${{word#--export=}};; *) request=$
 
 
 def profile(folder: Path, script: str) -> Profile:
-    program, report = fake_ncu(folder, script), folder / "temporary"
-    report.mkdir()
-    return ncu_job.profile_call(program, job(), base(), report, Recorder())[0]  # type: ignore[arg-type]
+    program = fake_ncu(folder, script)
+    return ncu_job.profile_call(program, job(), base(), Recorder())[0]  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Use a folder of the test for temporary files, and end the process that waits."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    ncu_job.end_spares()
+    assert list(folder.iterdir()) == []
 
 
 def test_csv_of_an_h100_gives_every_figure() -> None:
@@ -226,24 +241,85 @@ def test_counters_that_are_refused_are_not_tried(
         path = tmp_path / "proc" / name
         path.parent.mkdir(parents=True)
         path.write_text(text)
-    text = profile_job.reason_against_counters(job(), program, tmp_path)
+    text = profile_job.reason_against_counters("", program, tmp_path)
     assert (reason in text) if reason and text else text is reason
 
 
-@pytest.mark.parametrize(
-    ("script", "status", "message"),
-    [
-        ('echo "$3" > "$0.args"; exit 1', "runtime_error", "no output"),
-        ("echo 'ValueError: no rows' >&2; exit 1", "runtime_error", "ValueError: no rows"),
-    ],
-)
-def test_a_call_that_fails_is_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, status: str, message: str
-) -> None:
-    program = fake_ncu(tmp_path, script)
-    monkeypatch.setattr("sys.executable", program)
+def test_a_call_that_fails_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(request: str) -> None:
+        print(read_request(Path(request)).then)
+        raise ValueError("no rows")
+
+    monkeypatch.setattr(one_call, "main", fail)
     result, _ = profile_job.record_call(job(), base(), tmp_path, Recorder())  # type: ignore[arg-type]
-    assert (result.status, message in (result.message or "")) == (status, True)
+    assert (result.status, result.message) == (
+        "runtime_error", "the call failed: ValueError: no rows"
+    )  # fmt: skip
+
+
+def test_an_endless_record_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = tmp_path / "pids"
+
+    def hang(_: str) -> None:
+        child = subprocess.Popen(["sleep", "600"])
+        pids.write_text(f"{os.getpid()} {child.pid}")
+        signal.pause()
+
+    monkeypatch.setattr(one_call, "main", hang)
+    monkeypatch.setattr(profile_job, "RECORD_S", -0.5)
+    result, _ = profile_job.record_call(job(), base(), tmp_path, Recorder())  # type: ignore[arg-type]
+    assert (result.status, result.message) == ("timeout", "no record in 0.5 s")
+    wait_until(lambda: not any(map(is_running, map(int, pids.read_text().split()))))
+
+
+def test_the_next_profile_takes_the_process_that_waits(tmp_path: Path) -> None:
+    answer = 'echo . >> "$0.starts"; cat $request > "$0.request"; echo report > $report'
+    program = fake_ncu(tmp_path, answer)
+    starts = tmp_path / "ncu.starts"
+    ncu_job.start_spare(program, "basic")
+    wait_until(starts.exists)
+    ncu_job.start_spare(program, "basic")
+    result, _ = ncu_job.profile_call(program, job(), base(), Recorder())  # type: ignore[arg-type]
+    assert (result.status, starts.read_text()) == ("passed", ".\n")
+    assert json.loads((tmp_path / "ncu.request").read_text())["then"] == "profile"
+
+
+def test_one_process_waits_and_other_sections_replace_it(tmp_path: Path) -> None:
+    program = fake_ncu(tmp_path, 'echo $$ > "$0.pid"; cat $request')
+    pid_file = tmp_path / "ncu.pid"
+    ncu_job.start_spare(program, "basic")
+    wait_until(lambda: pid_file.exists() and pid_file.read_text())
+    first = int(pid_file.read_text())
+    ncu_job.start_spare(program, "full")
+    assert not is_running(first)
+
+
+def test_a_spare_that_has_ended_is_replaced(tmp_path: Path) -> None:
+    script = 'if mkdir "$0.first"; then exit 1; fi; cat $request; echo report > $report'
+    program = fake_ncu(tmp_path, script)
+    ncu_job.start_spare(program, "basic")
+    wait_until(lambda: ncu_job._spares[program, "basic"].has_ended)
+    result, _ = ncu_job.profile_call(program, job(), base(), Recorder())  # type: ignore[arg-type]
+    assert result.status == "passed"
+
+
+@pytest.mark.parametrize(("worker", "wait_s"), [("none", 600), ("init", 0)])
+def test_a_process_without_a_request_ends(tmp_path: Path, worker: str, wait_s: float) -> None:
+    path = tmp_path / "request"
+    os.mkfifo(path)
+    code = f"""
+from pathlib import Path
+from triton_magics.harness.profiling import replayed_call
+replayed_call.WAIT_S, replayed_call.CHECK_S = {wait_s}, 0.01
+replayed_call.read_request(Path({str(path)!r}))
+"""
+    pid = "1" if worker == "init" else str(2**22 + 1)  # no process has such a pid
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, WORKER: pid}, check=False
+    )
+    assert done.returncode == CODE_UNUSED
 
 
 @pytest.mark.parametrize(

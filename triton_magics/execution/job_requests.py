@@ -17,7 +17,8 @@ from triton_magics.model import (
     Value,
 )
 
-Mode = Literal["gpu", "interpreter", "compiler"]
+Mode = Literal["gpu", "interpreter", "compiler", "tools"]
+"""Kind of worker: how it runs kernels, or `tools`: on a GPU, it starts tools that run them."""
 TimerName = Literal["gated", "graph", "launch"]
 
 
@@ -274,6 +275,10 @@ class ProfileJob(VersionJob):
     def starts_tools(self) -> bool:
         """Return True."""
         return True
+
+    def mode(self, device_kind: DeviceKind) -> Mode:
+        """Return `tools` on a GPU: the worker itself calls no version."""
+        return "tools" if device_kind == "gpu" else device_kind
 
 
 class FormsJob(JobRequest):

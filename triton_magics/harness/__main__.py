@@ -69,6 +69,7 @@ ANSWER_S = 0.01  # the engine sends a waiting job within this time
 POLL_S = 0.1  # between two checks whether the GPU is free for a warm-up
 
 REVIEW = "triton_magics.harness.timing.bench_review"
+PROFILE = "triton_magics.harness.profile_job"
 CONTENTS = "triton_magics.harness.timing.judged_contents"
 JUDGED = ("validate",)  # jobs that the judge executes
 WITHOUT_VERSION = ("plan", "profile")  # jobs that load no version in this process
@@ -106,9 +107,9 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     if mode == "compiler":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # detecting a GPU takes 0.04 s and loads its driver
         enter_from_environment()
-    if mode != "interpreter":
+    if mode not in ("interpreter", "tools"):
         compile_processes.start_compile_processes(_compile, close=(fd,))
-    link = None if mode == "compiler" else _start_subject(mode, fd, environment)
+    link = _start_subject(mode, fd, environment) if mode in ("gpu", "interpreter") else None
     enter_from_environment(may_signal=True)  # the processes forked above have their own
     data = socket.socket(fileno=parent_watch.move_to_high_descriptor(fd))
     descriptor_reserve.reserve_descriptors()
@@ -116,12 +117,15 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     send = _sender(data)
     if link:
         link.on_violation = partial(_break_protocol, data)
+    if mode == "tools":
+        environment = importlib.import_module(PROFILE).prepare_worker()
     _warm_up(mode, environment, data, partial(_send_ready, send, started, link))
     # Last, so that a user's module can't shadow one of torch's.
     sys.path.append(os.getcwd())
     if link:
         _subject_process().hide_memory()
-    serve(_orders(data, link), send, link)
+    orders = _orders(data, link)
+    serve(_with_spares(orders) if mode == "tools" else orders, send, link)
     _leave()
 
 
@@ -163,7 +167,7 @@ def _prepare() -> Environment | None:
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="triton_magics.harness")
-    parser.add_argument("--mode", choices=("gpu", "interpreter", "compiler"))
+    parser.add_argument("--mode", choices=("gpu", "interpreter", "compiler", "tools"))
     parser.add_argument("--fork-server", action="store_true")
     parser.add_argument("--fd", type=int, required=True)
     return parser.parse_args(argv)
@@ -254,6 +258,13 @@ def _orders(data: socket.socket, link: SubjectLink | None) -> Iterator[Order]:
                 yield frame
 
 
+def _with_spares(orders: Iterator[Order]) -> Iterator[Order]:
+    """Yield the jobs; once one is answered, start the process of the next profile."""
+    for order in orders:
+        yield order
+        importlib.import_module(PROFILE).prepare_next(order.job)
+
+
 def _receive(data: socket.socket, link: SubjectLink | None) -> bytes:
     while link and data.fileno() not in select.select([data.fileno(), link.fileno()], [], [])[0]:
         link.check_idle()
@@ -270,8 +281,9 @@ def serve(orders: Iterator[Order], send: Send, link: SubjectLink | None = None) 
     """
     for order in orders:
         is_judge = link is not None and link.can_share and order.job.kind in JUDGED
-        with Execution(order, send, calls_versions=link is None) as execution:
-            if link is None or is_judge or order.job.kind in WITHOUT_VERSION:
+        loads = order.job.kind not in WITHOUT_VERSION
+        with Execution(order, send, calls_versions=loads and link is None) as execution:
+            if link is None or is_judge or not loads:
                 answer = handler_of(order.job.kind)(order.job, execution.reporter)
                 execution.set_answer(*answer)
                 if link and is_judge and not _is_reusable(link):

@@ -1,18 +1,22 @@
-"""Call a version once, under a tool such as compute-sanitizer; the request is in a file."""
+"""Call a version once, under a tool such as compute-sanitizer.
+
+The request is in a file, or comes through a FIFO: then this process has imported all by then.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from triton_magics import operators
+from triton_magics import languages, operators
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.load import compile_cache, load_op, load_version
 from triton_magics.harness.process.device import GPU
-from triton_magics.harness.profiling.replayed_call import CallFacts, ReplayRequest
+from triton_magics.harness.profiling.replayed_call import CallFacts, read_request
 
 
 def main(path: str) -> None:
@@ -22,7 +26,9 @@ def main(path: str) -> None:
     inside the range of the CUDA profiler. Launchers come from the shared cache (a second of gcc
     each), kernels do not: their lines name the files of this process, which ncu reads.
     """
-    request = ReplayRequest.model_validate_json(Path(path).read_bytes())
+    for runtime in languages.used_runtimes():
+        runtime.preload()  # the request may come later
+    request = read_request(Path(path))
     op = load_op(request.op)
     arguments = make_pristine(op, request.case, GPU)
     version = load_version(request.version)
@@ -57,4 +63,5 @@ def _facts(op: operators.Op, arguments: tuple[Any, ...], output: Any) -> CallFac
 
 
 if __name__ == "__main__":
+    sys.path.append(os.getcwd())  # last, so that a user's module can't shadow one of torch's
     main(sys.argv[1])

@@ -29,6 +29,7 @@ WARM_S = 120.0
 # Longest wait for the end of a killed worker, which may hang in a driver: after Ctrl-C, at close.
 INTERRUPTED_S = 0.8
 CLOSE_S = 5.0
+GPU_MODES: tuple[Mode, ...] = ("gpu", "tools")
 WARMING = "starting a worker"
 STUCK = "waiting for a killed worker to release the GPU"
 
@@ -166,14 +167,14 @@ class DeviceQueue:
             mode = job.job.mode(self.device.kind)
             job.report(state="running")
             try:
-                if mode == "gpu":
+                if mode in GPU_MODES:
                     self._refuse_a_lost_gpu(job)
                 worker = self._worker(job, mode)
                 if worker is None:
                     return NOT_BEGUN
                 return self._do(job, mode, JobRun(worker, job))
             finally:
-                self.pool.prune({self.device.kind, "compiler"})
+                self.pool.prune({self.device.kind, "compiler", "tools"})
 
     def _refuse_a_lost_gpu(self, job: LocalJob) -> None:
         """Refuse a job on a GPU that does not respond.
@@ -181,10 +182,13 @@ class DeviceQueue:
         Raises:
             GpuLost: the reason, and what mends it.
         """
-        if self.pool.stuck("gpu"):
+        if self._stuck():
             job.report_progress(Progress(nonce="", stage=STUCK))
-            self._wait(job, lambda: not self.pool.stuck("gpu"), time.monotonic() + KILL_S)
-        self._quarantine.check(self.pool.stuck("gpu"))
+            self._wait(job, lambda: not self._stuck(), time.monotonic() + KILL_S)
+        self._quarantine.check(self._stuck())
+
+    def _stuck(self) -> list[Worker]:
+        return [worker for mode in GPU_MODES for worker in self.pool.stuck(mode)]
 
     def _worker(self, job: LocalJob, mode: Mode, *, again: bool = True) -> Worker | None:
         """Return a worker that is ready; None if the job was cancelled meanwhile.
@@ -233,14 +237,14 @@ class DeviceQueue:
     def _do(self, job: LocalJob, mode: Mode, run: JobRun) -> Outcome:
         if job.job.is_timing:
             self.pool.dismiss(wait=True)
-        quiet = job.job.is_timing and mode == "gpu"
+        quiet = job.job.is_timing and mode in GPU_MODES
         with self.pool.pause_warmups() if quiet else nullcontext():
             end = self._follow(job, mode, run)
         stack = self.pool.dump_stack(run.worker) if end.status == "timeout" else ""
         if end.status == "finished" and run.worker.scratch:
             publish(run.worker.scratch, job.job)
         is_gone = self._settle(job, run)
-        self._prepare_next(mode)
+        self._prepare_next(self.device.kind if mode == "tools" else mode)
         return run.outcome(end, is_gone=is_gone, stack=stack)
 
     def _follow(self, job: LocalJob, mode: Mode, run: JobRun) -> JobEnd:
@@ -254,13 +258,9 @@ class DeviceQueue:
     def _settle(self, job: LocalJob, run: JobRun) -> bool:
         """Keep a worker that can run its key's code again, or kill it; return False if it stays."""
         worker, reply = run.worker, run.reply
-        is_clean = (
-            worker.is_confined
-            and worker.is_usable
-            and not worker.frames
-            and self.pool.has_no_descendants(worker)
-        )
-        if reply is not None and not reply.retire and job.key and is_clean:
+        is_clean = worker.is_usable and not worker.frames and self.pool.has_no_descendants(worker)
+        can_serve = (worker.is_confined and job.key) or worker.mode == "tools"
+        if reply is not None and not reply.retire and can_serve and is_clean:
             self.pool.keep(worker, job.key)
             return True
         return self.pool.retire(worker, INTERRUPTED_S if job.is_cancelled else KILL_S)

@@ -40,7 +40,7 @@ class Quarantine:
 
     def not_ready_error(self, mode: Mode, message: str) -> WorkerError:
         """Return the error of a worker that did not become ready; `GpuLost` for a faulty GPU."""
-        self._suspected = mode == "gpu"
+        self._suspected = mode in ("gpu", "tools")
         reason = self._gpu_fault() if self._suspected else None
         return GpuLost(_lost_gpu_message(reason)) if reason else WorkerError(message)
 

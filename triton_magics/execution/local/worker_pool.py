@@ -28,6 +28,7 @@ from triton_magics.model import WorkerState
 FD = ("--fd", str(WORKER_DATA_FD))
 # A fork server that dies more often than this (a library that can't be forked) is not tried again.
 MAX_FORK_SERVERS = 8
+TOOLS: Mode = "tools"
 STACK_DUMP_S = 0.2  # longest wait for the stacks of a job that timed out
 
 
@@ -137,7 +138,10 @@ class WorkerPool:
         return [worker for worker in workers if worker.mode == mode]
 
     def has_no_descendants(self, worker: Worker) -> bool:
-        """Return True if no process runs that the worker, or an earlier job, has started."""
+        """Return True if no process runs that the worker, or an earlier job, has started.
+
+        A worker of mode `tools` has ended those of its job; it may have started that of the next.
+        """
         if self._supervisor is None or worker.pid is None:
             return False
         subject = worker.subject_pid
@@ -146,6 +150,8 @@ class WorkerPool:
         # The pid of a process that is just starting is still None.
         started = children_of(worker.pid) | (children_of(subject) if subject else set())
         started.discard(subject or 0)
+        if worker.mode == TOOLS:
+            started.clear()
         return not started and len(strays) <= pids.count(None)
 
     def poll(self, timeout_s: float, wake_fd: int | None = None) -> None:
@@ -193,12 +199,19 @@ class WorkerPool:
         return worker
 
     def take_unconfined(self, mode: Mode) -> Worker:
-        """Start a worker outside the sandbox, for one job of ours whose tools can't work in it.
+        """Return a worker outside the sandbox, for a job of ours whose tools can't work in it.
+
+        It is the current one in mode `tools`, which itself calls no version, else a new one.
 
         Raises:
             WorkerError: the supervisor could not be started.
         """
         self._start()
+        self.poll(0)
+        if current := self._current.pop(mode, None) if mode == TOOLS else None:
+            if current.is_usable:
+                return current
+            self._leaving.append(current)
         return self._spawn(mode, is_confined=False)
 
     def release(self, mode: Mode, key: str) -> None:
@@ -239,9 +252,9 @@ class WorkerPool:
 
     def put_back(self, worker: Worker) -> None:
         """Return a worker that was taken and has run nothing."""
-        if not worker.is_confined:
+        if not worker.is_confined and worker.mode != TOOLS:
             self.retire(worker, 0.0)
-        elif worker.key:
+        elif worker.key or worker.mode == TOOLS:
             self._current[worker.mode] = worker
         else:
             self._standby.setdefault(worker.mode, []).insert(0, worker)

@@ -92,7 +92,8 @@ class Worker:
         exit: its end; set once all its processes are gone.
         key: hash of the code that it has run.
         scratch: its folder, which is removed with it; None if it has none.
-        is_confined: it is in the sandbox, if there is one; another kind serves one job.
+        is_confined: it is in the sandbox, if there is one. One that is not serves one job, or only
+            starts tools.
     """
 
     def __init__(

@@ -20,9 +20,17 @@ CPU = torch.device("cpu")
 META = torch.device("meta")
 
 
+_adopted: list[Environment] = []  # at most one
+
+
+def adopt_environment(environment: Environment) -> None:
+    """Take what another process has read of the GPU: this one never touches it, and may fork."""
+    _adopted[:] = [environment]
+
+
 def this_device() -> torch.device:
     """Return the GPU, or the CPU in the interpreter and the cross-compiler."""
-    return GPU if process_mode() == "gpu" else CPU
+    return GPU if _adopted or process_mode() == "gpu" else CPU
 
 
 def process_mode() -> Mode:
@@ -74,9 +82,13 @@ def limit_torch_threads() -> None:
         torch.set_num_threads(max(1, torch.get_num_threads() // 2))
 
 
-@functools.lru_cache(maxsize=1)
 def environment() -> Environment:
     """Return the environment of this process's results."""
+    return _adopted[0] if _adopted else _read_environment()
+
+
+@functools.lru_cache(maxsize=1)
+def _read_environment() -> Environment:
     facts = kernel_runtime().facts()
     shared = {
         "python": platform.python_version(),

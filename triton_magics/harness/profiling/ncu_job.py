@@ -5,19 +5,21 @@ from __future__ import annotations
 import base64
 import re
 import subprocess
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from triton_magics.execution.job_refs import VersionRef
 from triton_magics.execution.job_requests import SECTION_SETS, ProfileJob
 from triton_magics.execution.nsight import INSTALL, REFUSED
 from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.profiling.call_process import WaitingCall
 from triton_magics.harness.profiling.ncu_csv import read_kernels
 from triton_magics.harness.profiling.ncu_report_file import MISSING, UNREADABLE, read_report
 from triton_magics.harness.profiling.replayed_call import (
     CallFacts,
     ReplayRequest,
     read_facts,
-    run_under,
 )
 from triton_magics.model import METRICS, STALLS, Profile, ProfiledKernel, Status, raw_stall
 
@@ -26,6 +28,7 @@ END_S = 10.0  # time for the kill to take effect
 IMPORT_S = 60.0
 VERSION_S = 20.0
 MAX_CHARS = 2000
+REPORT = "profile.ncu-rep"
 # What ncu prints where counters can't be read -> the message.
 REFUSALS = {
     "ERR_NVGPUCTRPERM": REFUSED,
@@ -43,6 +46,7 @@ _OPTIONS = (
     "--clock-control=none",
 )
 _ERROR = re.compile(r"^==ERROR== (.+)", re.MULTILINE)
+_spares: dict[tuple[str, str], WaitingCall] = {}  # by path of ncu and sections; at most one
 
 
 class _NoProfile(Exception):
@@ -61,8 +65,29 @@ def missing_text(setting: str) -> str:
     return f"{where}: {INSTALL}"
 
 
+def start_spare(program: str, sections: str) -> None:
+    """Start a process under ncu for the next profile with these sections, if none waits.
+
+    Its start and its imports take seconds under ncu.
+
+    Args:
+        program: path of ncu.
+        sections: see `section_options`.
+    """
+    spare = _spares.get((program, sections))
+    if spare is None or spare.has_ended:
+        end_spares()
+        _spares[program, sections] = WaitingCall(partial(_command, program, sections))
+
+
+def end_spares() -> None:
+    """End the process that waits for the next profile."""
+    while _spares:
+        _spares.popitem()[1].close()
+
+
 def profile_call(
-    program: str, job: ProfileJob, base: Profile, folder: Path, report: Reporter
+    program: str, job: ProfileJob, base: Profile, report: Reporter
 ) -> tuple[Profile, CallFacts]:
     """Run the call under ncu, and return its counters, or why there are none, and its facts.
 
@@ -70,13 +95,20 @@ def profile_call(
         program: path of ncu.
         job: the call.
         base: the profile without its kernels.
-        folder: for temporary files; the caller removes it.
         report: receives the progress.
     """
-    path, facts = folder / "profile.ncu-rep", folder / "facts.json"
+    start_spare(program, job.sections)
+    with closing(_spares.pop((program, job.sections))) as call:
+        return _profile_by(call, program, job, base, report)
+
+
+def _profile_by(
+    call: WaitingCall, program: str, job: ProfileJob, base: Profile, report: Reporter
+) -> tuple[Profile, CallFacts]:
+    path, facts = call.folder / REPORT, call.folder / "facts.json"
     version = _start([program, "--version"])
     try:
-        done = _run_ncu(program, job, path, facts, report)
+        done = _run_ncu(call, job, facts, report)
         report.stage("reading the report of ncu", patience_s=IMPORT_S + END_S)
         kernels = _read(program, path, job.version) if path.is_file() else ()
         if not kernels:
@@ -110,25 +142,27 @@ def _read(program: str, path: Path, ref: VersionRef) -> tuple[ProfiledKernel, ..
 
 
 def _run_ncu(
-    program: str, job: ProfileJob, path: Path, facts: Path, report: Reporter
+    call: WaitingCall, job: ProfileJob, facts: Path, report: Reporter
 ) -> subprocess.CompletedProcess[str]:
     limit_s = PROFILE_S + job.compile_s
     report.stage(f"profiling {job.case.label} under ncu", patience_s=limit_s + END_S)
     request = ReplayRequest(
         op=job.op, version=job.version, case=job.case, then="profile", facts=str(facts)
     )
-    sections = section_options(job.sections)
-    command = [
-        program,
-        *_OPTIONS,
-        *sections,
-        f"--metrics={','.join(raw_names())}",
-        f"--export={path}",
-    ]
-    done = run_under(command, request, limit_s=limit_s, variables={"TMPDIR": str(path.parent)})
+    done = call.run(request, limit_s=limit_s)
     if done is None:
         raise _NoProfile(Status.TIMEOUT, f"no profile in {limit_s:g} s")
     return done
+
+
+def _command(program: str, sections: str, folder: Path) -> list[str]:
+    return [
+        program,
+        *_OPTIONS,
+        *section_options(sections),
+        f"--metrics={','.join(raw_names())}",
+        f"--export={folder / REPORT}",
+    ]
 
 
 def section_options(sections: str) -> tuple[str, ...]:
@@ -190,4 +224,12 @@ def _output(process: subprocess.Popen[str], limit_s: float) -> str:
             return ""
 
 
-__all__ = ["missing_text", "profile_call", "raw_names", "reason_of", "section_options"]
+__all__ = [
+    "end_spares",
+    "missing_text",
+    "profile_call",
+    "raw_names",
+    "reason_of",
+    "section_options",
+    "start_spare",
+]

@@ -1,22 +1,21 @@
-"""One call of a version in a fresh process, under a tool that must start that process."""
+"""One call of a version in a process of its own: what to call, and what is known of it then."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+import time
 from pathlib import Path
 from typing import Literal
 
-from triton_magics import languages
 from triton_magics.execution.job_refs import OpRef, VersionRef
-from triton_magics.execution.scratch import SCRATCH
 from triton_magics.model import Case, ProfiledKernel, Value
 
 PROGRAM = "triton_magics.harness.one_call"
+WORKER = "TRITON_MAGICS_CALLER"  # environment variable: the pid that waits for the call
+WAIT_S = 600.0  # for a request
+CHECK_S = 1.0
+CODE_UNUSED = 76  # exit code: no request came, or nobody waits for the call
 
 
 class ReplayRequest(Value):
@@ -59,48 +58,25 @@ def read_facts(path: Path) -> CallFacts:
         return CallFacts()
 
 
-def run_under(
-    tool: Sequence[str],
-    request: ReplayRequest,
-    *,
-    limit_s: float,
-    variables: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str] | None:
-    """Run a tool around the call; return None if it does not end in time.
+def read_request(path: Path) -> ReplayRequest:
+    """Return the request from a file, or from a FIFO once it comes.
 
-    The supervisor kills the tool with the worker, as a descendant of it.
-
-    Args:
-        tool: its command line, without the program that it starts.
-        request: the call.
-        limit_s: time for all of it, seconds; then its process group is killed.
-        variables: added to the environment.
+    End this process if none comes in `WAIT_S`, or if the process that `WORKER` names has ended: a
+    tool between the two may not pass on that its parent has ended.
     """
-    pipe = subprocess.PIPE
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(request.model_dump_json())
-        file.flush()
-        command = [*tool, sys.executable, "-m", PROGRAM, file.name]
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
-            errors="replace", env=_environment() | dict(variables or {}), process_group=0,
-        ) as process:  # fmt: skip
-            try:
-                out, err = process.communicate(timeout=limit_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # with its child processes
-                return None
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+    worker, until = os.environ.get(WORKER), time.monotonic() + WAIT_S
+
+    def check(*_: object) -> None:
+        if time.monotonic() > until or (worker and not Path("/proc", worker).exists()):
+            os._exit(CODE_UNUSED)
+
+    before = signal.signal(signal.SIGALRM, check)
+    signal.setitimer(signal.ITIMER_REAL, CHECK_S, CHECK_S)
+    try:
+        return ReplayRequest.model_validate_json(path.read_bytes())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
-def _environment() -> dict[str, str]:
-    root = str(Path(__file__).parents[3])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join((root, os.environ.get("PYTHONPATH", ""))),
-    }
-    languages.set_worker_environment("gpu", os.environ.get(SCRATCH), environment)
-    return environment
-
-
-__all__ = ["CallFacts", "ReplayRequest", "read_facts", "run_under"]
+__all__ = ["PROGRAM", "WORKER", "CallFacts", "ReplayRequest", "read_facts", "read_request"]

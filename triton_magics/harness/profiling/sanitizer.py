@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.process.reporter import Reporter
-from triton_magics.harness.profiling.replayed_call import ReplayRequest, run_under
+from triton_magics.harness.profiling.call_process import run_under
+from triton_magics.harness.profiling.replayed_call import ReplayRequest
 from triton_magics.model import Case, Sanitized
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
