@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,3 +74,19 @@ def test_a_special_file_in_the_store_is_named(
     make(store / name)
     with pytest.raises(WorkspaceError, match=rf"{name} is .*; move it away"):
         Lab(tmp_path, engine=FakeExecutor())
+
+
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))  # NFS without its lock daemon
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", refuse)
+        with pytest.raises(WorkspaceError) as caught:
+            Lab(tmp_path, engine=FakeExecutor())
+    assert f"file system of {tmp_path} has no file locks" in str(caught.value)
+    assert "choose a workspace on another file system" in str(caught.value)
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:  # there is room for locks again
+        lab.op("softmax")

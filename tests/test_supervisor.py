@@ -56,6 +56,14 @@ def test_a_bounded_fork_bomb_is_gone_after_its_deadline(process_tag: str) -> Non
     engine.close()
 
 
+def test_an_ended_process_does_not_run_though_it_is_not_reaped() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not process_table.is_running(process.pid)
+    assert not process_table.is_running(process.pid)
+    assert process_table.is_running(os.getpid())
+
+
 def test_executor_processes_include_children_of_workers(
     engine: LocalExecutor,
 ) -> None:

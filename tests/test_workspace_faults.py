@@ -24,6 +24,8 @@ from workspace_kit import (
     write,
 )
 
+from triton_magics.errors import WorkspaceError
+from triton_magics.store import sqlite
 from triton_magics.store.module_header import render
 
 LOG = "logs/softmax_log.jsonl"
@@ -129,6 +131,35 @@ def test_temporary_files_are_removed_after_an_hour(tmp_path):
         os.utime(temporary / name, (time.time() - age_s,) * 2)
     with open_workspace(tmp_path):
         assert [p.name for p in temporary.iterdir()] == ["new.tmp"]
+
+
+# -------------------------------------------------------------------------------------- locks
+
+HOLDER = """
+import sqlite3, sys
+conn = sqlite3.connect(sys.argv[1], isolation_level=None)
+conn.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("is_network", [False, True])
+def test_the_process_that_has_locked_the_store_is_named(tmp_path, monkeypatch, is_network):
+    assert sqlite._TIMEOUT_S <= 4.5  # the holder is named within 5 s
+    monkeypatch.setattr(sqlite, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(sqlite, "is_network", lambda *_: is_network)  # without a write-ahead log
+    with open_workspace(tmp_path) as ws:
+        write(ws, "v1", 1)
+        holder = child(HOLDER, database(tmp_path))
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(
+            WorkspaceError, match=rf"process {holder.pid} \(.* has locked"
+        ) as caught:
+            write(ws, "v1", 2)
+        assert "\n" not in str(caught.value)
+        holder.communicate()
+        assert write(ws, "v1", 2).attempt == 2
 
 
 # --------------------------------------------------------------------------------- full disks

@@ -34,6 +34,7 @@ _SCHEMA_ERRORS = ("no such table", "no such column", "no such index", "already e
 _OF_CALLERS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of NFS without lockd, of some FUSE
 
 
 # -------------------------------------------------------------------------------- migrations
@@ -432,6 +433,11 @@ def explain_error(error: Exception, path: Path) -> str:
     if isinstance(error, OSError):
         text = error.strerror or str(error)
         full, forbidden = error.errno in _FULL, error.errno in _READ_ONLY
+        if error.errno in _NO_LOCKS:
+            return (
+                f"the file system of {path} has no file locks ({text}), so no store is safe there; "
+                "choose a workspace on another file system"
+            )
     else:
         text = str(error)
         full = "full" in text or "disk I/O" in text
@@ -468,7 +474,7 @@ def lock_holder(path: Path) -> str | None:
 def _command(pid: str) -> str:
     """Return ` (python demo.py)`; empty if the process can't be read."""
     try:
-        words = Path("/proc", pid, "cmdline").read_text(errors="replace").replace("\0", " ")
+        words = Path("/proc", pid, "cmdline").read_text(errors="replace").replace("\0", " ").split()
     except OSError:
         return ""
-    return f" ({words.strip()[:60]})"
+    return f" ({' '.join(words)[:60]})"

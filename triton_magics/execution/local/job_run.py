@@ -13,6 +13,7 @@ from triton_magics.execution.local.captured_output import LiveOutput
 from triton_magics.execution.local.cpu_wait import CpuWait
 from triton_magics.execution.local.local_job import LocalJob
 from triton_magics.execution.local.shown_paths import ShownPaths
+from triton_magics.execution.local.supervisor.process_table import is_running
 from triton_magics.execution.local.worker_process import Worker
 from triton_magics.execution.outcome import MAX_RESULTS, Ending, Outcome, ResultCollector
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED, Order, Progress, Ready, Reply
@@ -23,7 +24,6 @@ EOF_GRACE_S = 1.0
 POLL_S = 0.1
 MAX_STRETCH = 10.0  # a limit is never longer than this times itself, however busy the machine is
 READINGS = 5  # of the time that a worker waited for a CPU, within a limit
-STUCK = "; its process is not gone yet: it hangs in the driver or the system"
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class JobRun:
         """
         self._live.finish()
         results, ready = self._results, self.worker.ready
-        stuck = "" if is_gone else STUCK
+        left = "" if is_gone else _describe_left(self.worker)
         return Outcome(
             status=end.status,
             answer=self.reply.answer if self.reply else None,
@@ -197,8 +197,15 @@ class JobRun:
             output=self._paths.replace_in(self.worker.output.text),
             stack=self._paths.replace_in(stack),
             wall_s=time.monotonic() - self._started_at,
-            detail=end.detail + stuck,
+            detail=end.detail + left,
         )
+
+
+def _describe_left(worker: Worker) -> str:
+    """Return why a killed worker is not gone: its own process hangs, or those that it started."""
+    if worker.pid is not None and is_running(worker.pid):
+        return "; its process is not gone yet: it hangs in the driver or the system"
+    return "; processes that it started are still being killed"
 
 
 def _stretch(limit_s: float, waited_s: float) -> float:

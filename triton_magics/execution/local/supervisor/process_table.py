@@ -43,6 +43,11 @@ def is_stopped(pid: int) -> bool:
     return _stat(pid)[:1] == [b"T"]
 
 
+def is_running(pid: int) -> bool:
+    """Return True for a process that has not ended, though a signal may have killed it."""
+    return _stat(pid)[:1] not in ([], [b"Z"], [b"X"])
+
+
 def _stat(pid: int) -> list[bytes]:
     """Return the fields of /proc/PID/stat from the state on; none if the process has ended."""
     try:
