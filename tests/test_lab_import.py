@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tests.lab_harness import engine, lab  # noqa: F401 (fixtures)
-from triton_magics.errors import BadKernelSource, BadValue, UnknownOp, UserError
+from triton_magics import rendering
+from triton_magics.errors import BadKernelSource, BadValue, IllegalStep, UnknownOp, UserError
+from triton_magics.verbs._phrase import as_magic
 
 PROBLEM = """import torch
 
@@ -55,6 +59,31 @@ def test_a_function_becomes_the_next_version(lab, file_of):
     assert (first.source.version, first.source.entry) == ("v1_baseline", "fused_softmax")
     assert second.source.number == 4
     assert KERNEL in (lab.path / "kernels/softmax/v1_baseline.py").read_text()
+
+
+def test_an_imported_kernel_gets_no_note_unless_strict(lab, file_of):
+    path = file_of("mine.py", KERNEL)
+    lab.import_(f"{path}:fused_softmax", op="softmax")
+    assert lab.notes() == ()
+    lab.settings.strict = True
+    with pytest.raises(IllegalStep, match="references not shown yet"):
+        lab.import_(f"{path}:fused_softmax", op="relu")
+
+
+def test_the_facts_of_an_own_op_name_the_shape_of_its_output(lab, file_of):
+    lab.import_(file_of("19_Rectify.py", PROBLEM))
+    facts = lab.op("rectify").facts
+    smallest = min(facts.sizes.values(), key=math.prod)
+    assert facts.output_shape == f"[n, m] float32 for {'x'.join(map(str, smallest))}"
+
+
+def test_a_written_definition_is_no_search(lab, file_of, tmp_path):
+    lab.import_(file_of("19_Rectify.py", PROBLEM))
+    page = lab.definition("rectify", folder=str(tmp_path / "out"))
+    text = rendering.bundle(page, as_magic)["text/plain"]
+    assert text.startswith("Definition of rectify")
+    assert "for “" not in text
+    assert "lists all topics" not in text
 
 
 @pytest.mark.parametrize(

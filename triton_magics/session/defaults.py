@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -105,14 +106,16 @@ def facts_of_own_op(
     doc, call = description.doc.strip(), f"{name}{description.signature}"
     first_line = doc.splitlines()[0] if doc else call
     smallest, shape = next(iter(description.sizes.items()))
+    described = min(description.shapes, key=math.prod, default=None)
+    at_shape = f" for {shape_text(described)}" if described else ""
     facts = OpFacts(
         name=name,
         torch_equivalent=f"reference{description.signature}",
         signature=f"triton_{name}{description.signature}",
         formula=first_line,
         description=doc or "Your own op; its reference defines what is right.",
-        input_shapes=f"those of make_inputs; {smallest} is {shape_text(shape)}",
-        output_shape=", ".join(description.outputs),
+        input_shapes=f"as make_inputs returns them; {smallest} is {shape_text(shape)}",
+        output_shape=", ".join(description.outputs) + at_shape,
         complexity=f"{description.flops} operations on the smallest shape"
         if description.flops
         else "",

@@ -47,7 +47,7 @@ def run(session: Session, request: DefinitionRequest) -> Reference:
         _write(Path(request.folder).expanduser(), body, workloads)
     place = f", written to {request.folder}" if request.folder else ""
     title = f"Definition of {name}, {len(workloads)} workloads{place}"
-    return Reference(query=name, title=title, markdown=f"```json\n{body}\n```\n")
+    return Reference(query=title, title=title, markdown=f"```json\n{body}\n```\n")
 
 
 def _write(folder: Path, body: str, workloads: list[dict[str, object]]) -> None:

@@ -78,7 +78,9 @@ def _import_function(
     source = read_text(path.expanduser())
     numbers = (int(short(v.version)[1:]) for v in session.workspace.versions(name))
     number = 1 + max(numbers, default=0)
-    return kernel.run(
+    if session.is_strict:  # else without a note: whoever has a kernel knows the op
+        session.gate("kernel", name)
+    return kernel.save(
         session,
         kernel.KernelRequest(
             op=name,
@@ -88,6 +90,7 @@ def _import_function(
             entry=function,
             technique=f"imported from {path.name}",
         ),
+        name,
     )
 
 

@@ -52,6 +52,15 @@ def run(session: Session, request: KernelRequest) -> Written:
     name = session.canonical(request.op)
     if not request.replay:
         session.gate("kernel", name)
+    return save(session, request, name)
+
+
+def save(session: Session, request: KernelRequest, name: str) -> Written:
+    """Save and compile a version of the op `name`, whatever its state in the workflow.
+
+    Raises:
+        UnknownName, BadKernelSource, AmbiguousEntry, UserError: as `run`.
+    """
     aliases = session.aliases(name)
     language = languages.get(request.type)
     raw = None
