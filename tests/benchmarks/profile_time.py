@@ -16,7 +16,7 @@ import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from common import report
 
@@ -24,6 +24,7 @@ from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.nsight import find_ncu
 from triton_magics.execution.protocol import Progress
 from triton_magics.harness.profiling.ncu_job import raw_names
+from triton_magics.harness.profiling.ncu_report_file import read_report
 from triton_magics.harness.profiling.replayed_call import ReplayRequest
 from triton_magics.lab import Lab
 from triton_magics.model import Case, Profile
@@ -46,14 +47,24 @@ COMMON = (
     "--cache-control=all", "--clock-control=none",
 )  # fmt: skip
 LONG = ("profile_json", "first_stages_s", "second_stages_s")  # of a row, printed apart
-# The steps of triton_magics.harness.one_call, each with the time at its end.
+# The steps of triton_magics.harness.one_call, each with the time at its end. A spare process has
+# done those up to `preload` before its request comes.
 CHILD = """
 import time; marks = [("python", time.time())]
 def mark(name): marks.append((name, time.time()))
 import json, sys
+from pathlib import Path
 import torch; mark("import torch")
 import triton; mark("import triton")
-from triton_magics.harness.one_call import *; mark("import triton_magics")
+import triton_magics.harness.one_call
+from triton_magics import languages
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.load import compile_cache, load_op, load_version
+from triton_magics.harness.process.device import GPU
+from triton_magics.harness.profiling import activity
+from triton_magics.harness.profiling.replayed_call import ReplayRequest
+mark("import triton_magics")
+languages.runtime().preload(); mark("preload")
 torch.cuda.init(); torch.empty(1, device="cuda"); torch.cuda.synchronize(); mark("context")
 request = ReplayRequest.model_validate_json(Path(sys.argv[1]).read_bytes())
 arguments = make_pristine(load_op(request.op), request.case, GPU)
@@ -63,14 +74,21 @@ with torch.no_grad():
     with compile_cache((), language=request.version.language):
         mark("seed cache")
         version.call(*arguments); torch.cuda.synchronize(); mark("first call")
-    torch.cuda.profiler.start()
-    version.call(*arguments); torch.cuda.synchronize(); mark("profiled call")
-    torch.cuda.profiler.stop(); mark("stop")
+    if request.then == "record":
+        flush = activity.make_l2_flush(torch.cuda.get_device_properties(0).L2_cache_size)
+        mark("L2 flush")
+        for i in range(activity.CALLS + 1):
+            trace = activity._trace(lambda: version.call(*arguments), flush); mark(f"trace {i}")
+        activity.read_trace(trace, 90, 132); mark("read trace")
+    else:
+        torch.cuda.profiler.start()
+        version.call(*arguments); torch.cuda.synchronize(); mark("profiled call")
+        torch.cuda.profiler.stop(); mark("stop")
 Path(sys.argv[1] + ".marks").write_text(json.dumps(marks))
 """
 
 
-def replay_request() -> ReplayRequest:
+def replay_request(then: Literal["profile", "record"]) -> ReplayRequest:
     """Return a request for one call of a softmax of 4096 x 4096."""
     source = SOFTMAX.read_text()
     version = VersionRef(
@@ -78,7 +96,7 @@ def replay_request() -> ReplayRequest:
         header_lines=0, cell_offset=0, shown_path="v1.py",
     )  # fmt: skip
     case = Case(shape=(4096, 4096), dtype="float32", size="large", seed=1)
-    return ReplayRequest(op=OpRef(name="softmax"), version=version, case=case, then="profile")
+    return ReplayRequest(op=OpRef(name="softmax"), version=version, case=case, then=then)
 
 
 def seconds_of(command: list[str], folder: Path) -> tuple[float, str]:
@@ -91,11 +109,13 @@ def seconds_of(command: list[str], folder: Path) -> tuple[float, str]:
     return time.perf_counter() - start, done.stdout + done.stderr
 
 
-def child_row(name: str, tool: list[str], folder: Path) -> dict[str, Any]:
+def child_row(
+    name: str, tool: list[str], folder: Path, then: Literal["profile", "record"] = "profile"
+) -> dict[str, Any]:
     """Run the child under a tool; return the seconds of each of its steps."""
     script, request = folder / "child.py", folder / "request.json"
     script.write_text(CHILD)
-    request.write_text(replay_request().model_dump_json())
+    request.write_text(replay_request(then).model_dump_json())
     marks_file = Path(f"{request}.marks")
     marks_file.unlink(missing_ok=True)
     start = time.time()
@@ -116,6 +136,7 @@ def breakdown(program: str) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows += [child_row(label, [], folder) for label in ("no ncu, first", "no ncu")]
+        rows.append(child_row("CUPTI", [], folder, "record"))
         metrics = f"--metrics={','.join(raw_names())}"
         for label, sections in SECTIONS.items():
             path = folder / f"{label.replace(', ', '_')}.ncu-rep"
@@ -135,7 +156,30 @@ def breakdown(program: str) -> list[dict[str, Any]]:
             seconds_of(command, folder)
             whole, output = seconds_of(command, folder)
             rows.append({"run": label, "whole_s": whole, "steps": {}, "output": output[:100]})
+        rows += [reading_row(label, path, program) for label in ("read, first", "read, second")]
     return rows
+
+
+def reading_row(name: str, path: Path, program: str) -> dict[str, Any]:
+    """Read a report by NVIDIA's module; the first time imports it."""
+    start = time.perf_counter()
+    kernels = read_report(path, program, replay_request("profile").version)
+    whole = time.perf_counter() - start
+    return {"run": name, "whole_s": whole, "steps": {}, "output": f"{len(kernels)} kernels"}
+
+
+def gpu_processes(lab: Lab) -> dict[str, Any]:
+    """Return the memory that the process of the next profile holds on the GPU, once it waits."""
+    time.sleep(8)
+    command = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    waiting = [
+        path.parent.name
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if b"harness.one_call" in path.read_bytes() and b"--export" not in path.read_bytes()
+    ]
+    workers = [f"{worker.mode} {worker.role} {worker.pid}" for worker in lab.engine_state().workers]
+    return {"waiting": waiting, "workers": workers, "on the GPU": listed.splitlines()}
 
 
 class StageClock:
@@ -227,6 +271,7 @@ def profiles() -> list[dict[str, Any]]:
                     rows.append(profile_row(lab, label, op, version, how="activity", **options))
             except Exception as error:  # noqa: BLE001 (the other kernels are profiled all the same)
                 rows.append({"profile": name, "status": f"{type(error).__name__}: {error}"[:500]})
+        rows.append({"profile": "processes afterwards", **gpu_processes(lab)})
     return rows
 
 

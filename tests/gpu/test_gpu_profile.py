@@ -126,15 +126,36 @@ def test_an_interrupted_profile_leaves_nothing(lab: Lab) -> None:
     wait_until(lambda: not running_under_ncu())
 
 
-def running_under_ncu() -> list[str]:
-    """Return the command lines of ncu's processes."""
-    lines = []
+def test_the_process_of_the_next_profile_holds_no_gpu_memory(lab: Lab) -> None:
+    lab.write("relu", "v1", COPY.format(stride=1), compile=False)
+    main_kernel(lab.profile("relu", "v1", size="8192x8192", how="counters"))
+    wait_until(running_under_ncu)
+    waiting = set(running_under_ncu())
+    on_gpu = Path("/proc").glob("[0-9]*/maps")
+    assert not {path.parent.name for path in on_gpu if uses_gpu(path)} & waiting
+    again = lab.profile("relu", "v1", size="8192x8192", how="counters")
+    assert main_kernel(again).name == "relu_kernel"
+    assert not waiting & set(running_under_ncu())
+
+
+def uses_gpu(maps: Path) -> bool:
+    """Return whether a process has mapped a GPU's memory."""
+    try:
+        return "/dev/nvidia0" in maps.read_text() or "/dev/nvidia-uvm" in maps.read_text()
+    except OSError:
+        return False
+
+
+def running_under_ncu() -> dict[str, str]:
+    """Return the command lines of ncu and of the processes under it, by pid."""
+    lines = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            lines.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            text = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-    return [line for line in lines if "harness.one_call" in line]
+        lines[path.parent.name] = text
+    return {pid: line for pid, line in lines.items() if "harness.one_call" in line}
 
 
 def test_only_a_product_on_tensor_cores_uses_their_pipe(lab: Lab) -> None:
