@@ -224,7 +224,7 @@ class VerbMethods:
         *,
         write: bool = False,
     ) -> Correction:
-        """Return the version's code with the line that its newest verdict corrects; save it if asked.
+        """Return the version's code with the line that its newest verdict corrects; `write` saves it.
 
         Args:
             op: its name or an alias: softmax, add
