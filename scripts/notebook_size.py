@@ -1,13 +1,15 @@
 """Make an executed notebook small: each picture and table once, at most 40 colours.
 
 python scripts/notebook_size.py SOURCE TARGET
+python scripts/notebook_size.py --compared SOURCE TARGET   without pictures of single versions
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import io
-import sys
+import re
 from pathlib import Path
 
 import nbformat
@@ -15,11 +17,14 @@ import numpy as np
 from PIL import Image
 
 N_COLOURS = 40
+_BENCH = re.compile(r"%triton_bench (?P<op>\w+)(?: (?P<version>v\d\w*))?(?= |$)")
 
 
 def shrink(notebook: nbformat.NotebookNode) -> None:
     """Shrink the outputs of a notebook in place; shrinking twice changes nothing more."""
     for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if not _is_progress(output)]
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if "text/html" in data:
@@ -28,6 +33,22 @@ def shrink(notebook: nbformat.NotebookNode) -> None:
                 data.pop("text/html", None)  # it holds the same PNG again
                 png = base64.b64decode(data["image/png"])
                 data["image/png"] = base64.b64encode(with_palette(png)).decode()
+
+
+def drop_single_pictures(notebook: nbformat.NotebookNode) -> None:
+    """Remove the picture of a benchmark of one version where a later one compares all."""
+    compared: set[str] = set()
+    for cell in reversed(notebook.cells):
+        bench = _BENCH.match(cell.source)
+        if bench and bench["version"] is None:
+            compared.add(bench["op"])
+        elif bench and bench["op"] in compared:
+            cell.outputs = [o for o in cell.outputs if "image/png" not in o.get("data", {})]
+
+
+def _is_progress(output: nbformat.NotebookNode) -> bool:
+    """Return True for a progress line: every value and message has HTML or a picture too."""
+    return output.output_type == "display_data" and set(output.data) == {"text/plain"}
 
 
 def with_palette(png: bytes) -> bytes:
@@ -52,10 +73,16 @@ def with_palette(png: bytes) -> bytes:
 
 def main() -> None:
     """Write a small copy of a notebook."""
-    source, target = map(Path, sys.argv[1:])
-    notebook = nbformat.read(source, as_version=4)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compared", action="store_true")
+    parser.add_argument("source", type=Path)
+    parser.add_argument("target", type=Path)
+    options = parser.parse_args()
+    notebook = nbformat.read(options.source, as_version=4)
     shrink(notebook)
-    nbformat.write(notebook, target)
+    if options.compared:
+        drop_single_pictures(notebook)
+    nbformat.write(notebook, options.target)
 
 
 if __name__ == "__main__":

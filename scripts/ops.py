@@ -44,7 +44,7 @@ import ops_models
 import ops_reading
 import ops_table
 from demo import execute
-from notebook_size import shrink
+from notebook_size import drop_single_pictures, shrink
 from triton_magics.model import short
 
 ROOT = Path(__file__).parent.parent
@@ -160,6 +160,7 @@ def run(op: str, folder: Path) -> None:
     measured = ops_table.benchmarks(folder / "work" / "logs" / f"{op}_log.jsonl")
     fill(executed, measured)
     shrink(executed)
+    drop_single_pictures(executed)
     nbformat.write(executed, path)
     if failed := list(errors(executed)):
         raise CellFailed("\n".join(failed))
