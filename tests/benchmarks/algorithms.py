@@ -15,8 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from triton_magics import operators
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.case_values import SPECIALS
+from triton_magics.model import Case
+
 Algorithm = Callable[..., torch.Tensor]
 Sum = Callable[[torch.Tensor], torch.Tensor]
+MAX_ELEMENTS = 120_000  # of the largest input of a case
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
 
@@ -108,6 +116,13 @@ def log_sum_base_2(x: torch.Tensor) -> torch.Tensor:
     maximum = scaled.amax(-1)
     total = pairwise_sum(torch.exp2(scaled - maximum[..., None]))
     return (maximum + torch.log2(total)) * LN_2
+
+
+def log_sum_without_maximum(x: torch.Tensor) -> torch.Tensor:
+    """Return the same without the maximum, where the sum neither overflows nor vanishes."""
+    total = pairwise_sum(torch.exp2(x * LOG2_E))
+    is_fine = (total > 2.0**-64) & (total < 2.0**64)
+    return torch.where(is_fine, torch.log2(total) * LN_2, log_sum_base_2(x))
 
 
 def log_sum_online(x: torch.Tensor) -> torch.Tensor:
@@ -219,7 +234,12 @@ def _identity(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x != x, x, torch.clamp(x, min=0))
 
 
-LOG_SUMS = {"natural": log_sum_natural, "base 2": log_sum_base_2, "online": log_sum_online}
+LOG_SUMS = {
+    "natural": log_sum_natural,
+    "base 2": log_sum_base_2,
+    "without maximum": log_sum_without_maximum,
+    "online": log_sum_online,
+}
 RIGHT: dict[str, dict[str, Algorithm]] = {
     "vector_add": {"in one step": lambda x, y, alpha: (x.double() + alpha * y.double()).float()},
     "vector_mul": {"in float64": lambda x, y: (x.double() * y.double()).float()},
@@ -329,6 +349,18 @@ LOWER: dict[str, dict[str, Algorithm]] = {
     "attention": {"TF32": attention_tf32},
     "mha": {"TF32": attention_tf32},
 }
+
+
+def draw_cases(op: operators.Op, seed: int) -> list[Case]:
+    """Return the cases of a full plan of a GPU that are cheap and have finite values."""
+    request = PlanJob(op=OpRef(name=op.name), seed=seed, plan="full", device_kind="gpu")
+    return [
+        case
+        for case in plan_cases(op, request, DeviceFacts()).cases
+        if not case.size
+        and operators.largest_input(op, case.shape) <= MAX_ELEMENTS
+        and (case.special not in SPECIALS or SPECIALS[case.special].is_finite)
+    ]
 
 
 def run_algorithm(algorithm: Algorithm, inputs: tuple[Any, ...], dtype: torch.dtype) -> Any:

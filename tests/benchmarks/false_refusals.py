@@ -30,7 +30,7 @@ if not Path("/dev/nvidiactl").exists():
     os.environ["TRITON_INTERPRET"] = "1"
 
 import torch  # noqa: E402
-from algorithms import RIGHT, run_algorithm  # noqa: E402
+from algorithms import RIGHT, draw_cases, run_algorithm  # noqa: E402
 from common import report  # noqa: E402
 
 from tests.faults.corpus_files import needs  # noqa: E402
@@ -39,14 +39,9 @@ from triton_magics import operators  # noqa: E402
 from triton_magics.harness.correctness import oracle, validate_job  # noqa: E402
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine  # noqa: E402
 from triton_magics.harness.process.device import kernel_runtime, this_device  # noqa: E402
-from triton_magics.model import Case, Validation  # noqa: E402
+from triton_magics.model import Validation  # noqa: E402
 
 FULL_EVERY = 10
-MAX_ELEMENTS = 40_000
-REGIMES = (
-    "normal", "normal", "normal", "shifted", "x10", "mean_heavy", "negative", "x0.1", "tiny",
-    "zeros", "large",
-)  # fmt: skip
 Try = tuple[str, str | None]  # the op, and why a right output was refused
 
 
@@ -94,15 +89,11 @@ def _reason(path: Path, seed: int, verdict: Validation) -> str:
 
 
 def try_algorithms(only: str | None, draw: random.Random) -> Iterator[Try]:
-    """Judge outputs of right algorithms, on small shapes."""
+    """Judge outputs of right algorithms, on cheap cases of full plans."""
     names = [n for n in RIGHT if only in (None, n)]
     while True:
         op = operators.load(draw.choice(names))
-        shapes = [s for s in op.shapes if torch.Size(s).numel() <= MAX_ELEMENTS]
-        case = Case(
-            shape=draw.choice(shapes), dtype=draw.choice(op.dtypes), regime=draw.choice(REGIMES),
-            seed=draw.getrandbits(31),
-        )  # fmt: skip
+        case = draw.choice(draw_cases(op, draw.getrandbits(31)))
         inputs = make_pristine(op, case, CPU)
         if draw.randrange(4) == 0:
             inputs = tuple(map(_make_opposites, inputs))

@@ -514,4 +514,5 @@ def test_every_second_evaluation_moves_results_in_one_direction() -> None:
 
     op = softmax_op(reference=reference, op_class="elementwise")
     oracle._conditioning(op, (torch.ones(2),), (doubles([1.0, 1.0]),), "float32")
-    assert is_coherent == [True, False] * 8 + [True]
+    without_sums = [True]  # not moved: the reference adds nothing, so one such evaluation is enough
+    assert is_coherent == [True, False] * 8 + [True] + without_sums

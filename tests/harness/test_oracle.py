@@ -84,7 +84,7 @@ def test_the_wide_tolerance_is_made_only_where_one_goes_on_to_it() -> None:
     plain = next(oracles)
     assert calls == [torch.float32, torch.float64]
     wide = next(oracles)
-    assert len(calls) == 4 + oracle.PERTURBATIONS
+    assert len(calls) == 4 + oracle.PERTURBATIONS + oracle.N_ORDERS
     assert next(oracles, None) is None
     between = plain.values[0] + (plain.allowed[0] + wide.allowed[0]) / 2
     assert (wide.allowed[0] > plain.allowed[0]).any()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.benchmarks.algorithms import LOWER, RIGHT, run_algorithm
+from tests.benchmarks.algorithms import LOWER, RIGHT, draw_cases, run_algorithm
 from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_validation, version_of
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
@@ -108,24 +108,61 @@ def test_underflow_to_zero_is_no_error() -> None:
 # ------------------------------------------------------------------------------ the whole bank
 
 
-def draw_case(op: operators.Op, draw: random.Random) -> Case:
-    shapes = [s for s in op.shapes if torch.Size(s).numel() <= 20_000]
-    regimes = [r for r in ("normal", "x10", "shifted", "mean_heavy") if r not in op.skip_values]
-    return Case(
-        shape=draw.choice(shapes), dtype=draw.choice(op.dtypes), regime=draw.choice(regimes),
-        seed=draw.getrandbits(31),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("name", RIGHT)
-def test_right_algorithms_are_accepted(name: str) -> None:
+def test_right_algorithms_are_accepted_in_a_full_plan(name: str) -> None:
     op, draw = operators.load(name), random.Random(name)
-    for _ in range(12):
-        case = draw_case(op, draw)
+    cases = draw_cases(op, seed=1)
+    for case in draw.sample(cases, min(24, len(cases))):
         inputs = make_pristine(op, case, CPU)
         for label, algorithm in RIGHT[name].items():
             got = run_algorithm(algorithm, inputs, DTYPES[case.dtype])
             assert is_accepted(op, inputs, case, got), (label, case)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "shape", "regime", "special"),
+    [
+        ("sum", "sequential", (3, 4097), "tiny", "equal"),
+        ("sum", "backward", (1, 1000), "normal", "sums past 65504"),
+        ("mean", "sequential", (3, 4097), "x0.1", "equal"),
+        ("layer_norm", "sequential", (1, 1000), "negative", "equal"),
+        ("matmul", "one k at a time", (3, 31, 1025), "normal", "products past 65504"),
+        ("matmul", "one k at a time", (5, 7, 20_011), "normal", "products past 65504"),
+    ],
+)
+def test_sum_may_have_the_error_of_its_partial_sums(
+    name: str, label: str, shape: tuple[int, ...], regime: str, special: str
+) -> None:
+    op, n_refused = operators.load(name), 0
+    for seed in range(6):
+        case = Case(shape=shape, dtype="float32", regime=regime, special=special, seed=seed)
+        inputs = make_pristine(op, case, CPU)
+        (exact,) = oracle.evaluate(op, oracle.upcast(inputs))[1]
+        got = run_algorithm(RIGHT[name][label], inputs, torch.float32)
+        expected = oracle.compute_expected(
+            op, inputs, case, None, None, torch_outputs=(exact.float(),)
+        )
+        assert expected.judge_outputs((got,))[0].is_correct, seed
+        wrong = (exact + 40 * (got - exact).abs().max()).float()
+        n_refused += not expected.judge_outputs((wrong,))[0].is_correct
+    assert n_refused >= 4
+
+
+@pytest.mark.parametrize("shape", [(3, 31, 1025), (5, 7, 20_011)])
+def test_long_product_may_not_be_computed_in_tf32(shape: tuple[int, ...]) -> None:
+    op, case = operators.load("matmul"), Case(shape=shape, dtype="float32", seed=3)
+    inputs = make_pristine(op, case, CPU)
+    got = run_algorithm(LOWER["matmul"]["TF32"], inputs, torch.float32)
+    assert not is_accepted(op, inputs, case, got)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.003, -0.02, 0.4])
+def test_log_of_a_sum_near_1_may_have_the_error_of_the_sum(value: float) -> None:
+    op, case = operators.load("cross_entropy"), Case(shape=(1, 1), dtype="float32", seed=1)
+    inputs = (torch.tensor([[value]]), torch.tensor([0]))
+    for off in (-UNIT, UNIT / 2):
+        assert is_accepted(op, inputs, case, torch.tensor(off))
+    assert not is_accepted(op, inputs, case, torch.tensor(20 * UNIT))
 
 
 @pytest.mark.parametrize(

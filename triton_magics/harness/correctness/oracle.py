@@ -2,8 +2,9 @@
 
 The allowed error is the largest of three: the rtol of the dtype (`STATED_RTOL`) at the output's own
 scale; a small multiple of torch's own error on the same case; a small multiple of the change of the
-output when the inputs change by one unit in the last place. The same reference computed one
-precision step lower must fail, or the case does not count as evidence.
+output when the inputs and the results inside change by one unit in the last place, or when sums are
+added in float32, in several orders. The same reference computed one precision step lower must fail,
+or the case does not count as evidence.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 
 from triton_magics import exception_text, operators
 from triton_magics.harness.correctness import call_record
+from triton_magics.harness.correctness.accumulated_sums import N_ORDERS, AccumulatedSums
 from triton_magics.harness.correctness.judgement import (
     Judgement,
     finite_part,
@@ -174,8 +176,9 @@ def compute_expected(
         case: the case; its dtype sets the tolerance.
         rtol: the user's relative tolerance, instead of the calibrated one.
         atol: the user's absolute tolerance.
-        with_conditioning: widen the tolerance by the conditioning; takes `PERTURBATIONS` more
-            evaluations in float64, which an output that is correct without it does not need.
+        with_conditioning: widen the tolerance by the conditioning; takes `PERTURBATIONS`
+            and `N_ORDERS` more evaluations, which an output that is correct without it does not
+            need.
         diagnose: find the origin of the tolerance, and whether a lower precision fails; a verdict
             on an output needs neither.
         torch_outputs: torch's own outputs, if known.
@@ -247,18 +250,39 @@ def upcast(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def _conditioning(
     op: operators.Op, inputs: tuple[Any, ...], values: tuple[torch.Tensor, ...], dtype: str
 ) -> list[torch.Tensor]:
-    """Return the largest change of each output element under errors in the last place.
+    """Return the largest change of each output element under the errors of a kernel's arithmetic.
 
-    The inputs and every intermediate result are changed, by one unit of the precision in which a
-    kernel accumulates. One evaluation is not enough: changes may cancel in it by chance.
+    One evaluation is not enough: errors may cancel in it by chance.
     """
     unit = accumulation_unit(dtype)
     steps = [torch.zeros((), dtype=torch.float64, device=v.device) for v in values]
+    for moved in (*_perturb(op, inputs, unit), *_accumulate(op, inputs, unit)):
+        for i, (there, here) in enumerate(zip(moved, values, strict=True)):
+            steps[i] = torch.maximum(steps[i], finite_part(there.double() - here.double()).abs())
+    return steps
+
+
+def _perturb(
+    op: operators.Op, inputs: tuple[Any, ...], unit: float
+) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield the outputs with the inputs and every intermediate result moved by one unit."""
     for which in range(PERTURBATIONS):
         signs = RandomSigns(which)
         changed = perturb_inputs(upcast(inputs), which, unit, signs)
         with PerturbedArithmetic(unit, signs, coherent=which % 2 == 0):
             moved = evaluate(op, changed)[1]
-        for i, (there, here) in enumerate(zip(moved, values, strict=True)):
-            steps[i] = torch.maximum(steps[i], finite_part(there.double() - here.double()).abs())
-    return steps
+        yield moved
+
+
+def _accumulate(
+    op: operators.Op, inputs: tuple[Any, ...], unit: float
+) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield the outputs with sums added in float32, in one order after the other."""
+    if unit != torch.finfo(torch.float32).eps:
+        return
+    for which in range(N_ORDERS):
+        with AccumulatedSums(which) as sums:
+            moved = evaluate(op, upcast(inputs))[1]
+        if not sums.n_added:
+            return
+        yield moved

@@ -32,34 +32,31 @@ class RandomSigns:
         return up.mul_(2).sub_(1).double()
 
 
-class PerturbedArithmetic(TorchDispatchMode):
-    """Change every new floating result of ATen by one unit in the last place, up or down.
+class ExpandedArithmetic(TorchDispatchMode):
+    """Evaluate ATen's fused and composite functions by their formulas.
 
-    Args:
-        unit: the relative change.
-        signs: directions of the changes.
-        coherent: one direction for each result; else one for each element. Errors of one direction
-            do not average out in a later sum.
+    A subclass computes the simple functions that they are made of.
     """
 
-    def __init__(self, unit: float, signs: RandomSigns, *, coherent: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._unit, self._signs, self._coherent = unit, signs, coherent
         self._expanded: set[Any] = set()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Evaluate the function, by its formula if it has one, and perturb its results."""
+        """Evaluate the function, by its formula if it has one."""
         kwargs = kwargs or {}
-        formula = None if func in self._expanded else FORMULAS.get(func)
-        if formula is not None:
+        if func not in self._expanded:
+            formula = FORMULAS.get(func, func.decompose)
             result = self._expand(func, formula, args, kwargs)
             if result is not NotImplemented:
                 return result
-        result = func(*args, **kwargs)
-        self._perturb(func, result)
-        return result
+        return self.compute(func, args, kwargs)
+
+    def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a function that has no formula."""
+        raise NotImplementedError
 
     def _expand(
         self, func: Any, formula: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -73,6 +70,27 @@ class PerturbedArithmetic(TorchDispatchMode):
             return NotImplemented
         finally:
             self._expanded.discard(func)
+
+
+class PerturbedArithmetic(ExpandedArithmetic):
+    """Change every new floating result of ATen by one unit in the last place, up or down.
+
+    Args:
+        unit: the relative change.
+        signs: directions of the changes.
+        coherent: one direction for each result; else one for each element. Errors of one direction
+            do not average out in a later sum.
+    """
+
+    def __init__(self, unit: float, signs: RandomSigns, *, coherent: bool) -> None:
+        super().__init__()
+        self._unit, self._signs, self._coherent = unit, signs, coherent
+
+    def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a function, perturbed."""
+        result = func(*args, **kwargs)
+        self._perturb(func, result)
+        return result
 
     def _perturb(self, func: Any, result: Any) -> None:
         """Change the new floating tensors of a result in place; views and float8 stay as they are.
@@ -95,13 +113,27 @@ def _log_softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torc
     return x - torch.logsumexp(x, dim, keepdim=True)
 
 
+def var_mean(
+    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the variance, as the sum of the squared distances to the mean, and the mean."""
+    dims = [*range(x.dim())] if dim is None else dim
+    mean = torch.mean(x, dims, keepdim=True)
+    n = x.numel() // max(mean.numel(), 1)
+    distance = x - mean
+    total = torch.sum(distance * distance, dims, keepdim=keepdim)
+    var = total / max(n - (1 if correction is None else correction), 0)
+    return var, mean if keepdim else mean.reshape(var.shape)
+
+
 # Fused functions that hide larger intermediate values; the others round once, or are composed of
 # functions that a dispatch mode sees.
 _FUSED = (
-    "_safe_softmax", "_softmax", "binary_cross_entropy", "celu", "elu", "gelu", "glu", "hardswish",
-    "log_sigmoid_forward", "logaddexp", "mish", "native_batch_norm", "native_group_norm",
-    "native_layer_norm", "selu", "silu", "softplus", "_native_batch_norm_legit",
-    "_scaled_dot_product_flash_attention_for_cpu",
+    "_fused_rms_norm", "_safe_softmax", "_softmax", "addmm", "addmv", "baddbmm",
+    "binary_cross_entropy", "celu", "dot", "elu", "gelu", "glu", "hardswish", "linalg_vector_norm",
+    "log_sigmoid_forward", "logaddexp", "logsumexp", "mish", "mse_loss", "mv", "native_batch_norm",
+    "native_group_norm", "native_layer_norm", "nll_loss_forward", "selu", "silu", "softplus",
+    "_native_batch_norm_legit", "_scaled_dot_product_flash_attention_for_cpu",
 )  # fmt: skip
 _OVERLOADS = [
     packet.default
@@ -114,4 +146,7 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
     _ATTENTION: _ATTENTION.decompose,
     # ATen's own formula subtracts the maximum first, which not every right kernel does.
     torch.ops.aten._log_softmax.default: _log_softmax,
+    torch.ops.aten.var_mean.correction: var_mean,
+    torch.ops.aten.var.correction: lambda *args, **kwargs: var_mean(*args, **kwargs)[0],
+    torch.ops.aten.std.correction: lambda *args, **kwargs: var_mean(*args, **kwargs)[0].sqrt(),
 }

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.perturbed_arithmetic import var_mean
 
 MAX_OPERATIONS = 80
 _NOT_COMPUTING = {
@@ -166,22 +167,6 @@ def _silu(x: torch.Tensor) -> torch.Tensor:
     return x * torch.sigmoid(x)
 
 
-def _var_mean(
-    x: torch.Tensor,
-    dim: Any = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    dims = [*range(x.dim())] if dim is None else dim
-    mean = torch.mean(x, dims, keepdim=True)
-    n = x.numel() // max(mean.numel(), 1)
-    distance = x - mean
-    total = torch.sum(distance * distance, dims, keepdim=keepdim)
-    var = total / max(n - (1 if correction is None else correction), 0)
-    return var, mean if keepdim else mean.reshape(var.shape)
-
-
 def _layer_norm(
     x: torch.Tensor,
     shape: list[int],
@@ -190,7 +175,7 @@ def _layer_norm(
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     dims = [*range(x.dim() - len(shape), x.dim())]
-    var, mean = _var_mean(x, dims, correction=0, keepdim=True)
+    var, mean = var_mean(x, dims, correction=0, keepdim=True)
     scale = torch.rsqrt(var + eps)
     out = (x - mean) * scale
     out = out if weight is None else out * weight
@@ -224,9 +209,9 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
         aten.gelu.default: _gelu,
         aten.silu.default: _silu,
         aten.native_layer_norm.default: _layer_norm,
-        aten.var_mean.correction: _var_mean,
-        aten.var.correction: lambda *args, **kwargs: _var_mean(*args, **kwargs)[0],
-        aten.std.correction: lambda *args, **kwargs: torch.sqrt(_var_mean(*args, **kwargs)[0]),
+        aten.var_mean.correction: var_mean,
+        aten.var.correction: lambda *args, **kwargs: var_mean(*args, **kwargs)[0],
+        aten.std.correction: lambda *args, **kwargs: torch.sqrt(var_mean(*args, **kwargs)[0]),
         aten.addmm.default: _addmm,
         aten.nll_loss_forward.default: _nll_loss,
     }

@@ -1,0 +1,128 @@
+"""Sums as float32 accumulates them, against numbers worked by hand and against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from triton_magics.harness.correctness import accumulated_sums
+from triton_magics.harness.correctness.accumulated_sums import AccumulatedSums
+
+FORWARDS, BACKWARDS, RANDOM = 0, 1, 2
+
+
+def doubles(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def normal(*shape: int, seed: int = 1) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator).double()
+
+
+def test_small_term_is_lost_behind_a_large_one_but_not_before_it() -> None:
+    x = doubles(2.0**25, 1.0, 1.0, 1.0)
+    with AccumulatedSums(FORWARDS):
+        forwards = x.sum()
+    with AccumulatedSums(BACKWARDS):
+        backwards = x.sum()
+    assert (float(forwards), float(backwards)) == (2.0**25, 2.0**25 + 4)
+
+
+def test_terms_after_a_sum_of_zero_are_not_rounded() -> None:
+    x = doubles(1e-5, -1e-5, 1e-12, -1e-12)
+    with AccumulatedSums(FORWARDS):
+        assert float(x.sum()) == 0.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30])
+def test_equal_terms_err_as_in_numpy(scale: float) -> None:
+    x = torch.full((1, 4097), 0.1234567 * scale)
+    exact = float(x.double().sum())
+    in_float32 = float(np.add.accumulate(x.numpy(), -1)[0, -1]) - exact
+    with AccumulatedSums(FORWARDS):
+        error = float(x.double().sum(-1)) - exact
+    assert abs(in_float32) > 3e-6 * exact
+    assert error == pytest.approx(in_float32, rel=0.05)
+
+
+def test_error_of_random_terms_has_the_size_of_numpys() -> None:
+    x = normal(500, 1000)
+    exact = x.sum(-1)
+    in_float32 = torch.from_numpy(np.add.accumulate(x.float().numpy(), -1)[:, -1]).double()
+    with AccumulatedSums(FORWARDS):
+        error = x.sum(-1) - exact
+    sizes = [float(e.square().mean().sqrt()) for e in (error, in_float32 - exact)]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
+
+
+@pytest.mark.parametrize("few", [0, accumulated_sums.FEW_TERMS])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+def test_product_is_added_over_k(
+    few: int, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accumulated_sums, "FEW_TERMS", few)
+    a, b = normal(*batch, 5, 700), normal(*batch, 700, 7, seed=2)
+    with AccumulatedSums(BACKWARDS) as sums:
+        error = (a @ b - a.double().matmul(b)).abs()
+    assert sums.n_added == 2
+    with AccumulatedSums(FORWARDS):
+        forwards = a @ b
+    assert 1e-6 < float((forwards - a @ b).abs().max()) < 1e-3
+    assert forwards.shape == (*batch, 5, 7)
+    assert not error.any()
+
+
+CASES: dict[str, tuple[int, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "all": (1, lambda x: x.sum()),
+    "two dimensions": (1, lambda x: x.sum((0, 2))),
+    "mean": (1, lambda x: x.mean((-1, -2), keepdim=True)),
+    "variance": (2, lambda x: x.var(-1)),
+    "deviation": (2, lambda x: x.std()),
+    "layer_norm": (2, lambda x: functional.layer_norm(x, (64,))),
+    "rms_norm": (1, lambda x: functional.rms_norm(x, (64,))),
+    "softmax": (1, lambda x: torch.softmax(x, 1)),
+    "logsumexp": (1, lambda x: torch.logsumexp(x, -1)),
+    "attention": (3, lambda x: functional.scaled_dot_product_attention(x, x, x)),
+    "linear": (1, lambda x: functional.linear(x, x[0], x[0, :, 0])),
+    "einsum": (1, lambda x: torch.einsum("abk,ack->abc", x, x)),
+    "norm": (1, lambda x: torch.linalg.vector_norm(x, dim=-1)),
+    "no sum": (0, torch.exp),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sums_inside_torchs_functions_are_added(name: str) -> None:
+    n_added, function = CASES[name]
+    x = normal(3, 17, 64)
+    exact = function(x)
+    with AccumulatedSums(RANDOM) as sums:
+        got = function(x)
+    assert sums.n_added == n_added
+    assert got.shape == exact.shape
+    assert got.dtype is torch.float64
+    error = float(((got - exact).abs() / exact.abs().amax()).max())
+    assert error == 0 if not n_added else 1e-9 < error < 1e-5
+
+
+def test_integers_and_empty_tensors_are_left_to_torch() -> None:
+    with AccumulatedSums(FORWARDS) as sums:
+        assert int(torch.arange(5).sum()) == 10
+        assert float(torch.empty(0, dtype=torch.float64).sum()) == 0.0
+        assert torch.empty(3, 0, dtype=torch.float64).mm(normal(0, 2)).tolist() == [[0, 0]] * 3
+    assert sums.n_added == 0
+
+
+def test_many_terms_are_added_in_two_orders_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accumulated_sums, "FEW_TERMS", 10)
+    counts = []
+    for which in range(4):
+        with AccumulatedSums(which) as sums:
+            normal(11).sum()
+            normal(10).sum()
+        counts.append(sums.n_added)
+    assert counts == [2, 2, 1, 1]

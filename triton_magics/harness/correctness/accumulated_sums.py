@@ -1,0 +1,102 @@
+"""Evaluate a reference with its sums added in float32, one term after the other.
+
+A sum in float32 is off by the rounding of each of its partial sums. These may be far larger than
+the sum itself, and where all terms are equal the errors have one direction. The result does not
+show it, so the sums are added as a kernel may add them: in several orders.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness.perturbed_arithmetic import ExpandedArithmetic
+
+N_ORDERS = 8  # with 3, rows of one element are refused too often: their error may be 0 by chance
+FEW_TERMS = 2**20
+N_ORDERS_OF_MANY = 2  # forwards and backwards
+
+_aten = torch.ops.aten
+_MEANS = (_aten.mean.default, _aten.mean.dim)
+_SUMS = (_aten.sum.default, _aten.sum.dim_IntList, *_MEANS)
+_PRODUCTS = (_aten.mm.default, _aten.bmm.default)
+
+
+class AccumulatedSums(ExpandedArithmetic):
+    """Add the terms of every sum, mean and matrix product in float32, in one order.
+
+    Args:
+        which: the number of the order: 0 forwards, 1 backwards, else a random one.
+
+    Attributes:
+        n_added: the sums so far. Those of many terms are added in the first orders only.
+    """
+
+    def __init__(self, which: int) -> None:
+        super().__init__()
+        self._which = which
+        self.n_added = 0
+
+    def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a function, of the usual shape and dtype."""
+        result = func(*args, **kwargs)
+        if func not in _SUMS + _PRODUCTS or not result.is_floating_point() or not result.numel():
+            return result
+        n_terms = args[0].numel() * (args[1].shape[-1] if func in _PRODUCTS else 1)
+        if self._which >= (N_ORDERS if n_terms <= FEW_TERMS else N_ORDERS_OF_MANY) or not n_terms:
+            return result
+        self.n_added += 1
+        add = self._add_product if func in _PRODUCTS else self._add_elements
+        total = add(*args[:2])
+        if func in _MEANS:
+            total = total / (args[0].numel() // result.numel())
+        return total.reshape(result.shape).to(result.dtype)
+
+    def _add_elements(self, x: torch.Tensor, dim: list[int] | None = None) -> torch.Tensor:
+        """Return the sums along some dimensions, or along all."""
+        reduced = [d % x.dim() for d in dim or range(x.dim())]
+        others = [d for d in range(x.dim()) if d not in reduced]
+        n = math.prod(x.shape[d] for d in reduced)
+        rows = x.permute(*others, *reduced).reshape(-1, n)
+        return _add_last(rows[:, self._order(n, x.device)])
+
+    def _add_product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Return a @ b."""
+        places = self._order(a.shape[-1], a.device)
+        a, b = a[..., places], b[..., places, :]
+        if a.numel() * b.shape[-1] <= FEW_TERMS:
+            return _add_last(a.unsqueeze(-2) * b.mT.unsqueeze(-3))
+        return _add_columns_times_rows(a.float(), b.float())
+
+    def _order(self, n: int, device: torch.device) -> torch.Tensor:
+        """Return the order of n terms."""
+        if self._which > 1:
+            generator = torch.Generator(device).manual_seed(self._which)
+            return torch.randperm(n, generator=generator, device=device)
+        forwards = torch.arange(n, device=device)
+        return forwards.flip(0) if self._which else forwards
+
+
+def _add_last(terms: torch.Tensor) -> torch.Tensor:
+    """Add along the last dimension.
+
+    A partial sum is a multiple of its unit in the last place, so to add a term is to round the term
+    to the unit of the next one, if both are of one size. All steps are computed at once, from the
+    exact partial sums.
+    """
+    terms = terms.float().double()
+    partial = terms.cumsum(-1)
+    exponent = torch.where(partial == 0, -125, torch.frexp(partial).exponent)
+    unit = torch.exp2(exponent.clamp_(min=-125).double() - 24)
+    return (terms / unit).round_().mul_(unit).sum(-1).float()
+
+
+def _add_columns_times_rows(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return a @ b in float32: one product of a column and a row after the other."""
+    total = a.new_zeros((*a.shape[:-1], b.shape[-1]))
+    columns, rows = a.unsqueeze(-2).unbind(-1), b.unsqueeze(-2).unbind(-3)
+    for column, row in zip(columns, rows, strict=True):
+        total.addcmul_(column, row)
+    return total
