@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from execution_kit import command, process_tag, read_facts, scripted_job  # noqa: F401 (process_tag: a fixture)
+from execution_kit import (  # noqa: F401 (process_tag: a fixture)
+    command,
+    process_tag,
+    read_facts,
+    scripted_job,
+    wait_until,
+)
 
 from tests.lab_harness import SOURCE
 from triton_magics.config import Settings
@@ -90,6 +97,30 @@ def test_states_and_output_of_a_job_are_reported(executor: DaskExecutor) -> None
     executor.submit(scripted_job("answers"), limits=LIMITS, on_event=listen).result(30)
     assert ended.wait(5)
     assert [e.state for e in events if e.state] == ["running", "ended"]
+
+
+def test_results_of_ended_jobs_leave_the_cluster(
+    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_magics.execution.dask_executor.WATCH_S", 0.05)
+    for _ in range(3):
+        assert executor.submit(scripted_job("answers"), limits=LIMITS).result(30).status
+    client = executor._cluster.connect()
+    count = partial(client.run_on_scheduler, lambda dask_scheduler: len(dask_scheduler.tasks))
+    wait_until(lambda: count() == 0)
+
+
+def test_versions_are_read_again_after_an_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = versions()
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert "torch" not in versions()
+    (tmp_path / "torch-0.7.dist-info").mkdir()
+    (tmp_path / "torch-0.7.dist-info" / "METADATA").write_text("Name: torch\nVersion: 0.7\n")
+    assert versions()["torch"] == "0.7"
+    monkeypatch.undo()
+    assert versions() == before
 
 
 def test_a_waiting_job_is_cancelled_before_it_begins(executor: DaskExecutor) -> None:
