@@ -47,27 +47,27 @@ def is_in_code(message: str) -> bool:
     return bool(parts) and any(pattern.search(text) for text in literals())
 
 
-def quoted(page: Path) -> list[str]:
+def read_messages(page: Path) -> list[str]:
     """Return the first cell of each row of the tables of messages."""
-    found, in_table = [], False
+    messages, in_table = [], False
     for line in page.read_text(encoding="utf-8").splitlines():
         cell = line.strip("| ").split(" | ")[0].strip()
         if not line.startswith("|"):
             in_table = False
         elif in_table and not cell.startswith("---"):
-            found.append(cell)
+            messages.append(cell)
         elif cell in HEADERS:
             in_table = True
-    return found
+    return messages
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if quoted(p)], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [p for p in PAGES if read_messages(p)], ids=lambda p: p.stem)
 def test_quoted_messages_are_those_of_the_code(page: Path) -> None:
-    assert [message for message in quoted(page) if not is_in_code(message)] == []
+    assert [message for message in read_messages(page) if not is_in_code(message)] == []
 
 
 def test_there_are_messages_to_compare() -> None:
-    assert sum(len(quoted(page)) for page in PAGES) >= 20
+    assert sum(len(read_messages(page)) for page in PAGES) >= 20
 
 
 def test_a_stale_message_is_found() -> None:
