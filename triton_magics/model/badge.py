@@ -37,6 +37,7 @@ class BadgeCode(StrEnum):
     SHARED_GPU = "shared_gpu"
     TORCH_WORK = "torch_work"
     PROBLEM_RULE = "problem_rule"
+    STATED_LIMITS = "stated_limits"
     TEXT = "text"
 
 
@@ -76,6 +77,8 @@ PARAMETERS: Mapping[BadgeCode, BadgeParameters] = MappingProxyType(
         BadgeCode.TORCH_WORK: BadgeParameters({"operations": tuple, "share": _NUMBER}),
         # The rule of the problem that the op was imported from: cases that it accepts, of how many.
         BadgeCode.PROBLEM_RULE: BadgeParameters({"accepted": int, "cases": int}),
+        # Names of extreme shapes that the version refuses, or that are too large to launch.
+        BadgeCode.STATED_LIMITS: BadgeParameters({"extents": tuple}),
         # A sentence of a record that was written before badges were values.
         BadgeCode.TEXT: BadgeParameters({"text": str}),
     }

@@ -254,6 +254,10 @@ class Validation(Tabular, VersionResult):
             self.is_loosened and Badge(code=BadgeCode.LOOSENED_TOLERANCE),
             uncalibrated and Badge.of(BadgeCode.UNCALIBRATED, dtypes=uncalibrated),
             _problem_badge(self.cases),
+            self.stated_limits
+            and Badge.of(
+                BadgeCode.STATED_LIMITS, extents=tuple(limit.item for limit in self.stated_limits)
+            ),
             self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),
         )
         return tuple(badge for badge in badges if badge)
@@ -282,6 +286,16 @@ class Validation(Tabular, VersionResult):
     def rejected_cases(self) -> tuple[CaseResult, ...]:
         """The cases that the version refuses with a clear error: stated limits."""
         return tuple(c for c in self.cases if c.status is CaseStatus.REJECTED)
+
+    @property
+    def stated_limits(self) -> tuple[LeftOut, ...]:
+        """The extreme shapes that the version refuses or can't be launched at, each with a reason.
+
+        Raising an error there is no failure; a wrong output is one.
+        """
+        refused = {c.case.extent: c.reason or "" for c in reversed(self.rejected_cases)}
+        named = reversed(refused.items())
+        return tuple(LeftOut(item=item, reason=reason) for item, reason in named if item)
 
     @property
     def worst_error_share(self) -> float | None:

@@ -24,7 +24,7 @@ _ROW_EXTENTS = {
     "over 65,535 rows": (70_001, 3),
     "over 65,536 columns": (2, 70_001),
     "151,936 columns": (1, 151_936),
-    "over 260,000 columns": (1, 261_973),
+    "over 2^18 columns": (1, 280_009),  # a block of 2^18 is too small
     "over 1,000,000 columns": (1, 1_000_003),
     "over 2^31 elements": (2**15 + 1, 2**16),
 }

@@ -51,6 +51,7 @@ from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
+from triton_magics.languages.launch_limits import find_limit
 from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status, Validation
 
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
@@ -287,17 +288,21 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
         result = result or _check_output(expected, call)
     except VersionRaised as raised:
         launches = raised.launches if not launches.names else launches
-        result = _error_result(subject, case, raised.failure)
+        result = _error_result(subject, case, raised.failure, raised.launches)
     return result.evolve(duration_s=time.monotonic() - started), launches
 
 
-def _error_result(subject: Subject, case: Case, failure: CallFailure) -> CaseResult:
-    """Return the result of a case whose call raised."""
+def _error_result(
+    subject: Subject, case: Case, failure: CallFailure, launches: Launches
+) -> CaseResult:
+    """Return the result of a case whose call raised, after these launches."""
     error = failure.error
     if error.kind == NeedsGpu.__name__:
         return not_run_result(case, error.message)
     if failure.refuses:
         return failed_case(case, CaseStatus.REJECTED, failure.text, error=error)
+    if case.extent and (limit := find_limit(error.message, launches.grids)):
+        return failed_case(case, CaseStatus.REJECTED, limit, error=error)
     message = error.message[:300]
     if failure.out_of_memory:
         return failed_case(case, CaseStatus.OUT_OF_MEMORY, message, error=error)

@@ -15,13 +15,13 @@ from triton_magics.languages.cuda.cpp_source import (
 )
 from triton_magics.languages.cuda.defines import DefineSource
 from triton_magics.languages.kernel_language import Entry, KernelLanguage
+from triton_magics.languages.launch_limits import MAX_GRID
 from triton_magics.languages.python_source import Rules, check_one_kernel, find_entry, parse
 
 RULES = Rules(
     prefix="cuda_", decorators=(), mark="__global__",
     task="launches a kernel, name<<<grid, block>>>(...), and returns the output",
 )  # fmt: skip
-MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
 

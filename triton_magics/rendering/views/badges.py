@@ -54,9 +54,9 @@ def _possible_caching(params: Params) -> str:
     )
 
 
-def _values_text(params: Params, name: str) -> str:
+def _values_text(params: Params, name: str, between: str = ", ") -> str:
     values = params[name]
-    return ", ".join(map(str, values)) if isinstance(values, tuple) else str(values)
+    return between.join(map(str, values)) if isinstance(values, tuple) else str(values)
 
 
 def _number(value: BadgeParameter) -> float:
@@ -97,6 +97,9 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
         ),
         BadgeCode.PROBLEM_RULE: lambda params: (
             f"the problem's own rule accepts {params['accepted']} of {params['cases']} cases"
+        ),
+        BadgeCode.STATED_LIMITS: lambda params: (
+            f"limits: {_values_text(params, 'extents', between='; ')}"
         ),
         BadgeCode.TEXT: lambda params: str(params["text"]),
     }

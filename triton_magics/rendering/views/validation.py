@@ -126,6 +126,7 @@ def _reservations(value: Validation) -> Document:
     lines = (
         _nondeterminism_line(value),
         _refused_line(value),
+        *_limit_lines(value),
         _compile_error_line(value),
         Line(INTERPRETER_LIMIT, "warn") if value.device_kind == "interpreter" else None,
     )
@@ -138,11 +139,16 @@ def _nondeterminism_line(value: Validation) -> Line | None:
 
 
 def _refused_line(value: Validation) -> Line | None:
-    refused = value.rejected_cases
+    refused = [result for result in value.rejected_cases if not result.case.extent]
     if not refused:
         return None
     reason = f": {refused[0].reason}" if refused[0].reason else ""
     return Line(f"refuses {count_text(len(refused), 'case')} with a clear error{reason}", "warn")
+
+
+def _limit_lines(value: Validation) -> Document:
+    limits = value.stated_limits
+    return tuple(Line(f"limit: {limit.item}: {limit.reason}", "warn") for limit in limits)
 
 
 def _compile_error_line(value: Validation) -> Line | None:
