@@ -240,6 +240,8 @@ def test_cancel_ends_the_job_of_a_cell(panel: Notebook) -> None:
     panel.wait_for("running: run gelu v1_baseline", ".jupyter-widgets")
     panel.tab("Engine")
     panel.shot("engine", shown(panel))
+    cancels = panel.page.get_by_role("button", name="Cancel", exact=True).filter(visible=True)
+    assert cancels.count() == 1
     panel.button("Cancel").click()
     output.get_by_text("INTERRUPTED").first.wait_for()
     panel.button("Cancel").wait_for(state="hidden")

@@ -53,6 +53,7 @@ class ProgressLine:
         self._count_start: tuple[Step, float] | None = None
         self._end_s: float | None = None  # when the job will be done, by the clock
         self._is_saved = False
+        self._has_result = False
         self._stop = threading.Event()
         self._started = clock()
         # A thread prints to the cell whose context it has.
@@ -81,6 +82,7 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._has_result = kind is None
         self._stop.set()
         self._thread.join()
 
@@ -93,7 +95,7 @@ class ProgressLine:
         self._end()
 
     def _end(self) -> None:
-        """Keep the last line of a long job, and remove that of a short one."""
+        """Keep the last line of a long job, without its stage if there is a result."""
         if self._clock() - self._started >= KEEP_S:
             self._show(is_final=True)
         else:
@@ -106,7 +108,8 @@ class ProgressLine:
         ends = (f"ended after {elapsed}",) if is_final else (elapsed, self._time_left())
         saved = "saved" if self._is_saved else ""
         stage = progress_text(step.stage, step.done, step.total)
-        parts = (self._title, saved, job, stage, *ends)
+        steps = () if is_final and self._has_result else (saved, job, stage)
+        parts = (self._title, *steps, *ends)
         self._display(" · ".join(p for p in parts if p), is_final=is_final)
 
     def _time_left(self) -> str:

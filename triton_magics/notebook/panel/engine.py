@@ -1,10 +1,10 @@
-"""The engine tab: device, workers, the running job, and the button that cancels it."""
+"""The engine tab: device and workers; above the tabs the running job and its Cancel."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class RunningJobBar:
-    """The running job with a progress bar and Cancel; above the tabs and in the engine tab.
+    """The running job with a progress bar and Cancel, above the tabs.
 
     Attributes:
         widget: hidden while no job runs.
@@ -80,14 +80,14 @@ def _queue(waiting: list[RunningJob]) -> tuple[Line, ...]:
 
 
 class EngineTab(Tab):
-    """The device, its workers and the running job."""
+    """The device and its workers."""
 
     title = "Engine"
 
-    def __init__(self, run_action: RunAction, job_bar: Any) -> None:
+    def __init__(self, run_action: RunAction) -> None:
         super().__init__(run_action)
         self._about, self._idle = html_widget(), html_widget(paragraph_html("no job is running"))
-        self.widget = widgets.VBox([self._about, self._idle, job_bar])
+        self.widget = widgets.VBox([self._about, self._idle])
 
     def show(self, now: PanelState) -> None:
         """Show the device and the workers."""

@@ -101,7 +101,7 @@ class Panel:
             ProfileTab(self._run_action, partial(lab.newest_profile, self._op), self._newest_event),
             References(self._run_action, page),
             Log(self._run_action, self._op, lambda n: lab.events(self._op, limit=n)),
-            EngineTab(self._run_action, self._job_bar.widget),
+            EngineTab(self._run_action),
         )
         self._tab = widgets.Tab(
             [tab.widget for tab in self._tabs], titles=[tab.title for tab in self._tabs]

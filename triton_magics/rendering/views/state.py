@@ -115,7 +115,7 @@ def _version_row(v: VersionState) -> tuple[str, ...]:
 
 def version_row_text(v: VersionState) -> str:
     """Return `v2_tiling · ✓ right 46/46 · 13.0 us · 1.63x · 2 attempts · best`."""
-    final = None if v.final_us is None and not v.means_us else time_text(v.final_us)
+    final = None if v.final_us is None else time_text(v.final_us)
     attempts = count_text(v.attempt, "attempt") if v.attempt > 1 else None
     verdict = " ".join(part for part in (verdict_cell(v), v.cases) if part)
     speedup = None if v.speedup is None else ratio_text(v.speedup)
