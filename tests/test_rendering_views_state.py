@@ -117,6 +117,12 @@ def test_restore_is_suggested_for_an_older_attempt_only() -> None:
     after = Side(source=rv.source(attempt=3, code=code), validation=right)
     text = bundle(rv.difference(before=before, after=after, benchmark=None), as_magic)["text/plain"]
     assert "%triton_restore softmax v1 --attempt 1" in text
+    unvalidated = Side(source=before.source)
+    worse = before.evolve(validation=rv.wrong_validation())
+    for side, is_suggested in ((worse, False), (unvalidated, False), (before, True)):
+        value = rv.difference(before=side, after=after, benchmark=None)
+        suggested = "%triton_restore" in bundle(value, as_magic)["text/plain"]
+        assert suggested == is_suggested
 
 
 def test_difference_of_equal_code() -> None:

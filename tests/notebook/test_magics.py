@@ -59,6 +59,14 @@ def test_quiet_and_a_semicolon_show_nothing_but_do_the_work(
     assert isinstance(lab.last, Validation)
 
 
+@pytest.mark.parametrize("line", ["%triton_validate softmax v1 -q", "%triton_validate softmax v1;"])
+def test_a_silenced_value_can_be_assigned(shell: Shell, line: str) -> None:
+    shell.write("v1")
+    cell = shell(f"x = {line}\nx.status")
+    assert cell.value == "passed"
+    assert len(cell.outputs) == 1  # of the last line
+
+
 def test_an_open_bracket_is_a_word_like_any_other(shell: Shell) -> None:
     cell = shell("%triton_ref tl.dot(")
     assert cell.error is None

@@ -16,6 +16,11 @@ class Side(Value):
     source: KernelSource
     validation: Validation | None = None
 
+    @property
+    def is_right(self) -> bool:
+        """True if its verdict is that it passed."""
+        return self.validation is not None and self.validation.passed
+
 
 class Difference(Value):
     """Two sources of an op, the change between them, and its effect.

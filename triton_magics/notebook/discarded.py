@@ -6,6 +6,7 @@ import dis
 import sys
 from types import FrameType
 
+_DISPLAYING = ("PRINT_EXPR", "CALL_INTRINSIC_1")  # until Python 3.11, and since
 _CALLERS = ("run_line_magic", "run_cell_magic")  # functions of IPython's shell
 
 
@@ -17,6 +18,12 @@ def is_value_discarded() -> bool:
     """
     frame = _calling_frame()
     return frame is not None and _next_operation(frame) == "POP_TOP"
+
+
+def is_value_displayed() -> bool:
+    """Return True if the running magic is the expression of a cell that IPython shows."""
+    frame = _calling_frame()
+    return frame is not None and _next_operation(frame) in _DISPLAYING
 
 
 def _calling_frame() -> FrameType | None:

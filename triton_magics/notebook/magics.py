@@ -15,7 +15,7 @@ from IPython.core.magic import no_var_expand
 from triton_magics import lab_thread, verbs
 from triton_magics.errors import Interrupted, TritonMagicsError
 from triton_magics.notebook import tracebacks
-from triton_magics.notebook.discarded import is_value_discarded
+from triton_magics.notebook.discarded import is_value_discarded, is_value_displayed
 from triton_magics.notebook.display import corrected_cell, template_cell
 from triton_magics.notebook.help import Help
 from triton_magics.notebook.magic_line import MagicLine, expand_variables
@@ -258,7 +258,7 @@ class Magic:
         if call.passes(value):
             page = call.verb.page(value) if call.verb.page else value
             if options.quiet:
-                return None
+                return None if is_value_displayed() else value
             if page is not None and is_value_discarded():
                 extension.display.show(page)
             return page

@@ -146,7 +146,8 @@ def _next(value: Difference, phrase: Phrase) -> str:
         both = NextStep("bench", {"op": value.op, "versions": (before, after)})
         return step_code(both, phrase)
     attempt = value.before.source.attempt
-    if before == after and attempt < value.after.source.attempt:
+    is_worse = not value.before.is_right and value.after.is_right
+    if before == after and attempt < value.after.source.attempt and not is_worse:
         restore = on_version("restore", value.op, before, attempt=attempt)
         return f"{step_code(restore, phrase)} restores that code"
     return step_code(NextStep("best", {"op": value.op}), phrase)

@@ -82,7 +82,7 @@ def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) ->
     file = f"kernels/{value.op}/{value.version}.py:{cause.file_line}"
     place = code(file) if cause.file_line else None
     fix = on_version("fix", value.op, value.version) if cause.file_line else None
-    in_full = f"; {step_code(fix, phrase)} gives the code" if fix else ""
+    in_full = f" ({step_code(fix, phrase)} gives the code)" if fix else ""
     return (Line(cause_text(cause, place)), *_advice(cause.advice or "", in_full))
 
 

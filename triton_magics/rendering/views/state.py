@@ -100,7 +100,7 @@ def versions_table(value: OpState) -> Table:
 
 
 def _version_row(v: VersionState) -> tuple[str, ...]:
-    interpreted = " (interpreter)" if v.clock == "interpreter" else ""
+    interpreted = " (interpreter)" if v.final_us and v.clock == "interpreter" else ""
     final = "not timed" if v.final_us is None and not v.means_us else time_text(v.final_us)
     return (
         v.version,
