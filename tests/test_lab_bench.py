@@ -163,6 +163,24 @@ def test_own_shapes_are_timed_beside_the_three_sizes(lab: Lab, engine: FakeExecu
         lab.bench("softmax", sizes=("7x0",))
 
 
+def test_a_file_of_inputs_is_timed_in_place_of_the_sizes(
+    lab: Lab, engine: FakeExecutor, tmp_path: Path
+) -> None:
+    (tmp_path / "x.npy").write_bytes(b"any")
+    engine.own_sizes = {"file": (33, 100)}
+    write(lab, "v1")
+    lab.validate("softmax", "v1")
+    with pytest.raises(BadValue, match="^--inputs is in place of the sizes; .* --sizes or --shape"):
+        lab.bench("softmax", inputs="x.npy", sizes=("small",))
+    with pytest.raises(BadValue, match="does not go with --again"):
+        lab.bench("softmax", inputs="x.npy", again=True)
+    benchmark = lab.bench("softmax", inputs="x.npy")
+    job = engine.jobs[-1]
+    assert (job.op.inputs.name, job.sizes, benchmark.sizes) == ("x.npy", ("file",), ("file",))
+    assert Badge.of(BadgeCode.OWN_INPUTS, file="x.npy") in benchmark.badges
+    assert benchmark.final_us("v1") is None
+
+
 def test_without_a_gpu_only_the_first_size_is_timed_by_default(tmp_path: Path) -> None:
     engine = FakeExecutor("interpreter")
     with Lab(tmp_path, engine=engine, settings=Settings()) as lab:

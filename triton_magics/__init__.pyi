@@ -241,6 +241,7 @@ def bench(
     op: str,
     *versions: str,
     sizes: Sequence[str] | None = None,
+    inputs: str | None = None,
     runs: int = 10,
     dtype: str | None = None,
     against: Sequence[str] = (),
@@ -262,6 +263,7 @@ def bench(
         op: its name or an alias: softmax, add
         versions: which; none or `all`: every one that passed
         sizes: of the op's sizes (small,medium,large) and shapes such as 8192x151936 (default: all of them, and the shapes that you keep for the op)
+        inputs: a file of the workspace in place of the sizes: x.safetensors, .npz, .npy or .pt
         runs: timed runs at each size
         dtype: of the inputs (default: float32, or the op's first)
         against: compare with torch.compile, a version or module:function too; may be repeated

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.harness.own_kit import validate
+from tests.harness.own_kit import bench, validate, version
 from triton_magics import operators
 from triton_magics.errors import BadValue
 from triton_magics.execution.job_refs import InputFile, OpRef
 from triton_magics.harness.load import UserFault
 from triton_magics.lab import Lab
-from triton_magics.model import BadgeCode, CaseStatus, Status
+from triton_magics.model import BadgeCode, Benchmark, CaseStatus, NotTimedCode, Status
 from triton_magics.rendering import to_text, view
 from triton_magics.session.input_file import read_input_file
 
@@ -99,9 +99,10 @@ def test_tensors_are_taken_by_name_or_in_order() -> None:
         return on_file.make_inputs((2, 3), torch.float32, torch.device("cpu"), draw)
 
     first, second, alpha = inputs(y=Y, x=X, alpha=torch.tensor(3.0))
-    assert (first is X, second is Y, alpha) == (True, True, 3.0)
+    assert (first.equal(X), second.equal(Y), alpha) == (True, True, 3.0)
+    assert first.data_ptr() != X.data_ptr()
     first, second, alpha = inputs(a=X, b=Y)
-    assert (first is X, second is Y, alpha) == (True, True, 1.0)
+    assert (first.equal(X), second.equal(Y), alpha) == (True, True, 1.0)
     with pytest.raises(
         BadValue, match=r"no tensor y; z is no input\. vector_add takes x, y, alpha"
     ):
@@ -127,6 +128,31 @@ def test_gradients_are_judged_on_a_file() -> None:
     source = "def torch_relu_backward(g, x):\n    return g * (x > 0)\n"
     op = op_on("relu_backward", "a.npy", saved(np.save, X.numpy() - 3))
     assert validate(op.evolve(gradient_of="relu"), source, language="torch").passed
+
+
+def bench_on(content: torch.Tensor, source: str, **changes: object) -> Benchmark:
+    ref = version(source, "relu", language="torch")
+    op = op_on("relu", "rare.npy", saved(np.save, content.numpy()))
+    return bench(op, RELU, versions=(ref,), sizes=("file",), runs=2, **changes)
+
+
+def test_a_version_is_timed_on_a_file() -> None:
+    benchmark = bench_on(X - 3, RELU)
+    timing = benchmark.timing("v1", "file")
+    assert timing is not None
+    assert (timing.shape, len(timing.samples_us)) == ((2, 3), 2)
+    assert benchmark.op_sizes == ("small", "medium", "large")
+    assert benchmark.final_us("v1") is None
+    rare = RELU.replace("x.relu()", "torch.where(x == -3, x, x.relu())")
+    wrong = bench_on(X - 3, rare)
+    assert (wrong.status, wrong.not_timed[0].code) == (Status.FAILED, NotTimedCode.WRONG_OUTPUT)
+
+
+def test_a_file_is_timed_in_its_own_dtype() -> None:
+    message = "^--inputs rare.npy: float16 tensors; time them with --dtype float16$"
+    with pytest.raises(UserFault, match=message):
+        bench_on(X.half(), RELU)
+    assert bench_on(X.half(), RELU, dtype="float16").passed
 
 
 def test_a_file_that_does_not_fit_the_op_is_refused() -> None:

@@ -8,6 +8,7 @@ properties, so that the JSON holds only what was seen.
 from triton_magics.model.badge import Badge, BadgeCode, BadgeParameter
 from triton_magics.model.base import (
     CUSTOM_SIZE,
+    FILE_SIZE,
     SIZES,
     SLUGS,
     CaseStatus,
@@ -148,6 +149,7 @@ __all__ = [
     "CONTIGUOUS",
     "CUSTOM_SIZE",
     "EVERY_INPUT",
+    "FILE_SIZE",
     "MAX_TORCH_SHARE",
     "METRICS",
     "NORMAL",

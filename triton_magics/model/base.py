@@ -13,6 +13,8 @@ from triton_magics.errors import BadName
 
 SIZES = ("small", "medium", "large")  # of an op that names no others
 CUSTOM_SIZE = "own"  # the size of a case whose shape the user set for the op
+FILE_SIZE = "file"  # the size of inputs that were read from a file
+_RESERVED_SIZES = (CUSTOM_SIZE, FILE_SIZE)
 SLUGS = {1: "baseline", 2: "tiling", 3: "coalesced", 4: "optimized"}
 REPR_CHARS = 200
 REPR_ITEMS = 4
@@ -166,10 +168,10 @@ def check_size_name(name: object) -> str:
         BadName: anything but a letter, then letters, digits, `_`, `.` and `-`, at most 32; or
             `own`, which a user's own shapes have.
     """
-    if not isinstance(name, str) or not _SIZE_NAME.fullmatch(name) or name == CUSTOM_SIZE:
+    if not isinstance(name, str) or not _SIZE_NAME.fullmatch(name) or name in _RESERVED_SIZES:
         raise BadName(
             f"{name!r} can't name a size: write a letter, then letters, digits, _, . and - "
-            f"(small, decode-1); {CUSTOM_SIZE!r} is taken"
+            f"(small, decode-1); {' and '.join(_RESERVED_SIZES)} are taken"
         )
     return name
 

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from triton_magics.errors import BadValue
+from triton_magics.model import FILE_SIZE
 from triton_magics.operators._op import REGIMES, SPECIALS, ModuleOp
 from triton_magics.operators._protocol import Inputs, Shape
 
-SIZE = "file"
 _SAFETENSORS = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
     "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
@@ -100,10 +100,10 @@ def on_recorded_inputs(op: ModuleOp, name: str, tensors: Mapping[str, torch.Tens
     def make_inputs(
         shape: Shape, dtype: torch.dtype, device: torch.device, generator: torch.Generator
     ) -> Inputs:
-        return tuple(x.to(device) if isinstance(x, torch.Tensor) else x for x in inputs)
+        return tuple(x.to(device, copy=True) if isinstance(x, torch.Tensor) else x for x in inputs)
 
     return replace(
-        op, make_inputs=make_inputs, sizes={SIZE: tuple(shaped[0].shape)}, shapes=(),
+        op, make_inputs=make_inputs, sizes={FILE_SIZE: tuple(shaped[0].shape)}, shapes=(),
         dtypes=(dtype,), scalars={}, skip_values=(*REGIMES, *SPECIALS), quick_regimes=(),
         extents={},
     )  # fmt: skip

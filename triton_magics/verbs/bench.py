@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from triton_magics.errors import BadValue
 from triton_magics.execution.job_requests import BenchJob, TimerName
-from triton_magics.model import Benchmark, KernelSource, Retiming, shape_text
+from triton_magics.model import (
+    FILE_SIZE,
+    Badge,
+    BadgeCode,
+    Benchmark,
+    KernelSource,
+    Retiming,
+    shape_text,
+)
 from triton_magics.session import Session, outcomes
 from triton_magics.session.checks import choose_seed
 from triton_magics.verbs import _baselines, _log_files, _retiming
@@ -50,6 +59,13 @@ class BenchRequest(Request):
             "--shape",
             metavar="NxM",
             read=_shape_word,
+        ),
+    ] = None
+    inputs: Annotated[
+        str | None,
+        option(
+            "a file of the workspace in place of the sizes: x.safetensors, .npz, .npy or .pt",
+            metavar="FILE",
         ),
     ] = None
     runs: Annotated[Runs, option("timed runs at each size", metavar="N")] = 10
@@ -103,6 +119,7 @@ def run(session: Session, request: BenchRequest) -> Benchmark | Retiming:
         BadValue, UnknownName, UnknownVersion: a value out of range, or an unknown name.
     """
     name = session.canonical(request.op)
+    _check_inputs(request)
     if request.env is not None:
         return session.finish(_time_in_both(session, request, name, request.env))
     if request.again:
@@ -110,6 +127,18 @@ def run(session: Session, request: BenchRequest) -> Benchmark | Retiming:
         recorded = _retiming.recorded_benchmarks(session, name)
         return session.finish(time_again(session, request, recorded))
     return session.finish(time_once(session, request))
+
+
+def _check_inputs(request: BenchRequest) -> None:
+    """Check that a file of inputs is the only input.
+
+    Raises:
+        BadValue: sizes are named too, or the comparison is with another benchmark.
+    """
+    options = {"--sizes or --shape": request.sizes, "--again": request.again, "--env": request.env}
+    for option_name, value in options.items():
+        if request.inputs is not None and value:
+            raise BadValue(f"--inputs is in place of the sizes; it does not go with {option_name}")
 
 
 def time_again(
@@ -155,7 +184,8 @@ def time_once(session: Session, request: BenchRequest, *, keep: bool = True) -> 
     outcome = session.jobs.manager.run(job, key=key, limits=session.jobs.limits(longest))
     benchmark = outcomes.benchmark(outcome, job)
     badges = _baselines.badges(session, name, sources)
-    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges))
+    file = (Badge.of(BadgeCode.OWN_INPUTS, file=request.inputs),) if request.inputs else ()
+    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges, *file))
     if keep:
         session.record(name, "benchmarked", benchmark)
         _log_files.write_log_if_set(session, name)
@@ -166,7 +196,7 @@ def _prepare(
     session: Session, request: BenchRequest, name: str
 ) -> tuple[BenchJob, tuple[KernelSource, ...]]:
     """Return the job of a request, and the sources that it times."""
-    sizes = _choose_sizes(session, name, request.sizes)
+    sizes = (FILE_SIZE,) if request.inputs else _choose_sizes(session, name, request.sizes)
     dtype = request.dtype or session.default_dtype(name)
     session.gate("bench", name)
     own, others = _baselines.resolve_baselines(session, name, request.against)
@@ -213,7 +243,7 @@ def _job(
     own, others = baselines
     settings = session.settings
     return BenchJob(
-        op=session.jobs.op_ref(sources[0].op),
+        op=session.jobs.op_ref(sources[0].op, request.inputs),
         versions=tuple(session.jobs.version_ref(s) for s in sources),
         sizes=sizes,
         op_sizes=tuple(session.facts_of(sources[0].op).sizes),

@@ -107,6 +107,11 @@ def _check_request(job: BenchJob, op: operators.Op) -> None:
     Raises:
         UserFault: it does not declare the dtype, or a graph can't restore what it changes.
     """
+    if job.op.inputs and job.dtype not in op.dtypes:
+        raise UserFault(
+            f"--inputs {job.op.inputs.name}: {op.dtypes[0]} tensors; time them with "
+            f"--dtype {op.dtypes[0]}"
+        )
     if job.dtype not in op.dtypes:
         raise UserFault(f"{op.name} has no dtype {job.dtype!r}; it declares {', '.join(op.dtypes)}")
     if op.mutates and job.timer == "graph":
@@ -167,7 +172,7 @@ def _empty_benchmark(job: BenchJob, op: operators.Op) -> Benchmark:
         sha256s=tuple(v.sha256 for v in job.versions),
         providers=("torch", *(v.version for v in job.versions), *job.against),
         sizes=job.sizes,
-        op_sizes=tuple(op.sizes),
+        op_sizes=job.op_sizes,
         runs=job.runs,
         dtype=job.dtype,
         against=job.baselines,
