@@ -14,12 +14,14 @@ from triton_magics.knowledge.own_folder import NOTHING, OwnKnowledge
 from triton_magics.knowledge.tables import (
     backward_facts,
     forward_of,
+    mistake_for,
     op_names,
     techniques_for,
 )
 from triton_magics.knowledge.word_index import Fields, WordIndex, stems, telling_words
 from triton_magics.model import OpFacts, Reference, Technique, shape_text
 
+_CORRECT_KERNELS = "## The correct kernels"  # of mistakes.md: an introduction, not an answer
 MEASURED_ON = "H200, torch 2.11, Triton 3.6, 2026-11-21"
 
 
@@ -95,12 +97,16 @@ def search(
 
 
 def _rank(query: str, pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces of that name in their own order, then the others by score."""
-    key = _key(query)
-    exact = [piece for piece in pieces if key in piece.keys]
+    """Return the pieces of that name in their own order, then the others by score.
+
+    The text of an error message is a name of the mistake that gives it.
+    """
+    mistake = mistake_for(query)
+    keys = {_key(query), _key(f"Mistake: {mistake.title}") if mistake else ""}
+    exact = [piece for piece in pieces if keys & piece.keys]
     index, searched = _index(pieces)
     pairs = zip(index.scores(query), searched, strict=True)
-    scored = [(score, piece) for score, piece in pairs if score > 0 and key not in piece.keys]
+    scored = [(score, piece) for score, piece in pairs if score > 0 and not keys & piece.keys]
     return exact + [piece for _, piece in sorted(scored, key=lambda pair: -pair[0])]
 
 
@@ -163,7 +169,7 @@ def _shipped_pieces() -> tuple[Piece, ...]:
         *_sections("Overview", source.overview),
         *_sections("Syntax", source.syntax, explains_code=True),
         *_sections("Beyond the basics", source.beyond),
-        *_sections("Mistake", source.mistakes),
+        *_sections("Mistake", source.mistakes.partition(_CORRECT_KERNELS)[2]),
     )
 
 
@@ -177,6 +183,7 @@ def _op_piece(facts: OpFacts, own: OwnKnowledge = NOTHING) -> Piece:
         "bound": "" if facts.bound == "unknown" else facts.bound,
         "memory": facts.memory_pattern,
         "accumulate in": facts.accumulate,
+        "gradients": f"`{facts.name}_backward`" if facts.backward else "",
         "dtypes": ", ".join(facts.dtypes),
         "sizes": "; ".join(f"{size} {shape_text(s)}" for size, s in facts.sizes.items()),
         "techniques": ", ".join(t.title for t in techniques_for(facts, own)),

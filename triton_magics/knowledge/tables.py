@@ -192,4 +192,7 @@ def mistakes() -> tuple[Mistake, ...]:
 
 def mistake_for(message: str) -> Mistake | None:
     """Return the mistake that causes an error message, or None."""
-    return next((m for m in mistakes() if any(re.search(w, message) for w in m.messages)), None)
+    return next(
+        (m for m in mistakes() if any(re.search(w, message, re.IGNORECASE) for w in m.messages)),
+        None,
+    )
