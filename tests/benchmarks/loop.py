@@ -5,6 +5,7 @@ On a GPU it is compared with a cold `python` per evaluation and with a warm proc
 
     python tests/benchmarks/loop.py [--json PATH]
     python tests/benchmarks/loop.py --sandbox on        (with an empty cache, and no comparison)
+    python tests/benchmarks/loop.py --type cuda         (CUDA C++; needs a GPU)
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from triton_magics import rendering
 from triton_magics.config import Settings
 from triton_magics.lab import Lab
 
-KERNEL = Path(__file__).parent.parent / "faults" / "kernels" / "softmax_right.py"
+TESTS = Path(__file__).parent.parent
+KERNEL = TESTS / "faults" / "kernels" / "softmax_right.py"
+KERNELS = {  # by type: the file, what is replaced in it, and by what
+    "triton": (KERNEL, "tl.exp(x", "(1.0 + {}e-30) * tl.exp(x"),
+    "cuda": (
+        TESTS / "languages" / "kernels" / "cuda" / "right_warps.cu", "sum += expf(",
+        "sum += (1.0f + {}e-30f) * expf(",
+    ),
+}  # fmt: skip
 REPEATS = 5
 PLAIN = """
 import sys, time
@@ -47,11 +56,12 @@ print(first, time.perf_counter() - start)
 """
 
 
-def variant(i: int) -> str:
+def variant(i: int, kind: str = "triton") -> str:
     """Return a softmax that was never compiled before."""
-    return KERNEL.read_text().replace(
-        "tl.exp(x", f"(1.0 + {i + time.time() % 1:.9f}e-30) * tl.exp(x"
-    )
+    path, before, after = KERNELS[kind]
+    source = path.read_text()
+    assert before in source
+    return source.replace(before, after.format(f"{i + time.time() % 1:.9f}"))
 
 
 def wait_for_standby(lab: Lab) -> None:
@@ -66,10 +76,10 @@ def _ready(lab: Lab) -> set[str]:
     return {w.mode for w in lab.engine_state().workers if w.role == "standby" and w.ready}
 
 
-def once(lab: Lab, i: int) -> dict[str, float]:
+def once(lab: Lab, i: int, kind: str) -> dict[str, float]:
     """Return the seconds of each step, in all and outside the worker."""
     marks = [time.perf_counter()]
-    written = lab.write("softmax", f"v{i + 1}_loop", variant(i))
+    written = lab.write("softmax", f"v{i + 1}_loop", variant(i, kind), type=kind)
     rendering.bundle(written)
     marks.append(time.perf_counter())
     validation: Any = lab.validate("softmax", f"v{i + 1}", plan="quick")
@@ -91,14 +101,14 @@ def once(lab: Lab, i: int) -> dict[str, float]:
     }
 
 
-def series(lab: Lab) -> list[dict[str, float]]:
+def series(lab: Lab, kind: str) -> list[dict[str, float]]:
     """Return the seconds of each loop."""
     lab.op("softmax")
     runs = []
     for i in range(REPEATS + 1):
         wait_for_standby(lab)
         time.sleep(1.0)
-        runs.append(once(lab, i))
+        runs.append(once(lab, i, kind))
     return runs
 
 
@@ -115,14 +125,18 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Measure the loop.")
     parser.add_argument("--sandbox", choices=("off", "on", "auto"))
-    sandbox = parser.parse_known_args()[0].sandbox
+    parser.add_argument("--type", choices=KERNELS, default="triton")
+    options = parser.parse_known_args()[0]
+    sandbox, kernel_type = options.sandbox, options.type
     with tempfile.TemporaryDirectory() as folder:
         if sandbox:
             os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
         with Lab(f"{folder}/work", settings=Settings(sandbox=sandbox or "auto")) as lab:
-            runs = series(lab)
+            runs = series(lab, kernel_type)
             kind = lab.engine_state().device
-            on_gpu = lab.engine_state().device_kind == "gpu" and not sandbox
+            on_gpu = (
+                lab.engine_state().device_kind == "gpu" and not sandbox and kernel_type == "triton"
+            )
     runs = runs[1:]  # the first measures the machine
     rows = [
         {
@@ -152,11 +166,12 @@ def main() -> None:
     for row in rows:
         row["of the loop"] = row["median s"] / whole
     report(
-        f"Write, validate --quick, bench on {kind}",
+        f"Write, validate --quick, bench of {kernel_type} on {kind}",
         rows,
         repeats=REPEATS,
         each=runs,
         sandbox=sandbox,
+        type=kernel_type,
     )
 
 
