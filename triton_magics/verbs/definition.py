@@ -46,7 +46,8 @@ def run(session: Session, request: DefinitionRequest) -> Reference:
     if request.folder is not None:
         _write(Path(request.folder).expanduser(), body, workloads)
     place = f", written to {request.folder}" if request.folder else ""
-    title = f"Definition of {name}, {len(workloads)} workloads{place}"
+    n = len(workloads)
+    title = f"Definition of {name}, {n} workload{'s' * (n != 1)}{place}"
     return Reference(query=title, title=title, markdown=f"```json\n{body}\n```\n")
 
 
