@@ -231,6 +231,17 @@ def test_the_time_left_falls_and_counts_large_cases_as_such() -> None:
     assert shares[8] == pytest.approx(1 - 1_050_000 / (8 * 50_007 + 2 * 1_050_000))
 
 
+def test_the_time_left_ends_with_the_budget() -> None:
+    cases = [rv_case(1_000_000, seed) for seed in range(100)]
+    work = PlannedWork()
+    work.add(report(planned=tuple(map(case_result, cases))))
+    assert work.add(report(case_result=case_result(cases[0]), budget_share=0.25)) == 0.25
+    assert work.add(report(case_result=case_result(cases[1]))) == 0.25
+    for n, one in enumerate(cases[:50], 1):
+        share = work.add(report(case_result=case_result(one), budget_share=0.3))
+        assert share == max(0.3, n / 100)
+
+
 def test_a_saved_source_is_reported_while_the_compiler_works() -> None:
     place = Place()
     line = ProgressLine("kernel softmax v1", place, clock=lambda: 1.0)

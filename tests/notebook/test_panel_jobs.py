@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import ipywidgets as widgets
@@ -15,6 +16,8 @@ from triton_magics.execution import Outcome
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
 from triton_magics.notebook.panel import Panel
+from triton_magics.notebook.panel.engine import job_text
+from triton_magics.session.job_manager import RunningJob
 
 
 def act_during_validation(panel: Panel, engine: FakeExecutor, action: Callable[[], None]) -> None:
@@ -142,3 +145,12 @@ def test_a_closed_panel_follows_nothing(panel: Panel, lab: Lab) -> None:
     lab.validate("softmax", "v1")
     assert not any("✓ right" in getattr(w, "value", "") for w in within(panel.widget))
     panel.close()
+
+
+@pytest.mark.parametrize(
+    ("budget_share", "left"), [(0.0, "about 297 s left"), (0.5, "about 3 s left")]
+)
+def test_the_time_left_of_a_job_ends_with_its_budget(budget_share: float, left: str) -> None:
+    since = time.monotonic() - 3.0
+    job = RunningJob("1", "validate", "", 1, 100, budget_share=budget_share, since=since)
+    assert job_text(job).endswith(left)

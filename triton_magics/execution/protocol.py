@@ -68,6 +68,7 @@ class Progress(Value):
         stage: worded to follow "while": `compiling for sm_90`.
         done: units of work that are done.
         total: units of work in all; 0 where it isn't known.
+        budget_share: part of the job's budget that is spent, 0 to 1; 0 without a budget.
         patience_s: silence to allow until the next step, if longer than the user's limit; seconds.
         waits: the job waits for others until the next step; that time does not count as its own.
         environment: the machine and software.
@@ -82,6 +83,7 @@ class Progress(Value):
     stage: str
     done: int = 0
     total: int = 0
+    budget_share: float = 0.0
     patience_s: float = 0.0
     waits: bool = False
     environment: Environment | None = None

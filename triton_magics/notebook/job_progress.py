@@ -35,9 +35,13 @@ class Step(NamedTuple):
 
 
 class PlannedWork:
-    """The part of a plan's work that is done; a case counts by its number of elements."""
+    """The part of a plan's work that is done; a case counts by its number of elements.
+
+    Once a job's budget is spent, the rest of its plan is not run.
+    """
 
     def __init__(self) -> None:
+        self._budget_share = 0.0
         self._weights: dict[Case, int] = {}
         self._done: set[Case] = set()
 
@@ -49,6 +53,8 @@ class PlannedWork:
             cases = [result.case for result in progress.planned]
             self._weights = {case: CASE_ELEMENTS + math.prod(case.shape) for case in cases}
             self._done.clear()
+            self._budget_share = 0.0
+        self._budget_share = max(self._budget_share, progress.budget_share)
         if result := progress.case_result:
             if result.status is CaseStatus.NOT_RUN:
                 self._weights.pop(result.case, None)
@@ -56,7 +62,7 @@ class PlannedWork:
                 self._done.add(result.case)
         total = sum(self._weights.values())
         done = sum(self._weights.get(case, 0) for case in self._done)
-        return done / total if total and done else None
+        return max(done / total, self._budget_share) if total and done else None
 
 
 @contextmanager

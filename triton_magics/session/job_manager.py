@@ -35,6 +35,7 @@ class RunningJob:
         label: `validate softmax v2_tiling`.
         stage: its step; empty before the first.
         done, total: steps done, of how many; None where that isn't known.
+        budget_share: part of its budget that is spent, 0 to 1; 0 without a budget.
         since: when it was submitted, by `time.monotonic()`, seconds.
     """
 
@@ -43,6 +44,7 @@ class RunningJob:
     stage: str = ""
     done: int | None = None
     total: int | None = None
+    budget_share: float = 0.0
     since: float = field(default_factory=time.monotonic)
 
 
@@ -77,7 +79,8 @@ class _Entry:
 
     def advance(self, step: Progress) -> None:
         done, total = (step.done, step.total) if step.total else (None, None)
-        self.job = replace(self.job, stage=step.stage, done=done, total=total)
+        spent = max(self.job.budget_share, step.budget_share)
+        self.job = replace(self.job, stage=step.stage, done=done, total=total, budget_share=spent)
 
     def report(self, step: Progress) -> None:
         if self._call:

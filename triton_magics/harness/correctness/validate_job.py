@@ -88,7 +88,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
                 with tally.meter.measure(case):
                     result, launches = run_case(subject, case)
                 tally.add(result, launches)
-                report.case(result)
+                report.case(result, budget_share=tally.budget_share)
             results = tally.finish(tuple(order))
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
@@ -200,6 +200,14 @@ class _Tally:
     def skip_reason(self, case: Case) -> str | None:
         """Return why a case can't be run; None if it can."""
         return self.stop or skip_reason(self.subject, case, self._results, self.meter)
+
+    @property
+    def budget_share(self) -> float:
+        """Return the spent part of the budget, 0 to 1; 0 where nothing is limited by it."""
+        budget_s = self.subject.job.budget_s
+        if not budget_s or not self.subject.is_interpreted:
+            return 0.0
+        return min(self.meter.spent_s / budget_s, 1.0)
 
     def skip(self, case: Case, reason: str) -> None:
         """Take in a case that is not run."""

@@ -83,9 +83,9 @@ class Reporter:
         """Report the planned cases, once, before the first case runs."""
         self._send(planned=tuple(cases))
 
-    def case(self, result: CaseResult) -> None:
-        """Report a finished case."""
-        self._send(case_result=result)
+    def case(self, result: CaseResult, *, budget_share: float = 0.0) -> None:
+        """Report a finished case, and the part of the budget that is spent, 0 to 1."""
+        self._send(case_result=result, budget_share=budget_share)
 
     def timing(self, timing: Timing) -> None:
         """Report a finished timing."""

@@ -71,7 +71,8 @@ def _left_text(job: RunningJob, elapsed_s: float) -> str:
     """Return `about 8 s left`; nothing for a job that has just begun, or is of unknown length."""
     if not job.total or not job.done or job.done >= job.total or elapsed_s < 1:
         return ""
-    left_s = elapsed_s / job.done * (job.total - job.done)
+    share = max(job.done / job.total, job.budget_share)
+    left_s = elapsed_s / share * (1 - share)
     return f"about {left_s:.0f} s left" if left_s >= 1 else ""
 
 
