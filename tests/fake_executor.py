@@ -313,6 +313,7 @@ class FakeExecutor:
         here = environment(self.device_kind).evolve(triton=self.triton)
         here = here.evolve(device=self.gpu) if self.gpu else here
         return Benchmark(
+            backward_only=job.backward_only,
             op=job.op.name, status=Status.PASSED, versions=versions,
             sha256s=tuple(v.sha256 for v in job.versions), providers=providers, sizes=job.sizes,
             op_sizes=job.op_sizes, runs=job.runs, dtype=job.dtype,

@@ -181,6 +181,22 @@ def test_a_file_of_inputs_is_timed_in_place_of_the_sizes(
     assert benchmark.final_us("v1") is None
 
 
+def test_backward_pass_alone_gives_no_final(lab: Lab, engine: FakeExecutor) -> None:
+    source = "import triton\n\n\ndef triton_softmax_backward(grad_output, x):\n    return x\n"
+    lab.write("softmax_backward", "v1", source, cell_offset=1)
+    lab.validate("softmax_backward", "v1")
+    whole = lab.bench("softmax_backward", "v1")
+    with pytest.raises(BadValue, match="--backward-only does not go with --census"):
+        lab.bench("softmax_backward", "v1", backward_only=True, census=True)
+    alone = lab.bench("softmax_backward", "v1", backward_only=True)
+    assert engine.jobs[-1].backward_only
+    assert (alone.is_whole, alone.final_us("v1"), whole.is_whole) == (False, None, True)
+    assert Badge.of(BadgeCode.BACKWARD_ONLY) in alone.badges
+    state = lab.op_state("softmax_backward").version("v1")
+    assert state is not None
+    assert state.final_us == whole.final_us("v1")
+
+
 def test_without_a_gpu_only_the_first_size_is_timed_by_default(tmp_path: Path) -> None:
     engine = FakeExecutor("interpreter")
     with Lab(tmp_path, engine=engine, settings=Settings()) as lab:

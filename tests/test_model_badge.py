@@ -47,6 +47,7 @@ NEW = {
     BadgeCode.PROBLEM_RULE: {"accepted": 3, "cases": 4},
     BadgeCode.TORCH_WORK: {"operations": ("sum",), "share": 0.004},
     BadgeCode.OWN_INPUTS: {"file": "x.npz"},
+    BadgeCode.BACKWARD_ONLY: {},
     BadgeCode.STATED_LIMITS: {"extents": ("over 65,535 heads", "head_dim 256")},
 }
 
@@ -87,5 +88,6 @@ def test_every_badge_has_a_text() -> None:
         "the problem's own rule accepts 3 of 4 cases",
         "torch computes 0.4 % of the work (sum)",
         "only the inputs of x.npz",
+        "the backward pass alone",
         "limits: over 65,535 heads; head_dim 256",
     ]

@@ -248,6 +248,7 @@ def bench(
     hot: bool = False,
     timer: Literal['gated', 'graph', 'launch'] = 'gated',
     census: bool = False,
+    backward_only: bool = False,
     budget: float | None = None,
     seed: int | None = None,
     timeout: float | None = None,
@@ -270,6 +271,7 @@ def bench(
         hot: leave the inputs in the L2 cache
         timer: gated: net GPU time behind a gate; graph: in a CUDA graph; launch: with Python and launch
         census: afterwards count kernels and streams, and Triton's share of them, by CUPTI
+        backward_only: of softmax_backward: the backward pass, without the forward pass before it
         budget: seconds for rounds that settle a verdict; without a GPU, for all runs
         seed: of the inputs (default: a new one, which the result shows)
         timeout: time limit in seconds (default: that of the settings)

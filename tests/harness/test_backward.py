@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
 import pytest
 import torch
 
-from tests.harness.own_kit import KERNEL_HEAD, RANDN, bench, describe, validate
+from tests.harness.own_kit import KERNEL_HEAD, RANDN, bench, describe, validate, version
 from triton_magics import knowledge, operators
 from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.correctness.oracle import evaluate, upcast
-from triton_magics.harness.load import load_op
-from triton_magics.model import CaseStatus, Status
+from triton_magics.harness.load import UserFault, load_op
+from triton_magics.harness.timing import interpreter_timing
+from triton_magics.harness.timing.baselines import make_providers
+from triton_magics.harness.timing.input_pool import InputPool, timing_case
+from triton_magics.harness.version_call import BackwardPass
+from triton_magics.model import Benchmark, CaseStatus, NotTimedCode, Status
 
 RELU = (
     KERNEL_HEAD
@@ -112,6 +120,98 @@ def test_backward_kernel_is_timed() -> None:
     timed = bench(ref("relu"), RELU, sizes=("64x64",))
     assert timed.passed, timed.message
     assert timed.timing("v1", "64x64")
+
+
+# By the clock of the test the forward pass takes 100 us, the backward pass 1 us.
+FUNCTION = """
+import os
+import torch
+def _advance(ticks):
+    os.environ["TICKS_US"] = str(int(os.environ["TICKS_US"]) + ticks)
+class Relu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        _advance(100)
+        ctx.save_for_backward(x)
+        return x.relu()
+    @staticmethod
+    def backward(ctx, grad):
+        _advance(1)
+        (x,) = ctx.saved_tensors
+        return grad * (x > 0)
+"""
+
+
+def bench_function(source: str, **changes: object) -> Benchmark:
+    own = version(source, "relu_backward", op=ref("relu"), language="torch")
+    return bench(ref("relu"), RELU, versions=(own,), sizes=("64x64",), runs=3, **changes)
+
+
+def test_backward_pass_is_timed_without_the_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TICKS_US", "0")
+    monkeypatch.setattr(interpreter_timing, "_clock_s", lambda: 1e-6 * int(os.environ["TICKS_US"]))
+    whole, alone = bench_function(FUNCTION), bench_function(FUNCTION, backward_only=True)
+    assert whole.timing("v1", "64x64").samples_us == pytest.approx((101, 101, 101))
+    assert alone.timing("v1", "64x64").samples_us == pytest.approx((1, 1, 1))
+    assert (whole.backward_only, alone.backward_only) == (False, True)
+    wrong = bench_function(FUNCTION.replace("x > 0", "x != 0"), backward_only=True)
+    assert wrong.not_timed[0].code is NotTimedCode.WRONG_OUTPUT
+
+
+def test_forward_pass_reads_the_contents_of_its_own_call() -> None:
+    op = load_op(ref("relu"))
+    passes: list[str] = []
+
+    def prepare(gradient: torch.Tensor, x: torch.Tensor) -> Callable[[], torch.Tensor]:
+        passes.append("forward")
+        assert x.any()
+
+        def run_backward() -> torch.Tensor:
+            passes.append("backward")
+            return gradient * (x > 0)
+
+        return run_backward
+
+    pool = InputPool(op, timing_case(op, "64x64", "float32", 1), torch.device("cpu"), n=4)
+    calls = pool.make_calls(BackwardPass(prepare), 3)
+    assert passes == []
+    values = []
+    for call in calls:
+        call.before_gate()
+        call.fill_inputs()
+        assert passes[-1] == "forward"
+        values.append(call.copy_output(call.function()))
+    assert passes == ["forward", "backward"] * 3
+    assert pool.check_outputs(values, calls) is None
+
+
+def test_torch_is_timed_by_its_own_backward_pass() -> None:
+    op = load_op(ref("relu"))
+    job = BenchJob(
+        op=ref("relu"), versions=(), sizes=("64x64",), runs=1, dtype="float32", seed=1,
+        budget_s=1.0, backward_only=True,
+    )  # fmt: skip
+    torch_itself, control = make_providers(job, op, ())
+    gradient, x = torch.ones(2, 2), torch.tensor([[1.0, -1.0], [2.0, 0.0]])
+    backward = torch_itself.call.prepare(gradient, x)
+    x.zero_()  # the forward pass has saved what it needs
+    assert torch.equal(backward(), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    assert control.call == torch_itself.call
+
+
+@pytest.mark.parametrize(
+    ("op", "changes", "message"),
+    [
+        (OpRef(name="relu"), {}, "relu has no backward pass of its own; time relu_backward"),
+        (ref("relu"), {"timer": "graph"}, "time it without --timer graph"),
+        (ref("relu"), {"against": ("math:sqrt",)}, "the passes of math:sqrt apart"),
+    ],
+)
+def test_backward_pass_that_can_not_be_timed_alone(
+    op: OpRef, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UserFault, match=message):
+        bench(op, RELU, versions=(), backward_only=True, **changes)
 
 
 @pytest.mark.parametrize("memory", ["torch.empty_like(x)", "g.clone()"])

@@ -108,6 +108,8 @@ class BenchJob(JobRequest):
         op_sizes: the names of the op's sizes, over which a final is the mean.
         against: providers to time beside the versions.
         baselines: providers and versions; each version is compared with all of them.
+        backward_only: of the op of another's gradients, time the backward pass without the forward
+            pass before it.
     """
 
     is_timing: ClassVar[bool] = True
@@ -123,6 +125,7 @@ class BenchJob(JobRequest):
     cold: bool = True
     timer: TimerName = "gated"
     census: bool = False
+    backward_only: bool = False
     seed: int
     budget_s: float
     compile_s: float = 120.0

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -82,6 +84,30 @@ def _without_keywords(entry: FunctionType, load: Callable[[], operators.Op | Non
     return call
 
 
+@dataclass(frozen=True)
+class BackwardPass:
+    """A call of which only the backward pass is timed.
+
+    Attributes:
+        prepare: runs the forward pass, and returns the backward pass.
+    """
+
+    prepare: Callable[..., Callable[[], Any]]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run both passes."""
+        return self.prepare(*arguments)()
+
+
+def backward_pass(call: Call) -> Call:
+    """Return a version of `<op>_backward` with its backward pass apart.
+
+    Only an autograd Function has two passes. Any other version gets the inputs with the gradients
+    of the outputs, so all of it is the backward pass.
+    """
+    return BackwardPass(call.prepare) if isinstance(call, GradientCall) else call
+
+
 class _Context(SimpleNamespace):
     """Stands for autograd's `ctx`, so that both passes run in the calling thread."""
 
@@ -110,9 +136,16 @@ class GradientCall:
         Raises:
             TypeError: `backward` does not return a gradient for each input.
         """
+        return self.prepare(*arguments)()
+
+    def prepare(self, *arguments: Any) -> Callable[[], Any]:
+        """Run the forward pass; return the backward pass, which returns the gradients."""
         n = len(self._op.output_gradients)
-        output_gradients, inputs = arguments[:n], arguments[n:]
-        context = self._forward(inputs)
+        return partial(self._backward, self._forward(arguments[n:]), arguments[:n], arguments[n:])
+
+    def _backward(
+        self, context: _Context, output_gradients: Sequence[Any], inputs: Sequence[Any]
+    ) -> Any:
         values = self._function.backward(context, *output_gradients)
         values = values if isinstance(values, tuple | list) else (values,)
         if len(values) != len(inputs):

@@ -21,6 +21,7 @@ class BadgeCode(StrEnum):
     QUICK_PLAN = "quick_plan"
     NAMED_SHAPES = "named_shapes"
     OWN_INPUTS = "own_inputs"
+    BACKWARD_ONLY = "backward_only"
     SOME_DTYPES = "some_dtypes"
     SOME_LAYOUTS = "some_layouts"
     OWN_TOLERANCE = "own_tolerance"

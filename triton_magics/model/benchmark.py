@@ -12,7 +12,7 @@ from triton_magics import roofline, stats
 from triton_magics.errors import UnknownVersion
 from triton_magics.model import older_records
 from triton_magics.model.badge import Badge
-from triton_magics.model.base import SIZES, Clock, Value, short
+from triton_magics.model.base import FILE_SIZE, SIZES, Clock, Value, short
 from triton_magics.model.result import Result, VersionResult
 from triton_magics.model.tabular import Tabular
 
@@ -159,7 +159,8 @@ class Benchmark(Tabular, Result):
     `timer_us` is what the timer adds to a call, and is taken off every net time. `against` are the
     providers, torch apart, that every version is compared with. `sizes` are names of the op's
     sizes, or shapes of the caller's own as text: `8192x151936`. `op_sizes` are the names of all of
-    the op's sizes, over which a final is the mean.
+    the op's sizes, over which a final is the mean. `backward_only`: the forward pass was not timed,
+    so that there is no final.
     """
 
     rows_of: ClassVar[str] = "timings"
@@ -176,6 +177,7 @@ class Benchmark(Tabular, Result):
     against: tuple[str, ...] = ()
     clock: Clock | None = None
     cold: bool = True
+    backward_only: bool = False
     timings: tuple[Timing, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     controls: tuple[Comparison, ...] = ()
@@ -220,8 +222,10 @@ class Benchmark(Tabular, Result):
     def final_us(self, provider: str) -> float | None:
         """Return the final: the mean of the means of the op's sizes.
 
-        None unless all of them were timed, by the same clock.
+        None unless all of them were timed, by the same clock, and whole.
         """
+        if self.backward_only:
+            return None
         timings = [t for size in self.op_sizes if (t := self.timing(provider, size))]
         if len(timings) < len(self.op_sizes) or len({t.clock for t in timings}) > 1:
             return None
@@ -268,6 +272,11 @@ class Benchmark(Tabular, Result):
     def on_gpu(self) -> bool:
         """True if its times are a GPU's, so that they can be compared with torch's."""
         return self.clock not in (None, "interpreter")
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it timed whole calls, on inputs that the op draws: others compare with these."""
+        return not self.backward_only and FILE_SIZE not in self.sizes
 
     @property
     def fastest(self) -> str | None:

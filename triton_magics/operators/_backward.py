@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -130,23 +131,47 @@ class BackwardOp(Op):
 
     def _compute(self, *arguments: Any) -> Any:
         """Return the gradients: a tensor, or a tuple of several."""
+        return self.prepare(*arguments)()
+
+    def prepare(
+        self, *arguments: Any, function: Callable[..., Any] | None = None
+    ) -> Callable[[], Any]:
+        """Run the forward pass; return the backward pass, which returns the gradients.
+
+        Args:
+            arguments: inputs of this op.
+            function: computes the op; None: its reference.
+        """
         given_gradients, inputs = arguments[: self._n_outputs], arguments[self._n_outputs :]
-        leaves, outputs = _forward_pass(self._forward, inputs, self.positions)
-        gradients = torch.autograd.grad(outputs, leaves, given_gradients, materialize_grads=True)
-        return gradients[0] if len(gradients) == 1 else gradients
+        leaves, outputs = _forward_pass(self._forward, inputs, self.positions, function)
+
+        def run_backward() -> Any:
+            gradients = torch.autograd.grad(
+                outputs, leaves, given_gradients, materialize_grads=True
+            )
+            return gradients[0] if len(gradients) == 1 else gradients
+
+        return run_backward
+
+    def compile_passes(self) -> Callable[..., Callable[[], Any]]:
+        """Return `prepare` with both passes by torch.compile."""
+        return partial(self.prepare, function=torch.compile(self._forward.reference))
 
 
 def _forward_pass(
-    op: Op, inputs: Sequence[Any], positions: Sequence[int]
+    op: Op,
+    inputs: Sequence[Any],
+    positions: Sequence[int],
+    function: Callable[..., Any] | None = None,
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Call the op's reference.
+    """Call the op's reference, or another function that computes the op.
 
     Returns:
         The inputs whose gradients are positions, as leaves, and the differentiable outputs.
     """
     with torch.enable_grad():
         leaves = {i: inputs[i].detach().requires_grad_() for i in positions}
-        value = op.reference(*(leaves.get(i, x) for i, x in enumerate(inputs)))
+        value = (function or op.reference)(*(leaves.get(i, x) for i, x in enumerate(inputs)))
     outputs = value if isinstance(value, tuple | list) else (value,)
     return list(leaves.values()), [o for o in outputs if o.requires_grad]
 

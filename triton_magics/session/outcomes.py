@@ -201,6 +201,7 @@ def benchmark(outcome: Outcome, job: BenchJob) -> Benchmark:
         dtype=job.dtype,
         against=job.baselines,
         cold=job.cold,
+        backward_only=job.backward_only,
         clock=timings[0].clock if timings else kind,
         timings=timings,
         seed=job.seed,

@@ -41,13 +41,14 @@ class Recorded(NamedTuple):
 
 
 def recorded_benchmarks(session: Session, op: str) -> tuple[Recorded, ...]:
-    """Return every benchmark of a GPU in the log of an op, newest first."""
+    """Return every benchmark of whole calls on a GPU in the log of an op, newest first."""
     events = session.workspace.events(op, verbs=_BENCHMARKED, newest_first=True)
     results = ((event.time, event.result) for event in events)
     return tuple(
         Recorded(time, result)
         for time, result in results
-        if isinstance(result, Benchmark) and result.on_gpu and result.passed and result.environment
+        if isinstance(result, Benchmark) and result.on_gpu and result.passed and result.is_whole
+        if result.environment
     )
 
 

@@ -91,6 +91,10 @@ class BenchRequest(Request):
         bool,
         option("afterwards count kernels and streams, and Triton's share of them, by CUPTI"),
     ] = False
+    backward_only: Annotated[
+        bool,
+        option("of softmax_backward: the backward pass, without the forward pass before it"),
+    ] = False
     budget: Budget = None
     seed: Seed = None
     timeout: Timeout = None
@@ -119,7 +123,7 @@ def run(session: Session, request: BenchRequest) -> Benchmark | Retiming:
         BadValue, UnknownName, UnknownVersion: a value out of range, or an unknown name.
     """
     name = session.canonical(request.op)
-    _check_inputs(request)
+    _check_options(request)
     if request.env is not None:
         return session.finish(_time_in_both(session, request, name, request.env))
     if request.again:
@@ -129,16 +133,20 @@ def run(session: Session, request: BenchRequest) -> Benchmark | Retiming:
     return session.finish(time_once(session, request))
 
 
-def _check_inputs(request: BenchRequest) -> None:
-    """Check that a file of inputs is the only input.
+def _check_options(request: BenchRequest) -> None:
+    """Check that the options go together.
 
     Raises:
-        BadValue: sizes are named too, or the comparison is with another benchmark.
+        BadValue: inputs and sizes, or a part of the call and a comparison of whole ones.
     """
     options = {"--sizes or --shape": request.sizes, "--again": request.again, "--env": request.env}
     for option_name, value in options.items():
         if request.inputs is not None and value:
             raise BadValue(f"--inputs is in place of the sizes; it does not go with {option_name}")
+    others = {"--again": request.again, "--env": request.env, "--census": request.census}
+    for option_name, value in others.items():
+        if request.backward_only and value:
+            raise BadValue(f"--backward-only does not go with {option_name}, which has both passes")
 
 
 def time_again(
@@ -184,12 +192,19 @@ def time_once(session: Session, request: BenchRequest, *, keep: bool = True) -> 
     outcome = session.jobs.manager.run(job, key=key, limits=session.jobs.limits(longest))
     benchmark = outcomes.benchmark(outcome, job)
     badges = _baselines.badges(session, name, sources)
-    file = (Badge.of(BadgeCode.OWN_INPUTS, file=request.inputs),) if request.inputs else ()
-    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges, *file))
+    own = _own_badges(request)
+    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges, *own))
     if keep:
         session.record(name, "benchmarked", benchmark)
         _log_files.write_log_if_set(session, name)
     return benchmark
+
+
+def _own_badges(request: BenchRequest) -> tuple[Badge, ...]:
+    """Return a badge for each option that gives other times than those of the op's sizes."""
+    file = request.inputs and Badge.of(BadgeCode.OWN_INPUTS, file=request.inputs)
+    part = request.backward_only and Badge.of(BadgeCode.BACKWARD_ONLY)
+    return tuple(badge for badge in (file, part) if badge)
 
 
 def _prepare(
@@ -254,6 +269,7 @@ def _job(
         cold=not request.hot,
         timer=request.timer,
         census=request.census,
+        backward_only=request.backward_only,
         seed=choose_seed(request.seed),
         budget_s=_budget_s(session, request),
         compile_s=settings.compile_s,

@@ -15,6 +15,7 @@ from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.load import LoadedVersion, UserFault
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.timing.speed_verdicts import CONTROL
+from triton_magics.harness.version_call import BackwardPass, backward_pass
 from triton_magics.languages.kernel_runtime import KernelRuntime
 
 TORCH_COMPILE = "torch.compile"
@@ -38,10 +39,21 @@ def make_providers(
     job: BenchJob, op: operators.Op, versions: tuple[LoadedVersion, ...]
 ) -> tuple[Provider, ...]:
     """Return torch, the versions, the baselines of `--against`, and torch again as the control."""
+    if job.backward_only and isinstance(op, operators.BackwardOp):
+        return _backward_providers(job, op, versions)
     torch_itself = Provider("torch", op.reference)
     own = [Provider(v.name, v.call, v) for v in versions]
     others = [Provider(name, load_baseline(name, op)) for name in job.against]
     return (torch_itself, *own, *others, Provider(CONTROL, op.reference))
+
+
+def _backward_providers(
+    job: BenchJob, op: operators.BackwardOp, versions: tuple[LoadedVersion, ...]
+) -> tuple[Provider, ...]:
+    reference = BackwardPass(op.prepare)
+    own = [Provider(v.name, backward_pass(v.call), v) for v in versions]
+    others = [Provider(name, BackwardPass(op.compile_passes())) for name in job.against]
+    return (Provider("torch", reference), *own, *others, Provider(CONTROL, reference))
 
 
 def load_baseline(name: str, op: operators.Op) -> Callable[..., Any]:

@@ -114,10 +114,29 @@ def _check_request(job: BenchJob, op: operators.Op) -> None:
         )
     if job.dtype not in op.dtypes:
         raise UserFault(f"{op.name} has no dtype {job.dtype!r}; it declares {', '.join(op.dtypes)}")
+    if job.backward_only:
+        _check_backward(job, op)
     if op.mutates and job.timer == "graph":
         raise UserFault(
             f"{op.name} changes its inputs (MUTATES), and the calls in a CUDA graph can't restore "
             "them; time it without --timer graph"
+        )
+
+
+def _check_backward(job: BenchJob, op: operators.Op) -> None:
+    if not isinstance(op, operators.BackwardOp):
+        raise UserFault(
+            f"{op.name} has no backward pass of its own; time {op.name}_backward --backward-only"
+        )
+    if job.timer == "graph":
+        raise UserFault(
+            "--backward-only: the calls in a CUDA graph follow each other, with no forward pass "
+            "between them; time it without --timer graph"
+        )
+    if functions := [name for name in job.against if name != TORCH_COMPILE]:
+        raise UserFault(
+            f"--backward-only: nothing tells the passes of {functions[0]} apart; "
+            "compare with torch.compile or a version"
         )
 
 
@@ -177,6 +196,7 @@ def _empty_benchmark(job: BenchJob, op: operators.Op) -> Benchmark:
         dtype=job.dtype,
         against=job.baselines,
         cold=job.cold,
+        backward_only=job.backward_only,
         clock=environment().device_kind,
         environment=environment(),
         seed=job.seed,

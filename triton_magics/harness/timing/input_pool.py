@@ -22,6 +22,7 @@ from triton_magics.harness.timing.timed_contents import (
     TimedContents,
     forms_of,
 )
+from triton_magics.harness.version_call import BackwardPass
 from triton_magics.model import CUSTOM_SIZE, Case, shape_of
 
 MAX_SHARE = 0.3
@@ -132,6 +133,7 @@ class InputPool:
         self, function: Callable[..., Any], index: int, buffers: list[torch.Tensor], number: int
     ) -> TimedCall:
         contents = self._contents.current[number].values
+        prepared: list[Callable[[], Any]] = []
         pairs = list(zip(self._sets[index], contents, strict=True))
         refillable = [(old, new) for old, new in pairs if _can_hold(old, new)]
         inputs = tuple(old if _can_hold(old, new) else new for old, new in pairs)
@@ -144,6 +146,8 @@ class InputPool:
             self._dirty.add(index)
             for old, new in refillable:
                 old.copy_(new)
+            if isinstance(function, BackwardPass):
+                prepared[:] = [function.prepare(*inputs)]
 
         def copy_output(value: Any) -> Any:
             outputs = all_outputs(value, inputs, self.op.mutates)
@@ -153,7 +157,7 @@ class InputPool:
             return copies[0] if isinstance(value, torch.Tensor) and len(copies) == 1 else copies
 
         return TimedCall(
-            lambda: function(*inputs),
+            lambda: prepared.pop()() if prepared else function(*inputs),
             before_gate=before_gate,
             fill_inputs=fill_inputs,
             copy_output=copy_output,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from triton_magics.harness.timing.timed_contents import (
     OutputFault,
     void_message,
 )
+from triton_magics.harness.version_call import BackwardPass, backward_pass
 from triton_magics.model import (
     CUSTOM_SIZE,
     Badge,
@@ -136,7 +138,7 @@ def _time_version(
     if share_s <= 0 and version.name not in costs:
         reason = f"no time is left for it in --budget {job.budget_s:g}"
         return NotTimed(size=size, provider=version.name, reason=reason)
-    runs = InterpreterRuns(version, op, case, size)
+    runs = InterpreterRuns(version, op, case, size, backward_only=job.backward_only)
     try:
         programs = runs.count_programs()
         estimate = costs.get(version.name, 0.0) * programs * ESTIMATE_MARGIN
@@ -177,10 +179,21 @@ class InterpreterRuns:
         samples_us: the duration of each run, microseconds.
     """
 
-    def __init__(self, version: LoadedVersion, op: operators.Op, case: Case, size: str) -> None:
+    def __init__(
+        self,
+        version: LoadedVersion,
+        op: operators.Op,
+        case: Case,
+        size: str,
+        *,
+        backward_only: bool = False,
+    ) -> None:
         self.contents = open_contents(op, case, size, this_device())
         self.samples_us: list[float] = []
         self._version, self._op = version, op
+        call = backward_pass(version.call) if backward_only else version.call
+        self._prepare: Callable[..., Callable[[], Any]]
+        self._prepare = call.prepare if isinstance(call, BackwardPass) else partial(partial, call)
         self._draw = random.Random(f"{case.seed} runs")  # noqa: S311 (replayed from the seed)
         self._sets = [self._copy_of(self.contents.latest) for _ in range(SETS)]
         self._earlier_outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -213,8 +226,9 @@ class InterpreterRuns:
         while len(self.samples_us) < runs:
             arguments = self._fill()
             with torch.no_grad(), fake_gpu(this_device()):
+                act = self._prepare(*arguments)
                 start = clock()
-                value = self._version.call(*arguments)
+                value = act()
                 self.samples_us.append(1e6 * (clock() - start))
             if fault := self._check(value, arguments):
                 return fault

@@ -68,6 +68,7 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
         BadgeCode.QUICK_PLAN: lambda _: "quick",
         BadgeCode.NAMED_SHAPES: lambda _: "only some shapes",
         BadgeCode.OWN_INPUTS: lambda params: f"only the inputs of {params['file']}",
+        BadgeCode.BACKWARD_ONLY: lambda _: "the backward pass alone",
         BadgeCode.SOME_DTYPES: lambda params: f"{_values_text(params, 'dtypes')} only",
         BadgeCode.SOME_LAYOUTS: lambda params: (
             f"inputs in these layouts only: {_values_text(params, 'layouts')}"
