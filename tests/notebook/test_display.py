@@ -15,8 +15,9 @@ from tests.notebook.shells import Shell
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
 from triton_magics.model import Case, CaseResult, CaseStatus, KernelSource, Plot, Value
-from triton_magics.notebook.display import message_bundle, mismatch_bundle, picture
+from triton_magics.notebook.display import folded_bundle, message_bundle, mismatch_bundle, picture
 from triton_magics.notebook.job_progress import PlannedWork, Step
+from triton_magics.notebook.printed_output import MAX_CHARS, N_LINES, PrintedOutput
 from triton_magics.notebook.progress import ProgressLine, TerminalProgress
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -313,3 +314,28 @@ def test_a_sweep_is_a_magic_whose_failure_fails_the_cell(shell: Shell, lab: Lab)
     assert [c.settings["BLOCK"] for c in shell.shell.user_ns["made"].configurations] == [4, 8]
     refused = shell("%triton_sweep softmax v1 BLOK=4,8")
     assert "Did you mean 'BLOCK'" in "\n".join(refused.lines)
+
+
+# ------------------------------------------------------------------------------- printed lines
+
+
+@pytest.mark.parametrize("n_chunk", [1, 7, 1000])
+def test_the_first_lines_are_printed_and_the_others_folded(n_chunk: int) -> None:
+    lines = [f"line {n}\n" for n in range(N_LINES + 3)]
+    text = "".join(lines)
+    printed: list[str] = []
+    output = PrintedOutput(printed.append)
+    for at in range(0, len(text), n_chunk):
+        output(text[at : at + n_chunk])
+    assert "".join(printed) == "".join(lines[:N_LINES])
+    assert (output.rest, output.n_more) == ("".join(lines[N_LINES:]), 3)
+    html = folded_bundle(output)["text/html"]
+    assert "printed output: 3 more lines" in html
+    assert f"line {N_LINES + 2}" in html
+
+
+def test_of_a_flood_only_the_beginning_is_stored() -> None:
+    output = PrintedOutput(lambda _text: None)
+    for _ in range(N_LINES + MAX_CHARS):
+        output("12\n")
+    assert (len(output.rest), output.n_more) == (MAX_CHARS, MAX_CHARS)

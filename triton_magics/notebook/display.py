@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         Template,
         Validation,
     )
+    from triton_magics.notebook.printed_output import PrintedOutput
+    from triton_magics.rendering.blocks import Document
 
 # Registered by name, so that loading imports nothing. It covers the subclasses.
 _VALUE = ("triton_magics.model.base", "Value")
@@ -67,10 +69,22 @@ def _kernel_cell(op: str, version: str, source: str, *, language: str = "triton"
 
 def message_bundle(text: str, *, status: str = "warn") -> dict[str, str]:
     """Return one message as text, Markdown and HTML; status: `warn`, `bad` or `info`."""
-    from triton_magics import rendering
     from triton_magics.rendering.blocks import Line
 
-    document = (Line(text, status),)  # type: ignore[arg-type]
+    return _faces((Line(text, status),))  # type: ignore[arg-type]
+
+
+def folded_bundle(printed: PrintedOutput) -> dict[str, str]:
+    """Return the lines that were not printed, folded."""
+    from triton_magics.rendering.blocks import Code, Details
+
+    title = f"printed output: {printed.n_more:,} more lines"
+    return _faces((Details(title, (Code(printed.rest, "text"),)),))
+
+
+def _faces(document: Document) -> dict[str, str]:
+    from triton_magics import rendering
+
     return {
         "text/plain": rendering.to_text(document),
         "text/markdown": rendering.to_markdown(document),

@@ -19,9 +19,10 @@ from triton_magics.notebook.background import CellOutput, Job, JobOutput, Termin
 from triton_magics.notebook.comment_form import CommentForm
 from triton_magics.notebook.completion import Completion
 from triton_magics.notebook.config_magic import ConfigMagic
-from triton_magics.notebook.display import Display, message_bundle
+from triton_magics.notebook.display import Display, folded_bundle, message_bundle
 from triton_magics.notebook.job_progress import Step, call, listen_to_jobs
 from triton_magics.notebook.magics import make_magics
+from triton_magics.notebook.printed_output import PrintedOutput
 from triton_magics.notebook.progress import (
     DELAY_S,
     KEEP_S,
@@ -186,15 +187,19 @@ class Extension:
             yield lab
             return
         reader = self._note_reader(lab)
+        printed = PrintedOutput(_print)
+        on_output = printed if self.display.in_notebook else _print  # a terminal has no folds
         delay_s = DELAY_S if is_job else KEEP_S
         try:
             with (
                 ProgressLine(title, self._progress_display(), delay_s=delay_s) as line,
-                listen_to_jobs(lab, on_progress=line.update, on_output=_print),
+                listen_to_jobs(lab, on_progress=line.update, on_output=on_output),
                 _call_on_change(lab, line.set_saved if title.startswith("kernel ") else None),
             ):
                 yield lab
         finally:
+            if printed.rest:
+                self.display.show_bundle(folded_bundle(printed))
             self._show_notes(reader)
 
     def _note_reader(self, lab: Lab) -> NoteReader:
