@@ -333,3 +333,30 @@ replayed_call.read_request(Path({str(path)!r}))
 )  # fmt: skip
 def test_sections_are_a_set_or_names(sections: str, options: tuple[str, ...]) -> None:
     assert ncu_job.section_options(sections) == options
+
+
+# --------------------------------------------------------------------- NVIDIA's module crashes
+
+WRITES_A_REPORT = 'echo x > "$report"'
+MODULES = {  # ncu_report.py: why there are no lines
+    "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)": "its module ended by SIGSEGV",
+    "raise SystemExit(3)": "its module ended with exit code 3",
+    "def load_report(path):\n    return []": "it has no kernel",
+    "import sys\ndef load_report(path):\n    raise ValueError('torch' in sys.modules)": (
+        "ValueError: False"
+    ),
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_figures_are_shown_where_nvidias_module_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "ncu_report.py").write_text(module)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    result = profile(tmp_path, WRITES_A_REPORT)
+    assert result.status is Status.PASSED, result.message
+    assert result.duration_us is not None
+    assert {k.lines_missing for k in result.kernels} == {f"no samples by line: {MODULES[module]}"}

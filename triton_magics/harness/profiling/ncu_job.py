@@ -15,7 +15,7 @@ from triton_magics.execution.nsight import INSTALL, REFUSED
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.call_process import WaitingCall
 from triton_magics.harness.profiling.ncu_csv import read_kernels
-from triton_magics.harness.profiling.ncu_report_file import MISSING, UNREADABLE, read_report
+from triton_magics.harness.profiling.ncu_report_reader import ReportReader
 from triton_magics.harness.profiling.replayed_call import (
     CallFacts,
     ReplayRequest,
@@ -108,9 +108,10 @@ def _profile_by(
     path, facts = call.folder / REPORT, call.folder / "facts.json"
     version = _start([program, "--version"])
     try:
-        done = _run_ncu(call, job, facts, report)
-        report.stage("reading the report of ncu", patience_s=IMPORT_S + END_S)
-        kernels = _read(program, path, job.version) if path.is_file() else ()
+        with closing(ReportReader()) as reader:
+            done = _run_ncu(call, job, facts, report)
+            report.stage("reading the report of ncu", patience_s=2 * IMPORT_S + END_S)
+            kernels = _read(reader, program, path, job.version) if path.is_file() else ()
         if not kernels:
             raise _NoProfile(*reason_of(done.stdout, done.stderr))
     except _NoProfile as error:
@@ -126,16 +127,13 @@ def _profile_by(
     return profile, read_facts(facts)
 
 
-def _read(program: str, path: Path, ref: VersionRef) -> tuple[ProfiledKernel, ...]:
+def _read(
+    reader: ReportReader, program: str, path: Path, ref: VersionRef
+) -> tuple[ProfiledKernel, ...]:
     """Return the kernels of a report: by NVIDIA's module, else without lines as ncu prints it."""
-    reason = UNREADABLE.format("the report has no kernel")
-    try:
-        if kernels := read_report(path, program, ref):
-            return kernels
-    except ImportError:
-        reason = MISSING
-    except ValueError as error:
-        reason = UNREADABLE.format(error)
+    kernels, reason = reader.read(path, program, ref, limit_s=IMPORT_S)
+    if kernels:
+        return kernels
     options = ("--csv", "--page=raw", "--print-units=base", "--print-kernel-base=function")
     text = _output(_start([program, f"--import={path}", *options]), IMPORT_S)
     return tuple(kernel.evolve(lines_missing=reason) for kernel in read_kernels(text))
