@@ -11,6 +11,7 @@ import pytest
 
 from tests.execution_kit import wait_until
 from triton_magics.config import Settings
+from triton_magics.execution.dask_cluster import start_local_cluster
 from triton_magics.lab import Lab
 
 pytest.importorskip("distributed")
@@ -27,6 +28,23 @@ def list_tagged() -> list[str]:
         except OSError:
             continue
     return [c for c in commands if c and "resource_tracker" not in c]
+
+
+@pytest.mark.slow  # 5 s: two processes
+def test_a_local_cluster_has_a_worker_for_each_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import Client
+
+    monkeypatch.setenv(TAG, str(os.getpid()))
+    with (
+        start_local_cluster(["GPU-a", "GPU-b"]) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(2)
+        gpus = client.run(os.getenv, "CUDA_VISIBLE_DEVICES")
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+    assert sorted(gpus.values()) == ["GPU-a", "GPU-b"]
+    assert [(w["resources"], w["nthreads"]) for w in workers.values()] == [({"GPU": 1}, 1)] * 2
+    wait_until(lambda: not list_tagged(), 10)
 
 
 @pytest.mark.slow  # two processes that import torch

@@ -57,7 +57,9 @@ def main() -> None:
         return inside[-1]
 
     dask_worker.LocalExecutor = create
-    with LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
         dask = DaskExecutor(Settings(device="interpreter", scheduler=cluster.scheduler_address))
         for _ in range(3):  # in turns, so that a change of load hits both
             for name, executor in (("local", alone), ("dask", dask)):

@@ -32,7 +32,9 @@ def main() -> None:
     args = parser.parse_args()
     rows = []
     with (
-        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
     ):
         client.gather([client.submit(answer, "x", 9, pure=False) for _ in range(50)])

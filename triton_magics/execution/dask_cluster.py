@@ -5,14 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable
 from triton_magics.execution.base import Device
-from triton_magics.execution.dask_worker import DEVICES, describe, version_differences, versions
+from triton_magics.execution.dask_worker import (
+    DEVICES,
+    GPU,
+    describe,
+    version_differences,
+    versions,
+)
+from triton_magics.execution.local import gpu_detection
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -88,13 +95,14 @@ class DaskCluster:
         if not address:
             raise Unavailable(NO_SCHEDULER)
         try:
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ImportError as error:
             raise Unavailable(MISSING) from error
         try:
             if address == "local":
-                self._local = LocalCluster(threads_per_worker=1, dashboard_address=None)
-                return Client(self._local)
+                gpus = gpu_detection.gpus() if self._settings.device != "interpreter" else ()
+                self._local = start_local_cluster([gpu.uuid for gpu in gpus if gpu.uuid])
+                return Client(self._local, set_as_default=False)
             return Client(address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise Unavailable(f"no Dask scheduler at {address}: {error or 'no answer'}") from error
@@ -119,7 +127,7 @@ class DaskCluster:
                 return self.workers
             self._seen_at = time.monotonic()
             try:
-                addresses = list(client.scheduler_info()["workers"])
+                addresses = list(client.scheduler_info(n_workers=-1)["workers"])
                 new = [a for a in addresses if a not in self.workers]
                 came = self._describe(client, new) if new else {}
             except (OSError, RuntimeError, TimeoutError):
@@ -149,6 +157,34 @@ class DaskCluster:
                 client.close()
             if local is not None:
                 local.close()
+
+
+def start_local_cluster(gpu_uuids: Sequence[str]) -> Any:
+    """Start a cluster of this machine: a worker for each GPU, or for each core without a GPU.
+
+    A worker sees its own GPU only: several on one would compete for its memory.
+
+    Args:
+        gpu_uuids: empty: without a GPU.
+    """
+    from distributed import LocalCluster, Nanny, Scheduler, SpecCluster
+
+    if not gpu_uuids:
+        return LocalCluster(threads_per_worker=1, dashboard_address=None)
+    quiet = logging.WARNING
+    options = {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    workers = {
+        uuid: {
+            "cls": Nanny,
+            "options": {
+                **options, "nthreads": 1, "resources": {GPU: 1}, "silence_logs": quiet,
+                "env": {"CUDA_VISIBLE_DEVICES": uuid},
+            },
+        }
+        for uuid in gpu_uuids
+    }  # fmt: skip
+    scheduler = {"cls": Scheduler, "options": options}
+    return SpecCluster(workers=workers, scheduler=scheduler, silence_logs=quiet)
 
 
 @contextmanager
@@ -204,4 +240,4 @@ def refuse_other_versions(workers: dict[str, dict[str, Any]]) -> None:
         raise Unavailable("the Dask workers can't run these jobs: " + "; ".join(differences))
 
 
-__all__ = ["NO_SCHEDULER", "DaskCluster", "refuse_other_versions"]
+__all__ = ["NO_SCHEDULER", "DaskCluster", "refuse_other_versions", "start_local_cluster"]

@@ -14,6 +14,7 @@ from triton_magics.execution.base import Device, EventListener, Executor, JobEve
 from triton_magics.execution.dask_cluster import NO_SCHEDULER, DaskCluster
 from triton_magics.execution.dask_worker import (
     DEVICES,
+    GPU,
     cancel_job,
     run_job,
     state_of,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 LOST_WORKERS = 2  # a job is run again this often after its worker was lost
 WATCH_S = 2.0
 NO_WORKER_S = 60.0  # a job waits this long for a worker that was lost, or for any
-GPU = "GPU"
-"""The resource of which each Dask worker has one for its GPU: `--resources GPU=1`."""
 
 
 class DaskJob:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 PROGRESS_S = 0.2  # shortest time between two steps that are sent
+GPU = "GPU"
+"""The resource of which each Dask worker has one for its GPU: `--resources GPU=1`."""
 PACKAGES = ("triton-magics", "torch", "triton", "numpy")
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
 DEVICES: TypeAdapter[tuple[Device, ...]] = TypeAdapter(tuple[Device, ...])
@@ -191,6 +193,7 @@ def state_of(description: dict[str, Any]) -> EngineState:
 
 __all__ = [
     "DEVICES",
+    "GPU",
     "JOB",
     "cancel_job",
     "describe",

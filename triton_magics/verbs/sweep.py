@@ -74,7 +74,7 @@ class SweepRequest(Request):
     knobs: Annotated[
         Mapping[str, Sequence[Setting]],
         place(
-            "what to try: BLOCK_SIZE=256,512,1024 num_warps=4,8; every combination is",
+            "what to try: BLOCK_SIZE=256,512,1024 num_warps=4,8; every combination is tried",
             names="knob",
             metavar="NAME=VALUES",
             nargs="*",
