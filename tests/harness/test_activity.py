@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import statistics
+from pathlib import Path
 
 import pytest
 
 from triton_magics.harness.profiling.activity import merge_calls, read_trace
+from triton_magics.model import ProfiledKernel
+
+# Written on an H200 by tests/benchmarks/record_traces.py.
+RECORDED = Path(__file__).parents[1] / "fixtures" / "cupti_h200"
 
 COPY = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "ts": 90.0, "dur": 4.0, "args": {}}
 SOFTMAX = {
@@ -57,3 +64,30 @@ def test_calls_that_run_other_kernels_do_not_count() -> None:
     (copy,) = merge_calls(calls)
     assert (copy.duration_us, copy.share) == (4, 1)
     assert merge_calls([(), ()]) == ()
+
+
+# ------------------------------------------------------------------ traces of a real GPU
+
+
+def read_recorded(name: str) -> tuple[ProfiledKernel, ...]:
+    text = gzip.decompress((RECORDED / f"{name}.json.gz").read_bytes()).decode()
+    return tuple(read_trace(text, target=90, sms=132))
+
+
+def test_a_recorded_kernel_has_the_compilers_figures() -> None:
+    facts = json.loads((RECORDED / "facts.json").read_text())
+    (compiled,) = facts["kernels"]
+    (softmax,) = read_recorded("softmax")
+    assert softmax.name == compiled["name"]
+    assert softmax.registers == compiled["registers"]
+    assert softmax.shared_bytes == compiled["shared_bytes"]
+    assert softmax.block == (32 * compiled["num_warps"], 1, 1)
+    assert softmax.duration_us < statistics.median(facts["softmax"]["events_us"])
+
+
+def test_a_recorded_call_has_each_kernel_once_in_order() -> None:
+    kinds = ("vectorized", "DtoD", "SoftM", "vectorized", "nvjet", "Memset", "reduce", "DtoH")
+    several = read_recorded("several")
+    assert [kind in kernel.name for kind, kernel in zip(kinds, several, strict=True)] == [True] * 8
+    assert several[4].theoretical_occupancy_pct == 18.75  # one block of 384 threads
+    assert read_recorded("nothing") == ()
