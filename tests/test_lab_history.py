@@ -136,6 +136,7 @@ def test_the_history_has_a_point_for_each_version_and_benchmark(
     with pytest.raises(UnknownVersion, match="no benchmark of a GPU"):
         lab.history("softmax")
     _timed(lab, engine, "v1", "v2")
+    assert "recorded benchmarks on NVIDIA" in to_text(view(lab.history("softmax")))
     engine.triton = "3.8"
     lab.bench("softmax")
     history = lab.history("softmax", to=tmp_path / "softmax.png")
@@ -146,10 +147,21 @@ def test_the_history_has_a_point_for_each_version_and_benchmark(
     assert history.points[0].speedup == pytest.approx((2 * 1.5 * 1.35) ** (1 / 3))
     assert (tmp_path / "softmax.png").read_bytes().startswith(b"\x89PNG")
     text = to_text(view(history))
-    assert "2 benchmarks, 2 environments" in text
+    assert "over torch (geometric mean); 2 benchmarks, 2 environments" in text
+    assert "recorded benchmarks on" not in text
     picture = draw_plot(history)
     assert picture is not None
     assert "over torch" in picture.alt
+
+
+def test_a_history_without_a_gpu_names_no_next_step(tmp_path: Path) -> None:
+    engine = FakeExecutor("interpreter")
+    with (
+        Lab(tmp_path, engine=engine, settings=Settings()) as lab,
+        pytest.raises(UnknownVersion, match="and there is no GPU here") as caught,
+    ):
+        lab.history("softmax")
+    assert caught.value.next_step is None
 
 
 def test_times_for_bencher_and_github_action_benchmark(

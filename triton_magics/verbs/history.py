@@ -41,6 +41,10 @@ def run(session: Session, request: HistoryRequest) -> History:
     recorded = recorded_benchmarks(session, op)[::-1]
     points = tuple(point for record in recorded for point in _points(record))
     if not points:
+        if session.jobs.device_kind != "gpu":
+            raise UnknownVersion(
+                f"{op}: no benchmark of a GPU is recorded, and there is no GPU here"
+            )
         raise UnknownVersion(
             f"{op}: no benchmark of a GPU is recorded yet.", next_step=NextStep("bench", {"op": op})
         )

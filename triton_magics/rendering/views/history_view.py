@@ -161,12 +161,19 @@ def history_finding(value: History) -> str:
     each = ", ".join(f"{short(v)} {ratio_text(p.speedup)}" for v, p in newest.items())
     n = len(dict.fromkeys(p.environment for p in value.points))
     benchmarks = count_text(len(value.times), "benchmark")
-    return f"{value.op}: {each} over torch; {benchmarks}, {count_text(n, 'environment')}"
+    environments = count_text(n, "environment")
+    return f"{value.op}: {each} over torch (geometric mean); {benchmarks}, {environments}"
 
 
 def _history_table(points: Sequence[HistoryPoint]) -> Table:
-    header = ("time", "version", "source", "dtype", "over torch", "final", "environment")
-    return Table("recorded benchmarks", header, tuple(map(_history_row, points)), "llllrrl")
+    """Return a row for each point; the caption names an environment that all of them have."""
+    header = ("time", "version", "source", "dtype", "geomean", "final", "environment")
+    rows = tuple(map(_history_row, points))
+    environments = {row[-1] for row in rows}
+    if len(environments) == 1:
+        caption = f"recorded benchmarks on {environments.pop()}"
+        return Table(caption, header[:-1], tuple(row[:-1] for row in rows), "llllrr")
+    return Table("recorded benchmarks", header, rows, "llllrrl")
 
 
 def _history_row(p: HistoryPoint) -> tuple[str, ...]:
