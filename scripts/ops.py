@@ -90,7 +90,9 @@ def cells(op: str, text: str) -> list[Cell]:
     chosen = op_texts.CHOSEN.search(text)
     choice = f' {chosen[1]} --why "{chosen[2]}"' if chosen else ""
     ends = (f"%triton_best {op}{choice}", f"%triton_status {op}", f"%triton_log {op}")
-    return [Cell("code", "%load_ext triton_magics"), *body, *(Cell("code", end) for end in ends)]
+    title, *rest = body  # previews show the first cell
+    load = Cell("code", "%load_ext triton_magics")
+    return [title, load, *rest, *(Cell("code", end) for end in ends)]
 
 
 def _cells_of(op: str, block: op_texts.Block) -> Iterator[Cell]:
@@ -119,7 +121,7 @@ def _version(op: str, code: op_texts.Code) -> Iterator[Cell]:
 def _comparison(op: str, version: str) -> Iterator[Cell]:
     # float32 last: of benchmarks that timed as many versions, the newest decides which is best.
     bench = f"%triton_bench {op} --against torch.compile --budget {BUDGET_S}"
-    yield Cell("code", f"{bench} --dtype bfloat16")
+    yield Cell("code", f"{bench} --dtype bfloat16    # needs a GPU")
     yield Cell("code", bench)
     yield Cell("markdown", "*Measured when it is run.*", measured=f"compare {version}")
 

@@ -72,17 +72,18 @@ def table(scripts: dict[str, ModuleType]) -> ModuleType:
 
 def test_a_text_becomes_cells_in_reading_order(builder: ModuleType) -> None:
     cells = builder.cells("relu", TEXT)
+    against = "%triton_bench relu --against torch.compile --budget 3"
     assert [(c.kind[0], c.text.splitlines()[0], c.measured) for c in cells] == [
+        ("m", "# An op", ""),  # previews show the first cell
         ("c", "%load_ext triton_magics", ""),
-        ("m", "# An op", ""),
         ("c", "%triton_op relu", ""),
         ("c", '%%triton_kernel relu v1 --technique "one row each"', ""),
         ("c", "%triton_validate relu v1", ""),
         ("c", "%triton_bench relu v1 --budget 1 --no-raise", ""),
         ("m", "*Measured when it is run.*", "v1"),
         ("m", "```python", ""),
-        ("c", "%triton_bench relu --against torch.compile --budget 3 --dtype bfloat16", ""),
-        ("c", "%triton_bench relu --against torch.compile --budget 3", ""),
+        ("c", f"{against} --dtype bfloat16    # needs a GPU", ""),
+        ("c", against, ""),
         ("m", "*Measured when it is run.*", "compare v1"),
         ("m", "The end.", ""),
         ("c", "%triton_best relu", ""),
