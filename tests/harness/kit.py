@@ -48,7 +48,7 @@ class Recorder:
     def plan(self, cases: tuple[CaseResult, ...]) -> None:
         self.plans.append(cases)
 
-    def case(self, result: CaseResult) -> None:
+    def case(self, result: CaseResult, *, budget_share: float = 0.0) -> None:
         self.cases.append(result)
 
     def timing(self, timing: object) -> None:
