@@ -209,3 +209,14 @@ def test_without_a_gpu_only_the_first_size_is_timed_by_default(tmp_path: Path) -
         assert engine.jobs[-1].budget_s == Settings().bench_budget_s
         lab.bench("softmax", budget=30.0)
         assert engine.jobs[-1].budget_s == 30.0
+
+
+def test_without_a_gpu_static_figures_stand_beside_times(tmp_path: Path) -> None:
+    with Lab(tmp_path, engine=FakeExecutor("interpreter"), settings=Settings()) as lab:
+        write(lab, "v1")
+        lab.validate("softmax", "v1")
+        lab.inspect("softmax", "v1")
+        measured = lab.bench("softmax")
+        source = lab.source("softmax", "v1")
+    (compiled,) = measured.compilations
+    assert compiled.sha256 == source.sha256

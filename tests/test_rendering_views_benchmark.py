@@ -296,3 +296,12 @@ def test_an_interpreter_benchmark_of_one_size_has_no_final() -> None:
 def test_baselines_without_times_are_no_error() -> None:
     value = rv.interpreter_benchmark(2, against=("torch.compile",))
     assert "TIMED (interpreter)" in bundle(value)["text/plain"]
+
+
+def test_static_figures_stand_beside_interpreter_times() -> None:
+    compilations = tuple(map(rv.compilation, ("v1_baseline", "v2_tiling")))
+    text = to_text(view(rv.interpreter_benchmark(2, compilations=compilations)))
+    assert re.search(r"^small, compiled for sm_90", text, re.MULTILINE)
+    assert re.search(r"^version +registers +spilled +shared +occupancy", text, re.MULTILINE)
+    assert len(re.findall(r"^v[12] +\d+ +0 B", text, re.MULTILINE)) == 2
+    assert "inspect softmax v1 shows every size" in text

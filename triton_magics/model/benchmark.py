@@ -14,6 +14,7 @@ from triton_magics.model import older_records
 from triton_magics.model.badge import Badge
 from triton_magics.model.base import FILE_SIZE, SIZES, Clock, Value, short
 from triton_magics.model.result import Result, VersionResult
+from triton_magics.model.source import Compilation
 from triton_magics.model.tabular import Tabular
 
 CONFIDENCE = 0.99
@@ -160,7 +161,8 @@ class Benchmark(Tabular, Result):
     providers, torch apart, that every version is compared with. `sizes` are names of the op's
     sizes, or shapes of the caller's own as text: `8192x151936`. `op_sizes` are the names of all of
     the op's sizes, over which a final is the mean. `backward_only`: the forward pass was not timed,
-    so that there is no final.
+    so that there is no final. `compilations` of the versions, as recorded, stand beside times of an
+    interpreter, which say nothing about a GPU.
     """
 
     rows_of: ClassVar[str] = "timings"
@@ -191,6 +193,7 @@ class Benchmark(Tabular, Result):
     ceilings_measured: str | None = None
     conditions: tuple[str, ...] = ()
     census: tuple[Census, ...] = ()
+    compilations: tuple[Compilation, ...] = ()
     seed: int
     badges: tuple[Badge, ...] = ()
 

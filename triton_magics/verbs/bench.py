@@ -12,8 +12,10 @@ from triton_magics.model import (
     Badge,
     BadgeCode,
     Benchmark,
+    Compilation,
     KernelSource,
     Retiming,
+    Status,
     shape_text,
 )
 from triton_magics.session import Session, outcomes
@@ -193,11 +195,22 @@ def time_once(session: Session, request: BenchRequest, *, keep: bool = True) -> 
     benchmark = outcomes.benchmark(outcome, job)
     badges = _baselines.badges(session, name, sources)
     own = _own_badges(request)
-    benchmark = benchmark.evolve(badges=(*benchmark.badges, *badges, *own))
+    benchmark = benchmark.evolve(
+        badges=(*benchmark.badges, *badges, *own),
+        compilations=() if benchmark.on_gpu else _compilations(session, name, sources),
+    )
     if keep:
         session.record(name, "benchmarked", benchmark)
         _log_files.write_log_if_set(session, name)
     return benchmark
+
+
+def _compilations(
+    session: Session, op: str, sources: Sequence[KernelSource]
+) -> tuple[Compilation, ...]:
+    """Return the recorded compilation of each source that compiles."""
+    recorded = (session.workspace.compilation(op, source.sha256) for source in sources)
+    return tuple(each for each in recorded if each and each.status is Status.PASSED)
 
 
 def _own_badges(request: BenchRequest) -> tuple[Badge, ...]:

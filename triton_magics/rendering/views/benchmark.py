@@ -38,6 +38,7 @@ from triton_magics.rendering.views.words import (
     join_parts,
     next_line,
     output_details,
+    static_table,
     versions_text,
 )
 
@@ -57,6 +58,7 @@ def benchmark_view(value: Benchmark, phrase: Phrase) -> Document:
         *message_view(value.message, shown_above=shown_above),
         *error,
         *tables,
+        *static_table(value.compilations),
         *(comparison_matrix(value) if tables else ()),
         *(notes(value) if not is_void(value) else ()),
         *badge_lines(value.badges),
@@ -307,10 +309,9 @@ def _next_step(value: Benchmark, phrase: Phrase) -> str:
     if not value.passed:
         return REMEDIES.get(value.status, FIX)
     if not value.on_gpu:
-        status = step_code(NextStep("status", {"op": value.op}), phrase)
         inspect = {"op": value.op, "version": short(value.versions[0])}
         static = step_code(NextStep("inspect", inspect), phrase)
-        return f"{static} has registers, occupancy and waves; {status}; a ranking needs a GPU"
+        return f"{static} shows every size and its accesses to memory; a ranking needs a GPU"
     return f"write the next version, or {step_code(NextStep('best', {'op': value.op}), phrase)}"
 
 

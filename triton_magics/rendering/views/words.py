@@ -185,6 +185,25 @@ def _resources_row(k: KernelResources) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def static_table(compilations: Sequence[Compilation]) -> Document:
+    """Return a row for each version's kernels at the largest size that was compiled."""
+    pairs = [(each, k) for each in compilations for k in each.kernels]
+    rows = tuple(_static_row(c, k) for c, k in pairs if k.size == c.kernels[-1].size)
+    if not rows:
+        return ()
+    size = compilations[0].kernels[-1].size if compilations[0].kernels else None
+    at = f"{size}, " if size else ""
+    caption = f"{at}{resources_table(compilations[0]).caption}"
+    header = ("version", "registers", "spilled", "shared", "occupancy", "limit", "waves")
+    return (Table(caption, header, rows),)
+
+
+def _static_row(compilation: Compilation, kernel: KernelResources) -> tuple[str, ...]:
+    names = {k.name for k in compilation.kernels}
+    label = short(compilation.version) + (f" {kernel.name}" if len(names) > 1 else "")
+    return (label, *_resources_row(kernel)[5:])
+
+
 def instructions_table(compilation: Compilation) -> Document:
     """Return the widths of each kernel's memory accesses, and its tensor-core instructions."""
     disassembled = [k for k in compilation.kernels if k.loads is not None]
