@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import types
 from collections.abc import Callable
 
 import pytest
@@ -110,3 +111,17 @@ def test_without_sidecar_a_docked_panel_is_in_the_cell(
     assert cell.error is None
     assert "pip install 'triton-magics[dock]'" in cell.shown()
     assert "application/vnd.jupyter.widget-view+json" in cell.outputs[-1]
+
+
+@pytest.mark.parametrize("front_end", ["VS Code", "Colab"])
+def test_where_no_side_exists_a_docked_panel_is_in_the_cell(
+    in_notebook: Shell, monkeypatch: pytest.MonkeyPatch, front_end: str
+) -> None:
+    if front_end == "VS Code":
+        in_notebook.shell.user_ns["__vsc_ipynb_file__"] = "work.ipynb"
+    else:
+        monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    cell = in_notebook("%triton_panel softmax --dock")
+    assert "--dock needs JupyterLab; it is shown in the cell" in cell.shown()
+    assert cell.value._sidecar is None
+    assert any("application/vnd.jupyter.widget-view+json" in bundle for bundle in cell.outputs)

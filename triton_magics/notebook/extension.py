@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from triton_magics.session.notes import NoteReader
 
 STORE_FOLDER = ".triton_magics"
+_VS_CODE = "__vsc_ipynb_file__"  # a variable that its Jupyter extension sets
 _ENGINE = ("triton_magics.lab", "triton_magics.verbs.op", "triton_magics.rendering")
 _LAB_SETTINGS = ["workspace", "history", "engine", "scheduler", "token_file"]  # read once
 _extensions: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
@@ -279,9 +280,15 @@ class Extension:
 
         panel = Panel(lab, request.op)
         self.panels.append(panel)
-        if request.dock and (reason := panel.dock()):
+        if request.dock and (reason := self._reason_for_no_side() or panel.dock()):
             self.display.show_bundle(message_bundle(f"{reason}; it is shown in the cell"))
         return panel
+
+    def _reason_for_no_side(self) -> str | None:
+        """Return why there is no side: VS Code and Colab show no widget outside a cell."""
+        if _VS_CODE in self.shell.user_ns or "google.colab" in sys.modules:
+            return "--dock needs JupyterLab"
+        return None
 
     def _reason_for_no_panel(self) -> str | None:
         if not self.display.in_notebook:
