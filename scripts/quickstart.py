@@ -26,7 +26,7 @@ LOOK = """\
 ## 1. Start the op
 
 `%triton_op` shows the operation, its bounds and the techniques that fit, and starts its workflow.
-`%triton_ref online softmax` and `%triton_template reduction softmax v1` show more."""
+`%triton_ref online softmax` and `%triton_template fused softmax v1` show more."""
 
 BASELINE = """\
 ## 2. Write v1: one program per row

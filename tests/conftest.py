@@ -9,5 +9,6 @@ import os
 import signal
 
 os.environ["TRITON_INTERPRET"] = "1"
+os.environ["COLUMNS"] = "100"  # of results, whatever the terminal of the tests
 # A suite that a script starts in the background inherits an ignored SIGINT; interrupts are tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -65,6 +65,17 @@ def test_verdict_that_passed_ends_with_0(run: Run, written: str) -> None:
     assert out.startswith("✓ RIGHT")
 
 
+@pytest.mark.parametrize(("columns", "most"), [("72", 72), ("20", 60), ("200", 100)])
+def test_text_is_as_wide_as_the_terminal(
+    run: Run, written: str, monkeypatch: pytest.MonkeyPatch, columns: str, most: int
+) -> None:
+    run("validate", "softmax", "v1")
+    monkeypatch.setenv("COLUMNS", columns)
+    _, out, _ = run("op", "softmax")
+    widths = [len(line) for line in out.splitlines() if "://" not in line]
+    assert most - 20 < max(widths) <= most
+
+
 def test_verdict_that_failed_ends_with_1(run: Run, written: str, engine: FakeExecutor) -> None:
     engine.verdicts[written] = Status.FAILED
     code, out, _ = run("validate", "softmax", "v1")

@@ -45,7 +45,7 @@ def test_it_says_all_that_one_needs_to_go_on(lab: Lab) -> None:
     assert result.left_out == ()
     for expected in (
         "**softmax**: done · 2 versions · best v",
-        "**gelu**: paused at v2: not written yet · 1 versions",
+        "**gelu**: paused at v2: not written yet · 1 version ·",
         "- gelu: `%%triton_kernel gelu v2` (v2: not written yet)",
         "- softmax v1: idea v1 · ✓ right · final 15.0 us · 2 attempts · `kernels/softmax/v1_base",
         "- softmax v1, attempt 1: ✗ WRONG softmax v1: 9 of 9 cases",

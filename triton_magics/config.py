@@ -76,9 +76,9 @@ class Settings(Configurable):
     silence_s = Float(20.0, min=0.1, help="Seconds without progress before a job is killed.").tag(
         config=True
     )
-    compile_s = Float(120.0, min=0.1, help="The same while it compiles or autotunes.").tag(
-        config=True
-    )
+    compile_s = Float(
+        120.0, min=0.1, help="Seconds without a sign of progress while it compiles or autotunes."
+    ).tag(config=True)
     job_s = Float(300.0, min=0.1, help="Seconds that a whole job may take.").tag(config=True)
     validate_budget_s = Float(
         20.0, min=0.1, help="Seconds of CPU time for one validation in the interpreter."

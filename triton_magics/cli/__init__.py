@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from triton_magics.verbs._base import Request, Verb
 
 PASSED, FAILED, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
+_FEWEST_COLUMNS, _MOST_COLUMNS = 60, 100
 _CLEAR = "\r\x1b[2K"  # clears the line of a terminal
 _EXAMPLES = """examples:
   triton-magics op softmax                              the op: shapes, references, techniques
@@ -269,7 +271,9 @@ def _as_text(verb: Verb, value: Any, *, details: bool) -> str:
     from triton_magics.rendering.terminal_colors import color_verdicts, wants_color
 
     page = verb.page(value) if verb.page else value
-    text = rendering.command_line_text(page, as_command, details=details).rstrip()
+    columns = shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns  # $COLUMNS, or the terminal's
+    width = min(max(columns, _FEWEST_COLUMNS), _MOST_COLUMNS)
+    text = rendering.command_line_text(page, as_command, details=details, width=width).rstrip()
     return color_verdicts(text) if wants_color(sys.stdout) else text
 
 

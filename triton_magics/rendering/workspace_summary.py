@@ -10,7 +10,7 @@ from triton_magics.next_step import NextStep
 from triton_magics.rendering.log_correctness import verdict_cell
 from triton_magics.rendering.log_input import LogInput, VersionLog
 from triton_magics.rendering.log_phases import why_replaced
-from triton_magics.rendering.numbers import ratio_text, time_text
+from triton_magics.rendering.numbers import count_text, ratio_text, time_text
 from triton_magics.rendering.phrase import Phrase, plain
 from triton_magics.rendering.render_markdown import escape
 from triton_magics.rendering.views.report import pause_text, place_text
@@ -112,7 +112,8 @@ def _state_line(op: OpResult) -> str:
         )
     )
     where = "done" if op.done else place_text(op)
-    return f"- **{op.op}**: {where} · {len(op.state.versions)} versions · {best}"
+    versions = count_text(len(op.state.versions), "version")
+    return f"- **{op.op}**: {where} · {versions} · {best}"
 
 
 def _next_line(op: OpResult, phrase: Phrase) -> str:

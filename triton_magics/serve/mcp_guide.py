@@ -9,6 +9,7 @@ from functools import cache
 
 from triton_magics import knowledge
 from triton_magics.lab import Lab
+from triton_magics.rendering.numbers import count_text
 from triton_magics.serve.agent_files import SKILL
 
 HEADLINE = "Develop GPU kernels: research, write, check, choose; a verdict comes from the server."
@@ -37,7 +38,10 @@ def overview(lab: Lab) -> str:
         "",
         f"Ops: {', '.join(sorted(knowledge.op_names()))}."
         + (f" Of this workspace: {', '.join(own)}." if own else ""),
-        *(f"Under way: {s.op}, {s.state}, {len(s.versions)} versions." for s in open_ops),
+        *(
+            f"Under way: {s.op}, {s.state}, {count_text(len(s.versions), 'version')}."
+            for s in open_ops
+        ),
     ]
     return "\n".join(lines)
 

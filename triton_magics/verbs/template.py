@@ -57,6 +57,6 @@ VERB = Verb(
     request=TemplateRequest,
     run=run,
     help="Gives a starting point for a version, to be edited; in a notebook, the next cell.",
-    example="%triton_template reduction softmax v1",
+    example="%triton_template fused softmax v1",
     rank=100,
 )

@@ -167,18 +167,21 @@ def bundle(value: object, phrase: Phrase = plain, *, root: str | None = None) ->
     }
 
 
-def command_line_text(value: object, phrase: Phrase, *, details: bool = False) -> str:
+def command_line_text(
+    value: object, phrase: Phrase, *, details: bool = False, width: int = 100
+) -> str:
     """Return the text that a command prints for a value.
 
     Args:
         value: the result of a verb.
         phrase: writes a next step as a command.
         details: show details of more than `FOLD_OVER` lines too, instead of their names only.
+        width: columns to wrap at.
     """
     document = view(value, phrase)
     if details:
-        return to_text(document)
-    return to_text(document, fold_over=FOLD_OVER, unfold="--details shows them")
+        return to_text(document, width)
+    return to_text(document, width, fold_over=FOLD_OVER, unfold="--details shows them")
 
 
 def failure_lines(
