@@ -65,7 +65,7 @@ def test_verdict_that_passed_ends_with_0(run: Run, written: str) -> None:
     assert out.startswith("✓ RIGHT")
 
 
-@pytest.mark.parametrize(("columns", "most"), [("72", 72), ("20", 60), ("200", 100)])
+@pytest.mark.parametrize(("columns", "most"), [("80", 80), ("72", 72), ("200", 100)])
 def test_text_is_as_wide_as_the_terminal(
     run: Run, written: str, monkeypatch: pytest.MonkeyPatch, columns: str, most: int
 ) -> None:
