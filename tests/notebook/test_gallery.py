@@ -15,6 +15,7 @@ import report_values as rv
 from tests.notebook.browsers import CHROMIUM, chromium, save_shot, serious_faults
 from triton_magics import rendering
 from triton_magics.notebook.display import picture
+from triton_magics.rendering.blocks import Changes, Details, Text
 from triton_magics.verbs._phrase import as_magic
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")]
@@ -69,3 +70,21 @@ def test_every_result_fits_its_window(browser: Any, tmp_path: Path, name: str) -
     page.evaluate(KEEP, PICTURED)
     save_shot(f"results-{name}", page, full_page=True)
     page.close()
+
+
+@pytest.mark.parametrize(("medium", "width"), [("screen", 1100), ("screen", 400), ("print", 794)])
+def test_a_difference_in_a_row_of_folds_is_as_wide_as_the_page(
+    browser: Any, tmp_path: Path, medium: str, width: int
+) -> None:
+    codes = ("a = 1\nb = 2\n", "a = 1\nb = 3\n")
+    changes = Changes("changed lines", "v1", "v2", *codes, language="python")
+    folds = (Details("code of attempt 1", (Text("a = 1"),)), Details("difference", (changes,)))
+    file = tmp_path / "log.html"
+    file.write_text(PAGE.format(*THEMES["light"], rendering.to_html(folds)), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(file.as_uri())
+    page.emulate_media(media=medium)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    widths = [page.locator(part).bounding_box()["width"] for part in (".triton-diff", "main")]
+    page.close()
+    assert widths[0] > 0.9 * widths[1]

@@ -39,9 +39,11 @@ _CELL_COLOURS: dict[blocks.LineStatus, str] = {
 }
 _DENSE = "font-family: monospace; padding: 0 6px; line-height: 1.35"  # lines of code in a table
 # In one column the right side of an unchanged line, and a side without a line, are left out. A
-# sanitiser that removes the style leaves the sides beside each other.
+# sanitiser that removes the style leaves the sides beside each other. A container has no width
+# of its own, so a fold in a row of folds gives it one.
 NARROW_DIFF = """
 .triton-diff { container-type: inline-size; }
+details:has(.triton-diff) { flex: 1 1 100%; }
 @container (max-width: 900px) {
   .triton-diff thead, .triton-diff .skip { display: none; }
   .triton-diff table, .triton-diff tbody, .triton-diff caption { display: block; width: 100%; }
