@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from execution_kit import (  # noqa: F401 (process_tag: a fixture)
@@ -16,11 +17,13 @@ from execution_kit import (  # noqa: F401 (process_tag: a fixture)
     run,
     scripted_executor,
     scripted_job,
+    wait_until,
 )
 
 from triton_magics.execution import LocalExecutor
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import ProfileJob
+from triton_magics.execution.protocol import Progress
 from triton_magics.model import Case
 
 
@@ -60,3 +63,17 @@ def test_an_interrupted_profile_ends_its_worker(engine: LocalExecutor) -> None:
     assert outcome.status == "interrupted"
     assert not is_running(pid)
     assert read_pid(run(engine, profiling("answers"))) != pid
+
+
+def test_an_interrupted_profile_leaves_no_process_and_no_file(engine: LocalExecutor) -> None:
+    stages: list[str] = []
+
+    def stop(progress: Progress) -> None:
+        if "/" in progress.stage:
+            stages.append(progress.stage)
+            cancel_running(engine)
+
+    assert run(engine, profiling("hangs_with_a_tool"), on_progress=stop).status == "interrupted"
+    tool, file = stages[0].split()
+    assert not is_running(int(tool))
+    wait_until(lambda: not Path(file).parent.exists())

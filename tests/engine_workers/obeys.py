@@ -272,6 +272,19 @@ def leaves_daemons(peer):
     answers_and_retires(peer)
 
 
+def hangs_with_a_tool(peer):
+    """Start a process that leads a group of its own, write a temporary file, and hang."""
+    import tempfile
+
+    tool = os.fork()
+    if not tool:
+        os.setpgid(0, 0)
+        signal.pause()
+    _, file = tempfile.mkstemp()
+    peer.stage(f"{tool} {file}")
+    signal.pause()
+
+
 def leaves_a_daemon_alone(peer):
     """Leave a daemon, and be ready for the next job."""
     if _daemonise():
