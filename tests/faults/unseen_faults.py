@@ -139,7 +139,60 @@ THIRD: tuple[Fault, ...] = (
     ("log_softmax", "wrong_fill", 'other=-float("inf")', "other=0.0"),
 )  # fmt: skip
 
-ROUNDS: dict[str, tuple[Fault, ...]] = {"first": FIRST, "second": SECOND, "third": THIRD}
+FOURTH: tuple[Fault, ...] = (
+    ("add_persistent", "wrong_formula", "x + alpha * y", "alpha * (x + y)"),
+    ("add_autotuned", "wrong_formula", "x + alpha * y", "x + alpha + y"),
+    ("mul_three_blocks", "truncated_extent", "start + i * BLOCK", "start + i"),
+    ("mul_flat", "wrong_formula", "x * y", "x * tl.abs(y)"),
+    ("relu_on_a_copy", "wrong_formula", "tl.where(x < 0, 0.0, x)", "tl.where(x < 0.125, 0.0, x)"),
+    ("relu_flat", "wrong_formula", "tl.where(x < 0, 0.0, x)", "tl.where(x < 0, x, 0.0)"),
+    ("gelu_two_kernels", "wrong_formula", "0.7071067811865476", "1.4142135623730951"),
+    ("gelu_flat", "wrong_formula", "0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))", "x * tl.sigmoid(1.702 * x)"),
+    ("gelu_flat", "lower_precision", ".to(tl.float32)", ".to(tl.float16).to(tl.float32)"),
+    ("softmax_online", "wrong_formula", "tl.exp(x - largest) / total", "tl.exp(x - largest)"),
+    ("softmax_online", "wrong_formula", "tl.sum(tl.exp(x - new), axis=0)\n", "tl.max(tl.exp(x - new), axis=0)\n"),
+    ("softmax_many_rows", "wrong_formula", "tl.max(x, axis=1)[:, None]", "tl.max(x)"),
+    ("softmax_many_rows", "wrong_formula", "numerator / tl.sum(numerator, axis=1)[:, None]", "numerator / (tl.sum(numerator, axis=1)[:, None] + 1.0)"),
+    ("softmax_strided", "wrong_formula", "tl.exp(x - tl.max(x, axis=0))", "tl.exp2(x - tl.max(x, axis=0))"),
+    ("layer_norm_blocks", "wrong_formula", "(x - mean) * scale * w + b", "x * scale * w + b"),
+    ("layer_norm_blocks", "missing_mask", "tl.where(cols < n_cols, x - mean, 0.0)", "x - mean"),
+    ("layer_norm_blocks", "wrong_formula", "/ n_cols + eps)", "/ n_cols) + eps"),
+    ("layer_norm_two_kernels", "wrong_formula", "mean = tl.sum(x, axis=0) / n_cols", "mean = tl.sum(x, axis=0) / BLOCK"),
+    ("layer_norm_two_kernels", "wrong_stride", "scale = tl.load(stats_ptr + 2 * row + 1, mask", "scale = tl.load(stats_ptr + row + 1, mask"),
+    ("layer_norm_many_rows", "wrong_formula", "centred * centred, axis=1", "tl.abs(centred), axis=1"),
+    ("layer_norm_many_rows", "wrong_stride", "x_ptr + rows * xr + cols * xc", "x_ptr + rows * n_cols + cols * xc"),
+    ("cross_entropy_two_kernels", "wrong_formula", "+ largest - picked", "+ largest + picked"),
+    ("cross_entropy_two_kernels", "wrong_formula", "tl.sum(acc, axis=0) / n)", "tl.sum(acc, axis=0))"),
+    ("cross_entropy_rows", "wrong_fill", 'other=-float("inf")', "other=0.0"),
+    ("cross_entropy_rows", "wrong_stride", "logits_ptr + row * n_cols + tl.load(target_ptr + row)", "logits_ptr + row * n_cols + tl.load(target_ptr + row) // 2"),
+    ("cross_entropy_atomics", "wrong_formula", "(tl.log(total) + largest - picked)", "(tl.log(total) + largest)"),
+    ("attention_flash", "wrong_formula", "* scale\n", "\n"),
+    ("attention_flash", "missing_rescale", "total * shrink + tl.sum(p, axis=1)\n        acc = acc * shrink[:, None] + ", "total + tl.sum(p, axis=1)\n        acc = acc + "),
+    ("attention_flash", "wrong_stride", "v_ptr + base + cols[:, None] * dim + ds[None, :]", "v_ptr + base + cols[:, None] + ds[None, :] * seq"),
+    ("attention_flash", "truncated_extent", "range(0, seq, BN)", "range(0, seq - BN + 1, BN)"),
+    ("mha_flash", "wrong_formula", "cols[None, :] <= rows[:, None]", "cols[None, :] < rows[:, None]"),
+    ("mha_flash", "lower_precision", "tl.dot(p, v, ", "tl.dot(p.to(tl.bfloat16).to(tl.float32), v, "),
+    ("matmul_grouped", "truncated_extent", "range(0, K, BK)", "range(0, K // 2, BK)"),
+    ("matmul_grouped", "wrong_stride", "ks[None, :] * ak", "ks[None, :]"),
+    ("matmul_persistent", "wrong_formula", "acc += tl.dot(", "acc -= tl.dot("),
+    ("matmul_split_k", "truncated_extent", "BK * SPLIT)", "BK * SPLIT * 2)"),
+    ("sum_tiles", "wrong_formula", "tl.sum(x.to(tl.float32), axis=1)", "tl.sum(tl.abs(x.to(tl.float32)), axis=1)"),
+    ("sum_tiles", "truncated_extent", "acc += tl.sum", "acc = tl.sum"),
+    ("mean_row", "wrong_formula", "tl.sum(x, axis=0) / n_cols", "tl.sum(x, axis=0)"),
+    ("mean_blocks", "truncated_extent", "acc += tl.load", "acc = tl.load"),
+    ("rms_norm", "wrong_formula", "acc += x * x", "acc += tl.abs(x)"),
+    ("rms_norm", "wrong_formula", "x * scale * w", "x * scale + w"),
+    ("swiglu", "wrong_formula", "tl.exp(-x)", "tl.exp(x)"),
+    ("swiglu", "wrong_formula", "* y, mask", "+ y, mask"),
+    ("log_softmax", "wrong_formula", "x - top - tl.log(total)", "x - tl.log(total)"),
+)  # fmt: skip
+
+ROUNDS: dict[str, tuple[Fault, ...]] = {
+    "first": FIRST,
+    "second": SECOND,
+    "third": THIRD,
+    "fourth": FOURTH,
+}
 
 
 def source_of(fault: Fault) -> str:
