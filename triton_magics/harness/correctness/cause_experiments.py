@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from triton_magics.harness import layouts
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallOptions, CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
@@ -16,6 +18,7 @@ from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.matched_fault import FaultSample, find_matching_change
 from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES
+from triton_magics.harness.correctness.rounding_experiment import find_rounding
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.languages.kernel_runtime import Symptom
@@ -70,12 +73,13 @@ def explain_wrong_values(
         result, differs = _check_determinism(subject, inputs, call, result)
         if differs:
             return _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
-        layout = _layout_cause(subject, case)
+        layout = _layout_cause(subject, case, inputs.pristine)
         cause = layout or _values_cause(subject, case) or _dtype_cause(subject, case, result)
         if cause is None or cause is layout:
             cause = _prefer_formula(cause, _matching_change(
                 subject, case, inputs.pristine, inputs.arguments, call.outputs
             ))  # fmt: skip
+        cause = cause or find_rounding(subject, case)
         if cause is None:
             return _without_refuted(subject, case, result)
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
@@ -155,14 +159,14 @@ def _check_determinism(
     return result.evolve(deterministic=same), False
 
 
-def _layout_cause(subject: Subject, case: Case) -> Cause | None:
-    """Return a wrong stride as the cause where contiguous inputs give the right output.
+def _layout_cause(subject: Subject, case: Case, values: tuple[Any, ...]) -> Cause | None:
+    """Return a wrong stride as the cause where the same contiguous inputs give the right output.
 
     Of several tensors it names one whose layout alone makes the output wrong.
     """
-    if case.is_contiguous or not _passes(subject, case.evolve(layouts=())):
+    if case.is_contiguous or not _passes(subject, case.evolve(layouts=()), values):
         return None
-    alone = (e for e in case.layouts if not _passes(subject, case.evolve(layouts=(e,))))
+    alone = (e for e in case.layouts if not _passes(subject, case.evolve(layouts=(e,)), values))
     several = len(case.layouts) > 1
     tensor, layout = next(alone, case.layouts[0]) if several else case.layouts[0]
     name = "each input" if tensor == "*" else tensor
@@ -324,9 +328,14 @@ def _call(subject: Subject, inputs: CaseInputs, like: tuple[Any, ...]) -> CallRe
     return subject.call(inputs.arguments, like, options=CallOptions(guard=True), inputs=inputs)
 
 
-def _passes(subject: Subject, case: Case) -> bool:
-    """Return whether the version is right on another case."""
+def _passes(subject: Subject, case: Case, values: tuple[Any, ...] | None = None) -> bool:
+    """Return whether the version is right on another case, or on these values in its layouts."""
     inputs = subject.make_inputs(case)
+    if values is not None:
+        inputs = replace(inputs, pristine=values)
+        for argument, value in zip(inputs.arguments, values, strict=True):
+            if isinstance(argument, torch.Tensor):
+                layouts.write(argument, value)
     torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
     call = _call(subject, inputs, torch_outputs.outputs)
     result = compare_outputs(CaseOracle(subject, case, inputs, torch_outputs), call)

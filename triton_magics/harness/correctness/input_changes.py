@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,7 +59,7 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
     if not x.numel() or x.dtype == torch.bool:
         return
     if not is_floating(x):
-        for code, text, make in _other_places(name, x):
+        for code, text, make in (*_other_indices(name, x), *_other_places(name, x)):
             yield Change(
                 code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make))
             )
@@ -99,6 +99,17 @@ def _other_values(name: str, x: torch.Tensor) -> Iterator[_Simple]:
         yield CauseCode.LOWER_PRECISION, text, bind(lambda v, k: v.to(k).to(v.dtype), kind)
 
 
+def _other_indices(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+    """Yield integers as a kernel may take them for an index."""
+    largest = int(x.max())
+    for text, change in (
+        ("one more", lambda v: (v + 1).clamp(max=largest)),
+        ("one less", lambda v: (v - 1).clamp(min=0)),
+        ("half", lambda v: v // 2),
+    ):
+        yield CauseCode.WRONG_STRIDE, f"{name} is {text}", change
+
+
 def _other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
     place = CauseCode.WRONG_STRIDE
     for dim in range(x.dim()):
@@ -112,6 +123,8 @@ def _other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
     if x.dim() > 1 and x.shape[-1] > 1 and x.shape[-2] > 1:
         text = f"{name} is read with rows and columns exchanged"
         yield place, text, lambda v: v.mT.reshape(v.shape)
+        text = f"{name} is read as if its columns lay behind each other"
+        yield place, text, lambda v: v.reshape(v.mT.shape).mT
 
 
 def _repeated_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
@@ -134,7 +147,7 @@ def _read_flat(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def changes_past_the_end(
-    inputs: Inputs, names: Sequence[str], output: torch.Tensor, *, averages: bool
+    inputs: Inputs, names: Sequence[str], output: torch.Tensor, *, averaged: Container[torch.Size]
 ) -> Iterator[Change]:
     """Yield rows that are longer than they are: lanes past their end take part.
 
@@ -142,20 +155,24 @@ def changes_past_the_end(
         inputs: of the reference.
         names: of the inputs.
         output: of the reference.
-        averages: it has a mean, in which lanes of 0 change nothing but the divisor.
+        averaged: shapes of what it takes the mean of, in the last dimension: there lanes of 0
+            change nothing but the divisor.
     """
     for i, (name, x) in enumerate(zip(names, inputs, strict=False)):
-        if not is_floating(x) or not x.dim() or x.shape[-1] & (x.shape[-1] - 1) == 0:
+        if not is_floating(x) or not x.dim() or not x.shape[-1]:
             continue
         n, sliced = x.shape[-1], output.shape == x.shape
-        lanes = (1 << n.bit_length()) - n
+        whole = (1 << (n - 1).bit_length()) - n
         outputs = bind(lambda v, n: v[..., :n], n) if sliced else None
-        for value, start in (("0", None), ("{}", 0.5)):
+        last = sorted({-n % block for block in (64, 128, 256, 512, 1024)} - {whole, 0})
+        tries = [("0", None, whole), ("{}", 0.5, whole)] if whole else []
+        tries += [("{}", 0.5, lanes) for lanes in last]
+        for value, start, lanes in tries:
             text = f"{lanes} lanes of value {value} past the end of {name} take part"
             make = bind(_pad, lanes)
             change = replace_input(i, make)
             code = CauseCode.WRONG_FILL
-            if averages and start is None:
+            if x.shape in averaged and start is None:
                 code, text = CauseCode.WRONG_FORMULA, f"each mean divides by {n + lanes}, not {n}"
             yield Change(code, text, inputs=change, outputs=outputs, start=start)
 

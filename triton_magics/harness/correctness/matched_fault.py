@@ -29,6 +29,7 @@ from triton_magics.harness.correctness.place_changes import (
     changes_of_outputs,
     changes_of_strides,
 )
+from triton_magics.harness.correctness.reduction_changes import averages_last
 from triton_magics.harness.correctness.reference_changes import Change, Inputs
 from triton_magics.harness.correctness.reference_trace import (
     MAX_OPERATIONS,
@@ -212,8 +213,8 @@ def _iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Iter
         changes += changes_of(operations)
         if operations:
             changes += changes_of_outputs(sample.expected[0], inputs)
-    averages = any(o.name == "mean" for o in operations)
-    changes += changes_past_the_end(inputs, names, sample.expected[0], averages=averages)
+    averaged = {o.args[0].shape for o in operations if averages_last(o)}
+    changes += changes_past_the_end(inputs, names, sample.expected[0], averaged=averaged)
     changes += changes_past_the_last_row(inputs, names)
     changes += changes_of_strides(inputs, names, sample.memory)
     changes += changes_beyond_limits(inputs, names, sample.got[0], sample.expected[0])

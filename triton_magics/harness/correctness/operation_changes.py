@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
 
+from triton_magics.harness.correctness.formula_changes import changes_of_formula
 from triton_magics.harness.correctness.reduction_changes import changes_of_reduction
 from triton_magics.harness.correctness.reference_changes import (
     HALF_TYPES,
@@ -17,23 +19,42 @@ from triton_magics.harness.correctness.reference_changes import (
     describe,
     subtracts_maximum,
 )
-from triton_magics.harness.correctness.reference_trace import TracedOperation
+from triton_magics.harness.correctness.reference_trace import Apply, TracedOperation
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import CauseCode
 
 
 def changes_of(operations: Sequence[TracedOperation]) -> Iterator[Change]:
     """Yield the changes of each operation: the simplest first, those with a parameter last."""
-    for changes in (_simple, _further):
+    for changes in (_simple, _further, changes_of_formula):
         for at, operation in enumerate(operations):
             for code, text, apply in changes(operation, operations[:at]):
                 yield Change(code, text, at, bind(lambda o, _, apply: apply(o), apply))
+    yield from _changes_of_uses(operations)
     for at, operation in enumerate(operations):
         for text, fitted, start in _with_parameter(operation):
             yield Change(CauseCode.WRONG_FORMULA, text, at, fitted, start=start)
 
 
-def _simple(o: TracedOperation, _: Sequence[TracedOperation]) -> Iterator[Simple]:
+def _changes_of_uses(operations: Sequence[TracedOperation]) -> Iterator[Change]:
+    """Yield the simple changes of a result in one of its uses: a kernel may compute it for each."""
+    uses = Counter(id(source) for o in operations for source in o.sources if source)
+    for at, operation in enumerate(operations):
+        for i, source in enumerate(operation.sources[:2]):
+            if source is None or uses[id(source)] < 2:
+                continue
+            for code, text, apply in _simple(source):
+                where = f"{text}, as operand {i + 1} of {describe(operation)}"
+                yield Change(code, where, at, partial(_with_changed_source, i, source, apply))
+
+
+def _with_changed_source(
+    i: int, source: TracedOperation, apply: Apply, o: TracedOperation, _: float
+) -> torch.Tensor:
+    return _with_operand(i, apply(source), o)
+
+
+def _simple(o: TracedOperation, _: Sequence[TracedOperation] = ()) -> Iterator[Simple]:
     yield from _skip(o)
     yield from _exchange(o)
 

@@ -53,6 +53,7 @@ def changes_of_strides(
     """Yield each input as it would be read by other strides of its memory."""
     lengths = {n for x in inputs if isinstance(x, torch.Tensor) for n in x.shape}
     strides = {s for m in memory if m for s in m.stride}
+    strides |= {s + by for s in strides for by in (-1, 1) if s > 1}
     for i, (name, x, own) in enumerate(zip(names, inputs, memory, strict=False)):
         if own is None or not isinstance(x, torch.Tensor):
             continue

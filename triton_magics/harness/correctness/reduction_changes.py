@@ -29,7 +29,7 @@ _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp")
 _PRODUCTS = ("mm", "bmm", "matmul")
 _POWERS = tuple(2**n for n in range(4, 18))
 _BLOCKS = tuple(sorted({*_POWERS, *(3 * 2**n for n in range(4, 10))}))
-_SHORT = 5  # steps of a reduction below which a part of it is no evidence
+_SHORT = 5  # steps of a reduction below which few parts of it are evidence
 _FORMULA = CauseCode.WRONG_FORMULA
 
 
@@ -87,7 +87,7 @@ def _over_parts(o: TracedOperation, dim: int) -> Iterator[Simple]:
     for text, places in _parts(o.args[0].shape[dim]):
         part = partial(_reduce_part, reduce_part, dim, places)
         yield CauseCode.PARTIAL_EXTENT, f"{name} takes {text}", part
-    if o.name == "sum" and (lanes := _next_power(o.args[0].shape[dim]) - o.args[0].shape[dim]):
+    for lanes in _lanes_past_the_end(o.args[0].shape[dim]) if o.name == "sum" else ():
         text = f"{name} takes {lanes} lanes past the end in, each as far from the mean as 0"
         yield CauseCode.MISSING_MASK, text, bind(_with_padded_squares, lanes)
     if o.name in ("amax", "amin"):
@@ -99,6 +99,11 @@ def _over_parts(o: TracedOperation, dim: int) -> Iterator[Simple]:
 def _next_power(n: int) -> int:
     """Return the length of the block that holds n elements."""
     return 1 << (int(n) - 1).bit_length()
+
+
+def _lanes_past_the_end(n: int) -> list[int]:
+    """Return how many lanes a block that holds n elements, or the last of several, has too many."""
+    return sorted({_next_power(n) - n, *(-n % block for block in _BLOCKS if block < 2048)} - {0})
 
 
 def _with_padded_squares(o: TracedOperation, lanes: int) -> torch.Tensor:
@@ -119,6 +124,11 @@ def _dims(o: TracedOperation, x: torch.Tensor) -> list[int]:
     dims = o.args[1] if len(o.args) > 1 else o.kwargs.get("dim")
     dims = [dims] if isinstance(dims, int) else dims
     return [d % max(x.dim(), 1) for d in dims] if dims else list(range(x.dim()))
+
+
+def averages_last(o: TracedOperation) -> bool:
+    """Return whether an operation is a mean over the last dimension."""
+    return o.name == "mean" and o.args[0].dim() - 1 in _dims(o, o.args[0])
 
 
 def _reduce(
@@ -161,9 +171,12 @@ def _reduce_part(
 
 def _parts(n: int) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield parts of n steps that whole blocks leave: a text, and the places."""
+    every = torch.arange(n)
+    if 1 < n < _SHORT:
+        yield f"the first {n - 1} of {n} elements", every[:-1]
+        yield f"the last {n - 1} of {n} elements", every[1:]
     if n < _SHORT:
         return
-    every = torch.arange(n)
     ends = {n // b * b for b in _BLOCKS} | {(n - 1) // b * b for b in _BLOCKS} | {n - 1, n // 2}
     ends |= {n - b for b in _BLOCKS} | set(_BLOCKS)
     for end in sorted((e for e in ends if 0 < e < n), reverse=True):

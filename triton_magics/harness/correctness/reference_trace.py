@@ -86,7 +86,9 @@ class Trace(TorchDispatchMode):
         kwargs = kwargs or {}
         if simple := _decompositions().get(func):
             with self:
-                return simple(*args, **kwargs)
+                result = simple(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
         result = func(*args, **kwargs)
         name = func.overloadpacket.__name__
         if name in _NOT_COMPUTING or not isinstance(result, torch.Tensor):
@@ -152,8 +154,16 @@ def _softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torch.Te
 
 
 def _log_softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torch.Tensor:
-    shifted = x - torch.amax(x, dim, keepdim=True)
-    return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
+    top = torch.amax(x, dim, keepdim=True)
+    shifted = x - top
+    log_sum = torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
+    result = shifted - log_sum
+    result.parts = (x, top, log_sum)
+    return result
+
+
+def _add(x: torch.Tensor, y: Any, *, alpha: float = 1) -> Any:
+    return NotImplemented if alpha == 1 else x + y * alpha
 
 
 def _gelu(x: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
@@ -193,7 +203,12 @@ def _nll_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if weight is not None or x.dim() != 2 or bool((target == ignored).any()):
         return torch.ops.aten.nll_loss_forward(x, target, weight, reduction, ignored)
-    losses = -torch.gather(x, 1, target[:, None]).reshape(-1)
+    if parts := getattr(x, "parts", None):  # as kernels do: one logit a row, and no softmax
+        logits, top, log_sum = parts
+        picked = torch.gather(logits, 1, target[:, None]).reshape(-1)
+        losses = (log_sum + top).reshape(-1) - picked
+    else:
+        losses = -torch.gather(x, 1, target[:, None]).reshape(-1)
     reduced = (lambda t: t, torch.mean, torch.sum)[reduction](losses)
     return reduced, torch.empty_like(losses)
 
@@ -203,6 +218,7 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
     """Return by torch's operation how it is made of simpler ones."""
     aten = torch.ops.aten
     return {
+        aten.add.Tensor: _add,
         aten._softmax.default: _softmax,
         aten._safe_softmax.default: lambda x, dim, dtype=None: _softmax(x, dim),
         aten._log_softmax.default: _log_softmax,

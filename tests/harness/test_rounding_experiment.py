@@ -1,0 +1,70 @@
+"""Errors of rounding and of formulas, told apart by two calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.kit import CPU, KERNELS, job_for
+from triton_magics import operators
+from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness.rounding_experiment import find_rounding
+from triton_magics.harness.load import load_version
+from triton_magics.model import Case, CauseCode
+
+CASE = Case(shape=(7, 13), dtype="float32", seed=5)
+EXP = "tl.exp(x - tl.max(x, axis=0))"
+ERF = "tl.erf(x * 0.7071067811865476)"
+
+
+def cause_code(folder: Path, name: str, old: str, new: str, case: Case = CASE) -> CauseCode | None:
+    """Return the code of the cause that the experiment finds for a changed right kernel."""
+    source = (KERNELS / "right" / f"{name}.py").read_text()
+    assert old in source
+    path = folder / f"{name}.py"
+    path.write_text(source.replace(old, new))
+    job = job_for(path)
+    subject = validate_job.Subject(
+        operators.load(job.op.name), load_version(job.version), job, CPU, path.read_text()
+    )
+    cause = find_rounding(subject, case)
+    return cause.code if cause else None
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("softmax_strided", EXP, f"{EXP}.to(tl.float16).to(tl.float32)"),
+        ("gelu_flat", ERF, f"{ERF}.to(tl.float16).to(tl.float32)"),
+        ("sum_tiles", "x.to(tl.float32)", "x.to(tl.bfloat16).to(tl.float32)"),
+    ],
+)
+def test_rounded_intermediate_value_is_found(name: str, old: str, new: str, tmp_path: Path) -> None:
+    assert cause_code(tmp_path, name, old, new) is CauseCode.LOWER_PRECISION
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("softmax_strided", EXP, "tl.exp(1.003 * (x - tl.max(x, axis=0)))"),
+        ("gelu_flat", ERF, "tl.erf(x * 0.708)"),
+        ("layer_norm_blocks", "/ n_cols + eps", "/ n_cols + 0.02"),
+        ("gelu_flat", "0.5 * x", "0.501 * x"),  # one factor: what is left is float32's rounding
+        ("gelu_flat", "0.5 * x", "5.0 * x"),  # far off
+        ("gelu_flat", "0.5 * x", "0.5 * x"),  # right
+    ],
+)
+def test_small_error_of_a_formula_is_none_of_rounding(
+    name: str, old: str, new: str, tmp_path: Path
+) -> None:
+    assert cause_code(tmp_path, name, old, new) is None
+
+
+@pytest.mark.parametrize("changes", [{"dtype": "float16"}, {"regime": "large"}])
+def test_other_dtypes_and_values_are_left_to_other_rules(
+    changes: dict[str, str], tmp_path: Path
+) -> None:
+    new = f"{EXP}.to(tl.float16).to(tl.float32)"
+    case = CASE.evolve(**changes)
+    assert cause_code(tmp_path, "softmax_strided", EXP, new, case) is None

@@ -1,0 +1,152 @@
+"""Faults of a formula as changes of the reference: another operator, operand, sign or order.
+
+Whoever writes a kernel from a formula mistakes one step of it. A step has an operator, operands and
+a place among the others, so each of these is changed, whatever the formula is.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness.reference_changes import Simple, bind, describe
+from triton_magics.harness.correctness.reference_trace import TracedOperation
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import CauseCode
+
+_FORMULA = CauseCode.WRONG_FORMULA
+Binary = Callable[[Any, Any], Any]
+_BINARY: dict[str, Binary] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+}  # fmt: skip
+
+
+def changes_of_formula(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator[Simple]:
+    """Yield the changes of one operation of a formula.
+
+    Args:
+        o: the operation.
+        earlier: those before it, in order.
+    """
+    if not is_floating(o.result):
+        return
+    yield from _other_operators(o)
+    yield from _without_square(o)
+    yield from _in_other_order(o)
+    yield from _magnitudes(o)
+    yield from _missing_operands(o)
+    yield from _by_row(o)
+    yield from _other_operands(o, earlier)
+
+
+def is_binary(o: TracedOperation) -> bool:
+    """Return whether it adds, subtracts, multiplies or divides two operands."""
+    return o.name.rstrip("_") in _BINARY and len(o.args) == 2
+
+
+def _other_operators(o: TracedOperation) -> Iterator[Simple]:
+    if not is_binary(o):
+        return
+    for name, other in _BINARY.items():
+        if name != o.name.rstrip("_"):
+            text = f"{describe(o)} is `{name}`"
+            yield _FORMULA, text, bind(lambda op, other: other(*op.args), other)
+
+
+def _without_square(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a square as the magnitude of its argument."""
+    is_power = o.name == "pow" and len(o.args) == 2 and o.args[1] == 2
+    if is_power or (o.name == "mul" and o.args[0] is o.args[1]):
+        text = f"{describe(o)} is the magnitude, not the square"
+        yield _FORMULA, text, lambda op: op.args[0].abs()
+
+
+def _in_other_order(o: TracedOperation) -> Iterator[Simple]:
+    """Yield an operation within the one before it: (a - b) * c as a - b * c, or as a - (b + c)."""
+    for i, inner in enumerate(o.sources if is_binary(o) else ()):
+        if inner is None or not is_binary(inner):
+            continue
+        for j in (0, 1):
+            for name, function in _BINARY.items():
+                text = f"{describe(o)} is `{name}` on operand {j + 1} of {describe(inner)}"
+                yield _FORMULA, text, partial(_regroup, i, j, inner, function)
+
+
+def _regroup(
+    i: int, j: int, inner: TracedOperation, function: Binary, o: TracedOperation
+) -> torch.Tensor:
+    operands, within = (
+        [torch.as_tensor(x, dtype=o.result.dtype) for x in op.args] for op in (o, inner)
+    )
+    operands[i] = within[j]
+    within[j] = function(*operands)
+    result: torch.Tensor = _BINARY[inner.name.rstrip("_")](*within)
+    return result
+
+
+def _magnitudes(o: TracedOperation) -> Iterator[Simple]:
+    """Yield an operand, or the result, without its sign or squared."""
+    for i, x in enumerate(o.args[:2]):
+        if not is_floating(x):
+            continue
+        name = f"operand {i + 1} of {describe(o)}"
+        if bool((x < 0).any()):
+            yield _FORMULA, f"{name} has lost its sign", partial(_of_operand, i, torch.abs)
+        yield _FORMULA, f"{name} is squared", partial(_of_operand, i, torch.square)
+    yield _FORMULA, f"{describe(o)} is squared", lambda op: op.result.square()
+
+
+def _missing_operands(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a product without a factor, and a result to which an operand is added once more."""
+    for i, x in enumerate(o.args[:2] if is_binary(o) else ()):
+        if not is_floating(x):
+            continue
+        name = f"operand {i + 1} of {describe(o)}"
+        if o.name.startswith(("mul", "div")):
+            yield _FORMULA, f"{name} is 1", partial(_of_operand, i, torch.ones_like)
+        yield _FORMULA, f"{name} is added to the result", bind(_plus_operand, i)
+
+
+def _plus_operand(o: TracedOperation, i: int) -> torch.Tensor:
+    return o.result + o.args[i]
+
+
+def _by_row(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a vector with an element for each column as one that has them for the rows."""
+    for i, x in enumerate(o.args[:2]):
+        if not is_floating(x) or x.dim() != 1 or o.result.dim() < 2 or len(x) < 2:
+            continue
+        rows = o.result.shape[:-1]
+        n = math.prod(rows)
+        if n <= len(x):
+            text = f"operand {i + 1} of {describe(o)} is indexed by the row, not the column"
+            shape = (*rows, 1)
+            change = bind(lambda v, n, shape: v[:n].reshape(shape), n, shape)
+            yield CauseCode.WRONG_STRIDE, text, partial(_of_operand, i, change)
+
+
+def _of_operand(
+    i: int, function: Callable[[torch.Tensor], torch.Tensor], o: TracedOperation
+) -> torch.Tensor:
+    return o.call(*o.args[:i], function(o.args[i]), *o.args[i + 1 :])
+
+
+def _other_operands(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator[Simple]:
+    """Yield an operand that is the result of another operation."""
+    for i, x in enumerate(o.args[:2]):
+        if not is_floating(x):
+            continue
+        for other in earlier:
+            if (
+                other.result.shape == x.shape
+                and other.result is not x
+                and is_floating(other.result)
+            ):
+                text = f"operand {i + 1} of {describe(o)} is the result of {describe(other)}"
+                change = bind(lambda _, y: y, other.result)
+                yield _FORMULA, text, partial(_of_operand, i, change)

@@ -1,0 +1,94 @@
+"""Find out by two calls whether an error is one of rounding.
+
+A rounding error follows the last bits of what is rounded: when the inputs change by a
+hundredth, it is another one. The error of a formula follows the inputs themselves, so it hardly
+changes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.call_record import CallOptions
+from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import Case, Cause, CauseCode
+
+MOVE = 2.0**-6  # relative; some times the spacing of bfloat16
+LEAST_ERROR = 2.0**-17  # of the output's size; those of TF32 are larger, those of float32 smaller
+LARGEST_ERROR = 2.0**-6  # of the output's size; those of bfloat16 are smaller
+MOST_ALIKE = 0.8  # correlation of the errors of two calls; that of a formula is above 0.99
+RATIO = 3.0  # of their sizes
+LEAST_RANDOM = 0.3  # of the errors, beside a common factor
+ENOUGH = 64  # elements; the correlation of that many random errors is below 0.4
+MOST = 20_000
+ROWS = 300  # a program of a row takes the interpreter a millisecond
+
+
+def find_rounding(subject: Subject, case: Case) -> Cause | None:
+    """Return a lower precision as the cause of a wrong output in float32; None if it is another.
+
+    Args:
+        subject: the version, with the same outputs for the same inputs.
+        case: a wrong one; the errors of one of the op's larger shapes are compared.
+
+    Raises:
+        VersionRaised: the version raised.
+    """
+    if case.dtype != "float32" or not case.has_plain_values:
+        return None
+    fitting = (s for s in subject.op.shapes if math.prod(s) <= MOST and math.prod(s[:-1]) <= ROWS)
+    shape = max(fitting, key=math.prod, default=case.shape)
+    inputs = subject.make_inputs(case.evolve(shape=shape, size=None, extent="", layouts=()))
+    pair = [_errors(subject, inputs, values) for values in (inputs.pristine, _move(inputs))]
+    if any(errors is None for errors in pair):
+        return None
+    before, after = (errors for errors in pair if errors is not None)
+    sizes = [float(errors.norm()) for errors in (before, after)]
+    if not min(sizes) * RATIO >= max(sizes) > 0:
+        return None
+    alike = abs(float(before @ after)) / (sizes[0] * sizes[1])
+    if alike > MOST_ALIKE:
+        return None
+    return Cause(code=CauseCode.LOWER_PRECISION, dtype="an intermediate value is rounded")
+
+
+def _move(inputs: CaseInputs) -> tuple[Any, ...]:
+    """Return inputs that differ by up to a hundredth or two, each element by a share of its own."""
+    draw = torch.Generator().manual_seed(1)
+
+    def move(x: Any) -> Any:
+        if not is_floating(x):
+            return x
+        share = (torch.rand(x.shape, generator=draw) * 2 - 1) * MOVE
+        return x * (1 + share.to(x.device))
+
+    return tuple(map(move, inputs.pristine))
+
+
+def _errors(subject: Subject, inputs: CaseInputs, values: tuple[Any, ...]) -> torch.Tensor | None:
+    """Return the errors of the outputs without a common factor, float64 [n].
+
+    None where they are not small, where there are too few, or where the factor is most of them.
+    """
+    for argument, value in zip(inputs.arguments, values, strict=True):
+        if isinstance(argument, torch.Tensor):
+            layouts.write(argument, value)
+    exact = oracle.evaluate(subject.op, oracle.upcast(values))[1]
+    call = subject.call(inputs.arguments, exact, options=CallOptions(guard=True), inputs=inputs)
+    if any(got.shape != value.shape for got, value in zip(call.outputs, exact, strict=True)):
+        return None
+    right = torch.cat([value.double().flatten() for value in exact])
+    errors = torch.cat([got.double().flatten() for got in call.outputs]) - right
+    size = float(errors.norm() / right.norm())
+    if len(errors) < ENOUGH or not LEAST_ERROR <= size <= LARGEST_ERROR:  # nor NaN
+        return None
+    # To round towards 0 makes everything smaller; the same factor is no evidence.
+    random = errors - (errors @ right) / (right @ right) * right
+    return random if bool(random.norm() >= LEAST_RANDOM * errors.norm()) else None
