@@ -108,6 +108,13 @@ def test_an_interpreters_time_agrees_with_the_clock_of_the_judge(
     assert (void.status is Status.FAILED) == is_void
 
 
+def test_a_backward_pass_alone_leaves_time_for_the_forward_pass() -> None:
+    one = benchmark(timing(us=1e6, clock="interpreter"), clock="interpreter")
+    alone = one.evolve(backward_only=True)
+    assert void_impossible(alone, None, judge(3, 40.0)).passed
+    assert not void_impossible(alone, None, judge(3, 1.0)).passed
+
+
 @pytest.mark.parametrize(("n_right", "is_void"), [(30, False), (29, True), (0, True)])
 def test_a_time_needs_a_right_output_of_each_call(n_right: int, is_void: bool) -> None:
     void = void_impossible(benchmark(timing(calls=10)), RATES, judge(n_right, 1.0))
@@ -150,7 +157,14 @@ def test_torch_is_timed_again_only_where_it_looks_slowed_down() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"sizes": ("small",)}, {"dtype": "float16"}, {"cold": False}, {"timer": "graph"}]
+    "changes",
+    [
+        {"sizes": ("small",)},
+        {"dtype": "float16"},
+        {"cold": False},
+        {"timer": "graph"},
+        {"backward_only": True},
+    ],
 )
 def test_torch_is_timed_again_in_other_conditions(changes: dict[str, object]) -> None:
     steady = benchmark(timing("torch", 84.0), timing(us=50.0))

@@ -72,7 +72,7 @@ def torch_alone(
         benchmark: what the subject process measured.
         measure: times torch in this process, 0.1 s on an H200.
     """
-    condition = (job.op, job.sizes, job.dtype, job.cold, job.timer)
+    condition = (job.op, job.sizes, job.dtype, job.cold, job.timer, job.backward_only)
     earlier = _TORCH_ALONE.get(condition)
     if earlier is None or replace_slowed_torch(benchmark, earlier) != benchmark:
         earlier = _TORCH_ALONE[condition] = measure()
@@ -93,7 +93,7 @@ def void_impossible(
         reason = impossible_reason(timing, rates, cold=benchmark.cold)
         is_judged = judge and judge.memory and timing.provider in benchmark.versions
         if judge and is_judged:
-            reason = reason or _clock_reason(timing, judge)
+            reason = reason or _clock_reason(timing, judge, whole=not benchmark.backward_only)
         if reason:
             reason = f"impossible time: {reason}"
             return _void(benchmark, timing, reason, NotTimedCode.IMPOSSIBLE)
@@ -135,18 +135,22 @@ def impossible_reason(timing: Timing, rates: PeakRates | None, *, cold: bool) ->
     return None
 
 
-def _clock_reason(timing: Timing, judge: ContentsJudge) -> str | None:
+def _clock_reason(timing: Timing, judge: ContentsJudge, *, whole: bool) -> str | None:
     """Return why a time contradicts the judge's clock; None if it does not.
 
     The clock runs from the judge's answer to the check of a run. In the interpreter little more
     than the run is in between; on a GPU runs of torch and waits are, too.
+
+    Args:
+        timing: of a version.
+        judge: of its outputs.
+        whole: the calls were timed whole, without a forward pass before them.
     """
     runs_us = (*timing.samples_us, *timing.extra_us)
     claimed_s = timing.calls * sum(runs_us) / 1e6
     passed_s = judge.passed_s[timing.provider, timing.size]
-    is_short = timing.clock == "interpreter" and claimed_s < CLOCK_SHARE * (
-        passed_s - CLOCK_GRACE_S
-    )
+    is_near = timing.clock == "interpreter" and whole
+    is_short = is_near and claimed_s < CLOCK_SHARE * (passed_s - CLOCK_GRACE_S)
     if is_short or claimed_s > passed_s + CLOCK_GRACE_S:
         return f"{claimed_s:.3g} s of runs in {passed_s:.3g} s"
     return None
