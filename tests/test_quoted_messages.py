@@ -33,7 +33,11 @@ def texts(tree: ast.Module) -> list[str]:
         "".join(str(p.value) if isinstance(p, ast.Constant) else "\0" for p in node.values)
         for node in joined
     ]
-    return whole + [n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is str]
+    documented = {
+        id(n.value) for n in nodes if isinstance(n, ast.Expr)
+    }  # a docstring is no message
+    constants = [n for n in nodes if isinstance(n, ast.Constant) and id(n) not in documented]
+    return whole + [n.value for n in constants if type(n.value) is str]
 
 
 def plain(text: str) -> str:
@@ -48,17 +52,23 @@ def is_in_code(message: str) -> bool:
 
 
 def read_messages(page: Path) -> list[str]:
-    """Return the first cell of each row of the tables of messages."""
-    messages, in_table = [], False
+    """Return the cells of each column of messages, those in parentheses left out.
+
+    Of a cell that begins with code the code alone is the message.
+    """
+    messages: list[str] = []
+    column: int | None = None
     for line in page.read_text(encoding="utf-8").splitlines():
-        cell = line.strip("| ").split(" | ")[0].strip()
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        titles = [cells.index(header) for header in HEADERS if header in cells]
         if not line.startswith("|"):
-            in_table = False
-        elif in_table and not cell.startswith("---"):
-            messages.append(cell)
-        elif cell in HEADERS:
-            in_table = True
-    return messages
+            column = None
+        elif titles:
+            column = titles[0]
+        elif column is not None and not line.startswith("|---"):
+            code = re.match(r"`([^`]+)`(,|$)", cells[column])
+            messages.append(code[1] if code else cells[column])
+    return [message for message in messages if not message.startswith("(")]
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if read_messages(p)], ids=lambda p: p.stem)
