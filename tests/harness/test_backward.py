@@ -268,6 +268,33 @@ def test_backward_reference_agrees_with_finite_differences(name: str) -> None:
         assert float((gradient * direction).sum()) == pytest.approx(float(change), rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "unused"),
+    [
+        ("sum", {"x"}),
+        ("mean", {"x"}),
+        ("vector_add", {"x", "y"}),
+        ("softmax", set()),
+        ("relu", set()),
+        ("matmul", set()),
+        ("layer_norm", {"bias"}),
+        ("vector_mul", set()),
+        ("rope", set()),
+    ],
+)
+def test_traffic_leaves_out_inputs_that_no_gradient_needs(name: str, unused: set[str]) -> None:
+    op = load_op(ref(name))
+    shape = {"matmul": (32, 16, 8), "rope": (2, 2, 8, 16)}.get(name, (32, 16))
+    draw = torch.Generator().manual_seed(1)
+    inputs = op.make_inputs(shape, torch.float32, torch.device("cpu"), draw)
+    names = op.input_names(len(inputs))
+    assert {names[i] for i in op.unused} == unused
+    outputs = evaluate(op, inputs)[0]
+    every = [x for x in (*inputs, *outputs) if isinstance(x, torch.Tensor)]
+    left_out = sum(inputs[i].nbytes for i in op.unused)
+    assert op.bytes(*inputs, output=outputs) == sum(x.nbytes for x in every) - left_out
+
+
 def test_op_of_the_user_gets_its_backward_op() -> None:
     source = RANDN + "def reference(x): return torch.sin(x), x * x\n"
     backward = describe(source).backward

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -96,6 +96,46 @@ class BackwardOp(Op):
     def flops(self) -> Callable[..., int] | None:
         forward, n = self._forward.flops, self._n_outputs
         return None if forward is None else lambda *arguments: 2 * forward(*arguments[n:])
+
+    @property
+    def bytes(self) -> Callable[..., int] | None:
+        return self._count_bytes
+
+    def _count_bytes(self, *arguments: Any, output: Any) -> int:
+        """Return the bytes of the tensors that the gradients depend on, and of the gradients."""
+        outputs = output if isinstance(output, tuple | list) else (output,)
+        used = (x for i, x in enumerate(arguments) if i not in self.unused)
+        return sum(x.nbytes for x in (*used, *outputs) if isinstance(x, torch.Tensor))
+
+    @cached_property
+    def unused(self) -> frozenset[int]:
+        """The positions of the inputs on which no gradient depends, as that of a sum on its terms.
+
+        Found on a small shape: other values of such an input give the same gradients.
+        """
+        shapes = [s for s in (*self.shapes, *self.sizes.values()) if min(s) > 1]
+        shape = min(shapes, key=lambda s: torch.Size(s).numel(), default=smallest_shape(self))
+        first, other = (
+            self.make_inputs(
+                shape, getattr(torch, self.dtypes[0]), _CPU, torch.Generator().manual_seed(seed)
+            )
+            for seed in (1, 2)
+        )
+
+        def depends_on(i: int) -> bool:
+            if torch.equal(first[i], other[i]):  # as the angles of rope, which are not drawn
+                return True
+            changed = (*first[:i], other[i], *first[i + 1 :])
+            return not all(map(torch.equal, self._gradients_of(first), self._gradients_of(changed)))
+
+        positions = range(self._n_outputs, len(first))
+        return frozenset(
+            i for i in positions if isinstance(first[i], torch.Tensor) and not depends_on(i)
+        )
+
+    def _gradients_of(self, arguments: Inputs) -> tuple[torch.Tensor, ...]:
+        value = self._compute(*arguments)
+        return value if isinstance(value, tuple) else (value,)
 
     @property
     def independent(self) -> tuple[int | None, ...]:
