@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -127,3 +128,22 @@ def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'benchh'"):
         _ = tm.benchh
     assert {"bench", "Lab", "show"} <= set(dir(tm))
+
+
+def test_a_package_is_imported_before_a_module_that_it_imports() -> None:
+    """Else two threads can each hold the import lock that the other one waits for."""
+    root = Path(tm.__file__).parent
+    imports = {}
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root.parent).with_suffix("").parts
+        nodes = ast.parse(path.read_text(encoding="utf-8")).body
+        module = ".".join(parts).removesuffix(".__init__")
+        imports[module] = [n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)]
+    early = []
+    for module, names in imports.items():
+        for position, name in enumerate(names):
+            package = ".".join(name.split(".")[:2])
+            is_outside = module != package and not module.startswith(f"{package}.")
+            if is_outside and name in imports.get(package, ()) and name != package:
+                early += [(module, name)] * (package not in names[:position])
+    assert early == []

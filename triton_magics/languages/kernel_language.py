@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
-from triton_magics.model.sweep import Setting
+from triton_magics.model import Setting
 
 
 class Entry(NamedTuple):

@@ -18,7 +18,7 @@ from fastapi import Request as HttpRequest
 from fastapi.responses import StreamingResponse
 
 from triton_magics.errors import QueueFull, Unavailable, UnknownJob
-from triton_magics.execution.base import Limits
+from triton_magics.execution import Limits
 from triton_magics.execution.protocol import ProtocolError
 from triton_magics.execution.remote_frames import RemoteFrame, SubmitJob, read_frame
 from triton_magics.execution.remote_host import ExecutorHost

@@ -13,7 +13,7 @@ from pathlib import Path
 from triton_magics.config import LOCKS, Settings, cache_dir
 from triton_magics.execution.job_requests import DeviceKind
 from triton_magics.execution.sandbox import Policy, landlock_abi, readable_part
-from triton_magics.knowledge.folder import path as knowledge_folder
+from triton_magics.knowledge import folder as knowledge_folder
 
 REFUSED = (
     "sandbox = 'on', but this kernel has no Landlock (Linux 5.13 or later, and enabled); "
@@ -63,7 +63,7 @@ def make_policy(
         env: the notebook's environment.
     """
     read = [*SYSTEM, *_python_folders(), *_searched_folders(env), *_cache_folders()]
-    read += [str(folder)] if (folder := knowledge_folder()) else []  # for the hints of errors
+    read += [str(folder)] if (folder := knowledge_folder.path()) else []  # for the hints of errors
     return Policy(
         read=tuple(dict.fromkeys(read)),
         write=(*DEVICES, *(_gpu_paths() if device == "gpu" else ())),

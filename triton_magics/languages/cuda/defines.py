@@ -8,7 +8,7 @@ from functools import cached_property
 
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
 from triton_magics.languages.cuda.cpp_source import find_defines, read_number
-from triton_magics.model.sweep import Setting
+from triton_magics.model import Setting
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from triton_magics.errors import BadValue, UnknownName, did_you_mean
 from triton_magics.languages.python_source import parse
-from triton_magics.model.sweep import Setting
+from triton_magics.model import Setting
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 DEFAULTS: Mapping[str, Setting] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
