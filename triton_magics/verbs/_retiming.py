@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from triton_magics import stats
 from triton_magics.errors import BadValue, IllegalStep
+from triton_magics.execution import LocalExecutor
 from triton_magics.execution.job_requests import BenchJob
-from triton_magics.execution.local.executor import LocalExecutor
 from triton_magics.model import Benchmark, Environment, Retiming, SpeedChange, Status, Verb
 from triton_magics.next_step import NextStep
 from triton_magics.session import Session, outcomes
