@@ -51,6 +51,12 @@ softmax = torch.nn.functional.softmax
             lambda x, y: (torch.rsqrt(x * x) + 0.5) * y,
         ),
         (
+            lambda x, y: torch.nn.functional.rms_norm(x, (7,), eps=0.5) * y,
+            "0.5 is added after the square root, not before",
+            FORMULA,
+            lambda x, y: x / (torch.sqrt((x * x).mean(-1, keepdim=True)) + 0.5) * y,
+        ),
+        (
             lambda x, y: torch.sqrt(x * x + 0.5) * y,
             "0.5 is added after the square root, not before",
             FORMULA,

@@ -64,6 +64,8 @@ def test_part_of_a_mean_is_divided_by_all_elements() -> None:
         ("one more than the number of elements", 101),
         ("the length of a block that holds the elements", 128),
         ("the number of rows", 6),
+        ("the length of its blocks of 64", 128),
+        ("the length of its blocks of 512", 512),
     ],
 )
 def test_mean_may_be_divided_by_another_length(words: str, divisor: int) -> None:

@@ -46,14 +46,14 @@ def changes_of_formula(o: TracedOperation, earlier: Sequence[TracedOperation]) -
 
 def is_binary(o: TracedOperation) -> bool:
     """Return whether it adds, subtracts, multiplies or divides two operands."""
-    return o.name.rstrip("_") in _BINARY and len(o.args) == 2
+    return o.name in _BINARY and len(o.args) == 2
 
 
 def _other_operators(o: TracedOperation) -> Iterator[Simple]:
     if not is_binary(o):
         return
     for name, other in _BINARY.items():
-        if name != o.name.rstrip("_"):
+        if name != o.name:
             text = f"{describe(o)} is `{name}`"
             yield _FORMULA, text, bind(lambda op, other: other(*op.args), other)
 
@@ -85,7 +85,7 @@ def _regroup(
     )
     operands[i] = within[j]
     within[j] = function(*operands)
-    result: torch.Tensor = _BINARY[inner.name.rstrip("_")](*within)
+    result: torch.Tensor = _BINARY[inner.name](*within)
     return result
 
 

@@ -137,7 +137,7 @@ def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause 
             more = matches_of(by_key) if by_key else {}
             joined = {key: [*matches, more[key]] for key, matches in by_key.items() if key in more}
             if not joined and not with_parameter:
-                by_key = {key: m for key, m in by_key.items() if _bits(m) >= PLENTY_OF_BITS}
+                by_key = {key: m for key, m in by_key.items() if _is_plenty(m)}
                 is_everywhere = False
             else:
                 by_key = joined
@@ -153,6 +153,11 @@ def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause 
 
 def _shape(sample: FaultSample) -> str:
     return "x".join(map(str, sample.case.shape))
+
+
+def _is_plenty(matches: list[Match]) -> bool:
+    """Return whether one shape is evidence enough: not if the output itself gave a number."""
+    return _bits(matches) >= PLENTY_OF_BITS and not any(m.change.n_read for m in matches)
 
 
 def _bits(matches: list[Match]) -> float:

@@ -242,6 +242,7 @@ def _other_divisors(o: TracedOperation) -> Iterator[Simple]:
         ("the length of a block that holds the elements", _next_power(n)),
         ("half the number of elements", n // 2),
         ("the number of rows", rows),
+        *((f"the length of its blocks of {b}", -(-n // b) * b) for b in _POWERS if b <= 1024),
     ):
         if other not in (0, n):
             text = f"{describe(o)} divides by {words}"

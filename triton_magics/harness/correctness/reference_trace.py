@@ -89,16 +89,26 @@ class Trace(TorchDispatchMode):
                 result = simple(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        result = func(*args, **kwargs)
         name = func.overloadpacket.__name__
+        if pure := _find_out_of_place(func):
+            before = (args[0].clone(), *args[1:])
+            operation = TracedOperation(pure, name[:-1], before, kwargs, pure(*before, **kwargs))
+            args[0].copy_(self._record(operation, args))
+            self._made_by[id(args[0])] = self.operations[-1]
+            return args[0]
+        result = func(*args, **kwargs)
         if name in _NOT_COMPUTING or not isinstance(result, torch.Tensor):
             self._record_view(args, result)
             return result
         return self._record(TracedOperation(func, name, args, kwargs, result))
 
-    def _record(self, operation: TracedOperation) -> torch.Tensor:
-        sources = tuple(self._made_by.get(id(x)) for x in operation.args)
-        origins = tuple(self._origin(x) for x in operation.args)
+    def _record(
+        self, operation: TracedOperation, given: tuple[Any, ...] | None = None
+    ) -> torch.Tensor:
+        """Record an operation; `given` are the arguments of which it has copies."""
+        arguments = operation.args if given is None else given
+        sources = tuple(self._made_by.get(id(x)) for x in arguments)
+        origins = tuple(self._origin(x) for x in arguments)
         operation = replace(operation, sources=sources, origins=origins)
         result = operation.result
         if len(self.operations) == self.at and self.apply is not None:
@@ -115,6 +125,14 @@ class Trace(TorchDispatchMode):
         if isinstance(result, torch.Tensor) and args and (origin := self._origin(args[0])):
             self._view_of[id(result)] = origin
             self._views.append(result)
+
+
+def _find_out_of_place(func: Any) -> Any:
+    """Return the arithmetic that a function such as `add_` does in place; None for another one."""
+    name = func.overloadpacket.__name__
+    if name not in ("add_", "sub_", "mul_", "div_", "exp_", "rsqrt_", "sqrt_"):
+        return None
+    return getattr(getattr(torch.ops.aten, name[:-1]), func._overloadname)
 
 
 def trace_reference(op: operators.Op, inputs: tuple[Any, ...]) -> list[TracedOperation]:
