@@ -49,9 +49,10 @@ def draw_case(op: operators.Op, draw: random.Random) -> Case:
     def length(most: int) -> int:
         return max(1, round(math.exp(draw.uniform(0.0, math.log(most)))))
 
-    if op.name == "matmul":
+    rank = len(operators.smallest_shape(op))
+    if rank == 3:  # rows, columns and the terms of a product
         shape: tuple[int, ...] = (length(150), length(150), length(700))
-    elif op.name in ("attention", "mha"):
+    elif rank == 4:
         shape = (1, draw.randint(1, 2), length(200), draw.choice((16, 32, 48, 64)))
     else:
         shape = (length(60), length(3000))
