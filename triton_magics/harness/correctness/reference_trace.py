@@ -103,10 +103,10 @@ class Trace(TorchDispatchMode):
         return self._record(TracedOperation(func, name, args, kwargs, result))
 
     def _record(
-        self, operation: TracedOperation, given: tuple[Any, ...] | None = None
+        self, operation: TracedOperation, arguments: tuple[Any, ...] | None = None
     ) -> torch.Tensor:
-        """Record an operation; `given` are the arguments of which it has copies."""
-        arguments = operation.args if given is None else given
+        """Record an operation; `arguments` are those of which it has copies."""
+        arguments = operation.args if arguments is None else arguments
         sources = tuple(self._made_by.get(id(x)) for x in arguments)
         origins = tuple(self._origin(x) for x in arguments)
         operation = replace(operation, sources=sources, origins=origins)
