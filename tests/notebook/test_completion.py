@@ -16,9 +16,9 @@ from triton_magics.lab import Lab
 from triton_magics.notebook.completion import parse_line_start
 
 BENCH = [
-    "--sizes", "--shape", "--runs", "--dtype", "--against", "--hot", "--timer", "--census",
-    "--budget", "--seed", "--timeout", "--again", "--env", "--selftest", "--no-raise", "--bg",
-    "--out", "--quiet", "--traceback", "--help",
+    "--sizes", "--shape", "--inputs", "--runs", "--dtype", "--against", "--hot", "--timer",
+    "--census", "--backward-only", "--budget", "--seed", "--timeout", "--again", "--env",
+    "--selftest", "--no-raise", "--bg", "--out", "--quiet", "--traceback", "--help",
 ]  # fmt: skip
 USED = ("--hot", "--runs")
 EVERY = ["--out", "--quiet", "--traceback", "--help"]

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.model import (
-    SIZES,
     Case,
     DeviceKind,
     PlanName,
@@ -105,7 +104,7 @@ class BenchJob(JobRequest):
 
     Attributes:
         sizes: names, or shapes as text (`257x1023`).
-        op_sizes: the names of the op's sizes, over which a final is the mean.
+        op_sizes: the names of the sizes over which a final is the mean; none: all of the op.
         against: providers to time beside the versions.
         baselines: providers and versions; each version is compared with all of them.
         backward_only: of the op of another's gradients, time the backward pass without the forward
@@ -117,7 +116,7 @@ class BenchJob(JobRequest):
     op: OpRef
     versions: tuple[VersionRef, ...]
     sizes: tuple[str, ...]
-    op_sizes: tuple[str, ...] = SIZES
+    op_sizes: tuple[str, ...] = ()
     runs: int
     dtype: str
     against: tuple[str, ...] = ()

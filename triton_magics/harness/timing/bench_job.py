@@ -191,7 +191,7 @@ def _empty_benchmark(job: BenchJob, op: operators.Op) -> Benchmark:
         sha256s=tuple(v.sha256 for v in job.versions),
         providers=("torch", *(v.version for v in job.versions), *job.against),
         sizes=job.sizes,
-        op_sizes=job.op_sizes,
+        op_sizes=job.op_sizes or tuple(op.sizes),
         runs=job.runs,
         dtype=job.dtype,
         against=job.baselines,
