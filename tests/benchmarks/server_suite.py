@@ -26,23 +26,17 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 
 import httpx  # noqa: E402
+import mcp_workflow  # noqa: E402
 import server as many_jobs  # noqa: E402
 from common import report  # noqa: E402
-from mcp.client import Client as McpClient  # noqa: E402
-from mcp.client.streamable_http import streamable_http_client  # noqa: E402
-from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: E402
 
 from tests.serve.guide_examples import ADD, CONTRACT, REFERENCE, evaluation, tensor  # noqa: E402
-from tests.serve.mcp_kit import Agent, Answer  # noqa: E402
 from tests.serve.serve_kit import ServerProcess  # noqa: E402
 from triton_magics.client import AsyncClient, Client  # noqa: E402
 from triton_magics.config import Settings  # noqa: E402
 from triton_magics.lab import Lab  # noqa: E402
 
 N_VALUES = 1000  # of the additions
-SOFTMAX = (ROOT / "tests/faults/kernels/softmax_right.py").read_text()
-WRONG_SOFTMAX = SOFTMAX.replace("numerator / tl.sum(numerator, axis=0)", "numerator")
-VERSIONS = [SOFTMAX + "".join(f"# text of version {n}\n" for _ in range(n)) for n in (1, 2, 3)]
 CUDA_ADD = """
 __global__ void add(const float* x_ptr, const float* y_ptr, float* out_ptr, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -264,59 +258,20 @@ class Suite:
 
     # ---------------------------------------------------------------------------------------- MCP
 
-    async def _play(self, mode: str, scene: Callable[[Agent], Any]) -> Any:
-        headers = self.server.headers
-        async with create_mcp_http_client(headers=headers) as http:
-            transport = streamable_http_client(f"{self.url}/mcp", http_client=http)
-            async with McpClient(transport, mode=mode) as client:
-                return await scene(Agent(client))
-
     def check_mcp(self, mode: str, op: str) -> str:
-        return str(asyncio.run(self._play(mode, lambda agent: self._workflow(agent, op))))
+        return str(asyncio.run(self._develop(mode, op)))
 
     def check_two_sessions(self) -> str:
-        async def both() -> list[Any]:
-            scenes = [
-                self._play(mode, lambda agent, op=op: self._workflow(agent, op))
-                for mode, op in (("auto", "log_softmax"), ("legacy", "softmax_b"))
-            ]
-            return await asyncio.gather(*scenes)
+        async def both() -> list[str]:
+            ops = (("auto", "log_softmax"), ("legacy", "softmax_b"))
+            return await asyncio.gather(*(self._develop(*each) for each in ops))
 
         return str(asyncio.run(both()))
 
-    async def _workflow(self, agent: Agent, op: str) -> str:
-        """Take an op through all states, with a wrong version in between; return its end."""
-        function = f"triton_{op}"
-        if op != "softmax":
-            source = f"import torch\n\n\ndef reference(x):\n    return {TORCH[op]}\n" + INPUTS
-            chosen = await self._wait(agent, "set_kernel_name", op=op, source=source)
-            assert chosen.value.get("ok"), chosen.text
-        answer = await self._wait(agent, "get_torch_op_info", op=op)
-        assert answer.value.get("ok"), answer.text
-        texts = [text.replace("triton_softmax", function) for text in (WRONG_SOFTMAX, *VERSIONS)]
-        if op == "log_softmax":
-            texts = [text.replace(OUT, LOG_OUT) for text in texts]
-        for i, text in enumerate(texts):
-            written = await self._wait(agent, "write_kernel_code", op=op, source=text)
-            assert written.value.get("ok"), written.text
-            verdict = await self._wait(agent, "validate_correctness", op=op)
-            assert verdict.value.get("status") == ("failed" if i == 0 else "passed"), verdict.text
-            if i:
-                timed = await self._wait(agent, "benchmark_kernel", op=op)
-                assert timed.value.get("ok") is not False, timed.text
-                assert timed.value.get("ok") or not self.has_gpu, timed.text
-        if not self.has_gpu:
-            return f"{op}: four versions judged"
-        best = await self._wait(agent, "get_best_kernel", op=op)
-        assert best.value.get("ok"), best.text
-        return best.value["headline"]
-
-    async def _wait(self, agent: Agent, tool: str, **arguments: Any) -> Answer:
-        """Call a tool, and wait for its job as an agent does."""
-        answer = await agent(tool, **arguments)
-        while answer.value.get("ok") is None and answer.value.get("job"):
-            answer = await agent("get_job_status", job_id=answer.value["job"])
-        return answer
+    async def _develop(self, mode: str, op: str) -> str:
+        async with mcp_workflow.http_agent(self.url, self.server.headers, mode) as agent:
+            sources = mcp_workflow.sources_of(op)
+            return await mcp_workflow.develop(agent, op, sources, has_gpu=self.has_gpu)
 
     def check_stats(self) -> str:
         jobs = self.http.get("/stats").json()["jobs"]["ended"]
@@ -325,20 +280,6 @@ class Suite:
 
     def close(self) -> None:
         self.http.close()
-
-
-OUT = "numerator / tl.sum(numerator, axis=0)"
-LOG_OUT = "x - tl.max(x, axis=0) - tl.log(tl.sum(numerator, axis=0))"
-TORCH = {"log_softmax": "torch.log_softmax(x, -1)", "softmax_b": "torch.softmax(x, -1)"}
-INPUTS = """
-
-def make_inputs(shape, dtype, device, generator):
-    return (torch.randn(shape, dtype=dtype, device=device, generator=generator),)
-
-
-SIZES = {"small": (64, 256), "medium": (512, 1024), "large": (2048, 2048)}
-DTYPES = ("float32",)
-"""
 
 
 @contextmanager
@@ -363,7 +304,7 @@ def measure_notebook(server: ServerProcess, folder: Path, n: int = 9) -> str:
     ):
         for lab in (local, remote):
             lab.op("softmax")
-            lab.kernel("softmax", "v1", SOFTMAX)
+            lab.kernel("softmax", "v1", mcp_workflow.SOFTMAX)
             lab.validate("softmax", "v1", plan="quick")
         times: dict[str, list[float]] = {"local": [], "remote": []}
         for i in range(n):
