@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,11 +49,12 @@ def test_a_refusal_is_short_and_records_nothing(lab: Lab, name: str) -> None:
     assert lab.status("softmax").n_events == before
 
 
-@pytest.mark.parametrize("folder", ["x" * 100_000, "a\0b", "~no_such_user/x"])
+@pytest.mark.parametrize("folder", ["x" * 100_000, "a\0b", "~no_such_user/x", "a\udcff"])
 def test_a_folder_that_cannot_be_is_refused(folder: str) -> None:
     with pytest.raises(UserError, match="workspace ") as caught:
         Lab(folder, engine=FakeExecutor())
     assert len(str(caught.value)) < 300
+    str(caught.value).encode()  # it can be printed
 
 
 def test_an_old_folder_among_the_drafts_is_left_alone(tmp_path: Path) -> None:
@@ -90,3 +92,16 @@ def test_a_file_system_without_locks_is_named(
     assert "choose a workspace on another file system" in str(caught.value)
     with Lab(tmp_path, engine=FakeExecutor()) as lab:  # there is room for locks again
         lab.op("softmax")
+
+
+def test_an_own_op_without_records_names_its_file(tmp_path: Path) -> None:
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        lab.reference("double", "def reference(x):\n    return 2 * x\n")
+    shutil.rmtree(tmp_path / ".triton_magics")
+    shutil.rmtree(tmp_path / "logs")
+    with Lab(tmp_path, engine=FakeExecutor()) as lab:
+        with pytest.raises(UserError, match="kernels/double/reference.py is here") as caught:
+            lab.op("double")
+        assert "Define the op again" in str(caught.value)
+        lab.reference("double", (tmp_path / "kernels/double/reference.py").read_text())
+        assert lab.status("double").n_events > 0

@@ -243,7 +243,7 @@ def test_verdict_that_cannot_be_recorded_is_returned(tmp_path: Path) -> None:
 def test_a_verdict_is_recorded_when_the_store_is_free_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("triton_magics.store.sqlite._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("triton_magics.store.sqlite_errors.TIMEOUT_S", 0.1)
     with Lab(tmp_path, engine=FakeExecutor()) as lab:
         lab.op("softmax")
         lab.write("softmax", "v1", "def triton_softmax(x): ...")

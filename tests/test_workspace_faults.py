@@ -25,7 +25,7 @@ from workspace_kit import (
 )
 
 from triton_magics.errors import WorkspaceError
-from triton_magics.store import sqlite
+from triton_magics.store import sqlite, sqlite_errors
 from triton_magics.store.module_header import render
 
 LOG = "logs/softmax_log.jsonl"
@@ -146,8 +146,8 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("is_network", [False, True])
 def test_the_process_that_has_locked_the_store_is_named(tmp_path, monkeypatch, is_network):
-    assert sqlite._TIMEOUT_S <= 4.5  # the holder is named within 5 s
-    monkeypatch.setattr(sqlite, "_TIMEOUT_S", 0.1)
+    assert sqlite_errors.TIMEOUT_S <= 4.5  # the holder is named within 5 s
+    monkeypatch.setattr(sqlite_errors, "TIMEOUT_S", 0.1)
     monkeypatch.setattr(sqlite, "is_network", lambda *_: is_network)  # without a write-ahead log
     with open_workspace(tmp_path) as ws:
         write(ws, "v1", 1)

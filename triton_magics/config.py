@@ -147,8 +147,10 @@ def resolve_workspace(folder: str | Path) -> Path:
     try:
         path = Path(folder).expanduser().resolve()
         path.exists()  # raises for a name that is too long
+        str(path).encode()  # a record and a log hold UTF-8 only
     except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        not_utf8 = isinstance(error, UnicodeEncodeError) and "its name is not UTF-8"
+        reason = not_utf8 or getattr(error, "strerror", None) or error
         raise BadValue(f"workspace {str(folder)[:80]!r}: {reason}") from error
     return path
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from triton_magics.errors import UserError, WorkspaceError
-from triton_magics.store import event_log, queries, sqlite
+from triton_magics.store import event_log, queries, sqlite, sqlite_errors
 from triton_magics.store.kernel_files import KernelFiles
 from triton_magics.store.safe_files import STORE, Folder
 
@@ -42,7 +42,7 @@ class Store:
         self._kernels = kernels
         self._export = history and not self.read_only
         self._lock = threading.RLock()
-        with sqlite.translate_errors("opening the workspace", path):
+        with sqlite_errors.translate_errors("opening the workspace", path):
             self._reopen()
 
     def close(self) -> None:
@@ -64,11 +64,11 @@ class Store:
         """Check every page; move a damaged store aside and rebuild it."""
         if self.read_only:
             return
-        with self._lock, sqlite.translate_errors("repairing the store", self.path):
+        with self._lock, sqlite_errors.translate_errors("repairing the store", self.path):
             try:
                 (verdict,) = self._conn.execute("PRAGMA integrity_check(1)").fetchone()
             except sqlite3.DatabaseError as error:
-                if not sqlite.is_damage(error):
+                if not sqlite_errors.is_damage(error):
                     raise
                 verdict = str(error)
             if verdict == "ok":
@@ -85,12 +85,12 @@ class Store:
         A damaged store is moved aside and rebuilt at once. A store that was deleted or replaced
         meanwhile is opened again.
         """
-        with self._lock, sqlite.translate_errors(action, self.path):
+        with self._lock, sqlite_errors.translate_errors(action, self.path):
             self._reopen_if_replaced(action)
             try:
                 yield self._conn
             except sqlite3.DatabaseError as error:
-                if not sqlite.is_damage(error):
+                if not sqlite_errors.is_damage(error):
                     raise
                 self._reopen_damaged(str(error))
                 raise WorkspaceError(
@@ -133,7 +133,7 @@ class Store:
 
     def _identify_file(self) -> _Identity:
         try:
-            status = (self.path / STORE / sqlite.NAME).stat()
+            status = (self.path / STORE / sqlite_errors.NAME).stat()
         except FileNotFoundError:
             return _Identity(0, 0)
         return _Identity(status.st_dev, status.st_ino)
@@ -152,7 +152,7 @@ class Store:
     def _open(self, damage: sqlite.Damage | None = None) -> sqlite3.Connection:
         folder = self.path / STORE
         if self.read_only:
-            opened = sqlite.Opened(*sqlite.open_copy(folder / sqlite.NAME))
+            opened = sqlite.Opened(*sqlite.open_copy(folder / sqlite_errors.NAME))
         else:
             self._prepare()
             mounts = _MOUNTS.read_text() if _MOUNTS.exists() else ""
@@ -164,7 +164,7 @@ class Store:
             self._salvage(conn, opened.moved)
         except sqlite3.DatabaseError as error:
             conn.close()
-            if damage or self.read_only or not sqlite.is_damage(error):
+            if damage or self.read_only or not sqlite_errors.is_damage(error):
                 raise
             return self._open(sqlite.Damage(str(error), self._identify_file().inode))
         except BaseException:
@@ -242,10 +242,10 @@ class Store:
         try:
             yield
         except (OSError, sqlite3.OperationalError, UserError, WorkspaceError) as error:
-            self.note(f"{problem}: {sqlite.explain_error(error, self.path)}.")
+            self.note(f"{problem}: {sqlite_errors.explain_error(error, self.path)}.")
 
 
 def _writable(path: Path) -> bool:
     """Return True if the workspace and the existing parts of its store can be written."""
-    parts = (path, path / STORE, path / STORE / sqlite.NAME)
+    parts = (path, path / STORE, path / STORE / sqlite_errors.NAME)
     return all(os.access(part, os.R_OK | os.W_OK) for part in parts if part.exists())

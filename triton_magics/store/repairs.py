@@ -9,7 +9,14 @@ from typing import NamedTuple
 from triton_magics.errors import TritonMagicsError
 from triton_magics.model import Finding
 from triton_magics.next_step import NextStep
-from triton_magics.store import event_log, module_header, projections, queries, sqlite
+from triton_magics.store import (
+    event_log,
+    module_header,
+    projections,
+    queries,
+    sqlite,
+    sqlite_errors,
+)
 from triton_magics.store.kernel_files import KernelFiles, is_installed
 from triton_magics.store.safe_files import STORE, Folder
 
@@ -59,7 +66,7 @@ def _check_store(conn: sqlite3.Connection) -> Finding:
         verdict = str(conn.execute("PRAGMA integrity_check(1)").fetchone()[0])
         (events,) = conn.execute("SELECT COUNT(json) FROM events").fetchone()
     except sqlite3.DatabaseError as error:
-        if not sqlite.is_damage(error):
+        if not sqlite_errors.is_damage(error):
             raise
         verdict = str(error)
     if verdict == "ok":
@@ -70,7 +77,7 @@ def _check_store(conn: sqlite3.Connection) -> Finding:
 
 
 def _check_damaged_copies(files: Folder) -> Iterator[Finding]:
-    start = f"{sqlite.NAME}.corrupt-"
+    start = f"{sqlite_errors.NAME}.corrupt-"
     copies = [n for n in files.names(STORE) if n.startswith(start) and n[len(start) :].isdigit()]
     if copies:
         yield Finding(

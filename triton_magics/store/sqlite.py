@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import sqlite3
@@ -14,11 +13,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from triton_magics.errors import WorkspaceError
-from triton_magics.store import projections
-from triton_magics.store.safe_files import STORE
+from triton_magics.store import projections, sqlite_errors
+from triton_magics.store.sqlite_errors import NAME
 
-NAME = "lab.db"
-_TIMEOUT_S = 4.0
 _PATIENCE_S = 30.0  # for a lock while other processes write
 # A whole quick_check reads every page: up to this size that takes some milliseconds.
 _SMALL_BYTES = 8 * 2**20
@@ -26,15 +23,6 @@ _NETWORK = (
     "9p", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
     "smb3", "smbfs", "vboxsf", "virtiofs",
 )  # fmt: skip
-# Primary result codes of SQLite (sqlite.org/rescode.html): an error in SQL, or a damaged file.
-_ERROR = 1
-_DAMAGED = (11, 17, 20, 24, 26)  # CORRUPT, SCHEMA, MISMATCH, FORMAT, NOTADB
-_LOCKED = (5, 6)  # BUSY, LOCKED
-_SCHEMA_ERRORS = ("no such table", "no such column", "no such index", "already exists", "malformed")
-_OF_CALLERS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of NFS without lockd, of some FUSE
 
 
 # -------------------------------------------------------------------------------- migrations
@@ -178,7 +166,11 @@ def _begin(conn: sqlite3.Connection) -> None:
             conn.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             before, commits = commits, _count_commits(conn)
-            if not is_locked(error) or before == commits or time.monotonic() > deadline:
+            if (
+                not sqlite_errors.is_locked(error)
+                or before == commits
+                or time.monotonic() > deadline
+            ):
                 raise
         else:
             return
@@ -240,7 +232,7 @@ def open_store(folder: Path, *, mounts: str = "", damage: Damage | None = None) 
             try:
                 return Opened(_open_checked(path, mounts))
             except sqlite3.DatabaseError as error:
-                if not is_damage(error):
+                if not sqlite_errors.is_damage(error):
                     raise
                 damage = Damage(str(error))
         moved = _move_aside(path)
@@ -273,7 +265,11 @@ def _open_checked(path: Path, mounts: str) -> sqlite3.Connection:
 def _connect(target: str, *, uri: bool = False) -> sqlite3.Connection:
     """Connect in autocommit mode, so that only our own BEGIN starts a transaction."""
     return sqlite3.connect(
-        target, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False, uri=uri
+        target,
+        timeout=sqlite_errors.TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=uri,
     )
 
 
@@ -287,21 +283,6 @@ def _check(conn: sqlite3.Connection, *, whole: bool) -> None:
         (verdict,) = conn.execute(f"PRAGMA quick_check{scope}").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(str(verdict).splitlines()[-1])
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Return True if the file is damaged, not locked, full or without permission."""
-    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _OF_CALLERS):
-        return False
-    code = getattr(error, "sqlite_errorcode", None)
-    if code is None or code & 0xFF in _DAMAGED:  # None: text that is not UTF-8, or our own check
-        return True
-    return code & 0xFF == _ERROR and any(text in str(error) for text in _SCHEMA_ERRORS)
-
-
-def is_locked(error: sqlite3.Error) -> bool:
-    """Return True if another connection holds a lock."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
 def _move_aside(path: Path) -> Path:
@@ -414,67 +395,3 @@ def is_network(path: Path, mounts: str) -> bool:
         if path.is_relative_to(point) and len(point.parts) >= best:
             best, kind = len(point.parts), fields[2]
     return kind in _NETWORK or kind.startswith("fuse.")
-
-
-# ------------------------------------------------------------------------------------ errors
-
-
-@contextmanager
-def translate_errors(action: str, path: Path) -> Iterator[None]:
-    """Turn errors of the disk and of SQLite into a WorkspaceError that names the action."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise WorkspaceError(f"{action} failed: {explain_error(error, path)}") from error
-
-
-def explain_error(error: Exception, path: Path) -> str:
-    """Return a sentence on an error of the disk or of SQLite, for the user."""
-    if isinstance(error, OSError):
-        text = error.strerror or str(error)
-        full, forbidden = error.errno in _FULL, error.errno in _READ_ONLY
-        if error.errno in _NO_LOCKS:
-            return (
-                f"the file system of {path} has no file locks ({text}), so no store is safe there; "
-                "choose a workspace on another file system"
-            )
-    else:
-        text = str(error)
-        full = "full" in text or "disk I/O" in text
-        forbidden = "readonly" in text or "unable to open" in text
-    if full:
-        return f"the disk of {path} is full or failing ({text}); earlier data is intact"
-    if forbidden:
-        return f"{path} can't be written ({text})"
-    if "locked" in text:
-        holder = lock_holder(path / STORE / NAME) or "another process"
-        return f"{holder} has locked the store of {path} for {_TIMEOUT_S:.0f} s"
-    return text
-
-
-def lock_holder(path: Path) -> str | None:
-    """Return the process that holds a lock on a store, `process 4711 (python demo.py)`.
-
-    Source: proc_locks(5).
-    """
-    files = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
-    inodes = {str(file.stat().st_ino) for file in files if file.exists()}
-    try:
-        lines = Path("/proc/locks").read_text().splitlines()
-    except OSError:
-        return None
-    for fields in map(str.split, lines):
-        if fields[1] == "->" or fields[3] != "WRITE" or fields[4] == str(os.getpid()):
-            continue
-        if fields[5].rpartition(":")[2] in inodes:
-            return f"process {fields[4]}{_command(fields[4])}"
-    return None
-
-
-def _command(pid: str) -> str:
-    """Return ` (python demo.py)`; empty if the process can't be read."""
-    try:
-        words = Path("/proc", pid, "cmdline").read_text(errors="replace").replace("\0", " ").split()
-    except OSError:
-        return ""
-    return f" ({' '.join(words)[:60]})"
