@@ -44,7 +44,9 @@ SIGNALS = ("kill", "kill", "kill", "terminate", "stop")
 PAUSE_S = (1.0, 12.0)
 STOPPED_S = 2.0
 GONE_S = 30.0
-VERDICTS = {True: ("passed", "crashed", "not_run"), False: ("failed", "crashed", "not_run")}
+# A killed worker gives `crashed`, a lost connection to the executor `interrupted`.
+NO_VERDICT = ("crashed", "interrupted", "not_run")
+VERDICTS = {True: ("passed", *NO_VERDICT), False: ("failed", *NO_VERDICT)}
 AGED_S = 7200.0
 
 
