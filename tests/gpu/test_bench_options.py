@@ -7,10 +7,16 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from triton_magics.execution.local import gpu_detection
 from triton_magics.lab import Lab
 from triton_magics.model import Benchmark, Status
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        gpu_detection.detect() != "gpu", reason="no NVIDIA GPU with a CUDA build of torch"
+    ),
+]
 
 FUNCTION = """
 import torch

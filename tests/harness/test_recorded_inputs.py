@@ -18,7 +18,14 @@ from triton_magics.errors import BadValue
 from triton_magics.execution.job_refs import InputFile, OpRef
 from triton_magics.harness.load import UserFault
 from triton_magics.lab import Lab
-from triton_magics.model import BadgeCode, Benchmark, CaseStatus, NotTimedCode, Status
+from triton_magics.model import (
+    SIZES,
+    BadgeCode,
+    Benchmark,
+    CaseStatus,
+    NotTimedCode,
+    Status,
+)
 from triton_magics.rendering import to_text, view
 from triton_magics.session.input_file import read_input_file
 
@@ -137,11 +144,11 @@ def bench_on(content: torch.Tensor, source: str, **changes: object) -> Benchmark
 
 
 def test_a_version_is_timed_on_a_file() -> None:
-    benchmark = bench_on(X - 3, RELU)
+    benchmark = bench_on(X - 3, RELU, op_sizes=SIZES)
     timing = benchmark.timing("v1", "file")
     assert timing is not None
     assert (timing.shape, len(timing.samples_us)) == ((2, 3), 2)
-    assert benchmark.op_sizes == ("small", "medium", "large")
+    assert benchmark.op_sizes == SIZES
     assert benchmark.final_us("v1") is None
     rare = RELU.replace("x.relu()", "torch.where(x == -3, x, x.relu())")
     wrong = bench_on(X - 3, rare)

@@ -62,7 +62,7 @@ def assert_unhurt(faults: FaultLab, n_events: int, files: set[str]) -> None:
     assert faults.store_is_intact(n_events)
     assert faults.next_job_works()
     assert faults.open_descriptors() == faults.descriptors
-    assert faults.locks_are_free(LOCKS)
+    wait_until(lambda: faults.locks_are_free(LOCKS), within_s=30)  # other tests time too
     assert faults.files() == files
 
 

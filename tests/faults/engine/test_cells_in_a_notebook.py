@@ -46,6 +46,7 @@ wait_until(lambda: all_ready(faults), within_s=60)
 CHECK = """
 last = triton_magics.default_lab().last
 wait_until(lambda: not faults.strangers(), within_s=5)
+wait_until(lambda: faults.locks_are_free(LOCKS), within_s=30)  # other tests time too
 print("CHECKED " + json.dumps({
     "verdict": verdict(last), "value": last.model_dump_json(), "events": faults.n_events(),
     "intact": faults.store_is_intact(0), "next": faults.next_job_works(),
