@@ -2,7 +2,7 @@
 
 class: exceptions
 status: runtime_error
-sees: cell line 1[78]
+sees: cell line 1[89]
 """
 
 
