@@ -7,6 +7,7 @@ from _thread import allocate_lock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from threading import Thread
     from typing import Any
 
 _importing = allocate_lock()  # held until the engine is imported and the Lab, if any, is open
@@ -21,7 +22,7 @@ def start(modules: Iterable[str], open_lab: Callable[[], Any] | None) -> None:
 
     _importing.acquire()
     # Not a daemon: a process that ends within the import of an extension module may crash.
-    Thread(target=_import, args=(modules, open_lab), name="triton-import").start()
+    _start(Thread(target=_import, args=(modules, open_lab), name="triton-import"))
 
 
 def is_importing() -> bool:
@@ -38,18 +39,26 @@ def wait_for_imports() -> None:
         pass
 
 
+def _start(thread: Thread) -> None:
+    """Start the thread that releases the lock; where no thread can start, a verb imports."""
+    try:
+        thread.start()
+    except RuntimeError:
+        _importing.release()
+
+
 def _import(modules: Iterable[str], open_lab: Callable[[], Any] | None) -> None:
     from contextlib import suppress
     from importlib import import_module
     from threading import Thread
 
-    with suppress(ImportError):
+    with suppress(BaseException):  # whatever a module raises; a verb meets it again
         for name in modules:
             import_module(name)
     if open_lab is None:
         _importing.release()
     else:
-        Thread(target=_open_and_warm, args=(open_lab,), name="triton-warm", daemon=True).start()
+        _start(Thread(target=_open_and_warm, args=(open_lab,), name="triton-warm", daemon=True))
 
 
 def _open_and_warm(open_lab: Callable[[], Any]) -> None:

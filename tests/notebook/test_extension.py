@@ -62,6 +62,27 @@ shell.run_cell("%triton_panel softmax").raise_error()
 """
 
 
+@pytest.mark.parametrize("error", ["ImportError", "RuntimeError", "SystemExit"])
+def test_a_module_that_fails_to_import_lets_the_verbs_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    (tmp_path / f"fails_with_{error}.py").write_text(f"raise {error}")
+    monkeypatch.syspath_prepend(tmp_path)
+    lab_thread.start([f"fails_with_{error}"], None)
+    is_free = lab_thread._importing.acquire(timeout=20)
+    lab_thread._importing.release()
+    assert is_free
+
+
+def test_where_no_thread_can_start_the_verbs_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    lab_thread.start([], None)
+    assert not lab_thread.is_importing()
+
+
 def test_the_first_magic_waits_for_the_threads_imports(
     tmp_path: Path,
 ) -> None:
