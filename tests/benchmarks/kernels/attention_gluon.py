@@ -252,30 +252,7 @@ def attention_kernel(
         mbarrier.init(k_free.index(i), count=GROUPS)
         mbarrier.init(v_free.index(i), count=GROUPS)
     fence_async_shared()
-    if GROUPS == 1:
-        gl.warp_specialize(
-            [
-                (
-                    compute_tiles,
-                    (
-                        0, out_desc, q_smem, k_smem, v_smem, q_ready, q_free, k_ready, k_free,
-                        v_ready, v_free, order, heads, blocks, seq, scale, CAUSAL, SECTION, GROUPS,
-                        ROWS, BLOCK_N, BLOCK_D, STAGES, PINGPONG, OVERLAP,
-                    ),
-                ),
-                (
-                    load_tiles,
-                    (
-                        q_desc, k_desc, v_desc, q_smem, k_smem, v_smem, q_ready, q_free, k_ready,
-                        k_free, v_ready, v_free, heads, blocks, seq, group, CAUSAL, SECTION, GROUPS,
-                        ROWS, BLOCK_N, BLOCK_D, STAGES,
-                    ),
-                ),
-            ],
-            [1],
-            [24],
-        )
-    elif GROUPS == 2:
+    if GROUPS == 2:
         gl.warp_specialize(
             [
                 (
