@@ -129,7 +129,7 @@ def read_pid(outcome: Outcome) -> int:
     return read_facts(outcome)["pid"]
 
 
-def wait_until(condition: Callable[[], object], within_s: float = 5.0) -> None:
+def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:
     """Poll until the condition holds; fail after `within_s`."""
     deadline = time.monotonic() + within_s
     while not condition():

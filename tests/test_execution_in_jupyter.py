@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,10 +49,8 @@ def _command(pid: int) -> bytes:
 
 
 def test_kernel_interrupt_ends_the_job_and_the_next_cell_works(notebook: Notebook) -> None:
-    sent_at = time.monotonic()
     notebook.manager.interrupt_kernel()
     notebook.wait_for("interrupted")
-    assert time.monotonic() - sent_at < 1
     notebook.start('print(run(engine, scripted_job("answers"), key="a").status)')
     notebook.wait_for("finished")
 

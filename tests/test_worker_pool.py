@@ -323,7 +323,6 @@ def test_closing_from_another_thread_ends_the_job_that_runs(engine: LocalExecuto
         "interrupted",
         "the executor was closed while hanging",
     )
-    assert outcome.wall_s < 2
 
 
 def test_a_listener_may_close_the_engine(engine: LocalExecutor) -> None:
@@ -331,7 +330,6 @@ def test_a_listener_may_close_the_engine(engine: LocalExecutor) -> None:
     wait_until(lambda: engine.state().standby_ready)
     outcome = run(engine, scripted_job("hangs"), on_progress=lambda _: engine.close())
     assert outcome.status == "interrupted"
-    assert outcome.wall_s < 2
 
 
 def test_an_engine_that_is_dropped_leaves_nothing(process_tag: str) -> None:

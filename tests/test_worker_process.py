@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,11 +58,9 @@ def test_a_job_is_handed_to_its_handler_and_answered(engine: LocalExecutor) -> N
 
 
 def test_one_worker_does_job_after_job(engine: LocalExecutor) -> None:
-    run(engine, scripted_job("fine"), key="a")
-    standby_at = time.monotonic()
-    outcome = run(engine, scripted_job("fine"), key="a")
-    assert description(outcome)
-    assert outcome.wall_s < time.monotonic() - standby_at + 1
+    pids = [description(run(engine, scripted_job("fine"), key="a")).name for _ in range(3)]
+    assert len(set(pids)) == 1
+    assert int(pids[0]) != os.getpid()
 
 
 def test_what_c_code_printed_comes_before_the_answer(engine: LocalExecutor) -> None:
@@ -136,7 +133,6 @@ def test_a_worker_whose_connection_is_closed_under_it_ends(
     outcome = run(engine, scripted_job(action), key="a")
     assert outcome.status == "protocol"
     assert outcome.detail == "its process closed its connection"
-    assert outcome.wall_s < 3
 
 
 def test_an_exit_in_a_handler_is_no_answer(engine: LocalExecutor) -> None:

@@ -28,15 +28,15 @@ class Unspeakable(Exception):
         raise RuntimeError("no words")
 
 
-def op_description(doc=""):
+def op_description(doc="", name="scripted"):
     return OpDescription(
-        name="scripted", sizes={}, shapes=(), dtypes=(), signature="()", doc=doc, outputs=()
+        name=name, sizes={}, shapes=(), dtypes=(), signature="()", doc=doc, outputs=()
     )
 
 
 def fine(report):
     print("on stdout")
-    return op_description(" ".join(sys.argv)), False
+    return op_description(" ".join(sys.argv), name=str(os.getpid())), False
 
 
 def prints_from_c(report):
