@@ -157,9 +157,9 @@ class ServerProcess:
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the lines of the log that are JSON."""
-        lines = self.path.read_text().splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        """Return the whole lines of the log that are JSON."""
+        lines = self.path.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line[0] == "{" and line[-1] == "\n"]
 
     def close(self) -> None:
         self.process.kill()

