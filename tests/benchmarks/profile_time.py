@@ -1,8 +1,9 @@
 """The seconds of a profile under Nsight Compute, step by step, and profiles of eight kernels.
 
-It needs a GPU whose counters can be read.
+It needs a GPU whose counters can be read. A row is printed as soon as it is measured.
 
     python tests/benchmarks/profile_time.py [--json PATH]
+    python tests/benchmarks/profile_time.py --profiles-only     without the steps: about 100 s
 """
 
 from __future__ import annotations
@@ -265,14 +266,27 @@ def profiles() -> list[dict[str, Any]]:
             kind = {"type": "cuda"} if name == "conflicts" else {}
             try:
                 lab.write(op, version, source, compile=False, **kind)
-                rows.append(profile_row(lab, name, op, version, **options))
+                rows.append(show(profile_row(lab, name, op, version, **options)))
                 if name in ("softmax", "bf16"):
                     label = f"{name}, CUPTI"
-                    rows.append(profile_row(lab, label, op, version, how="activity", **options))
+                    row = profile_row(lab, label, op, version, how="activity", **options)
+                    rows.append(show(row))
             except Exception as error:  # noqa: BLE001 (the other kernels are profiled all the same)
-                rows.append({"profile": name, "status": f"{type(error).__name__}: {error}"[:500]})
-        rows.append({"profile": "processes afterwards", **gpu_processes(lab)})
+                status = f"{type(error).__name__}: {error}"[:500]
+                rows.append(show({"profile": name, "status": status}))
+        rows.append(show({"profile": "processes afterwards", **gpu_processes(lab)}))
     return rows
+
+
+def show(row: dict[str, Any]) -> dict[str, Any]:
+    """Print a row of `profiles`, and return it."""
+    print({key: value for key, value in row.items() if key not in LONG}, flush=True)
+    for label in ("first_stages_s", "second_stages_s"):
+        print(
+            f"    {label[:-9]:7}", *(f"{k}: {v:.2f} s |" for k, v in row.get(label, {}).items()),
+            flush=True,
+        )  # fmt: skip
+    return row
 
 
 def main() -> None:
@@ -280,17 +294,15 @@ def main() -> None:
     program = find_ncu("", os.environ.get("PATH"))
     if program is None:
         sys.exit("Nsight Compute (`ncu`) is not installed here")
-    steps = breakdown(program)
-    rows = profiles()
+    steps = [] if "--profiles-only" in sys.argv else breakdown(program)
     for row in steps:
-        print(f"{row['run']:16} {row['whole_s']:6.2f} s  {row['steps']} {row['output']}")
-    for row in rows:
-        print({key: value for key, value in row.items() if key not in LONG})
-        for label in ("first_stages_s", "second_stages_s"):
-            print(
-                f"    {label[:-9]:7}", *(f"{k}: {v:.2f} s |" for k, v in row.get(label, {}).items())
-            )
-    shown = [{"run": row["run"], "whole_s": row["whole_s"]} for row in steps]
+        print(
+            f"{row['run']:16} {row['whole_s']:6.2f} s  {row['steps']} {row['output']}", flush=True
+        )
+    rows = profiles()
+    shown = [{"run": row["run"], "whole_s": row["whole_s"]} for row in steps] or [
+        {"run": row["profile"], "whole_s": row["second_s"]} for row in rows if "second_s" in row
+    ]
     report("seconds of a profile", shown, breakdown=steps, profiles=rows)
 
 
