@@ -6,8 +6,9 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from tests.execution_kit import wait_until
 from tests.fake_executor import FakeExecutor
 from tests.serve.serve_kit import Gate
 from triton_magics.config import Settings
-from triton_magics.errors import BadValue, Interrupted, Unavailable
-from triton_magics.execution import Limits, registry
+from triton_magics.errors import BadValue, Interrupted, ServerLost, Unavailable
+from triton_magics.execution import Limits, Outcome, registry
 from triton_magics.execution.frame_stream import FrameStream
+from triton_magics.execution.job_requests import JobRequest
 from triton_magics.execution.protocol import Progress
 from triton_magics.execution.remote_channels import ProcessChannel, ssh_command
 from triton_magics.execution.remote_executor import RemoteExecutor
@@ -160,15 +162,80 @@ def test_a_lost_connection_keeps_results_and_connects_again(box: Box, lab: Lab) 
     lab.on_progress = lambda step: box.wires[-1].cut()
     box.engine.answer = lambda job: gate.wait(30) and None  # type: ignore[return-value, func-returns-value]
     gate = threading.Event()
-    with pytest.raises(Interrupted) as caught:
+    with pytest.raises(ServerLost, match="connection to box was lost.*ends there.*again") as caught:
         lab.validate("softmax", "v1")
     gate.set()
     assert caught.value.value.cases == (result,)
-    assert "connection to box was lost" in str(caught.value.value.message)
+    assert lab.last is caught.value.value
     lab.on_progress = None
     assert lab.engine_state().missing is None
     assert lab.validate("softmax", "v1").passed
     assert len(box.wires) == 2
+
+
+def cut_during(box: Box, kind: str) -> None:
+    """Cut the connection once, in the first job of that kind."""
+    run = box.engine.run
+
+    def cut(job: JobRequest, **more: Any) -> Outcome:
+        outcome = run(job, **more)
+        if job.kind == kind:
+            box.engine.run = run
+            wire = box.wires[-1]
+            wire.cut()
+            wire.thread.join(10)  # the answer comes to a wire that has ended
+        return outcome
+
+    box.engine.run = cut
+
+
+def write_again(lab: Lab) -> None:
+    lab.kernel("softmax", "v1", SOURCE + "# another\n")
+
+
+def define_op(lab: Lab) -> None:
+    lab.reference("twice", "def twice(x):\n    return 2 * x\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind"),
+    [
+        (write_again, "compile"),
+        (define_op, "describe"),
+        (lambda lab: lab.plan("softmax"), "plan"),
+        (lambda lab: lab.bench("softmax"), "bench"),
+        (lambda lab: lab.run("softmax", "v1"), "run"),
+        (lambda lab: lab.inspect("softmax", "v1", ptx=True), "compile"),
+    ],
+    ids=["write", "own op", "plan", "bench", "run", "inspect"],
+)
+def test_each_verb_names_the_server_that_it_lost(
+    box: Box, lab: Lab, verb: Callable[[Lab], object], kind: str
+) -> None:
+    lab.kernel("softmax", "v1", SOURCE)
+    assert lab.validate("softmax", "v1").passed
+    cut_during(box, kind)
+    with pytest.raises(ServerLost, match="the connection to box was lost"):
+        verb(lab)
+    assert lab.run("softmax", "v1").passed
+
+
+def test_a_close_here_is_an_interrupt(box: Box, lab: Lab) -> None:
+    lab.kernel("softmax", "v1", SOURCE)
+    gate = Gate(box.engine)
+    threading.Thread(target=lambda: gate.entered.wait(30) and box.executor.close()).start()
+    with pytest.raises(Interrupted):
+        lab.validate("softmax", "v1")
+    gate.open()
+
+
+def test_a_verdict_stands_where_the_server_is_lost_after_it(box: Box, lab: Lab) -> None:
+    box.engine.device_kind = "interpreter"
+    lab.kernel("softmax", "v1", SOURCE, compile=False)
+    cut_during(box, "compile")
+    with pytest.raises(ServerLost):
+        lab.validate("softmax", "v1")
+    assert lab.validation("softmax", "v1").passed
 
 
 def test_another_version_is_refused_and_both_are_named(tmp_path: Path) -> None:

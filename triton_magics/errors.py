@@ -16,7 +16,8 @@ TritonMagicsError
 │   └─ Unavailable      a part that is not installed or not there (triton, ipywidgets, a GPU)
 ├─ KernelFailure        a failed verdict, raised so that Run All stops; has the value
 ├─ WorkerError          our own process failed; says nothing about the kernel
-│   └─ GpuLost          the GPU does not come back; nothing runs on it until it does
+│   ├─ GpuLost          the GPU does not come back; nothing runs on it until it does
+│   └─ ServerLost       the server of a remote engine was lost with a job on it; has the value
 ├─ WorkspaceError       the folder or the store can't be read or written
 ├─ KnowledgeError       the shipped knowledge is missing or broken
 └─ ExportError          a log could not be made
@@ -151,6 +152,21 @@ class WorkerError(TritonMagicsError):
 
 class GpuLost(WorkerError):
     """The GPU does not come back: a process hangs in its driver, or it asks to be reset."""
+
+
+class ServerLost(WorkerError):
+    """The server of a remote engine ended, or was out of reach too long, with a job on it.
+
+    Attributes:
+        value: what was known of the job by then; it is recorded. None where nothing was.
+    """
+
+    def __init__(self, problem: str, value: object = None) -> None:
+        super().__init__(
+            f"{problem}. The job has ended there, or ends there within 10 minutes; the results "
+            "until then are kept here. Run it again once the server answers."
+        )
+        self.value = value
 
 
 class WorkspaceError(TritonMagicsError):

@@ -12,7 +12,9 @@ from triton_magics.execution.job_answers import Answer
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Case, CaseResult, Configuration, Environment, Setting, Timing
 
-Ending = Literal["finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory"]
+Ending = Literal[
+    "finished", "timeout", "crashed", "protocol", "interrupted", "out_of_memory", "lost"
+]
 # More than any job has: it bounds the memory that a runaway process can take here.
 MAX_RESULTS = 10_000
 
@@ -22,7 +24,8 @@ class Outcome:
     """The end of a job: its answer, or the end of its process and the results until then.
 
     Attributes:
-        status: `finished` if and only if the worker answered this job.
+        status: `finished` if and only if the worker answered this job; `lost` where the machine
+            that ran it was.
         answer: the worker's answer.
         planned: every case to run, as listed before the first.
         cases: results of cases.

@@ -17,7 +17,7 @@ from triton_magics.config import Settings
 from triton_magics.errors import TritonMagicsError, Unavailable, WorkerError
 from triton_magics.execution.base import Device, EventListener, Executor, JobEvent, Limits
 from triton_magics.execution.job_requests import JobRequest, Mode
-from triton_magics.execution.outcome import Outcome, ResultCollector
+from triton_magics.execution.outcome import Ending, Outcome, ResultCollector
 from triton_magics.execution.protocol import Progress, ProtocolError
 from triton_magics.execution.remote_channels import Channel, channel_factory, version_problem
 from triton_magics.execution.remote_frames import (
@@ -86,12 +86,12 @@ class RemoteJob:
         if self._on_event and not self._future.done():
             self._on_event(JobEvent(progress=Progress(nonce="", stage=stage)))
 
-    def end_here(self, detail: str) -> None:
-        """End as interrupted, with the results until now."""
+    def end_here(self, detail: str, status: Ending = "interrupted") -> None:
+        """End with the results until now."""
         partial = self._collected
         self.finish(
             Outcome(
-                status="interrupted",
+                status=status,
                 planned=partial.planned,
                 cases=tuple(partial.cases),
                 timings=tuple(partial.timings),
@@ -126,6 +126,7 @@ class _Connection:
         self.jobs: dict[str, RemoteJob] = {}
         self.findings: Future[tuple[Finding, ...]] = Future()
         self.is_open = self.is_connected = True
+        self._is_closed_here = False
         self.stream = channel.stream
         self.welcome = self._greet()
         self.state = self.welcome.state
@@ -169,7 +170,7 @@ class _Connection:
         problem = self._channel.problem
         detail = f"the connection to {self._name} was lost" + (f": {problem}" if problem else "")
         for job in tuple(self.jobs.values()):
-            job.end_here(detail)
+            job.end_here(detail, "interrupted" if self._is_closed_here else "lost")
         if not self.findings.done():
             self.findings.set_exception(Unavailable(detail))
 
@@ -201,6 +202,7 @@ class _Connection:
 
     def close(self) -> None:
         """Close the channel; a second time does nothing."""
+        self._is_closed_here = True
         self.is_open = False
         self._channel.close()
 
@@ -282,7 +284,7 @@ class RemoteExecutor(Executor):
         if not connection.is_connected:
             connection.note_connection(remote)
         if not connection.is_open:
-            remote.end_here(f"the connection to {self._name} was lost")
+            remote.end_here(f"the connection to {self._name} was lost", "lost")
         return remote
 
     def devices(self) -> tuple[Device, ...]:

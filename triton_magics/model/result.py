@@ -40,6 +40,7 @@ class Result(Value):
         message: one sentence where the status alone does not say enough.
         output: text that the process printed.
         environment: where it ran; None where the process was lost before it reported that.
+        lost: the reason, where the machine that ran it was lost; else None.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Result(Value):
     output: str = ""
     duration_s: float | None = None
     environment: Environment | None = None
+    lost: str | None = None
 
     @property
     def passed(self) -> bool:

@@ -138,3 +138,8 @@ class Written(Value):
     def status(self) -> Status:
         """Failed only where the compiler refused the code."""
         return self.compilation.status if self.compilation else Status.PASSED
+
+    @property
+    def lost(self) -> str | None:
+        """Reason for which the machine that compiled it was lost."""
+        return self.compilation.lost if self.compilation else None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from triton_magics.errors import Interrupted
+from triton_magics.errors import Interrupted, ServerLost
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Status
 from triton_magics.serve.job_faults import fault_of
@@ -126,7 +126,7 @@ class ServedJob:
             self.result = perform()
         except BaseException as error:
             self._error = error
-            self.result = error.value if isinstance(error, Interrupted) else None
+            self.result = error.value if isinstance(error, Interrupted | ServerLost) else None
             raise
         return self.result
 

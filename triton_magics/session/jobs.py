@@ -127,8 +127,7 @@ class Jobs:
         outcome = self.manager.run(
             DescribeJob(op=OpRef.own(op, source), patience_s=patience_s), limits=self.limits()
         )
-        if outcome.status == "interrupted":
-            raise KeyboardInterrupt
+        outcomes.check_ended(outcome)
         return outcomes.description(outcome, op)
 
     def forms(self, op: str) -> OpForms:
@@ -138,8 +137,7 @@ class Jobs:
             UserError: its reference can't be called without computing; the message says why.
         """
         outcome = self.manager.run(FormsJob(op=self.op_ref(op)), limits=self.limits())
-        if outcome.status == "interrupted":
-            raise KeyboardInterrupt
+        outcomes.check_ended(outcome)
         return outcomes.forms(outcome, op)
 
     def probe(self, draft: Draft, *, max_bytes: int = MAX_SIZE_BYTES) -> str:
@@ -157,8 +155,7 @@ class Jobs:
             max_bytes=max_bytes,
         )
         outcome = self.manager.run(job, limits=self.limits())
-        if outcome.status == "interrupted":
-            raise KeyboardInterrupt
+        outcomes.check_ended(outcome)
         findings = outcomes.findings(outcome, draft.name)
         return draft.finish(findings, candidates[findings.draft])
 
@@ -231,12 +228,12 @@ class Jobs:
 
         Raises:
             KeyboardInterrupt: interrupted during the compilation.
+            ServerLost: the machine that compiles was lost.
         """
         update: dict[str, Any] = {}
         if validation.device_kind == "interpreter" and validation.status not in _KILLED:
             compiled = self._newest_compilation(source) or self.compile_if_possible(source)
-            if compiled and compiled.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
+            outcomes.check_compiled(compiled)
             update["compilation"] = compiled
             undecided = validation.passed or validation.status is Status.NO_GPU
             if undecided and compiled and compiled.status is Status.COMPILE_ERROR:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
-from triton_magics.errors import UserError, WorkerError
+from triton_magics.errors import ServerLost, UserError, WorkerError
 from triton_magics.execution import Outcome
 from triton_magics.execution.job_answers import Findings, OpDescription, OpForms, WorkerFault
 from triton_magics.execution.job_refs import VersionRef
@@ -47,6 +47,7 @@ _STATUS = {
     "crashed": Status.CRASHED,
     "protocol": Status.CRASHED,
     "interrupted": Status.INTERRUPTED,
+    "lost": Status.INTERRUPTED,
     "out_of_memory": Status.OUT_OF_MEMORY,
 }
 _CASE_STATUS = {
@@ -103,6 +104,7 @@ def _result(outcome: Outcome, kind: type[Answered], job: JobRequest, **facts: An
         "note": message,
         "output": outcome.output,
         "duration_s": outcome.wall_s,
+        "lost": outcome.detail if outcome.status == "lost" else None,
         **facts,
     }
     return kind.model_validate({n: v for n, v in fields.items() if n in kind.model_fields})
@@ -154,6 +156,32 @@ def _place(ref: VersionRef, number: int) -> str:
     lines = source_lines(ref.source)
     code = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     return f"cell line {cell_line} ({ref.shown_path}:{number})" + (f": {code}" if code else "")
+
+
+def check_ended(outcome: Outcome) -> None:
+    """Check that a job without partial results has ended by itself.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted.
+        ServerLost: the machine that ran it was lost.
+    """
+    if outcome.status == "interrupted":
+        raise KeyboardInterrupt
+    if outcome.status == "lost":
+        raise ServerLost(outcome.detail)
+
+
+def check_compiled(compilation: Compilation | None) -> None:
+    """Check that a compilation beside another result has ended by itself.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted.
+        ServerLost: the machine that compiled was lost.
+    """
+    if compilation and compilation.lost:
+        raise ServerLost(compilation.lost)
+    if compilation and compilation.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def validation(outcome: Outcome, job: ValidateJob) -> Validation:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from triton_magics.config import Settings
-from triton_magics.errors import Interrupted
+from triton_magics.errors import Interrupted, ServerLost
 from triton_magics.execution import Executor, registry
 from triton_magics.model import Status
 from triton_magics.session.job_manager import JobManager
@@ -56,8 +56,11 @@ class Session(OpWorkspace):
 
         Raises:
             Interrupted: its job was interrupted; the error has the result.
+            ServerLost: the machine that ran its job was lost; the error has the result.
         """
         self.last = result
+        if lost := getattr(result, "lost", None):
+            raise ServerLost(lost, result)
         if getattr(result, "status", None) is Status.INTERRUPTED:
             raise Interrupted(result)
         return result

@@ -150,7 +150,7 @@ def validate_best(
             return sweep, None
         validation = _validate(session, source, job, tunables.apply(best.settings))
         if validation.status is Status.INTERRUPTED:
-            return sweep.evolve(status=Status.INTERRUPTED), None
+            return sweep.evolve(status=Status.INTERRUPTED, lost=validation.lost), None
         if validation.passed:
             return sweep.evolve(best_cases=len(validation.cases)), validation
         sweep = _without(sweep, best, validation)

@@ -46,8 +46,7 @@ def run(session: Session, request: PlanRequest) -> Plan:
         device_kind=session.jobs.device_kind,
     )
     outcome = session.jobs.manager.run(job, limits=session.jobs.limits())
-    if outcome.status == "interrupted":
-        raise KeyboardInterrupt
+    outcomes.check_ended(outcome)
     plan = outcomes.plan(outcome, name)
     return session.finish(plan.evolve(device=session.jobs.executor.state().device))
 

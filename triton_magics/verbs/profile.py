@@ -155,8 +155,7 @@ def _add_static(session: Session, source: KernelSource, profile: Profile) -> Pro
         here=False,
         detail=True,
     )
-    if compilation.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    outcomes.check_compiled(compilation)
     return profile.evolve(
         rung="static",
         rung_reason=profile.message,

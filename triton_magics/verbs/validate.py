@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from triton_magics.errors import Interrupted
+from triton_magics.errors import Interrupted, TritonMagicsError
 from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.model import KernelSource, Validation, Validations
 from triton_magics.session import Session, outcomes
@@ -75,9 +75,12 @@ def run(session: Session, request: ValidateRequest) -> Validation | Validations:
     validation = session.jobs.locate_access(validation, source)
     try:
         validation = session.jobs.add_context(validation, source)
-    except KeyboardInterrupt:  # the verdict stands, without the compiler's figures
+    except (KeyboardInterrupt, TritonMagicsError) as error:
+        # The verdict stands, without the compiler's figures.
         session.record(source.op, "validated", validation, source=source)
         session.last = validation
+        if isinstance(error, TritonMagicsError):
+            raise
         raise Interrupted(validation) from None
     session.record(source.op, "validated", validation, source=source)
     _log_files.write_log_if_set(session, source.op)
