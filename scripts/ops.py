@@ -202,7 +202,9 @@ def reword(op: str) -> None:
     if not has_same_code(shipped, written):
         raise ValueError(f"the kernels of {path.name} are not those of {op}.md: run it again")
     for cell, now in zip(shipped.cells, written, strict=True):
-        if now.kind == "markdown" and not now.measured:
+        if now.measured:
+            cell.metadata["measured"] = now.measured
+        elif now.kind == "markdown":
             cell.source = now.text
     fill(shipped, ops_table.benchmarks(LOGS / f"{op}_log.jsonl"))
     nbformat.write(shipped, path)
