@@ -250,6 +250,7 @@ def _describe_values(trait: TraitType[Any, Any]) -> str:
 LOCKS = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on purpose)
 
 
+CEILINGS = "ceilings"  # folder in the cache: measured peak rates of this machine's GPUs
 OUTBOX = "outbox"  # folder in a worker's own: compiled code that the worker can't publish itself
 
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.harness.kit import KERNELS, Recorder, version_of
 from triton_magics import operators
+from triton_magics.execution import sandbox
 from triton_magics.execution.job_refs import OpRef
-from triton_magics.execution.job_requests import BenchJob
+from triton_magics.execution.job_requests import BenchJob, SelfTestJob
+from triton_magics.execution.local import sandbox_policy
+from triton_magics.execution.protocol import Order, Reply
+from triton_magics.harness import __main__ as worker
 from triton_magics.harness.load import load_version
-from triton_magics.harness.process import gpu_lock
+from triton_magics.harness.process import device, gpu_lock
 from triton_magics.harness.process.device import environment
 from triton_magics.harness.timers import gated_timer
 from triton_magics.harness.timers.gated_timer import TimedAttempt, TimedCall, Timer
 from triton_magics.harness.timing import bench_job, peak_rates
-from triton_magics.model import Benchmark, Environment
+from triton_magics.model import Benchmark, Environment, SelfTest, Status
 
 GPU = Environment(
     device_kind="gpu", device="NVIDIA H200", python="3.12", torch="2.11", triton="3.6",
@@ -188,3 +194,55 @@ def test_waiting_process_reads_the_other_ones_measurement(
     report = ReleasesLock()
     assert peak_rates.get_peak_rates(GPU, report) == rates_of({"empty": 0.5})
     assert "measuring this GPU (once per machine), for 0 s" in report.stages[0]
+
+
+# ------------------------------------------------------------------------------- in a sandbox
+
+
+class SubjectThatTimes:
+    """The link to a subject process, which reads the ceilings while it times."""
+
+    can_share = False
+
+    def __init__(self) -> None:
+        self.files_there: list[bool] = []
+
+    def request(self, function: str, kind: type, /, **arguments: object) -> Reply:
+        self.files_there.append(peak_rates._path(GPU).exists())
+        order = arguments["order"]
+        assert isinstance(order, Order)
+        return Reply(nonce=order.nonce, answer=SelfTest(status=Status.NO_GPU, environment=GPU))
+
+
+def test_the_judge_measures_before_the_subject_process_times(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "right").write_text(rates_of({}).model_dump_json())
+    measured_by(f'cp {tmp_path}/right "$3"', monkeypatch, tmp_path)
+    monkeypatch.setattr(device, "environment", lambda: GPU)
+    link: Any = SubjectThatTimes()
+    order = Order(nonce="1", job=SelfTestJob(seed=1, budget_s=1))
+    worker._forward(order, print, link, Recorder())
+    assert link.files_there == [True]
+
+
+@pytest.mark.parametrize("runs_versions", [True, False])
+def test_only_the_judge_measures_in_a_sandbox(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, runs_versions: bool
+) -> None:
+    """A version that could write them would change the limits of all other versions."""
+    (tmp_path / "scratch" / "tmp").mkdir(parents=True)
+    (tmp_path / "scratch" / "right").write_text(rates_of({}).model_dump_json())
+    script = f'touch {tmp_path}/scratch/ran && cp {tmp_path}/scratch/right "$3"'
+    path = measured_by(script, monkeypatch, tmp_path)
+    (tmp_path / "child").rename(tmp_path / "scratch" / "child")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "scratch" / "child"))
+    monkeypatch.setattr(gpu_lock, "LOCKS", tmp_path / "scratch")
+    monkeypatch.setenv(sandbox.VARIABLE, sandbox_policy.make_policy("gpu").to_text())
+    monkeypatch.setenv(sandbox.SCRATCH, str(tmp_path / "scratch"))
+    if not (child := os.fork()):
+        sandbox.enter_from_environment(runs_versions=runs_versions)
+        rates = peak_rates.get_peak_rates(GPU, Recorder())
+        os._exit(int(rates is not None))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == int(not runs_versions)
+    assert (tmp_path / "scratch" / "ran").exists() == path.exists() == (not runs_versions)

@@ -22,7 +22,7 @@ import stat
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from triton_magics.execution import seccomp
 from triton_magics.execution.scratch import SCRATCH, TEMPORARY
@@ -58,6 +58,7 @@ class Policy:
         reads_cwd: the working folder can be read.
         is_required: without the sandbox nothing must run.
         opens_cuda: it may make the local sockets without which cuInit fails (error 304).
+        judge_write: folders that only a process which runs no version can write.
     """
 
     read: tuple[str, ...]
@@ -65,12 +66,14 @@ class Policy:
     reads_cwd: bool = False
     is_required: bool = False
     opens_cuda: bool = False
+    judge_write: tuple[str, ...] = ()
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Return the policy of an environment variable's value."""
-        fields = json.loads(text)
-        return cls(**fields | {name: tuple(fields[name]) for name in ("read", "write")})
+        fields: dict[str, Any] = json.loads(text)
+        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        return cls(**fields | lists)
 
     def to_text(self) -> str:
         """Return the value of the environment variable."""
@@ -85,11 +88,12 @@ def is_active() -> bool:
     return bool(_entered)
 
 
-def enter_from_environment(*, may_signal: bool = False) -> None:
+def enter_from_environment(*, runs_versions: bool = True) -> None:
     """Enter the sandbox that the environment names; without one, or the second time, do nothing.
 
     Args:
-        may_signal: this process ends others, which are not in its sandbox.
+        runs_versions: this process runs versions. One that runs none may end others, which are not
+            in its sandbox, and write what workers share (`Policy.judge_write`).
 
     Raises:
         SandboxError: the kernel refuses a sandbox that is required.
@@ -104,9 +108,10 @@ def enter_from_environment(*, may_signal: bool = False) -> None:
         os.environ["TMPDIR"] = os.path.join(scratch, TEMPORARY)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(scratch, "inductor")
     cwd = readable_part(os.getcwd()) if policy.reads_cwd else ()
+    own += () if runs_versions else policy.judge_write
     policy = dataclasses.replace(policy, read=(*policy.read, *cwd), write=(*policy.write, *own))
     try:
-        enter(policy, may_signal=may_signal)
+        enter(policy, may_signal=not runs_versions)
     except SandboxError:
         if policy.is_required:
             raise

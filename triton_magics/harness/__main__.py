@@ -71,7 +71,9 @@ POLL_S = 0.1  # between two checks whether the GPU is free for a warm-up
 REVIEW = "triton_magics.harness.timing.bench_review"
 PROFILE = "triton_magics.harness.profile_job"
 CONTENTS = "triton_magics.harness.timing.judged_contents"
+PEAK_RATES = "triton_magics.harness.timing.peak_rates"
 JUDGED = ("validate",)  # jobs that the judge executes
+TIMED = ("bench", "selftest", "sweep")
 WITHOUT_VERSION = ("plan", "profile")  # jobs that load no version in this process
 EXECUTE = f"{execute.__module__}:{execute.__name__}"
 FINISH = f"{finish.__module__}:{finish.__name__}"
@@ -110,7 +112,8 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     if mode not in ("interpreter", "tools"):
         compile_processes.start_compile_processes(_compile, close=(fd,))
     link = _start_subject(mode, fd, environment) if mode in ("gpu", "interpreter") else None
-    enter_from_environment(may_signal=True)  # the processes forked above have their own
+    # Last: the processes forked above have their own.
+    enter_from_environment(runs_versions=mode not in ("gpu", "interpreter"))
     data = socket.socket(fileno=parent_watch.move_to_high_descriptor(fd))
     descriptor_reserve.reserve_descriptors()
     parent_watch.start_hangup_watch(data.fileno())
@@ -307,6 +310,8 @@ def _is_reusable(link: SubjectLink) -> bool:
 def _forward(order: Order, send: Send, link: SubjectLink, report: Reporter) -> Reply:
     """Execute a job in the subject process, and forward its progress."""
     own = order.evolve(nonce=secrets.token_hex(16))
+    if order.job.kind in TIMED:  # in a sandbox the subject process can't keep what it measures
+        importlib.import_module(PEAK_RATES).measure_ahead(report)
 
     def forward(message: bytes) -> None:
         try:

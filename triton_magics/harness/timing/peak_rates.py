@@ -12,6 +12,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,8 @@ from pathlib import Path
 import torch
 
 from triton_magics import languages
-from triton_magics.config import cache_dir
+from triton_magics.config import CEILINGS, cache_dir
+from triton_magics.harness.process import device
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
@@ -61,16 +63,37 @@ class PeakRates(Value):
 def get_peak_rates(environment: Environment, report: Reporter) -> PeakRates | None:
     """Read the peak rates from the cache or measure them; return None if that fails.
 
-    Call it without the GPU lock: the measurement takes it, and waiting jobs report why.
+    Call it without the GPU lock: the measurement takes it, and waiting jobs report why. Where the
+    cache can't be written, as by a version in a sandbox, nothing is measured: it takes seconds, and
+    every later job would do it again.
     """
     path = _path(environment)
     if cached := _read(path):
         return cached
+    if not _can_write(path.parent):
+        sys.stderr.write(f"this GPU's peak rates are not measured: can't write {path.parent}\n")
+        return None
     with gpu_lock(environment.gpu_uuid, exclusive=True, purpose=MEASURING, on_wait=report.waiting):
         report.stage(MEASURING, patience_s=MEASURE_S + 20)
         if cached := _read(path):  # measured by another process in the meantime
             return cached
         return _read(path) if _measure_in_child(path) else None
+
+
+def measure_ahead(report: Reporter) -> None:
+    """Measure the peak rates, if they are unknown, for a process that can't write the cache."""
+    here = device.environment()
+    if here.device_kind == "gpu":
+        get_peak_rates(here, report)
+
+
+def _can_write(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> PeakRates | None:
@@ -98,7 +121,7 @@ def _measure_in_child(path: Path) -> bool:
 
 def _path(environment: Environment) -> Path:
     name = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{environment.gpu_uuid}-{environment.driver}")
-    return cache_dir() / "ceilings" / f"{name}-{FORMAT}.json"
+    return cache_dir() / CEILINGS / f"{name}-{FORMAT}.json"
 
 
 def _copy_gbps() -> float:
