@@ -226,7 +226,7 @@ def test_a_worker_dies_with_its_supervisor(engine: LocalExecutor) -> None:
     supervisor_pid, *workers = engine.queue().pool.pids
     assert workers
     os.kill(supervisor_pid, signal.SIGKILL)
-    wait_until(lambda: not any(map(is_running, workers)), within_s=1)
+    wait_until(lambda: not any(map(is_running, workers)))
 
 
 def test_a_worker_is_the_first_to_go_when_memory_is_short(engine: LocalExecutor) -> None:
