@@ -19,8 +19,12 @@ from triton_magics.execution import JobEvent, Limits, LocalExecutor, Outcome, wa
 from triton_magics.execution.job_answers import OpDescription
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import BenchJob, DescribeJob, JobRequest
+from triton_magics.execution.protocol import Progress
 
+SILENCE_S, JOB_S = 60.0, 6000.0  # no job of a test is this slow
+PAST_SILENCE_S, PAST_JOB_S = 20 * SILENCE_S, 20 * JOB_S  # a busy machine stretches a limit tenfold
 WORKERS = Path(__file__).with_name("engine_workers")
+LIMITS = {"silence_s": SILENCE_S, "job_s": JOB_S}
 PROCESS_TAG = "TRITON_TEST_TAG"  # no setting; workers inherit it
 VERSION = VersionRef(
     version="v1_baseline",
@@ -42,6 +46,43 @@ def process_tag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str
     monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
     yield process_tag
     wait_until(lambda: not tagged_processes(process_tag))
+
+
+class LimitsClock:
+    """The clock of jobs' limits: time passes, and more of it where a test says so.
+
+    The limits of `scripted_executor` are longer than any delay of a busy machine.
+    """
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._ahead_s
+
+    def skip(self, seconds: float) -> None:
+        """Let that much time pass at once."""
+        self._ahead_s += seconds
+
+    def after(self, stage: str, seconds: float) -> Callable[[Progress], None]:
+        """Return a listener that lets time pass once a job reports a stage."""
+        return lambda progress: self.skip(seconds) if progress.stage == stage else None
+
+
+@pytest.fixture
+def limits_clock(monkeypatch: pytest.MonkeyPatch) -> LimitsClock:
+    """Return the clock of all jobs of this test."""
+    limits_clock = LimitsClock()
+    monkeypatch.setattr("triton_magics.execution.local.job_run.time", limits_clock)
+    return limits_clock
+
+
+@pytest.fixture
+def release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return the file whose creation lets a job go on; the job removes it."""
+    file = tmp_path / "release"
+    monkeypatch.setenv("TRITON_TEST_RELEASE", str(file))
+    return file
 
 
 @pytest.fixture
@@ -77,7 +118,7 @@ def cancel_running(engine: LocalExecutor) -> str | None:
 
 def scripted_executor(script: str = "obeys.py", **settings: object) -> LocalExecutor:
     """Return an executor whose workers run a script of `engine_workers/`."""
-    defaults = {"device": "interpreter", "silence_s": 5.0, "job_s": 30.0, "standbys": 1}
+    defaults = {**LIMITS, "device": "interpreter", "standbys": 1}
     return LocalExecutor(
         Settings(**(defaults | settings)), command=lambda mode: command(script, mode)
     )
@@ -85,7 +126,7 @@ def scripted_executor(script: str = "obeys.py", **settings: object) -> LocalExec
 
 def forking_executor(**settings: object) -> LocalExecutor:
     """Return an executor whose workers run `obeys.py` and come from a fork server."""
-    defaults = {"device": "interpreter", "silence_s": 5.0, "job_s": 30.0, "standbys": 2}
+    defaults = {**LIMITS, "device": "interpreter", "standbys": 2}
     return LocalExecutor(
         Settings(**(defaults | settings)),
         command=lambda mode: command("obeys.py", mode),

@@ -9,28 +9,31 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from pathlib import Path
 
 import pytest
-from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
+from execution_kit import (  # noqa: F401 (process_tag, engine, limits_clock, release: fixtures)
+    PAST_JOB_S,
+    PAST_SILENCE_S,
+    LimitsClock,
     cancel_running,
     engine,
+    limits_clock,
+    process_state,
     process_tag,
     read_facts,
+    release,
     run,
     scripted_executor,
     scripted_job,
     tagged_processes,
+    wait_until,
 )
 
 from triton_magics.errors import WorkerError
 from triton_magics.execution import LocalExecutor, Outcome
-from triton_magics.execution.local.cpu_wait import waited_for_others
+from triton_magics.execution.local.cpu_wait import CpuWait, waited_for_others
 from triton_magics.execution.protocol import Progress
-
-
-def impatient() -> LocalExecutor:
-    return scripted_executor(silence_s=0.2, job_s=1.0)
 
 
 def next_job_finishes(engine: LocalExecutor) -> bool:
@@ -47,110 +50,166 @@ def test_a_job_is_answered(engine: LocalExecutor) -> None:
     assert outcome.wall_s > 0
 
 
-@pytest.mark.parametrize("action", ["hangs", "hangs_deaf", "stops"])
-def test_a_job_that_never_ends_times_out(action: str) -> None:
-    engine = impatient()
-    outcome = run(engine, scripted_job(action), key="a")
-    assert outcome.status == "timeout"
-    assert outcome.detail.startswith("no answer in 0.2 s ")
-    assert outcome.detail.endswith(outcome.stage)
+@pytest.mark.parametrize(
+    ("action", "stage"),
+    [("hangs", "hanging"), ("hangs_deaf", "hanging, deaf to signals"), ("stops", "stopped")],
+)
+def test_a_job_that_never_ends_times_out(
+    engine: LocalExecutor, limits_clock: LimitsClock, action: str, stage: str
+) -> None:
+    listen = limits_clock.after(stage, PAST_SILENCE_S)
+    outcome = run(engine, scripted_job(action), key="a", on_progress=listen)
+    assert (outcome.status, outcome.stage) == ("timeout", stage)
+    assert outcome.detail == f"no answer in 60 s while {stage}"
     assert outcome.answer is None
     assert next_job_finishes(engine)
-    engine.close()
 
 
 def test_a_worker_that_takes_long_to_die_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
+    engine: LocalExecutor, limits_clock: LimitsClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("triton_magics.execution.local.device_queue.KILL_S", 0.0)
-    engine = impatient()
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.RESUME_S", float("inf"))
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.ANSWER_S", float("inf"))
     supervisor = read_facts(run(engine, scripted_job("answers"), key="a"))["parent"]
-    # A stopped supervisor kills nothing: the worker outlives any limit.
-    outcome = run(
-        engine,
-        scripted_job("hangs"),
-        key="a",
-        on_progress=lambda _: os.kill(supervisor, signal.SIGSTOP),
-    )
+
+    def stop_supervisor(_: Progress) -> None:
+        os.kill(supervisor, signal.SIGSTOP)  # it kills nothing: the worker outlives any limit
+        wait_until(lambda: process_state(supervisor) == b"T")
+        limits_clock.skip(PAST_SILENCE_S)
+
+    outcome = run(engine, scripted_job("hangs"), key="a", on_progress=stop_supervisor)
     assert outcome.status == "timeout"
     assert "its process is not gone yet" in outcome.detail
     os.kill(supervisor, signal.SIGCONT)
     assert next_job_finishes(engine)
-    engine.close()
 
 
 def test_a_job_that_says_nothing_at_all_times_out() -> None:
-    engine = impatient()
+    engine = scripted_executor(silence_s=0.2)
     outcome = run(engine, scripted_job("hangs_silently"))
     assert (outcome.status, outcome.stage, outcome.detail) == ("timeout", "", "no answer in 0.2 s")
     engine.close()
 
 
-def test_printing_is_not_progress() -> None:
-    engine = impatient()
-    outcome = run(engine, scripted_job("floods_for_ever"))
-    assert outcome.status == "timeout"
+def test_printing_is_not_progress(engine: LocalExecutor, limits_clock: LimitsClock) -> None:
+    stages: list[str] = []
+
+    def listen(_: str) -> None:
+        if "printing" in stages:
+            limits_clock.skip(PAST_SILENCE_S)
+
+    job = scripted_job("floods_for_ever")
+    outcome = run(engine, job, on_progress=lambda p: stages.append(p.stage), on_output=listen)
+    assert outcome.detail == "no answer in 60 s while printing"
     assert outcome.output.startswith("still at it\n")
     assert next_job_finishes(engine)
-    engine.close()
 
 
-def test_endless_progress_is_stopped_by_the_jobs_limit() -> None:
-    engine = scripted_executor(silence_s=5.0, job_s=0.3)
-    outcome = run(engine, scripted_job("reports_for_ever"))
+def test_endless_progress_is_stopped_by_the_jobs_limit(
+    engine: LocalExecutor, limits_clock: LimitsClock
+) -> None:
+    listen = limits_clock.after("going round in circles", PAST_JOB_S)
+    outcome = run(engine, scripted_job("reports_for_ever"), on_progress=listen)
     assert outcome.status == "timeout"
-    assert outcome.detail == "not done in 0.3 s while going round in circles"
-    engine.close()
+    assert outcome.detail == "not done in 6000 s while going round in circles"
 
 
-def test_a_step_may_ask_for_patience() -> None:
-    engine = scripted_executor(silence_s=0.2)
-    assert run(engine, scripted_job("asks_for_patience")).status == "finished"
-    engine.close()
+def test_a_step_may_ask_for_patience(engine: LocalExecutor, limits_clock: LimitsClock) -> None:
+    listen = limits_clock.after("compiling", PAST_SILENCE_S)
+    outcome = run(engine, scripted_job("asks_for_patience"), on_progress=listen)
+    assert outcome.status == "finished"
 
 
-def test_patience_ends_with_the_limit_of_the_whole_job() -> None:
-    engine = impatient()
-    outcome = run(engine, scripted_job("asks_for_too_much_patience"))
-    assert (outcome.status, outcome.detail) == ("timeout", "not done in 1 s while compiling")
-    engine.close()
+def test_patience_ends_with_the_limit_of_the_whole_job(
+    engine: LocalExecutor, limits_clock: LimitsClock
+) -> None:
+    listen = limits_clock.after("compiling", PAST_JOB_S)
+    outcome = run(engine, scripted_job("asks_for_too_much_patience"), on_progress=listen)
+    assert (outcome.status, outcome.detail) == ("timeout", "not done in 6000 s while compiling")
+
+
+def test_time_that_a_job_waits_for_others_is_not_its_own(
+    engine: LocalExecutor, limits_clock: LimitsClock, release: Path
+) -> None:
+    def listen(progress: Progress) -> None:
+        if progress.waits:  # four times, each shorter than the limit
+            limits_clock.skip(400.0)
+            release.touch()
+
+    outcome = run(engine, scripted_job("waits_for_others"), on_progress=listen, timeout_s=600.0)
+    assert (outcome.status, outcome.detail) == ("finished", "")
 
 
 @pytest.mark.parametrize(
     ("action", "ending"),
     [
-        ("waits_for_others", ""),
-        ("waits_for_others_and_works_too_long", "not done in 0.8 s while working"),
-        ("waits_and_says_no_more", "no answer in 0.8 s while waiting 0 s for the GPU"),
+        ("waits_for_others_and_works_too_long", "not done in 60 s while working"),
+        ("waits_and_says_no_more", "no answer in 60 s while waiting 0 s for the GPU"),
     ],
 )
-def test_what_a_job_waits_for_others_is_not_its_own_time(
-    engine: LocalExecutor, action: str, ending: str
+def test_a_job_that_waited_for_others_has_limits(
+    engine: LocalExecutor, limits_clock: LimitsClock, action: str, ending: str
 ) -> None:
-    assert run(engine, scripted_job(action), key="a", timeout_s=0.8).detail == ending
+    last_stage = ending.partition("while ")[2]
+    listen = limits_clock.after(last_stage, PAST_SILENCE_S)
+    outcome = run(engine, scripted_job(action), key="a", on_progress=listen, timeout_s=60.0)
+    assert outcome.detail == ending
 
 
 @pytest.fixture
-def busy_cpu() -> Iterator[None]:
-    """Keep the first CPU busy with five programs of others."""
+def busy_cpu() -> Iterator[int]:
+    """Yield the pid of one of five programs that share a CPU."""
     cpu = {min(os.sched_getaffinity(0))}
     spin = [sys.executable, "-S", "-c", "while True: pass"]
     spinners = [subprocess.Popen(spin) for _ in range(5)]
     for each in spinners:
         os.sched_setaffinity(each.pid, cpu)
-    yield
+    yield spinners[0].pid
     for each in spinners:
         each.kill()
         each.wait()
 
 
-@pytest.mark.usefixtures("busy_cpu")
-def test_what_a_job_waits_for_a_cpu_is_not_its_own_time() -> None:
-    with closing(scripted_executor(silence_s=0.5, job_s=0.6)) as engine:
-        outcome = run(engine, scripted_job("works_on_a_shared_cpu"), key="a")
-        assert (outcome.status, outcome.detail) == ("finished", "")
-        endless = run(engine, scripted_job("works_for_ever_on_a_shared_cpu"), key="a")
-        assert endless.detail == "no answer in 0.5 s while working"
+def test_a_wait_for_a_cpu_is_read(busy_cpu: int) -> None:
+    cpu_wait = CpuWait(busy_cpu)
+    wait_until(lambda: cpu_wait.take(at_once=True) > 0.0)
+
+
+class BusyCpu:
+    """Stands for `CpuWait`: a worker that waited for a CPU."""
+
+    def __init__(self) -> None:
+        self.waited_s = 0.0
+
+    def take(self, *, at_once: bool = False) -> float:
+        waited_s, self.waited_s = self.waited_s, 0.0
+        return waited_s
+
+
+@pytest.mark.parametrize(("waited_s", "status"), [(300.0, "finished"), (200.0, "timeout")])
+def test_time_that_a_job_waits_for_a_cpu_is_not_its_own(
+    engine: LocalExecutor,
+    limits_clock: LimitsClock,
+    release: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    waited_s: float,
+    status: str,
+) -> None:
+    cpu = BusyCpu()
+    monkeypatch.setattr("triton_magics.execution.local.job_run.CpuWait", lambda *_: cpu)
+
+    def listen(progress: Progress) -> None:
+        if progress.stage == "waiting for a file":
+            cpu.waited_s = waited_s
+            limits_clock.skip(300.0)
+            wait_until(lambda: not cpu.waited_s)  # it was read
+            if status == "finished":
+                release.touch()
+
+    outcome = run(engine, scripted_job("waits_for_a_file"), on_progress=listen)
+    assert outcome.status == status
+    assert ("no answer in 60 s" in outcome.detail) is (status == "timeout")
 
 
 @pytest.mark.parametrize(
@@ -170,17 +229,18 @@ def test_threads_that_keep_each_other_from_a_cpu_wait_for_nobody(
 
 
 def test_timeout_s_replaces_both_limits() -> None:
-    engine = impatient()
-    shorter = run(engine, scripted_job("asks_for_too_much_patience"), timeout_s=0.1)
-    assert shorter.detail == "not done in 0.1 s while compiling"
-    longer = run(engine, scripted_job("hangs"), timeout_s=0.4)
+    engine = scripted_executor(silence_s=0.1, job_s=600.0)
+    longer = run(engine, scripted_job("hangs_silently"), timeout_s=0.4)
     assert longer.wall_s >= 0.4
+    assert longer.detail == "not done in 0.4 s"
     engine.close()
 
 
-def test_a_timeout_keeps_what_was_reported() -> None:
-    engine = impatient()
-    outcome = run(engine, scripted_job("reports_then_hangs"))
+def test_a_timeout_keeps_what_was_reported(
+    engine: LocalExecutor, limits_clock: LimitsClock
+) -> None:
+    listen = limits_clock.after("timing 2x3 float32", PAST_SILENCE_S)
+    outcome = run(engine, scripted_job("reports_then_hangs"), on_progress=listen)
     assert outcome.status == "timeout"
     assert [case.status for case in outcome.planned] == ["not_run"] * 3
     assert [case.error_share for case in outcome.cases] == [0.25]
@@ -188,7 +248,6 @@ def test_a_timeout_keeps_what_was_reported() -> None:
     assert outcome.environment is not None
     assert outcome.environment.device == "a better script"
     assert outcome.stage == "timing 2x3 float32"
-    engine.close()
 
 
 @pytest.mark.parametrize(
@@ -241,6 +300,24 @@ def test_a_process_that_breaks_the_protocol_is_killed(engine: LocalExecutor, act
     assert next_job_finishes(engine)
 
 
+def test_a_crash_that_is_reported_late_is_no_closed_connection(
+    engine: LocalExecutor, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_magics.execution.local.job_run.EOF_GRACE_S", 0.0)
+    supervisor = read_facts(run(engine, scripted_job("answers"), key="a"))["parent"]
+    workers = engine.queue().pool._supervisor.workers
+
+    def listen(_: Progress) -> None:
+        os.kill(supervisor, signal.SIGSTOP)
+        wait_until(lambda: process_state(supervisor) == b"T")
+        release.touch()
+        wait_until(lambda: any(worker.eof_at for worker in [*workers.values()]))
+        os.kill(supervisor, signal.SIGCONT)
+
+    outcome = run(engine, scripted_job("exits_after_a_file"), key="a", on_progress=listen)
+    assert (outcome.status, outcome.exit) == ("crashed", "exit code 0")
+
+
 def test_reports_before_garbage_are_returned(engine: LocalExecutor) -> None:
     outcome = run(engine, scripted_job("reports_then_sends_garbage"))
     assert outcome.status == "protocol"
@@ -264,11 +341,16 @@ def test_output_that_is_no_utf8_is_shown_all_the_same(engine: LocalExecutor) -> 
     assert outcome.output == "café \\xff\\xfe\non stderr\n"
 
 
-def test_output_is_sent_while_the_job_runs(engine: LocalExecutor) -> None:
+def test_output_is_sent_while_the_job_runs(engine: LocalExecutor, release: Path) -> None:
     pieces: list[str] = []
-    outcome = run(engine, scripted_job("prints_in_steps"), on_output=pieces.append)
-    assert "".join(pieces) == outcome.output == "step 0\nstep 1\nstep 2\n"
-    assert len(pieces) > 1
+
+    def listen(piece: str) -> None:
+        pieces.append(piece)
+        release.touch()  # the job goes on with its next step
+
+    outcome = run(engine, scripted_job("prints_in_steps"), on_output=listen)
+    assert pieces == ["step 0\n", "step 1\n", "step 2\n"]
+    assert outcome.output == "".join(pieces)
 
 
 def test_steps_are_reported_in_order(engine: LocalExecutor) -> None:
@@ -292,7 +374,7 @@ class Interrupter:
             self._reached.set()
 
     def _send(self) -> None:
-        if self._reached.wait(10):
+        if self._reached.wait(60):
             os.kill(os.getpid(), signal.SIGINT)
 
     def join(self) -> None:
@@ -338,7 +420,7 @@ def test_an_interrupt_does_not_stop_a_warm_up() -> None:
 def test_a_job_is_cancelled_from_another_thread(engine: LocalExecutor) -> None:
     reached, labels = threading.Event(), []
     canceller = threading.Thread(
-        target=lambda: (reached.wait(10), labels.append(cancel_running(engine)))
+        target=lambda: (reached.wait(60), labels.append(cancel_running(engine)))
     )
     canceller.start()
 
@@ -346,7 +428,7 @@ def test_a_job_is_cancelled_from_another_thread(engine: LocalExecutor) -> None:
         if progress.stage == "timing 2x3 float32":
             reached.set()
 
-    outcome = run(engine, scripted_job("reports_then_hangs"), on_progress=listen, timeout_s=20)
+    outcome = run(engine, scripted_job("reports_then_hangs"), on_progress=listen)
     canceller.join()
     assert labels == ["describe reports_then_hangs"]
     assert (outcome.status, len(outcome.cases), len(outcome.timings)) == ("interrupted", 1, 1)
@@ -362,7 +444,7 @@ def test_a_job_of_another_thread_is_cancelled(engine: LocalExecutor) -> None:
         )
     )
     job.start()
-    assert hanging.wait(10)
+    assert hanging.wait(60)
     assert cancel_running(engine) == "describe hangs"
     job.join()
     assert [outcome.status for outcome in ended] == ["interrupted"]
@@ -373,7 +455,7 @@ def test_a_listener_may_cancel_the_job_that_it_listens_to(engine: LocalExecutor)
         if progress.stage == "hanging":
             cancel_running(engine)
 
-    outcome = run(engine, scripted_job("hangs"), on_progress=listen, timeout_s=20)
+    outcome = run(engine, scripted_job("hangs"), on_progress=listen)
     assert (outcome.status, outcome.detail) == ("interrupted", "interrupted while hanging")
 
 
@@ -397,12 +479,10 @@ def test_an_error_in_a_listener_is_raised_and_the_job_killed(
     def fail(_: Progress) -> None:
         raise ZeroDivisionError
 
-    run(engine, scripted_job("answers"))
-    before = set(tagged_processes(process_tag))
     with pytest.raises(ZeroDivisionError):
         run(engine, scripted_job("hangs"), on_progress=fail)
-    # The supervisor and a standby, which may not have started before.
-    assert len(tagged_processes(process_tag)) <= max(len(before), 2)
+    # The supervisor and a standby.
+    wait_until(lambda: len(tagged_processes(process_tag)) <= 2)
     assert next_job_finishes(engine)
 
 

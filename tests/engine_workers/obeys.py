@@ -45,6 +45,19 @@ def takes_a_while(peer):
     answers(peer)
 
 
+def wait_for_file():
+    """Wait for the file that TRITON_TEST_RELEASE names, and remove it."""
+    while not os.path.exists(os.environ["TRITON_TEST_RELEASE"]):
+        time.sleep(0.002)
+    os.unlink(os.environ["TRITON_TEST_RELEASE"])
+
+
+def waits_for_a_file(peer):
+    peer.stage("waiting for a file")
+    wait_for_file()
+    answers(peer)
+
+
 def answers_and_retires(peer):
     peer.reply(json.dumps({"pid": os.getpid()}), retire=True)
 
@@ -87,12 +100,11 @@ def reports_then_hangs(peer):
 
 
 def waits_for_others(peer):
-    """Wait for a second in four steps, then work for a tenth of a second."""
+    """Wait in four steps, each of which a file ends."""
     for step in range(4):
         peer.stage(f"waiting {step} s for the GPU", waits=True)
-        time.sleep(0.25)
+        wait_for_file()
     peer.stage("working")
-    time.sleep(0.1)
     answers(peer)
 
 
@@ -108,26 +120,8 @@ def waits_and_says_no_more(peer):
     signal.pause()
 
 
-def works_on_a_shared_cpu(peer):
-    """Take 0.3 s of the first CPU, in one step."""
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    peer.stage("working")
-    end = time.process_time() + 0.3
-    while time.process_time() < end:
-        pass
-    answers(peer)
-
-
-def works_for_ever_on_a_shared_cpu(peer):
-    """Never end, on the first CPU."""
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    peer.stage("working")
-    while True:
-        pass
-
-
 def asks_for_patience(peer):
-    peer.stage("compiling", patience_s=30.0)
+    peer.stage("compiling", patience_s=3000.0)
     end = time.monotonic() + 0.6
     while time.monotonic() < end:
         pass
@@ -154,9 +148,15 @@ def exits_with_zero(peer):
     os._exit(0)
 
 
+def exits_after_a_file(peer):
+    peer.stage("leaving")
+    wait_for_file()
+    os._exit(0)
+
+
 def exits_with_three(peer):
     print("three, alas", flush=True)
-    sys.exit(3)
+    os._exit(3)
 
 
 def segfaults(peer):
@@ -244,10 +244,8 @@ def prints_bytes(peer):
 
 def prints_in_steps(peer):
     for step in range(3):
-        print("step", step, flush=True)
-        end = time.monotonic() + 0.12
-        while time.monotonic() < end:
-            pass
+        os.write(1, f"step {step}\n".encode())  # one piece, however output is buffered
+        wait_for_file()
     answers(peer)
 
 

@@ -13,13 +13,13 @@ from triton_magics.execution.local.captured_output import LiveOutput
 from triton_magics.execution.local.cpu_wait import CpuWait
 from triton_magics.execution.local.local_job import LocalJob
 from triton_magics.execution.local.shown_paths import ShownPaths
-from triton_magics.execution.local.supervisor.process_table import is_running
+from triton_magics.execution.local.supervisor.process_table import is_ending, is_running
 from triton_magics.execution.local.worker_process import Worker
 from triton_magics.execution.outcome import MAX_RESULTS, Ending, Outcome, ResultCollector
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED, Order, Progress, Ready, Reply
 
 # A worker's socket closes before its other files, the GPU's among them, and its exit is reported
-# last. One that still runs after this time has closed its socket itself.
+# last. One that still runs after this time, and is not ending, has closed its socket itself.
 EOF_GRACE_S = 1.0
 POLL_S = 0.1
 MAX_STRETCH = 10.0  # a limit is never longer than this times itself, however busy the machine is
@@ -103,8 +103,8 @@ class JobRun:
         self._results.add(progress)
         if self._results.is_full:
             self._violation = f"it sent more than {MAX_RESULTS} results"
-        self._job.report_progress(progress)
         self._last_progress_at, self._step_cpu_wait_s = time.monotonic(), 0.0
+        self._job.report_progress(progress)
 
     # ---------------------------------------------------------------------------- end
 
@@ -139,6 +139,8 @@ class JobRun:
         eof_at = self.worker.eof_at
         if eof_at is None or time.monotonic() - eof_at < EOF_GRACE_S:
             return None
+        if self.worker.pid is not None and is_ending(self.worker.pid):
+            return None  # the supervisor has not reported its exit yet
         return JobEnd("protocol", "its process closed its connection")
 
     def _overdue(self) -> JobEnd | None:

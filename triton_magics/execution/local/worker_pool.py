@@ -30,6 +30,7 @@ FD = ("--fd", str(WORKER_DATA_FD))
 MAX_FORK_SERVERS = 8
 TOOLS: Mode = "tools"
 STACK_DUMP_S = 0.2  # longest wait for the stacks of a job that timed out
+STACK_POLL_S = 0.02
 
 
 class WorkerPool:
@@ -246,7 +247,7 @@ class WorkerPool:
         self._supervisor.dump_stack(worker)
         deadline, before, stack = time.monotonic() + STACK_DUMP_S, "", ""
         while worker.is_usable and not (stack and stack == before) and time.monotonic() < deadline:
-            self.poll(STACK_DUMP_S / 10)
+            self.poll(STACK_POLL_S)
             before, stack = stack, worker.stack or ""
         return stack
 

@@ -11,6 +11,7 @@ MARK = "TRITON_MAGICS_SUPERVISOR"
 KILL_MARKED_S = 2.0
 READ_S = 0.05
 MAX_PROCESSES = 512  # a compile on a machine of many cores starts a few dozen
+PF_EXITING = 0x4  # among the flags of a process in /proc/PID/stat
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -46,6 +47,12 @@ def is_stopped(pid: int) -> bool:
 def is_running(pid: int) -> bool:
     """Return True for a process that has not ended, though a signal may have killed it."""
     return _stat(pid)[:1] not in ([], [b"Z"], [b"X"])
+
+
+def is_ending(pid: int) -> bool:
+    """Return True for a process that has ended or is about to: it closes its files."""
+    fields = _stat(pid)
+    return fields[:1] in ([], [b"Z"], [b"X"]) or bool(int(fields[6]) & PF_EXITING)
 
 
 def _stat(pid: int) -> list[bytes]:
