@@ -23,14 +23,14 @@ class Notebook:
     def connect(self) -> None:
         self.client: BlockingKernelClient = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        self.client.wait_for_ready(timeout=120)
 
     def start(self, code: str) -> None:
         self.client.execute(code)
 
     def wait_for(self, text: str) -> None:
         while True:
-            message = self.client.get_iopub_msg(timeout=20)
+            message = self.client.get_iopub_msg(timeout=120)
             assert message["msg_type"] != "error", message["content"]
             if message["msg_type"] == "stream" and text in message["content"]["text"]:
                 return

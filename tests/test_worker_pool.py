@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
-from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
+from execution_kit import (  # noqa: F401 (process_tag, engine, release: fixtures)
     VERSION,
     children,
     command,
@@ -19,6 +21,7 @@ from execution_kit import (  # noqa: F401 (process_tag, engine: fixtures)
     process_tag,
     read_facts,
     read_pid,
+    release,
     run,
     scripted_executor,
     scripted_job,
@@ -60,7 +63,7 @@ def test_another_key_gets_another_worker(engine: LocalExecutor) -> None:
     first = read_pid(run(engine, scripted_job("answers"), key="a"))
     second = read_pid(run(engine, scripted_job("answers"), key="b"))
     assert first != second
-    assert not is_running(first)
+    wait_until(lambda: not is_running(first))
     assert read_pid(run(engine, scripted_job("answers"), key="a")) not in (first, second)
 
 
@@ -88,20 +91,22 @@ def test_a_standby_that_is_taken_is_replaced_at_once(engine: LocalExecutor) -> N
     wait_until(lambda: engine.state().standby_ready)
     run(engine, scripted_job("answers"), key="b")
     wait_until(lambda: engine.state().standby_ready)
-    assert len(children(supervisor_pid)) == 2
+    wait_until(lambda: len(children(supervisor_pid)) == 2)
 
 
-def test_no_worker_starts_beside_a_job_and_a_standby() -> None:
+def test_no_worker_starts_beside_a_job_and_a_standby(release: Path) -> None:
     engine, beside = scripted_executor(standbys=2), []
 
     def standbys() -> int:
         return sum(worker.role == "standby" for worker in engine.state().workers)
 
-    def look(_: object) -> None:
-        beside.append(standbys())
+    def look(progress: Progress) -> None:
+        if progress.stage == "waiting for a file":
+            beside.append(standbys())
+            release.touch()
 
     for key in "ab":
-        read_facts(run(engine, scripted_job("takes_a_while"), key=key, on_progress=look))
+        read_facts(run(engine, scripted_job("waits_for_a_file"), key=key, on_progress=look))
         assert standbys() == 2
     assert beside[-1] == 1
     engine.close()
@@ -135,14 +140,16 @@ def test_warming_twice_starts_one_standby(engine: LocalExecutor) -> None:
     assert len(children(facts["parent"])) <= 2
 
 
-def test_state_says_what_runs_without_waiting(engine: LocalExecutor) -> None:
+def test_state_says_what_runs_without_waiting(engine: LocalExecutor, release: Path) -> None:
     busy_labels: list[str | None] = []
-    run(
-        engine,
-        scripted_job("takes_a_while"),
-        on_progress=lambda _: busy_labels.append(engine.state().busy),
-    )
-    assert busy_labels == ["describe takes_a_while"] * 2
+
+    def look(progress: Progress) -> None:
+        busy_labels.append(engine.state().busy)
+        if progress.stage == "waiting for a file":
+            release.touch()
+
+    run(engine, scripted_job("waits_for_a_file"), on_progress=look)
+    assert busy_labels == ["describe waits_for_a_file"] * 2
     assert engine.state().busy is None
     assert engine.state().device == "a script"
 
@@ -222,39 +229,50 @@ def test_every_other_job_runs_on_the_device(job: Job) -> None:
     engine.close()
 
 
-def test_no_standby_is_started_beside_a_timing(engine: LocalExecutor) -> None:
+def test_no_standby_is_started_beside_a_timing(engine: LocalExecutor, release: Path) -> None:
     supervisor_pid = read_facts(run(engine, scripted_job("answers"), key="a"))["parent"]
     wait_until(lambda: engine.state().standby_ready)
     counts: list[int] = []
-    run(
-        engine,
-        timing_job("takes_a_while"),
-        key="b",
-        on_progress=lambda _: counts.append(len(children(supervisor_pid))),
-    )
+
+    def look(_: object) -> None:
+        counts.append(len(children(supervisor_pid)))
+        release.touch()
+
+    run(engine, timing_job("waits_for_a_file"), key="b", on_progress=look)
     assert counts == [1]
     wait_until(lambda: engine.state().standby_ready)
 
 
-def test_a_warming_standby_is_stopped_during_a_gpu_timing() -> None:
+@pytest.fixture
+def warm_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a file that warms one worker of `slow_to_warm.py`; the first one is there."""
+    file = tmp_path / "warm"
+    file.touch()
+    monkeypatch.setenv("TRITON_TEST_WARM", str(file))
+    return file
+
+
+def test_a_warming_standby_is_stopped_during_a_gpu_timing(warm_file: Path, release: Path) -> None:
     engine = scripted_executor("slow_to_warm.py", device="gpu")
     facts = read_facts(run(engine, scripted_job("answers"), key="a"))
     wait_until(lambda: len(children(facts["parent"])) == 2)
     (standby,) = children(facts["parent"]) - {facts["pid"]}
-    states: list[bytes] = []
+    looks: list[object] = []
 
-    def look(_: object) -> None:
+    def look(progress: object) -> None:
         wait_until(lambda: process_state(standby) == b"T")
-        states.append(process_state(standby))
+        looks.append(progress)
+        release.touch()
 
-    assert read_facts(run(engine, timing_job("takes_a_while"), key="a", on_progress=look))
-    assert states == [b"T"]
+    assert read_facts(run(engine, timing_job("waits_for_a_file"), key="a", on_progress=look))
+    assert len(looks) == 1
+    warm_file.touch()
     wait_until(lambda: engine.state().standby_ready)
     assert read_facts(run(engine, scripted_job("answers"), key="b"))["pid"] == standby
     engine.close()
 
 
-def test_a_held_standby_goes_with_the_engine(process_tag: str) -> None:
+def test_a_held_standby_goes_with_the_engine(process_tag: str, warm_file: Path) -> None:
     engine = scripted_executor("slow_to_warm.py", device="gpu")
     supervisor_pid = read_facts(run(engine, scripted_job("answers"), key="a"))["parent"]
     wait_until(lambda: len(children(supervisor_pid)) == 2)
@@ -310,7 +328,7 @@ def test_after_closing_a_job_starts_anew(engine: LocalExecutor) -> None:
 
 def test_closing_from_another_thread_ends_the_job_that_runs(engine: LocalExecutor) -> None:
     hanging = threading.Event()
-    closer = threading.Thread(target=lambda: (hanging.wait(10), engine.close()))
+    closer = threading.Thread(target=lambda: (hanging.wait(60), engine.close()))
     closer.start()
 
     def note(progress: object) -> None:
@@ -342,6 +360,7 @@ def test_no_descriptor_is_leaked_over_many_jobs(engine: LocalExecutor) -> None:
 
     def settle() -> int:
         wait_until(lambda: engine.state().standby_ready)
+        gc.collect()  # what other tests left
         return len(os.listdir("/proc/self/fd"))
 
     run(engine, scripted_job("answers"), key="warm")

@@ -1,3 +1,4 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
 """The worker's own side: its loop answers whatever a handler does, and it dies when it should."""
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from execution_kit import (  # noqa: F401 (process_tag: a fixture)
+from execution_kit import (  # noqa: F401 (process_tag, limits_clock: fixtures)
+    PAST_SILENCE_S,
     WORKERS,
+    LimitsClock,
     is_running,
+    limits_clock,
     process_tag,
     run,
     scripted_executor,
@@ -148,9 +152,12 @@ def test_a_segfault_says_where(engine: LocalExecutor) -> None:
     assert "in segfaults" in outcome.output
 
 
-def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
-    engine = scripted_executor("real_loop.py", silence_s=0.2)
-    outcome = run(engine, scripted_job("holds_the_interpreter"), key="a")
+def test_a_kernel_that_holds_the_interpreter_times_out(
+    engine: LocalExecutor, limits_clock: LimitsClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_magics.execution.local.worker_pool.STACK_DUMP_S", 60.0)
+    listen = limits_clock.after("in C, for ever", PAST_SILENCE_S)
+    outcome = run(engine, scripted_job("holds_the_interpreter"), key="a", on_progress=listen)
     assert (outcome.status, outcome.stage) == ("timeout", "in C, for ever")
     assert 'real_loop.py", line ' in outcome.stack
     assert "in holds_the_interpreter" in outcome.stack
@@ -159,7 +166,6 @@ def test_a_kernel_that_holds_the_interpreter_times_out() -> None:
         "in holds_the_interpreter"
     )  # no other thread looks at one that goes on
     assert outcome.output == ""
-    engine.close()
 
 
 @pytest.mark.parametrize("trap", ["fifo", "fifo to be written", "link", "nothing"])
@@ -210,7 +216,7 @@ def by_hand() -> tuple[subprocess.Popen[bytes], socket.socket]:
         env=environment,
     )
     theirs.close()
-    ours.settimeout(10)
+    ours.settimeout(60)
     assert b"ready" in ours.recv(2**16)
     return process, ours
 
@@ -218,7 +224,7 @@ def by_hand() -> tuple[subprocess.Popen[bytes], socket.socket]:
 def test_a_worker_ends_when_the_engine_hangs_up() -> None:
     process, engine_end = by_hand()
     engine_end.close()
-    assert process.wait(1) in (0, -signal.SIGKILL, 75)
+    assert process.wait(60) in (0, -signal.SIGKILL, 75)
 
 
 def test_a_worker_dies_with_its_supervisor(engine: LocalExecutor) -> None:
