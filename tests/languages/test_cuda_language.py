@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, RunJob, ValidateJob
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import run_job, validate_job
+from triton_magics.harness.load import compile_cache
 from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kernel
 from triton_magics.lab import Lab
 from triton_magics.languages.cuda.child import gpu_driver, kernel_handle, nvrtc_compiler
@@ -101,6 +103,39 @@ def test_figures_are_those_of_the_launch_and_of_ptxas() -> None:
     warps = next(k for k in KERNELS if k.path.stem == "right_warps").source
     (kernel,) = compile_source(warps).kernels
     assert (kernel.grid, kernel.num_warps, kernel.shared_bytes) == ((64,), 4, 0)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("damage", ["", "{}", "[1", '["code"]', "\x00"])
+def test_compiled_code_is_cached_for_later_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "shared"))
+    ref = version_ref(RIGHT)
+
+    def compile_in(worker: str) -> tuple[Path, nvrtc_compiler.Cubin]:
+        """Compile in a worker's own folder; return the file that it cached, and the code."""
+        nvrtc_compiler.compile_kernel.cache_clear()
+        monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / worker))
+        source = CudaSource(RIGHT, str(tmp_path / worker / "v1.cu"))
+        with compile_cache((ref,)):
+            cubin = nvrtc_compiler.compile_kernel(source, "softmax_kernel<float>", 90)
+        (cached,) = (tmp_path / worker).glob("cached-*/data")
+        return cached, cubin
+
+    cached, first = compile_in("first")
+    cached.unlink()  # the folder of a worker goes with it
+    cached, second = compile_in("second")
+    assert second == first
+    (shared,) = (tmp_path / "shared").rglob("cached-*/data")
+    figures = json.loads(shared.read_text())
+    figures[3] += 100  # so this is what a later worker reads, and it compiles nothing
+    shared.unlink()
+    shared.write_text(json.dumps(figures))
+    assert compile_in("third")[1].registers == first.registers + 100
+    shared.unlink()
+    shared.write_text(damage)
+    assert compile_in("fourth")[1].registers == first.registers
 
 
 @needs_nvrtc

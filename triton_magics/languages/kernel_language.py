@@ -8,6 +8,8 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from triton_magics.model import Setting
 
+CACHE = "TRITON_CACHE_DIR"  # variable with the folder of a worker's own compiled code
+
 
 class Entry(NamedTuple):
     """The function of a source that is called with an op's inputs.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from triton_magics.languages.kernel_language import Entry, KernelLanguage
+from triton_magics.languages.kernel_language import CACHE, Entry, KernelLanguage
 from triton_magics.languages.python_source import Rules, find_entry, find_model, find_raw_kernel
 from triton_magics.languages.triton.tunables import Source
 
 RULES = Rules(prefix="triton_", decorators=("jit", "autotune", "heuristics"), mark="@triton.jit")
 INTERPRET = "TRITON_INTERPRET"
-CACHE = "TRITON_CACHE_DIR"
 
 
 class TritonLanguage(KernelLanguage):

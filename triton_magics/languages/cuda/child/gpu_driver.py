@@ -46,7 +46,7 @@ def launch(one: CudaLaunch) -> None:
         RuntimeError: the driver refuses it.
     """
     device = torch.cuda.current_device()
-    cubin = nvrtc_compiler.compile_kernel(one.source, one.expression, _capability(device))
+    cubin = nvrtc_compiler.compile_kernel(one.source, one.expression, capability(device))
     function = _function(cubin, device)
     if one.shared_bytes > DEFAULT_SHARED_BYTES:
         _allow_shared(function, one.shared_bytes)
@@ -62,9 +62,9 @@ def launch(one: CudaLaunch) -> None:
 
 
 @functools.cache
-def _capability(device: int) -> int:
+def capability(device: int) -> int:
     """Return the compute capability of a GPU: 90 for sm_90."""
-    major, minor = torch.cuda.get_device_capability(device)
+    major, minor = torch.cuda.get_devicecapability(device)
     return major * 10 + minor
 
 

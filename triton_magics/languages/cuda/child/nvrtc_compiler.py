@@ -7,9 +7,16 @@ NVRTC; elsewhere the extra `triton-magics[cuda]` installs both. Neither needs a 
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
+import json
 import re
+from base64 import a85decode, a85encode
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from triton_magics.languages import compile_cache
 
 INSTALL = "pip install 'triton-magics[cuda]'"
 _ERROR = re.compile(
@@ -110,7 +117,7 @@ def version() -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=256)
 def compile_kernel(source: CudaSource, expression: str, target: int) -> Cubin:
-    """Compile one kernel of a source.
+    """Compile one kernel of a source, or find what an earlier worker made of the same.
 
     Args:
         source: the text and its options.
@@ -121,14 +128,37 @@ def compile_kernel(source: CudaSource, expression: str, target: int) -> Cubin:
         CompileError: NVRTC or ptxas refuses the source.
         RuntimeError: this NVRTC can't compile for the target.
     """
+    options = (*_target_options(target), *source.options)
+    # The folder of the file differs with each worker; its name is in messages and in a profile.
+    key = repr((version(), source.text, Path(source.file).name, expression, options))
+    name = hashlib.sha256(key.encode()).hexdigest()[:24]
+    if stored := _read_cubin(compile_cache.read_entry(name)):
+        return stored
+    cubin = _compile(source, expression, options)
+    compile_cache.add_entry(
+        name, json.dumps([a85encode(cubin.binary).decode(), *cubin[1:]]).encode()
+    )
+    return cubin
+
+
+def _read_cubin(data: bytes | None) -> Cubin | None:
+    """Return what `compile_kernel` has stored; None where it was cut short."""
+    try:
+        binary, *figures = json.loads(data or b"")
+        return Cubin(a85decode(binary), *figures)
+    except (ValueError, TypeError):
+        return None
+
+
+def _compile(source: CudaSource, expression: str, options: Sequence[str]) -> Cubin:
     headers = [text.encode() for text in HEADERS.values()]
     names = [name.encode() for name in HEADERS]
     text, file = source.text.encode(), source.file.encode()
     program = _call("nvrtcCreateProgram", text, file, len(names), headers, names)
     try:
         _call("nvrtcAddNameExpression", program, expression.encode())
-        options = [option.encode() for option in (*_target_options(target), *source.options)]
-        status = _nvrtc().nvrtcCompileProgram(program, len(options), options)[0]
+        encoded = [option.encode() for option in options]
+        status = _nvrtc().nvrtcCompileProgram(program, len(encoded), encoded)[0]
         log = _text(program, "nvrtcGetProgramLog")
         if status != _nvrtc().nvrtcResult.NVRTC_SUCCESS:
             raise _compile_error(log, source.file, str(status))

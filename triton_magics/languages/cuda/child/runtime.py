@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from triton_magics.io_contract import IOContract, LaunchConfig
+from triton_magics.languages import compile_cache
 from triton_magics.languages.contract_launch import make_launcher
 from triton_magics.languages.cuda.child import gpu_driver, launches, nvrtc_compiler
 from triton_magics.languages.cuda.child.error_hints import find_hint, is_launch_fault
@@ -147,13 +148,27 @@ class CudaRuntime(KernelRuntime):
 
     # ------------------------------------------------------------------------------- compiling
 
+    def compile_cache(self, sources: Sequence[str]) -> AbstractContextManager[None]:
+        """Share NVRTC's code with other workers."""
+        return compile_cache.compile_cache(sources)
+
     def is_compiled(self, key: str) -> bool:
-        """Return True: NVRTC takes a tenth of a second, so no form is compiled beforehand."""
-        return True
+        """Return True where the cache has a mark of that key."""
+        return compile_cache.is_marked(key)
+
+    def mark_compiled(self, key: str) -> None:
+        """Leave a mark in the cache."""
+        compile_cache.mark(key)
+
+    def compile_into(self, folder: str) -> AbstractContextManager[None]:
+        """Use another folder as this process's compile cache."""
+        return compile_cache.moved(folder)
 
     def compile_only(self) -> AbstractContextManager[None]:
-        """Make each launch compile its kernel and do no more."""
-        return launches.compile_for(None)  # type: ignore[return-value]
+        """Make each launch compile its kernel, for this process's GPU, and do no more."""
+        is_on_gpu = launches.STATE.mode == "gpu"
+        capability = gpu_driver.capability(torch.cuda.current_device()) if is_on_gpu else None
+        return launches.compile_for(Target(capability) if capability else None)  # type: ignore[return-value]
 
     def stop_at_compilation(self) -> AbstractContextManager[None]:
         """Make launches do nothing."""

@@ -12,6 +12,7 @@ import triton
 from triton.runtime.jit import KernelInterface
 
 from triton_magics.io_contract import IOContract, LaunchConfig
+from triton_magics.languages import compile_cache
 from triton_magics.languages.contract_launch import make_launcher
 from triton_magics.languages.kernel_runtime import (
     BoundsCheck,
@@ -29,7 +30,6 @@ from triton_magics.languages.kernel_runtime import (
 )
 from triton_magics.languages.triton.child import (
     bounds,
-    compile_cache,
     compile_errors,
     error_hints,
     kernel_records,

@@ -1,4 +1,8 @@
-"""The compile cache that workers share, and the forms of a version that are in it whole."""
+"""The compile cache that workers share, and the forms of a version that are in it whole.
+
+An entry is a folder: Triton's own, named and written by Triton, or one of another language, which
+has one file (`add_entry`).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,12 @@ import torch
 import triton
 
 from triton_magics.config import OUTBOX, cache_dir
-from triton_magics.languages.triton import CACHE
+from triton_magics.languages.kernel_language import CACHE
 
 GROUP = "__grp__"  # how Triton's list of an entry's files begins
 MARK = "form-"
+FILE = "data"
+OWN = "cached-"  # how the name of a language's own entry begins
 STEPS = (".source", ".ttir", ".ttgir", ".llir")
 OURS = "TRITON_MAGICS_"  # variables that Triton does not look at
 
@@ -87,7 +93,7 @@ def _is_whole(entry: Path) -> bool:
 
     A launcher is a library alone, and a mark (see `mark`) an empty folder.
     """
-    if entry.name.startswith(MARK):
+    if entry.name.startswith((MARK, OWN)):
         return True
     if not entry.is_dir():
         return False
@@ -165,6 +171,37 @@ def _publish(fresh: list[Path], shared: Path) -> None:
             half.rename(shared / entry.name)
         except OSError:  # another child published the same entry first
             shutil.rmtree(half)
+
+
+# --------------------------------------------------------------------- a language's own entries
+
+
+def add_entry(name: str, data: bytes) -> None:
+    """Add an entry of one file; another process finds all of it or nothing.
+
+    Args:
+        name: a hash of all that the data depends on.
+        data: compiled code.
+    """
+    own = os.environ.get(CACHE)
+    if not own:
+        return
+    with suppress(OSError):  # a full disk: it is compiled again some day
+        Path(own).mkdir(parents=True, exist_ok=True)
+        half = Path(tempfile.mkdtemp(prefix=".", dir=own))
+        (half / FILE).write_bytes(data)
+        try:
+            half.rename(Path(own, OWN + name))
+        except OSError:  # another process was first
+            shutil.rmtree(half)
+
+
+def read_entry(name: str) -> bytes | None:
+    """Return the data that `add_entry` got with this name, here or in an earlier worker."""
+    try:
+        return Path(os.environ.get(CACHE) or os.devnull, OWN + name, FILE).read_bytes()
+    except OSError:
+        return None
 
 
 # ------------------------------------------------------------------------------------- marks
