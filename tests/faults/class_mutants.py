@@ -6,7 +6,8 @@
 
 The manifest lists the choices, so that a new right kernel changes none of them; the sources are
 built from it into the folders of the classes. A draw for which `class_witness.py` finds no input
-that shows a fault is listed in class_dropped.json. Every fourth draw is held out.
+that shows a fault is listed in class_dropped.json. Every fourth draw is held out. A right kernel
+with `drawn: no` is none that mutants are made from: added later, it changes no draw.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def places(source: str, operator: str) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def right_kernels(class_name: str) -> list[Path]:
-    """Return the right kernels of a class, by name."""
-    paths = sorted((CLASSES_FOLDER / class_name).glob("*.py"))
-    return [p for p in paths if "\nstatus: passed" in p.read_text()]
+    """Return the right kernels of a class that mutants are drawn from, by name."""
+    texts = {p: p.read_text() for p in sorted((CLASSES_FOLDER / class_name).glob("*.py"))}
+    return [p for p, t in texts.items() if "\nstatus: passed" in t and "\ndrawn: no" not in t]
 
 
 def draw(operator: str, seed: int) -> ClassMutant:

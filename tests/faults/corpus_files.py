@@ -11,8 +11,6 @@ from tests.faults.class_kernels import is_class_kernel, read_kernel
 from tests.harness.kit import KERNELS, field_of
 
 KINDS = ("wrong", "cheats", "right", "guards")
-# Ops without a kernel of a class.
-CLASSLESS_OPS = {"linear_cross_entropy", "quantized_matmul", "rms_norm", "rope", "swiglu"}
 PARTS = 60
 
 

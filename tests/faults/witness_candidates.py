@@ -10,18 +10,19 @@ from tests.faults.witness_inputs import Witness
 
 STRANGE = ("transposed", "padded", "every_second", "outer_swapped", "expanded", "offset")
 TENSORS = {"vector_add": 2, "vector_mul": 2, "layer_norm": 3, "matmul": 2, "attention": 3,
-           "mha": 3, "cross_entropy": 2}  # fmt: skip
+           "mha": 3, "cross_entropy": 2, "rms_norm": 2, "rope": 3, "swiglu": 2,
+           "quantized_matmul": 3, "linear_cross_entropy": 3}  # fmt: skip
+INTEGERS = {("cross_entropy", 1), ("quantized_matmul", 1), ("linear_cross_entropy", 2)}
+# Small shapes of the ops that have shapes of their own.
+SHAPES = {
+    "matmul": [5, 7, 6], "attention": [2, 3, 5, 16], "mha": [2, 3, 5, 16], "cross_entropy": [5, 7],
+    "rope": [2, 3, 5, 4], "quantized_matmul": [5, 7, 6], "linear_cross_entropy": [5, 7, 6],
+}  # fmt: skip
 
 
 def small_shapes(op: str) -> list[list[int]]:
     """Return small shapes, some with an outer dimension."""
-    if op == "matmul":
-        return [[5, 7, 6]]
-    if op in ("attention", "mha"):
-        return [[2, 3, 5, 16]]
-    if op == "cross_entropy":
-        return [[5, 7]]
-    return [[5, 7], [2, 3, 6]]
+    return [SHAPES[op]] if op in SHAPES else [[5, 7], [2, 3, 6]]
 
 
 def layout_candidates(op: str) -> Iterator[Witness]:
@@ -31,19 +32,26 @@ def layout_candidates(op: str) -> Iterator[Witness]:
         yield {"shape": shape}
         for layout in STRANGE:
             for number in tensors:
-                if not (op == "cross_entropy" and number == 1 and layout == "expanded"):
+                if not (_is_target(op, number) and layout == "expanded"):
                     yield {"shape": shape, "layouts": {str(number): layout}}
             if len(tensors) > 1:
                 yield {"shape": shape, "layouts": {str(n): layout for n in tensors}}
 
 
+COMBINED: dict[str, list[list[int]]] = {
+    "matmul": [[5, 7, 13], [3, 5, 900]],
+    "attention": [[1, 2, 37, 16], [1, 1, 70, 24]],
+    "mha": [[1, 2, 37, 16], [1, 1, 70, 24]],
+    "rms_norm": [[5, 13], [2, 1301]],
+    "rope": [[1, 2, 37, 16], [1, 3, 21, 5]],
+    "quantized_matmul": [[5, 7, 13], [3, 5, 901]],
+    "linear_cross_entropy": [[40, 70, 9], [3, 1300, 9]],
+}
+
+
 def combined_shapes(op: str) -> list[list[int]]:
     """Return a short and a wide shape, no powers of two."""
-    if op == "matmul":
-        return [[5, 7, 13], [3, 5, 900]]
-    if op in ("attention", "mha"):
-        return [[1, 2, 37, 16], [1, 1, 70, 24]]
-    return [[3, 77], [2, 1301]]
+    return COMBINED.get(op, [[3, 77], [2, 1301]])
 
 
 EDITS: list[list[dict[str, Any]]] = [
@@ -60,18 +68,23 @@ EDITS: list[list[dict[str, Any]]] = [
 ]
 
 
+GATES: list[list[dict[str, Any]]] = [
+    [{"absolute": True, "scale": -1.0}, {"add": -11.1}, {"input": 1, "scale": 100.0}]
+]
+
+
 def combined_candidates(op: str) -> Iterator[Witness]:
     """Yield pairs of a width, a dtype, an edit, scalars and a layout."""
-    tensors = TENSORS.get(op, 1)
     scalars: list[dict[str, Any]] = {
         "mha": [{"3": True}, {"3": False}],
         "layer_norm": [{"3": 1e-5}, {"3": 1e-3}],
+        "rms_norm": [{"2": 1e-5}, {"2": 1e-3}],
         "vector_add": [{"2": 1.0}, {"2": -2.0}],
     }.get(op, [{}])
     for shape in combined_shapes(op):
         for dtype in ("float32", "float16"):
-            for edits in EDITS:
-                if any(e.get("input", 0) >= tensors or _is_target(op, e) for e in edits):
+            for edits in (*EDITS, *(GATES if op == "swiglu" else ())):
+                if not _can_edit(op, edits):
                     continue
                 for some in scalars:
                     yield {"shape": shape, "dtype": dtype, "edits": edits, "scalars": some}
@@ -79,8 +92,13 @@ def combined_candidates(op: str) -> Iterator[Witness]:
             yield {"shape": shape, "layouts": {"0": "transposed"}, "scalars": some}
 
 
-def _is_target(op: str, edit: dict[str, Any]) -> bool:
-    return op == "cross_entropy" and edit.get("input", 0) == 1
+def _is_target(op: str, number: int) -> bool:
+    return op.endswith("cross_entropy") and (op, number) in INTEGERS
+
+
+def _can_edit(op: str, edits: list[dict[str, Any]]) -> bool:
+    numbers = [e.get("input", 0) for e in edits]
+    return all(n < TENSORS.get(op, 1) and (op, n) not in INTEGERS for n in numbers)
 
 
 EXTENTS: dict[str, list[list[int]]] = {
@@ -92,6 +110,11 @@ EXTENTS: dict[str, list[list[int]]] = {
     "relu": [[33_000, 3]],
     "matmul": [[3, 5, 5_001]],
     "vector_add": [[600_001], [9_000_001]],
+    "rms_norm": [[2, 20_000], [1, 70_001], [300, 5]],
+    "rope": [[1, 1, 5, 80], [1, 1, 2100, 4]],
+    "swiglu": [[600_001]],
+    "quantized_matmul": [[1, 5, 5_001]],
+    "linear_cross_entropy": [[2, 9_000, 5], [2, 5, 1_100]],
 }
 
 
@@ -133,8 +156,22 @@ SPECIAL_ROW: list[dict[str, Any]] = [
 ]
 
 
+# For ops that are not defined beside an infinity.
+FINITE: list[list[dict[str, Any]]] = [
+    [{"scale": 0.001}],
+    [{"add": 60.0}],
+    [{"absolute": True, "scale": -1.0}],
+    [{"input": 1, "scale": 0.5}],
+    NEGATIVE_SCORES[0],
+]
+
+
 def special_candidates(op: str) -> Iterator[Witness]:
     """Yield whole blocks of -inf, rows far below zero, NaN at an end, constant rows."""
+    if op in ("rms_norm", "rope", "swiglu", "quantized_matmul", "linear_cross_entropy"):
+        plain = plain_witness(op)
+        yield from ({**plain, "edits": edits} for edits in FINITE if _can_edit(op, edits))
+        return
     if op in ("attention", "mha"):
         for scalars in [{"3": True}, {"3": False}] if op == "mha" else [{}]:
             for shape in ([1, 1, 37, 16], [1, 2, 70, 16]):
@@ -149,7 +186,9 @@ def special_candidates(op: str) -> Iterator[Witness]:
         yield {"shape": shape, "edits": [{"set": 0.0}, {"input": 1, "cols": [3, 5], "set": "inf"}]}
 
 
-PLAIN = {"matmul": [9, 10, 1100], "attention": [1, 2, 37, 32], "mha": [1, 2, 37, 32]}
+PLAIN = {"matmul": [9, 10, 1100], "attention": [1, 2, 37, 32], "mha": [1, 2, 37, 32],
+         "rope": [1, 2, 37, 16], "quantized_matmul": [5, 9, 700],
+         "linear_cross_entropy": [9, 700, 20]}  # fmt: skip
 
 
 def plain_witness(op: str) -> Witness:
@@ -159,14 +198,17 @@ def plain_witness(op: str) -> Witness:
 
 def call_candidates(op: str) -> Iterator[Witness]:
     """Yield few calls with changes in place or of one element; many with new inputs."""
-    shapes = {"matmul": [4, 5, 6], "mha": [1, 1, 40, 16], "attention": [1, 1, 40, 16]}
+    shapes = {"matmul": [4, 5, 6], "mha": [1, 1, 40, 16], "attention": [1, 1, 40, 16],
+              "rope": [1, 2, 40, 8], "quantized_matmul": [4, 5, 6],
+              "linear_cross_entropy": [4, 50, 6]}  # fmt: skip
     shape = shapes.get(op, [2, 700])
     for change in ("in_place", "one_element", "swapped"):
         yield {"shape": shape, "calls": 4, "change": change}
-    for change in ("swapped_rows", "past_the_counter"):
+    for change in ("swapped_rows", "past_the_counter", "fewer_rows"):
         yield {"shape": shape, "calls": 4, "change": change}
     yield {"shape": shape, "calls": 30, "change": "new"}
     yield {"shape": shapes.get(op, [2, 5]), "calls": 320, "change": "new"}
+    yield {"shape": shape, "calls": 4, "change": "in_place", "dtype": "float16"}
 
 
 def statistic_candidates(op: str) -> Iterator[Witness]:

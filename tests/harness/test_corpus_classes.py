@@ -23,7 +23,7 @@ from tests.faults.class_kernels import (
 from tests.faults.class_operators import CLASS_OPERATORS
 from tests.faults.class_witness import WITNESSES, check_right, still_shown
 from tests.faults.corpus_causes import CORRECT, grade_explanation, true_cause
-from tests.faults.corpus_files import CLASSLESS_OPS, files, kind_of, part_of, part_of_day
+from tests.faults.corpus_files import files, kind_of, part_of, part_of_day
 from tests.faults.corpus_judges import benchmark_job
 from tests.faults.corpus_principles import principles_of
 from tests.faults.corpus_tables import (
@@ -71,7 +71,7 @@ def test_the_page_gives_the_number_of_kernels_of_each_class() -> None:
 
 
 def test_the_classes_cover_every_op() -> None:
-    assert {k.op for k in KERNELS} == set(operators.names()) - CLASSLESS_OPS
+    assert {k.op for k in KERNELS} == set(operators.names())
 
 
 def test_wrong_kernels_and_witnesses_match_one_to_one() -> None:

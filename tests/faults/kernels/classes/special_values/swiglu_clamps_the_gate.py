@@ -1,0 +1,28 @@
+"""Gates are limited to 30, against an overflow of exp.
+
+op: swiglu
+status: failed
+cause: wrong_formula
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(gate_ptr, up_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    gate = tl.load(gate_ptr + offsets, mask=mask).to(tl.float32)
+    gate = tl.minimum(tl.maximum(gate, -30.0), 30.0)
+    up = tl.load(up_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, gate / (1.0 + tl.exp(-gate)) * up, mask=mask)
+
+
+def triton_swiglu(gate, up):
+    gate, up = gate.contiguous(), up.contiguous()
+    out = torch.empty_like(gate)
+    n = out.numel()
+    kernel[(triton.cdiv(n, 1024),)](gate, up, out, n, BLOCK=1024)
+    return out
