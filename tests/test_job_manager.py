@@ -268,3 +268,27 @@ def test_closing_cancels_all_calls(engine: FakeExecutor) -> None:
     assert (running.state, waiting.state) == ("cancelled", "cancelled")
     assert manager.calls == ()
     assert engine.closed == 1
+
+
+def test_a_listener_that_raises_does_not_stop_the_queue(
+    engine: FakeExecutor, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(event: CallEvent) -> None:
+        assert event.state == "queued", "refused"
+
+    manager = JobManager(engine)
+    manager.submit("a", lambda: 1, on_event=refuse)
+    assert manager.submit("b", lambda: 2).result(10) == 2
+    manager.close()
+    assert "a: a listener failed" in caplog.text
+
+
+def test_a_cancelled_call_has_one_end(engine: FakeExecutor) -> None:
+    manager, done, events = JobManager(engine), threading.Event(), list[CallEvent]()
+    manager.submit("a", lambda: done.wait(10))
+    waiting = manager.submit("b", lambda: None, on_event=events.append)
+    waiting.stop()
+    waiting.move_to(waiting.position + 1)  # as the queue does, when it was stopped meanwhile
+    done.set()
+    manager.close()
+    assert [event.state for event in events] == ["queued", "cancelled"]

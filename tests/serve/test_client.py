@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import random
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.fake_executor import FakeExecutor
 from tests.serve.mcp_kit import SOURCE
 from tests.serve.serve_kit import TOKENS
 from tests.serve.test_mcp_http import served
 from triton_magics import client as module
 from triton_magics.client import AsyncClient, Client
+from triton_magics.execution.protocol import Progress
 
 KERNEL = {
     "source_code": "def run(x):\n    return 2 * x\n",
@@ -76,6 +83,103 @@ def script_answers(*answers: httpx.Response) -> tuple[httpx.MockTransport, list[
         return answers[len(requests) - 1]
 
     return httpx.MockTransport(answer), requests
+
+
+def sse(*events: tuple[int, str, str]) -> bytes:
+    return "".join(
+        f"id: {number}\nevent: {kind}\ndata: {data}\n\n" for number, kind, data in events
+    ).encode()
+
+
+class Cut(httpx.SyncByteStream):
+    """A body whose connection is lost after its bytes."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+        raise httpx.ReadError("cut")
+
+
+END = (3, "end", '{"state":"completed"}')
+TEXT = "a\u2028b: c\x85d\x0ce\x1cf"  # str.splitlines would end a line at each of these
+
+
+def test_text_of_a_kernel_ends_no_line_of_a_stream() -> None:
+    event = (2, "output", json.dumps({"text": TEXT}, ensure_ascii=False))
+    for size in (1, 7, 10_000):  # bytes at a time
+        body = sse(event, END)
+        chunks = iter([body[i : i + size] for i in range(0, len(body), size)])
+        transport, _ = script_answers(httpx.Response(200, content=chunks))
+        with Client("http://box", transport=transport) as client:
+            events = list(client.stream("j"))
+        assert events == [(2, "output", {"text": TEXT}), (3, "end", {"state": "completed"})]
+
+
+def test_a_stream_goes_on_after_the_newest_event_that_arrived() -> None:
+    half = sse((1, "state", "{}"), (2, "output", '{"text":"x"}'))[:-5]
+    transport, requests = script_answers(
+        httpx.Response(200, stream=Cut(half)),
+        httpx.Response(429, json={"error": "QueueFull"}, headers={"Retry-After": "3"}),
+        httpx.Response(200, content=sse((2, "output", '{"text":"x"}'))),  # a proxy ended it
+        httpx.Response(200, content=sse(END)),
+    )
+    pauses: list[float] = []
+    with Client("http://box", transport=transport, sleep=pauses.append) as client:
+        events = list(client.stream("j"))
+    assert [(event.number, event.kind) for event in events] == [
+        (1, "state"), (2, "output"), (3, "end")
+    ]  # fmt: skip
+    assert [request.headers["last-event-id"] for request in requests] == ["0", "1", "1", "2"]
+    assert pauses == [0.5, 3.0, 0.5]
+
+
+def test_a_stream_whose_server_does_not_come_back_is_lost() -> None:
+    transport, requests = script_answers(
+        *(httpx.Response(200, stream=Cut(b": heartbeat\n\n")) for _ in range(module.RETRIES + 1))
+    )
+    client = Client("http://box", transport=transport, sleep=lambda _: None)
+    with client, pytest.raises(module.ConnectionLost, match="cut"):
+        list(client.stream("j"))
+    assert len(requests) == module.RETRIES + 1
+
+
+def test_many_streams_of_short_jobs_bring_each_event_once(tmp_path: Path) -> None:
+    engine = FakeExecutor()
+    engine.steps = tuple(Progress(nonce="", stage=f"s{i}", done=i, total=2) for i in (1, 2))
+    engine.prints = TEXT
+    random_s = random.Random(20).choice
+    run = engine.run
+
+    def run_slowly(job: Any, **more: Any) -> Any:
+        threading.Event().wait(random_s((0.0, 0.001, 0.005)))
+        return run(job, **more)
+
+    engine.run = run_slowly  # type: ignore[method-assign]
+
+    def follow(url: str, name: str) -> list[list[Any]]:
+        with Client(url, TOKENS[name]) as client:
+            streams = []
+            for number in range(10):
+                job = client.perform("validate", op="softmax", version="v1", wait=False)
+                if number % 4 == 3:
+                    client.cancel(job.id)
+                threading.Event().wait(random_s((0.0, 0.002, 0.01)))
+                streams.append(list(client.stream(job.id)))
+            return streams
+
+    with served(tmp_path, engine) as url:
+        with Client(url, TOKENS["ann"]) as client:
+            client.perform("op", op="softmax")
+            client.perform("kernel", op="softmax", version="v1", source=SOURCE)
+        with ThreadPoolExecutor(6) as pool:
+            ended = list(pool.map(follow, [url] * 6, ["ann", "ben"] * 3))
+    for events in (stream for streams in ended for stream in streams):
+        assert [event.number for event in events[:-1]] == list(range(1, len(events)))
+        assert (events[-1].kind, events[-2].kind) == ("end", "state")
+        assert events[-1].data["state"] == events[-2].data["state"]
+        assert events[-1].data["state"] in ("completed", "cancelled")
 
 
 def test_a_busy_server_gets_the_request_again_later() -> None:

@@ -36,6 +36,7 @@ from triton_magics.serve.job_service import JobService
 from triton_magics.serve.options import ServeOptions
 from triton_magics.serve.tokens import Tokens
 
+TEXT = "a\u2028b: c\x85d"  # str.splitlines ends a line at each of these
 SOURCE = "import triton\n\n\ndef triton_softmax(x):\n    return x  # {}\n"
 
 
@@ -138,14 +139,18 @@ def lab(box: Box, tmp_path: Path) -> Iterator[Lab]:
         yield lab
 
 
-def test_values_are_those_of_a_local_executor(lab: Lab, tmp_path: Path) -> None:
+def test_values_are_those_of_a_local_executor(box: Box, lab: Lab, tmp_path: Path) -> None:
     steps: list[str] = []
+    output: list[str] = []
     lab.on_progress = lambda step: steps.append(step.stage)
+    lab.on_output = output.append
+    box.engine.prints = TEXT
     with Lab(tmp_path / "local", executor=FakeExecutor(), settings=Settings()) as local:
         local.kernel("softmax", "v1", SOURCE)
         remote = [lab.validate("softmax", "v1", seed=1), lab.bench("softmax", seed=1)]
         same = [local.validate("softmax", "v1", seed=1), local.bench("softmax", seed=1)]
     assert [v.model_dump_json() for v in remote] == [v.model_dump_json() for v in same]
+    assert output == [TEXT, TEXT]
     assert (tmp_path / "here" / "kernels" / "softmax" / "v1_baseline.py").is_file()
     assert not list((tmp_path / "server").rglob("v1*"))
     assert lab.engine_state().device.startswith("a fake of 127.0.0.1:")

@@ -10,10 +10,11 @@ import pytest
 
 from tests.fake_executor import FakeExecutor
 from tests.serve.serve_kit import ANN, BEN, Gate, opened, submit
-from triton_magics.errors import QueueFull, Unavailable, UnknownJob
+from triton_magics.errors import QueueFull, Unavailable, UnknownJob, WorkspaceError
 from triton_magics.execution import Outcome
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Case, CaseResult, CaseStatus, Status
+from triton_magics.serve import job_service
 from triton_magics.serve.job_model import Caller, JobPhase
 from triton_magics.serve.served_job import ServedJob
 
@@ -120,6 +121,24 @@ def test_deadlines_of_the_wait_and_of_the_run(tmp_path: Path, engine: FakeExecut
         assert ["waited longer" in faults[0].message, "ran longer" in faults[1].message] == [
             True
         ] * 2
+        gate.open()
+
+
+def test_deadlines_hold_where_old_jobs_can_not_be_removed(
+    tmp_path: Path, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_service, "SWEEP_S", 0.0)
+    with opened(tmp_path, engine, run_s=1.0) as service:
+        refused = threading.Event()
+
+        def refuse(*_: object) -> int:
+            refused.set()
+            raise WorkspaceError("the store is busy")
+
+        monkeypatch.setattr(service._records, "remove_ended", refuse)
+        assert refused.wait(20)
+        gate = Gate(engine)
+        assert wait(submit(service)) == ["timeout"]
         gate.open()
 
 

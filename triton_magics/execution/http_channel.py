@@ -30,6 +30,7 @@ from triton_magics.execution.remote_frames import (
     read_frame,
 )
 from triton_magics.execution.resumable import RECONNECT_S
+from triton_magics.line_splitter import LineSplitter
 
 SESSIONS = "/v1/executor/sessions"
 TOKEN = "TRITON_MAGICS_TOKEN"  # noqa: S105 (the variable's name)
@@ -294,10 +295,11 @@ class HttpStream:
             if not response.is_success:
                 response.read()
                 raise _Refused(_refusal(response))
-            for line in response.iter_lines():
-                if self._closing.is_set():
-                    return
-                if line:
+            splitter = LineSplitter()
+            for chunk in response.iter_bytes():
+                for line in filter(None, splitter.add(chunk)):
+                    if self._closing.is_set():
+                        return
                     value = json.loads(line)
                     yield value["number"], value["frame"]
 

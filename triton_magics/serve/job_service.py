@@ -292,7 +292,13 @@ class JobService:
                     self._stop(job, "queue" if waits else "run")
             if now - swept > SWEEP_S:
                 swept = now
-                self.remove_ended(self.options.retention_s)
+                self._sweep()
+
+    def _sweep(self) -> None:
+        try:
+            self.remove_ended(self.options.retention_s)
+        except TritonMagicsError as error:  # the store is busy or damaged; the deadlines go on
+            _LOG.warning("old jobs not removed: %s", error)
 
 
 def _names(request: Request) -> list[str]:

@@ -181,13 +181,15 @@ class ServedJob:
             name = "Timeout" if phase is JobPhase.TIMEOUT else "Cancelled"
             self._fault = JobFault(error=name, message=message, http=http)
         self._set(phase)
-        if self.on_end:
-            self.on_end(self)
-        self.is_over = True
-        self._emit("state", {"state": phase.value, "position": None})
+        try:
+            if self.on_end:
+                self.on_end(self)
+        finally:
+            self._emit("state", {"state": phase.value, "position": None}, is_last=True)
 
-    def _emit(self, kind: str, data: dict[str, Any]) -> None:
+    def _emit(self, kind: str, data: dict[str, Any], *, is_last: bool = False) -> None:
         with self._changed:
+            self.is_over = self.is_over or is_last
             self._n_news += 1
             self._news.append(JobNews(number=self._n_news, kind=kind, data=data))
             self._changed.notify_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from triton_magics.session.managed_call import ManagedCall
 
 CLOSE_S = 10.0
+_LOG = logging.getLogger("triton_magics.jobs")
 Device = str | None
 
 
@@ -44,10 +46,11 @@ class CallQueue:
 
     def add(self, call: ManagedCall) -> None:
         """Queue a call; it runs as soon as a device is free and its turn has come."""
+        devices = self._devices()
         with self._lock:
             self._waiting.append(call)
             self._number()
-            for device in self._devices():
+            for device in devices:
                 if device not in self._threads:
                     self._start(device)
 
@@ -81,7 +84,10 @@ class CallQueue:
                     return
                 self._running[device] = call
                 self._number()
-            self._run(call, device)
+            try:
+                self._run(call, device)
+            except Exception:  # noqa: BLE001 (of a listener; the next call must run)
+                _LOG.exception("%s: a listener failed", call.title)
 
     def _take(self) -> ManagedCall | None:
         """Remove the next call, and those that were cancelled before they began."""

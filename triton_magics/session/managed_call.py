@@ -97,10 +97,10 @@ class ManagedCall:
     # --------------------------------------------------------------------------- of the manager
 
     def move_to(self, position: int) -> None:
-        """Set how many calls are before it."""
-        if position != self.position:
+        """Set how many calls are before it, while it waits."""
+        if position != self.position and self.state == "queued":
             self.position = position
-            self.emit()
+            self._send(CallEvent("queued", position))
 
     def stop(self) -> bool:
         """End it if it runs, keep it from running if it waits; False if it has ended already."""
@@ -152,6 +152,8 @@ class ManagedCall:
 
     def emit(self, *, job: str = "", progress: Progress | None = None, output: str = "") -> None:
         """Send the subscribers an event: a change, a job, a step or printed text."""
-        event = CallEvent(self.state, self.position, job, progress, output)
+        self._send(CallEvent(self.state, self.position, job, progress, output))
+
+    def _send(self, event: CallEvent) -> None:
         for listener in tuple(self._listeners):
             listener(event)
