@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -42,18 +42,33 @@ def test_a_handler_set_aside_twice_is_put_back() -> None:
     assert signal.getsignal(signal.SIGALRM) is ring
 
 
-def test_a_timer_that_never_stops_is_set_aside() -> None:
-    n_rung = 0
-    signal.setitimer(signal.ITIMER_REAL, 5e-4, 5e-4)
-    try:
-        while n_rung < 20:
-            try:
-                version_signals.put_back()
-                while True:
-                    pass
-            except Rang:
-                n_rung += 1
-            version_signals.set_aside()
-            assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+@pytest.mark.parametrize("n_rings", [1, 20])
+def test_a_timer_that_rings_meanwhile_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch, n_rings: int
+) -> None:
+    rings = iter(range(n_rings))
+    mask = version_signals._mask
+
+    def ring_first(how: int, signals: Iterable[int]) -> set[int]:
+        if next(rings, None) is not None:
+            signal.raise_signal(signal.SIGALRM)
+        return mask(how, signals)
+
+    monkeypatch.setattr(version_signals, "_mask", ring_first)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    version_signals.set_aside()
+    assert next(rings, None) is None
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+def test_no_signal_comes_while_handlers_are_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    get = version_signals._get
+
+    def ring_first(number: int) -> object:
+        signal.raise_signal(signal.SIGALRM)
+        return get(number)
+
+    monkeypatch.setattr(version_signals, "_get", ring_first)
+    version_signals.set_aside()
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_get, _set = signal.getsignal, signal.signal  # before a version can replace them
+# Before a version can replace them.
+_get, _set, _mask = signal.getsignal, signal.signal, signal.pthread_sigmask
 _SIGNALS = tuple(sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}))
 _IGNORED = dict.fromkeys(_SIGNALS, signal.SIG_IGN) | {signal.SIGCHLD: signal.SIG_DFL}
 _TRIES = 100  # a timer of a microsecond can interrupt each try
@@ -20,8 +21,11 @@ _aside: dict[int, Any] = {}
 
 def set_aside() -> None:
     """Ignore every signal that has a handler in Python; never raises. Main thread only."""
+    mask = None
     for _ in range(_TRIES):
         try:
+            mask = _mask(signal.SIG_BLOCK, ()) if mask is None else mask
+            _mask(signal.SIG_BLOCK, _SIGNALS)  # only handlers of signals before it still run
             for number in _SIGNALS:
                 handler = _get(number)
                 if callable(handler):
@@ -29,6 +33,7 @@ def set_aside() -> None:
                     _set(number, _IGNORED[number])
         except BaseException:  # noqa: BLE001, S112 (a handler's; the next try goes on)
             continue
+        _mask(signal.SIG_SETMASK, mask)
         return
 
 
