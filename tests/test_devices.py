@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from execution_kit import command, process_tag, read_facts, run, scripted_job  # noqa: F401 (process_tag: a fixture)
+from execution_kit import (  # noqa: F401 (process_tag: a fixture)
+    JOB_S,
+    SILENCE_S,
+    command,
+    process_tag,
+    read_facts,
+    run,
+    scripted_job,
+)
 
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue
@@ -19,7 +27,7 @@ from triton_magics.model import DeviceState
 
 GPUS = (Gpu("H200", uuid="GPU-a1", capability=90), Gpu("H200", uuid="GPU-b2", capability=90))
 TWO = tuple(Device(id=name, kind="interpreter", name="a CPU") for name in ("first", "second"))
-LIMITS = Limits(5.0, 30.0)
+LIMITS = Limits(SILENCE_S, JOB_S)
 Start = Callable[..., LocalExecutor]
 
 
@@ -110,9 +118,11 @@ def test_a_lane_runs_a_second_job_of_one_device(start: Start) -> None:
 
 def test_a_version_returns_to_the_worker_that_ran_it(start: Start) -> None:
     executor = start(gpus="all")
-    first = executor.submit(scripted_job("takes_a_while"), key="one", limits=LIMITS)
+    first = executor.submit(scripted_job("hangs"), key="one", limits=LIMITS)
     second = executor.submit(scripted_job("answers"), key="two", limits=LIMITS)
-    assert first.result(10).status == second.result(10).status == "finished"
+    assert second.result(60).status == "finished"
+    assert first.cancel()
+    first.result(60)
     pid = read_facts(second.result())["pid"]
     assert read_facts(run(executor, scripted_job("answers"), key="two"))["pid"] == pid
 

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from execution_kit import command, process_tag, read_facts, run, scripted_job  # noqa: F401 (process_tag: a fixture)
+from execution_kit import (  # noqa: F401 (process_tag: a fixture)
+    JOB_S,
+    SILENCE_S,
+    command,
+    process_tag,
+    read_facts,
+    run,
+    scripted_job,
+)
 
 from triton_magics.config import Settings
 from triton_magics.errors import UnknownName
@@ -21,7 +29,7 @@ from triton_magics.model import EngineState, Status, Validation
 
 TWO = tuple(Device(id=name, kind="interpreter", name="a CPU") for name in ("first", "second"))
 SOURCE = "import triton\n\n\ndef solve(x):\n    return x\n"
-LIMITS = Limits(5.0, 30.0)
+LIMITS = Limits(SILENCE_S, JOB_S)
 
 
 @pytest.fixture
@@ -46,7 +54,7 @@ def test_jobs_of_two_devices_overlap_in_time(executor: LocalExecutor) -> None:
             time.sleep(0.01)
         assert [job.id for job in running] == [h.id for h in hanging if h.id == running[0].id]
     assert all(executor.cancel(handle.id) for handle in hanging)
-    assert [handle.result(5).status for handle in hanging] == ["interrupted"] * 2
+    assert [handle.result(60).status for handle in hanging] == ["interrupted"] * 2
 
 
 def test_devices_share_no_process(executor: LocalExecutor) -> None:
@@ -58,10 +66,11 @@ def test_devices_share_no_process(executor: LocalExecutor) -> None:
 
 
 def test_the_first_device_is_the_default(executor: LocalExecutor) -> None:
-    handle = executor.submit(scripted_job("takes_a_while"))
+    handle = executor.submit(scripted_job("hangs"), limits=LIMITS)
     assert [job.id for job in executor.queue("first").jobs] == [handle.id]
     assert executor.queue("second").jobs == ()
-    assert handle.result(10).status == "finished"
+    assert handle.cancel()
+    assert handle.result(60).status == "interrupted"
 
 
 def test_an_unknown_device_is_refused_with_the_known_ones(executor: LocalExecutor) -> None:
@@ -74,11 +83,11 @@ def test_a_waiting_job_is_cancelled_at_once(executor: LocalExecutor) -> None:
     first = executor.submit(scripted_job("hangs"), limits=LIMITS)
     waiting = executor.submit(scripted_job("answers"), on_event=events.append)
     assert executor.cancel(waiting.id)
-    assert waiting.result(1).detail == "interrupted before it began"
+    assert waiting.result(60).detail == "interrupted before it began"
     assert [event.state for event in events] == ["ended"]
     assert not executor.cancel(waiting.id)
     assert first.cancel()
-    assert first.result(5).status == "interrupted"
+    assert first.result(60).status == "interrupted"
 
 
 def test_a_worker_sees_the_gpu_of_its_device_alone() -> None:

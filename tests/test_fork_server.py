@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from execution_kit import (  # noqa: F401 (process_tag: a fixture)
+from execution_kit import (  # noqa: F401 (process_tag, release: fixtures)
     children,
     forking_executor,
     is_running,
@@ -17,6 +17,7 @@ from execution_kit import (  # noqa: F401 (process_tag: a fixture)
     process_tag,
     read_facts,
     read_pid,
+    release,
     run,
     scripted_job,
     tagged_processes,
@@ -89,7 +90,7 @@ def test_a_job_does_not_wait_for_the_end_of_the_last_worker(engine: LocalExecuto
 def test_as_many_stand_by_as_are_wanted(process_tag: str) -> None:
     engine = forking_executor(standbys=3)
     engine.warm()
-    wait_until(lambda: n_ready(engine) == 3, within_s=20)
+    wait_until(lambda: n_ready(engine) == 3)
     run(engine, scripted_job("answers"), key="a")
     wait_until(lambda: n_ready(engine) == 3)
     wait_until(
@@ -158,7 +159,7 @@ def test_a_worker_that_waits_for_the_fork_server_can_be_killed(
     waiting, other = supervisor.workers.values()
     assert supervisor.kill(waiting)
     (tmp_path / "later").touch()
-    wait_until(lambda: engine.state() and other.ready and fork_server_pid(engine))
+    wait_until(lambda: engine.state() and other.ready and other.pid and fork_server_pid(engine))
     assert children(supervisor.pid) == {other.watchdog, fork_server_pid(engine)}
     assert children(other.watchdog) == {other.pid}
     engine.close()
@@ -188,7 +189,7 @@ def test_a_worker_whose_guard_is_stopped_is_killed_all_the_same(engine: LocalExe
 def all_begun(engine: LocalExecutor) -> bool:
     """Return whether all standby workers could take a job, warm or not."""
     engine.state()
-    return all(worker.ready for worker in engine.queue().pool._standby["interpreter"])
+    return all(w.ready and w.pid for w in engine.queue().pool._standby["interpreter"])
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ def warm_file(engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     file.touch()
     monkeypatch.setenv("TRITON_TEST_WARM_UP", str(file))
     run(engine, scripted_job("answers"), key="a")
-    wait_until(lambda: n_ready(engine) == 2)
+    wait_until(lambda: n_ready(engine) == 2 and all_begun(engine))
     file.unlink()
     return file
 
@@ -238,7 +239,7 @@ def test_no_job_starts_before_the_first_warm_up_passes(
 
 
 def test_warm_up_is_paused_during_a_timing(
-    process_tag: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    process_tag: str, release: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TRITON_TEST_WARM_UP", str(tmp_path / "warm_file"))
     (tmp_path / "warm_file").touch()
@@ -254,8 +255,9 @@ def test_warm_up_is_paused_during_a_timing(
     def look(_: object) -> None:
         wait_until(lambda: process_state(pid) == b"T")
         states.append(process_state(warming[0].pid))
+        release.touch()
 
-    assert read_facts(run(engine, timing_job("takes_a_while"), key="b", on_progress=look))
+    assert read_facts(run(engine, timing_job("waits_for_a_file"), key="b", on_progress=look))
     assert states == [b"S"]
     wait_until(lambda: process_state(pid) != b"T")
     engine.close()
@@ -277,7 +279,7 @@ def test_a_changed_variable_reaches_the_next_worker(
     wait_until(lambda: not is_running(first))
 
 
-def test_the_fork_server_is_stopped_during_a_gpu_timing() -> None:
+def test_the_fork_server_is_stopped_during_a_gpu_timing(release: Path) -> None:
     engine = forking_executor(device="gpu")
     run(engine, scripted_job("answers"), key="a")
     its_pid, is_stopped = fork_server_pid(engine), []
@@ -285,8 +287,9 @@ def test_the_fork_server_is_stopped_during_a_gpu_timing() -> None:
     def look(_: object) -> None:
         wait_until(lambda: process_state(its_pid) == b"T")
         is_stopped.append(True)
+        release.touch()
 
-    assert read_facts(run(engine, timing_job("takes_a_while"), key="a", on_progress=look))
+    assert read_facts(run(engine, timing_job("waits_for_a_file"), key="a", on_progress=look))
     assert is_stopped == [True]
     wait_until(lambda: process_state(its_pid) != b"T")
     assert read_pid(run(engine, scripted_job("answers"), key="b"))

@@ -8,8 +8,12 @@ import signal
 from types import SimpleNamespace
 
 import pytest
-from execution_kit import (  # noqa: F401 (process_tag: a fixture)
+from execution_kit import (  # noqa: F401 (process_tag, limits_clock: fixtures)
+    PAST_SILENCE_S,
+    LimitsClock,
     command,
+    limits_clock,
+    process_state,
     process_tag,
     read_facts,
     run,
@@ -22,22 +26,26 @@ from triton_magics.config import Settings
 from triton_magics.errors import GpuLost, WorkerError
 from triton_magics.execution import LocalExecutor
 from triton_magics.execution.local import gpu_detection
+from triton_magics.execution.protocol import Progress
 
 
 def test_a_gpu_with_a_hung_process_is_in_quarantine(
-    process_tag: str, monkeypatch: pytest.MonkeyPatch
+    process_tag: str, limits_clock: LimitsClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("triton_magics.execution.local.device_queue.KILL_S", 0.3)
-    engine = scripted_executor(device="gpu", silence_s=0.2)
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.RESUME_S", float("inf"))
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.ANSWER_S", float("inf"))
+    engine = scripted_executor(device="gpu")
     facts = read_facts(run(engine, scripted_job("answers"), key="a"))
     hung = engine.queue().pool._supervisor
-    # A stopped supervisor reports no end: the executor takes the process for unkillable.
-    outcome = run(
-        engine,
-        scripted_job("hangs"),
-        key="a",
-        on_progress=lambda _: os.kill(facts["parent"], signal.SIGSTOP),
-    )
+
+    def stop_supervisor(_: Progress) -> None:
+        # It reports no end: the executor takes the process for unkillable.
+        os.kill(facts["parent"], signal.SIGSTOP)
+        wait_until(lambda: process_state(facts["parent"]) == b"T")
+        limits_clock.skip(PAST_SILENCE_S)
+
+    outcome = run(engine, scripted_job("hangs"), key="a", on_progress=stop_supervisor)
     assert outcome.status == "timeout"
     assert "not gone yet" in outcome.detail
     steps: list[str] = []

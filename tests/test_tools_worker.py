@@ -61,7 +61,7 @@ def test_an_interrupted_profile_ends_its_worker(engine: LocalExecutor) -> None:
     pid = read_pid(run(engine, profiling("answers")))
     outcome = run(engine, profiling("hangs"), on_progress=lambda _: cancel_running(engine))
     assert outcome.status == "interrupted"
-    assert not is_running(pid)
+    wait_until(lambda: not is_running(pid))
     assert read_pid(run(engine, profiling("answers"))) != pid
 
 
@@ -75,5 +75,5 @@ def test_an_interrupted_profile_leaves_no_process_and_no_file(engine: LocalExecu
 
     assert run(engine, profiling("hangs_with_a_tool"), on_progress=stop).status == "interrupted"
     tool, file = stages[0].split()
-    assert not is_running(int(tool))
+    wait_until(lambda: not is_running(int(tool)))
     wait_until(lambda: not Path(file).parent.exists())

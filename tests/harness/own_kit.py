@@ -94,7 +94,7 @@ def bench(op: str | OpRef, kernel: str, **changes: Any) -> Benchmark:
     ref = OpRef.own(NAME, op) if isinstance(op, str) else op
     fields: dict[str, Any] = {
         "op": ref, "versions": (version(kernel, ref.name, op=ref),), "sizes": ("small",), "runs": 1,
-        "dtype": "float32", "seed": 7, "budget_s": 5.0,
+        "dtype": "float32", "seed": 7, "budget_s": 600.0,
     }  # fmt: skip
     answer, _ = bench_job.run(BenchJob(**fields | changes), Recorder())
     assert isinstance(answer, Benchmark), answer

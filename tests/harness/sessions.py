@@ -35,7 +35,7 @@ def job(kernel: str = "sum_right", op: str = "sum", **changes: object) -> BenchJ
         "runs": 3,
         "dtype": "float32",
         "seed": 5,
-        "budget_s": 30.0,
+        "budget_s": 600.0,
         **changes,
     }
     return BenchJob(**fields)

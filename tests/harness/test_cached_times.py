@@ -40,7 +40,7 @@ def scale(x, w, out=None):
     return y
 
 
-state = {"calls": 0, "when": 0.0}
+state = {"calls": 0, "when": float("-inf")}
 cache = {}
 """
 )
@@ -90,9 +90,9 @@ def triton_own(x, w):
         cache[key] = scale(x, w)
     return cache[key].clone()
 """,
-    "calls within a second": """
+    "calls within an hour": """
 def triton_own(x, w):
-    if time.monotonic() - state["when"] > 1.0:
+    if time.monotonic() - state["when"] > 3600.0:
         cache["y"] = scale(x, w)
         state["when"] = time.monotonic()
     return cache["y"].clone()

@@ -74,13 +74,13 @@ def triton_softmax(x):
 """
 
 
-def child(name: str, path: Path, cache: Path, *, least_s: float = 60.0) -> Any:
+def child(name: str, path: Path, cache: Path, *, least_s: float = 600.0) -> Any:
     """Return the result of a child process; delete its Triton cache."""
     env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     folder = cache / name
     process = subprocess.run(
         [sys.executable, "-c", CHILD, name, str(path), str(least_s)], capture_output=True,
-        text=True, check=False, cwd=ROOT, timeout=120,
+        text=True, check=False, cwd=ROOT,
         env={**env, "TRITON_CACHE_DIR": str(folder), "TRITON_MAGICS_CACHE": str(cache / "shared"),
              "TRITON_MAGICS_PARENT": name},
     )  # fmt: skip
