@@ -64,7 +64,7 @@ def launch(one: CudaLaunch) -> None:
 @functools.cache
 def capability(device: int) -> int:
     """Return the compute capability of a GPU: 90 for sm_90."""
-    major, minor = torch.cuda.get_devicecapability(device)
+    major, minor = torch.cuda.get_device_capability(device)
     return major * 10 + minor
 
 
