@@ -140,8 +140,9 @@ def test_the_old_form_is_a_comparison_and_deprecated(tmp_path: Path, engine: Fak
             assert answer.json()["kernel_exec_result"]["correctness"] is True
 
 
+@pytest.mark.parametrize("kernel_type", ["triton", "tritan"])
 def test_every_fault_of_an_evaluation_is_named_at_once(
-    tmp_path: Path, engine: FakeExecutor
+    tmp_path: Path, engine: FakeExecutor, kernel_type: str
 ) -> None:
     body = copy.deepcopy(evaluation(num_trials=0, timeout=1, rtol=2, speed="fast"))
     args = body["kernel"]["io"]["args"]
@@ -149,6 +150,7 @@ def test_every_fault_of_an_evaluation_is_named_at_once(
     args[1]["name"] = "x_ptr"
     args[2]["tensor_spec"]["shape"] = [0]
     body["kernel"]["io"]["launch"]["block"] = {"x": 2048}
+    body["kernel"]["kernel_type"] = kernel_type
     body["reference"]["kernel_type"] = "tritan"
     with opened(tmp_path / "w", engine, mode="fastapi") as service:
         before = len(engine.jobs)
@@ -159,8 +161,9 @@ def test_every_fault_of_an_evaluation_is_named_at_once(
             "kernel.io.args[0].tensor_spec.dtype",
             "kernel.io.args[1].name",
             "kernel.io.args[2].tensor_spec.shape[0]",
-            "kernel.io.launch.block",
         } <= faults
+        of_type = "kernel.io.launch.block" if kernel_type == "triton" else "kernel.kernel_type"
+        assert of_type in faults
         assert len(engine.jobs) == before
         assert service.newest(ANN) == ()
 

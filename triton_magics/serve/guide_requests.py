@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr
 
 from triton_magics.errors import BadContract
-from triton_magics.io_contract import IOContract, find_language_faults, read_contract
+from triton_magics.io_contract import (
+    ContractFault,
+    IOContract,
+    find_language_faults,
+    read_contract,
+)
 from triton_magics.serve.http_answers import BadRequest, FieldFault, read_model
 from triton_magics.session.checks import MAX_RUNS
 
@@ -85,14 +90,8 @@ class KernelCode(Body):
                 text = f"a {self.kernel_type} kernel needs the contract of its arguments"
                 yield FieldFault(f"{field}.io", text, "missing")
             return
-        try:
-            self._contract = read_contract(self.io)
-            faults: Any = find_language_faults(self._contract, self.kernel_type)
-        except BadContract as error:
-            faults = error.faults
-        for fault in faults:
-            path = f"{field}.io.{fault.field}" if fault.field else f"{field}.io"
-            yield FieldFault(path, fault.message, "contract", fault.allowed)
+        self._contract, faults = _read_contract(self.io, self.kernel_type)
+        yield from _named(faults, f"{field}.io")
 
     def _find_entry_faults(self, field: str) -> Iterator[FieldFault]:
         names = _functions(self.source_code)
@@ -102,6 +101,22 @@ class KernelCode(Body):
         elif names and self.metadata["entry_point"] not in names:
             listing = ", ".join(names)
             yield FieldFault(path, f"no function {self.entry!r}", "unknown", listing)
+
+
+def _read_contract(io: Any, kernel_type: str) -> tuple[IOContract | None, Sequence[ContractFault]]:
+    """Return the contract, where it is one, and its faults; those of no known type without it."""
+    try:
+        contract = read_contract(io)
+    except BadContract as error:
+        return None, error.faults
+    is_known = kernel_type in get_args(KernelType)
+    return contract, tuple(find_language_faults(contract, kernel_type)) if is_known else ()
+
+
+def _named(faults: Iterable[ContractFault], path: str) -> Iterator[FieldFault]:
+    for fault in faults:
+        field = f"{path}.{fault.field}" if fault.field else path
+        yield FieldFault(field, fault.message, "contract", fault.allowed)
 
 
 def _functions(source: str) -> list[str]:
@@ -144,24 +159,28 @@ class _Options(Body):
             request = read_model(cls, values)
         except BadRequest as error:
             faults += error.faults
-        for name, kernel in _kernels(request, values):
-            faults += kernel.find_faults(name, max_source_bytes)
+        if request is not None:
+            for name, kernel in request.subjects.items():
+                faults += kernel.find_faults(name, max_source_bytes) if kernel else ()
+        else:
+            faults += _faults_of_parts(values, max_source_bytes)
         if request is None or faults:
             raise BadRequest(list(dict.fromkeys(faults)))
         return request
 
 
-def _kernels(request: _Options | None, values: dict[str, Any]) -> Iterator[tuple[str, KernelCode]]:
-    """Yield the kernels with their fields, those that are valid also beside other faults."""
-    if request is not None:
-        yield from ((name, kernel) for name, kernel in request.subjects.items() if kernel)
-        return
+def _faults_of_parts(values: dict[str, Any], max_source_bytes: int) -> Iterator[FieldFault]:
+    """Yield the faults of the kernels of a request that has others, which are named already."""
     for name in ("kernel", "reference", "ref_kernel", "custom_kernel"):
-        if isinstance(values.get(name), dict):
-            try:
-                yield name, read_model(KernelCode, values[name])
-            except BadRequest:
-                continue  # named already, with its path
+        part = values.get(name)
+        if not isinstance(part, dict):
+            continue
+        try:
+            yield from read_model(KernelCode, part).find_faults(name, max_source_bytes)
+        except BadRequest:
+            if isinstance(part.get("io"), dict):
+                _, faults = _read_contract(part["io"], str(part.get("kernel_type")))
+                yield from _named(faults, f"{name}.io")
 
 
 class EvaluateBody(_Options):

@@ -47,7 +47,7 @@ class BadRequest(Exception):
     """
 
     def __init__(self, faults: Sequence[FieldFault], http: int = 422) -> None:
-        super().__init__("; ".join(f"{f.field}: {f.message}" for f in faults))
+        super().__init__("; ".join(": ".join(filter(None, (f.field, f.message))) for f in faults))
         self.faults = tuple(faults)
         self.http = http
 
@@ -142,9 +142,10 @@ def error_answer(error: Exception) -> Response:
             {k: v[:MAX_CHARS] for k, v in vars(fault).items() if v or k == "field"}
             for fault in error.faults[:MAX_FAULTS]
         ]
+        count = "1 fault" if len(error.faults) == 1 else f"{len(error.faults)} faults"
         content = {
             "error": "BadRequest",
-            "message": f"{len(error.faults)} faults: {error}"[:MAX_CHARS],
+            "message": f"{count}: {error}"[:MAX_CHARS],
             "validation_errors": faults,
             "status": "client_error",
         }
