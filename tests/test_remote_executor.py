@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.execution_kit import wait_until
+from tests.execution_kit import scripted_job, wait_until
 from tests.fake_executor import FakeExecutor
 from tests.serve.serve_kit import Gate
 from triton_magics.config import Settings
@@ -59,7 +59,7 @@ class Wire:
         self.stream.close()
         if self.ours.fileno() >= 0:
             self.cut()
-        self.thread.join(5)
+        self.thread.join(60)
         self.ours.close()
 
 
@@ -124,7 +124,7 @@ def test_progress_and_output_arrive_in_order(box: Box, lab: Lab) -> None:
 def test_an_interrupt_ends_the_job_there(box: Box, lab: Lab) -> None:
     lab.kernel("softmax", "v1", SOURCE)
     gate = Gate(box.engine)
-    threading.Thread(target=lambda: gate.entered.wait(30) and lab.cancel(), daemon=True).start()
+    threading.Thread(target=lambda: gate.entered.wait(60) and lab.cancel(), daemon=True).start()
     with pytest.raises(Interrupted):
         lab.validate("softmax", "v1")
     assert box.engine.cancelled == 1
@@ -160,7 +160,7 @@ def test_a_lost_connection_keeps_results_and_connects_again(box: Box, lab: Lab) 
     result = CaseResult(case=case, status=CaseStatus.PASSED, error_share=float("inf"))
     box.engine.steps = (Progress(nonce="", stage="a case", planned=(plan,), case_result=result),)
     lab.on_progress = lambda step: box.wires[-1].cut()
-    box.engine.answer = lambda job: gate.wait(30) and None  # type: ignore[return-value, func-returns-value]
+    box.engine.answer = lambda job: gate.wait(60) and None  # type: ignore[return-value, func-returns-value]
     gate = threading.Event()
     with pytest.raises(ServerLost, match="connection to box was lost.*ends there.*again") as caught:
         lab.validate("softmax", "v1")
@@ -183,7 +183,7 @@ def cut_during(box: Box, kind: str) -> None:
             box.engine.run = run
             wire = box.wires[-1]
             wire.cut()
-            wire.thread.join(10)  # the answer comes to a wire that has ended
+            wire.thread.join(60)  # the answer comes to a wire that has ended
         return outcome
 
     box.engine.run = cut
@@ -223,10 +223,23 @@ def test_each_verb_names_the_server_that_it_lost(
 def test_a_close_here_is_an_interrupt(box: Box, lab: Lab) -> None:
     lab.kernel("softmax", "v1", SOURCE)
     gate = Gate(box.engine)
-    threading.Thread(target=lambda: gate.entered.wait(30) and box.executor.close()).start()
+    threading.Thread(target=lambda: gate.entered.wait(60) and box.executor.close()).start()
     with pytest.raises(Interrupted):
         lab.validate("softmax", "v1")
     gate.open()
+
+
+def test_a_close_during_a_submission_is_an_interrupt(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = box.executor._connect()
+    wire = box.wires[-1]
+    monkeypatch.setattr(wire, "close", lambda: None)  # the reader has not seen it yet
+    monkeypatch.setattr(connection, "send", lambda _: box.executor.close())
+    outcome = box.executor.submit(scripted_job("answers")).result(60)
+    assert outcome.status == "interrupted"
+    monkeypatch.undo()
+    wire.close()
 
 
 def test_a_verdict_stands_where_the_server_is_lost_after_it(box: Box, lab: Lab) -> None:
@@ -301,7 +314,7 @@ def test_a_real_host_runs_a_real_kernel_and_leaves_nothing(tmp_path: Path) -> No
         source = "import torch\n\n\ndef triton_softmax(x):\n    return torch.softmax(x, -1)\n"
         lab.kernel("softmax", "v1", source)
         assert lab.validate("softmax", "v1", plan="quick").status == "failed"  # torch in disguise
-    wait_until(lambda: not _with(mark.encode()), 5.0)
+    wait_until(lambda: not _with(mark.encode()))
 
 
 def _with(mark: bytes) -> list[str]:

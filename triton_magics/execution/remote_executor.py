@@ -167,12 +167,18 @@ class _Connection:
 
     def _end_jobs(self) -> None:
         self.is_open = False
-        problem = self._channel.problem
-        detail = f"the connection to {self._name} was lost" + (f": {problem}" if problem else "")
         for job in tuple(self.jobs.values()):
-            job.end_here(detail, "interrupted" if self._is_closed_here else "lost")
+            self.end_here(job)
         if not self.findings.done():
-            self.findings.set_exception(Unavailable(detail))
+            self.findings.set_exception(Unavailable(self._end_detail()))
+
+    def end_here(self, job: RemoteJob) -> None:
+        """End a job whose connection is closed or lost."""
+        job.end_here(self._end_detail(), "interrupted" if self._is_closed_here else "lost")
+
+    def _end_detail(self) -> str:
+        problem = self._channel.problem
+        return f"the connection to {self._name} was lost" + (f": {problem}" if problem else "")
 
     def _take(self, frame: RemoteFrame) -> None:
         if isinstance(frame, StateOfHost):
@@ -284,7 +290,7 @@ class RemoteExecutor(Executor):
         if not connection.is_connected:
             connection.note_connection(remote)
         if not connection.is_open:
-            remote.end_here(f"the connection to {self._name} was lost", "lost")
+            connection.end_here(remote)
         return remote
 
     def devices(self) -> tuple[Device, ...]:
