@@ -1,3 +1,4 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
 """Tests of bad kernels on the real executor: status, message, line, and nothing lost."""
 
 from __future__ import annotations
@@ -12,6 +13,12 @@ from textwrap import dedent
 
 import pytest
 
+from tests.execution_kit import (  # noqa: F401 (limits_clock: a fixture)
+    LIMITS,
+    PAST_SILENCE_S,
+    LimitsClock,
+    limits_clock,
+)
 from triton_magics import rendering
 from triton_magics.config import Settings
 from triton_magics.errors import Unavailable
@@ -42,7 +49,7 @@ def triton_relu(x):
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    settings = Settings(device="interpreter", validate_budget_s=3.0, silence_s=3.0)
+    settings = Settings(device="interpreter", validate_budget_s=3.0, **LIMITS)
     with Lab(tmp_path_factory.mktemp("workspace"), settings=settings) as lab:
         lab.op("relu")
         yield lab
@@ -93,8 +100,10 @@ def test_dead_process_is_crashed(lab: Lab, death: str, words: str) -> None:
     assert [c.status for c in validation.failed_cases] == [CaseStatus.CRASHED]
 
 
-def test_endless_call_times_out_with_its_stage(lab: Lab) -> None:
+def test_endless_call_times_out_with_its_stage(lab: Lab, limits_clock: LimitsClock) -> None:
+    lab.on_progress = limits_clock.after("validating 7x13 float32", PAST_SILENCE_S)
     validation = validate(lab, "return out", "while True: pass")
+    lab.on_progress = None
     assert validation.status is Status.TIMEOUT
     assert "validating 7x13 float32" in str(validation.message)
 

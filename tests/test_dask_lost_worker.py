@@ -44,7 +44,7 @@ def test_a_local_cluster_has_a_worker_for_each_gpu(monkeypatch: pytest.MonkeyPat
         workers = client.scheduler_info(n_workers=-1)["workers"]
     assert sorted(gpus.values()) == ["GPU-a", "GPU-b"]
     assert [(w["resources"], w["nthreads"]) for w in workers.values()] == [({"GPU": 1}, 1)] * 2
-    wait_until(lambda: not list_tagged(), 10)
+    wait_until(lambda: not list_tagged())
 
 
 @pytest.mark.slow  # two processes that import torch
@@ -76,4 +76,4 @@ def test_a_job_of_a_killed_worker_runs_again_on_another(
             lab.on_progress = kill
             assert lab.validate("softmax", "v1", plan="quick").passed
             assert len(killed) == 1
-    wait_until(lambda: not list_tagged(), 10)
+    wait_until(lambda: not list_tagged())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution_kit import VERSION
+from tests.execution_kit import VERSION, wait_until
 from tests.fake_executor import FakeExecutor
 from triton_magics.config import Settings
 from triton_magics.errors import UnknownOp, WorkspaceError
@@ -67,7 +67,7 @@ def test_jobs_are_listed_in_the_order_of_their_submission(engine: FakeExecutor) 
     manager, release, labels = JobManager(engine), threading.Event(), []
 
     def answer(job: ValidateJob) -> Outcome:
-        release.wait(10)
+        release.wait(60)
         return Outcome(status="interrupted")
 
     engine.answer = answer
@@ -148,7 +148,7 @@ def test_a_running_job_is_cancelled_from_another_thread(lab: Lab, engine: FakeEx
 
     def answer(_job: object) -> Outcome:
         threading.Thread(target=lambda: labels.append(lab.cancel())).start()
-        assert cancelled.wait(10)
+        assert cancelled.wait(60)
         return Outcome(status="interrupted", detail="interrupted")
 
     labels: list[str | None] = []
@@ -172,7 +172,7 @@ class Calls:
     def named(self, name: str) -> Callable[..., str]:
         def call() -> str:
             self.started.append(name)
-            assert self.release.wait(10)
+            assert self.release.wait(60)
             return name
 
         return call
@@ -187,7 +187,7 @@ def test_calls_run_one_after_the_other_and_know_their_place(engine: FakeExecutor
         ("running", 0), ("queued", 1), ("queued", 2)
     ]  # fmt: skip
     calls.release.set()
-    assert [call.result(10) for call in (first, second, third)] == ["a", "b", "c"]
+    assert [call.result(60) for call in (first, second, third)] == ["a", "b", "c"]
     assert calls.started == ["a", "b", "c"]
     assert first.queued_at <= first.started_at <= first.ended_at <= second.ended_at
     assert len({first.id, second.id, third.id}) == 3
@@ -197,11 +197,11 @@ def test_a_subscriber_gets_states_steps_and_output(engine: FakeExecutor) -> None
     manager, events, done = JobManager(engine), [], threading.Event()
     engine.steps, engine.prints = (STEP,), "hello"
     job = ValidateJob(op=OpRef(name="softmax"), version=VERSION, seed=1)
-    blocker = manager.submit("a", lambda: done.wait(10))
+    blocker = manager.submit("a", lambda: done.wait(60))
     call = manager.submit("b", lambda: manager.run(job).status)
     call.subscribe(events.append)
     done.set()
-    assert (blocker.result(10), call.result(10)) == (True, "finished")
+    assert (blocker.result(60), call.result(10)) == (True, "finished")
     assert list(dict.fromkeys(event.state for event in events)) == ["queued", "running", "done"]
     assert [event.progress for event in events if event.progress] == [STEP]
     assert [event.output for event in events if event.output] == ["hello"]
@@ -214,9 +214,9 @@ def test_a_waiting_call_is_cancelled_by_its_id_and_never_runs(engine: FakeExecut
     assert manager.cancel(second.id) == "b"
     assert manager.cancel(second.id) is None
     with pytest.raises(CancelledError, match="cancelled before it began"):
-        second.result(10)
+        second.result(60)
     calls.release.set()
-    assert first.result(10) == "a"
+    assert first.result(60) == "a"
     assert calls.started == ["a"]
 
 
@@ -226,7 +226,7 @@ def test_a_running_call_is_cancelled_with_its_job(engine: FakeExecutor) -> None:
 
     def answer(_job: object) -> Outcome:
         reached.set()
-        assert cancelled.wait(10)
+        assert cancelled.wait(60)
         return Outcome(status="interrupted", detail="interrupted")
 
     def call() -> Outcome:
@@ -236,9 +236,9 @@ def test_a_running_call_is_cancelled_with_its_job(engine: FakeExecutor) -> None:
     engine.answer, engine.on_cancel = answer, cancelled.set
     job = ValidateJob(op=OpRef(name="softmax"), version=VERSION, seed=1)
     submitted = manager.submit("validate", call)
-    assert reached.wait(10)
+    assert reached.wait(60)
     assert submitted.stop()
-    assert submitted.result(10).detail == "cancelled before it began"
+    assert submitted.result(60).detail == "cancelled before it began"
     assert len(engine.jobs) == 1
 
 
@@ -251,19 +251,20 @@ def test_a_call_that_raises_has_failed_and_the_next_one_runs(engine: FakeExecuto
 
     failed, after = manager.submit("fails", fail), manager.submit("b", calls.named("b"))
     with pytest.raises(ZeroDivisionError):
-        failed.result(10)
-    assert (failed.state, after.result(10)) == ("failed", "b")
+        failed.result(60)
+    assert (failed.state, after.result(60)) == ("failed", "b")
 
 
 def test_closing_cancels_all_calls(engine: FakeExecutor) -> None:
-    manager, calls = JobManager(engine), Calls()
+    manager, calls, are_submitted = JobManager(engine), Calls(), threading.Event()
 
     def stops() -> None:
-        calls.release.wait(10)
+        assert are_submitted.wait(60)
+        wait_until(lambda: running.is_cancelled)
         raise KeyboardInterrupt
 
     running, waiting = manager.submit("a", stops), manager.submit("b", calls.named("b"))
-    threading.Timer(0.05, calls.release.set).start()
+    are_submitted.set()
     manager.close()
     assert (running.state, waiting.state) == ("cancelled", "cancelled")
     assert manager.calls == ()
@@ -278,14 +279,14 @@ def test_a_listener_that_raises_does_not_stop_the_queue(
 
     manager = JobManager(engine)
     manager.submit("a", lambda: 1, on_event=refuse)
-    assert manager.submit("b", lambda: 2).result(10) == 2
+    assert manager.submit("b", lambda: 2).result(60) == 2
     manager.close()
     assert "a: a listener failed" in caplog.text
 
 
 def test_a_cancelled_call_has_one_end(engine: FakeExecutor) -> None:
     manager, done, events = JobManager(engine), threading.Event(), list[CallEvent]()
-    manager.submit("a", lambda: done.wait(10))
+    manager.submit("a", lambda: done.wait(60))
     waiting = manager.submit("b", lambda: None, on_event=events.append)
     waiting.stop()
     waiting.move_to(waiting.position + 1)  # as the queue does, when it was stopped meanwhile

@@ -111,7 +111,7 @@ def test_a_file_that_is_no_json_lines_is_refused(
 def test_several_lines_run_at_the_same_time(lab: Lab, engine: FakeExecutor) -> None:
     write(lab, "v1")
     write(lab, "v2")
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=60)
     run = engine.run
 
     def wait_and_run(job: Any, **options: Any) -> Outcome:
@@ -155,7 +155,7 @@ def test_a_cancelled_batch_ends_its_jobs_and_keeps_what_is_done(
     def hang_at_v2(job: Any, **options: Any) -> Outcome:
         if job.version.version.startswith("v2"):
             has_begun.set()
-            release.wait(10)
+            release.wait(60)
             return Outcome(status="interrupted")
         return run(job, **options)
 
@@ -167,10 +167,10 @@ def test_a_cancelled_batch_ends_its_jobs_and_keeps_what_is_done(
         lambda: lab.batch(file, at_once=1),
         on_event=lambda event: steps.append(event.progress) if event.progress else None,
     )
-    assert has_begun.wait(10)
+    assert has_begun.wait(60)
     assert call.stop()
     with pytest.raises(CancelledError):
-        call.result(10)
+        call.result(60)
     assert engine.cancelled >= 1
     assert [(s.done, s.total) for s in steps] == [(1, 3)]
     engine.run = run

@@ -1,12 +1,20 @@
+# ruff: noqa: F811 (a fixture is imported, and named again by each test that asks for it)
 """Tests of the time limits of a write: an endless version has the limit of a step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.execution_kit import (  # noqa: F401 (limits_clock: a fixture)
+    LIMITS,
+    PAST_SILENCE_S,
+    LimitsClock,
+    limits_clock,
+)
 from triton_magics.config import Settings
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab import Lab
@@ -19,9 +27,22 @@ AT_IMPORT = "while True: pass\n\n\ndef triton_softmax(x):\n    return x\n"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    settings = Settings(device="interpreter", silence_s=2.0, compile_s=100.0)
+    settings = Settings(device="interpreter", **LIMITS, compile_s=100.0)
     with Lab(tmp_path_factory.mktemp("workspace"), settings=settings) as lab:
         yield lab
+
+
+@pytest.fixture(autouse=True)
+def patient_stack_dump(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("triton_magics.execution.local.worker_pool.STACK_DUMP_S", 60.0)
+
+
+@contextmanager
+def silent_after(lab: Lab, limits_clock: LimitsClock, stage: str) -> Iterator[None]:
+    """Let the limit of a step pass once a job reports that stage."""
+    lab.on_progress = limits_clock.after(stage, PAST_SILENCE_S)
+    yield
+    lab.on_progress = None
 
 
 @pytest.mark.parametrize(
@@ -29,21 +50,25 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     [(IN_THE_WRAPPER, "calling its wrapper, kernels skipped", 2), (AT_IMPORT, "importing it", 1)],
 )
 def test_writing_an_endless_version_gets_no_compile_time(
-    lab: Lab, source: str, while_: str, line: int
+    lab: Lab, limits_clock: LimitsClock, source: str, while_: str, line: int
 ) -> None:
-    result = lab.write("softmax", "v1", source).compilation
+    with silent_after(lab, limits_clock, while_):
+        result = lab.write("softmax", "v1", source).compilation
     assert isinstance(result, Compilation)
     assert result.status is Status.TIMEOUT
-    assert str(result.note).startswith(f"no answer in 2 s while {while_}, at cell line ")
+    assert str(result.note).startswith(f"no answer in 60 s while {while_}, at cell line ")
     assert f"v1_baseline.py:{line + 2}" in str(result.note)
 
 
-def test_an_endless_call_without_gpu_gets_no_compile_time(lab: Lab) -> None:
+def test_an_endless_call_without_gpu_gets_no_compile_time(
+    lab: Lab, limits_clock: LimitsClock
+) -> None:
     lab.write("softmax", "v2", IN_THE_WRAPPER, compile=False)
-    result = lab.run("softmax", "v2")
+    with silent_after(lab, limits_clock, "calling it on small 256x256 float32"):
+        result = lab.run("softmax", "v2")
     assert isinstance(result, RunResult)
     assert result.status is Status.TIMEOUT
-    assert str(result.message).startswith("no answer in 2 s while calling it on small 256x256")
+    assert str(result.message).startswith("no answer in 60 s while calling it on small 256x256")
 
 
 def test_only_what_compiles_has_a_compilers_time(lab: Lab) -> None:

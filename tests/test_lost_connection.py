@@ -185,7 +185,7 @@ def test_a_job_goes_on_while_ssh_is_lost(box: Box, lab: Lab) -> None:
     assert pid_of_host(lab) == pid
     assert steps == ["connecting to box again", "connected to box again"]
     lab.close()
-    wait_until(lambda: not is_alive(pid), 5.0)
+    wait_until(lambda: not is_alive(pid))
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_a_host_ends_with_a_killed_notebook(box: Box, lab: Lab) -> None:
     link.frames.close()  # a killed process says nothing, and its pipes close
     for pipe in link._pipes:
         pipe.close()
-    wait_until(lambda: not is_alive(pid), 5.0)
+    wait_until(lambda: not is_alive(pid))
     end()
 
 

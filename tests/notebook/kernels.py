@@ -75,7 +75,7 @@ class Kernel:
         """Return the name of a new subshell, requested as JupyterLab does."""
         message = self.client.session.msg("create_subshell_request", {})
         self.client.control_channel.send(message)
-        reply = self.client.control_channel.get_msg(timeout=30)
+        reply = self.client.control_channel.get_msg(timeout=120)
         return str(reply["content"]["subshell_id"])
 
     def send_to_comm(self, comm: str, data: dict[str, Any], subshell: str) -> None:
@@ -87,12 +87,12 @@ class Kernel:
     def next_display_update(self, is_match: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait for the first matching update of an output, with no cell running."""
         while True:
-            message = self.client.get_iopub_msg(timeout=30)
+            message = self.client.get_iopub_msg(timeout=120)
             if message["msg_type"] == "update_display_data" and is_match(message):
                 return message
 
     def complete(self, code: str) -> dict[str, Any]:
-        return self.client.complete(code, len(code), reply=True, timeout=30)["content"]
+        return self.client.complete(code, len(code), reply=True, timeout=120)["content"]
 
 
 @contextmanager

@@ -300,7 +300,7 @@ def test_a_restart_during_a_job_leaves_no_process(tmp_path: Path) -> None:
         line = until(kernel, "validate gelu v1")
         assert line["msg_type"] == "update_display_data"
         assert kernel("job.cancel()").text == "True"
-        assert kernel("job.result(20)").of("error")[0]["ename"] == "CancelledError"
+        assert kernel("job.result(60)").of("error")[0]["ename"] == "CancelledError"
         kernel("job = %triton_validate gelu v1 --bg --timeout 200")
         until(kernel, "here I am")
         ends = open_pidfds(ast.literal_eval(kernel(DESCENDANTS).text))
@@ -328,7 +328,7 @@ begun, stopped = threading.Event(), threading.Event()
 
 def answer(job):
     begun.set()
-    stopped.wait(30)
+    stopped.wait(60)
     raise KeyboardInterrupt
 
 def work(hear):
@@ -341,7 +341,7 @@ manager = JobManager(engine)
 job = Job("validate softmax v1", passes=bool)
 job.show(TerminalOutput())
 job.start(manager, work)
-assert begun.wait(30)
+assert begun.wait(60)
 """
 
 

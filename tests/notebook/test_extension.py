@@ -69,7 +69,7 @@ def test_a_module_that_fails_to_import_lets_the_verbs_go_on(
     (tmp_path / f"fails_with_{error}.py").write_text(f"raise {error}")
     monkeypatch.syspath_prepend(tmp_path)
     lab_thread.start([f"fails_with_{error}"], None)
-    is_free = lab_thread._importing.acquire(timeout=20)
+    is_free = lab_thread._importing.acquire(timeout=60)
     lab_thread._importing.release()
     assert is_free
 
@@ -135,7 +135,7 @@ def test_the_first_verb_shows_that_the_engine_is_imported(
     class SlowEngine:
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:
             if name == "slow_engine":
-                may_end.wait(30)
+                may_end.wait(60)
 
     def show(text: str, *, is_final: bool) -> None:
         lines.append(text)

@@ -26,12 +26,12 @@ def act_during_validation(panel: Panel, engine: FakeExecutor, action: Callable[[
 
     def answer(_job: object) -> Outcome:
         has_started.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return Outcome(status="interrupted", detail="interrupted")
 
     engine.answer = answer
     buttons(panel)["validate"].click()
-    assert has_started.wait(10)
+    assert has_started.wait(60)
     try:
         action()
     finally:
@@ -94,7 +94,7 @@ def test_cancel_ends_the_job_of_whoever_began_it(
             w for w in within(panel.controls) if getattr(w, "description", "") == "Cancel"
         )
         cancel.click()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return Outcome(status="interrupted", detail="interrupted")
 
     engine.answer = answer
