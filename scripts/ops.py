@@ -27,6 +27,7 @@ The choice, the state and the log end every notebook.
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -167,10 +168,16 @@ def run(op: str, folder: Path) -> None:
     if failed := list(errors(executed)):
         raise CellFailed("\n".join(failed))
     log = f"{op}_log.jsonl"
-    shutil.copyfile(folder / "work" / "logs" / log, LOGS / log)
-    nbformat.write(executed, TARGET / f"{op}.ipynb")
+    events = (folder / "work" / "logs" / log).read_text()
+    (LOGS / log).write_text(shorten_paths(events))
+    (TARGET / f"{op}.ipynb").write_text(shorten_paths(nbformat.writes(executed)) + "\n")
     if measured:
         op_texts.keep_new(op)
+
+
+def shorten_paths(text: str) -> str:
+    """Return a text with paths as seen from the repository and from `site-packages`."""
+    return re.sub(r"(?:/[\w.+-]+)+/site-packages/", "site-packages/", text.replace(f"{ROOT}/", ""))
 
 
 def errors(executed: nbformat.NotebookNode) -> Iterator[str]:

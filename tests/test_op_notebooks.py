@@ -166,6 +166,12 @@ def test_shipped_notebook_matches_its_text_without_errors(builder: ModuleType, o
             assert cell.source == now.text, f"python scripts/ops.py prose {op}"
 
 
+def test_paths_of_the_machine_are_shortened(builder: ModuleType) -> None:
+    text = f'File \\"{ROOT}/scripts/ops.py\\"\\n/opt/v-1.0/lib/site-packages/torch/a.py:3'
+    short = 'File \\"scripts/ops.py\\"\\nsite-packages/torch/a.py:3'
+    assert builder.shorten_paths(text) == short
+
+
 CITED = re.compile(r"v\d+ (?:and v\d+ )?of the (\w+) notebook")
 
 
