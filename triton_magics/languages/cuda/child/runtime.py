@@ -165,10 +165,14 @@ class CudaRuntime(KernelRuntime):
         return compile_cache.moved(folder)
 
     def compile_only(self) -> AbstractContextManager[None]:
-        """Make each launch compile its kernel, for this process's GPU, and do no more."""
-        is_on_gpu = launches.STATE.mode == "gpu"
-        capability = gpu_driver.capability(torch.cuda.current_device()) if is_on_gpu else None
-        return launches.compile_for(Target(capability) if capability else None)  # type: ignore[return-value]
+        """Make each launch compile its kernel, and do no more.
+
+        It compiles for the target of this process, else for its GPU.
+        """
+        target = launches.STATE.target
+        if target is None and launches.STATE.mode == "gpu":
+            target = Target(gpu_driver.capability(torch.cuda.current_device()))
+        return launches.compile_for(target)  # type: ignore[return-value]
 
     def stop_at_compilation(self) -> AbstractContextManager[None]:
         """Make launches do nothing."""
