@@ -32,7 +32,7 @@ from execution_kit import (  # noqa: F401 (process_tag, engine, limits_clock: fi
     wait_until,
 )
 
-from triton_magics.execution import LocalExecutor
+from triton_magics.execution import LocalExecutor, scratch
 from triton_magics.execution.local import supervisor_client
 from triton_magics.execution.local.supervisor import process_table, scratch_folders
 from triton_magics.execution.protocol import Progress
@@ -343,16 +343,68 @@ def test_children_are_found_either_way() -> None:
 
 def test_folders_of_dead_nannies_are_swept_and_no_others(tmp_path: Path) -> None:
     hour_ago = time.time() - 3600
-    for name in ("mine", "dead", "unlocked", "held", "fresh"):
+    own, dead, unlocked, locked, fresh = (scratch.new_name() for _ in range(5))
+    others = ["worktrees", "f" * 11, "f" * 13, "g" * 12]
+    for name in (own, dead, unlocked, locked, fresh, *others):
         (tmp_path / name / "1").mkdir(parents=True)
-        if name != "unlocked":
+        if name not in (unlocked, *others):
             (tmp_path / name / "lock").touch()
-        if name != "fresh":
+        if name != fresh:
             os.utime(tmp_path / name, (hour_ago, hour_ago))
-    with open(tmp_path / "held" / "lock") as lock:
+    with open(tmp_path / locked / "lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        scratch_folders.sweep_stale(str(tmp_path / "mine"))
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "held", "mine"]
+        scratch_folders.sweep_stale(str(tmp_path / own))
+    assert {p.name for p in tmp_path.iterdir()} == {fresh, locked, own, *others}
+
+
+def test_the_folder_of_a_killed_process_is_swept(tmp_path: Path) -> None:
+    script = """
+import signal
+from triton_magics.harness import job_sources
+print(job_sources.write("x = 1", "own.py"), flush=True)
+signal.pause()
+"""
+    children = tmp_path / "triton_magics" / "children"
+    home = str(children / scratch.new_name())
+    env = {**os.environ, "TRITON_MAGICS_CACHE": str(tmp_path), "TMPDIR": str(tmp_path)}
+    env.pop(scratch.SCRATCH, None)
+    argv = [sys.executable, "-c", script]
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        written = Path(process.stdout.readline().strip())
+        try:
+            (folder,) = children.iterdir()
+            os.utime(folder, (0, 0))
+            scratch_folders.sweep_stale(home)
+            assert written.is_relative_to(folder)
+            assert written.read_text() == "x = 1"
+        finally:
+            process.kill()
+    scratch_folders.sweep_stale(home)
+    assert [p.name for p in tmp_path.rglob("*")] == ["triton_magics", "children"]
+
+
+def test_a_fork_server_warms_up_in_a_folder_of_its_supervisor(tmp_path: Path) -> None:
+    """A fork server that is killed meanwhile leaves nothing in the temporary folder."""
+    home = tmp_path / "children" / scratch.new_name()
+    script = f"""
+import os, signal
+from triton_magics.harness import job_sources
+with job_sources.temporary_scratch():
+    os.makedirs(os.environ["{scratch.SCRATCH}"] + "/sources")
+    open("{tmp_path}/warms_up", "w")
+    signal.pause()
+"""
+    env = {**os.environ, "TRITON_MAGICS_CACHE": str(tmp_path), "TMPDIR": str(tmp_path)}
+    client = supervisor_client.SupervisorClient(home, env)
+    try:
+        client.open_fork_server([sys.executable, "-c", script], env)
+        wait_until((tmp_path / "warms_up").exists)
+        assert [p.name for p in home.glob("*/sources")] == ["sources"]
+    finally:
+        client.close()
+    wait_until(lambda: {p.name for p in tmp_path.iterdir()} == {"warms_up", "children"})
+    assert list((tmp_path / "children").iterdir()) == []
 
 
 def test_compiled_files_unused_for_a_month_are_removed(tmp_path: Path) -> None:
@@ -379,13 +431,14 @@ def test_nothing_is_swept_over_a_link(tmp_path: Path) -> None:
 
 
 def test_a_claimed_folder_is_not_swept(tmp_path: Path) -> None:
-    lock = scratch_folders.claim(str(tmp_path / "claimed"))
-    os.utime(tmp_path / "claimed", (0, 0))
+    claimed = tmp_path / scratch.new_name()
+    lock = scratch_folders.claim(str(claimed))
+    os.utime(claimed, (0, 0))
     scratch_folders.sweep_stale(str(tmp_path / "other"))
-    assert (tmp_path / "claimed").exists()
+    assert claimed.exists()
     os.close(lock)
     scratch_folders.sweep_stale(str(tmp_path / "other"))
-    assert not (tmp_path / "claimed").exists()
+    assert not claimed.exists()
 
 
 def test_a_folder_of_any_depth_and_rights_is_removed(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import inspect
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue
 from triton_magics.execution import Executor, registry
+from triton_magics.execution.scratch import owned_folder
 from triton_magics.lab import Lab
 from triton_magics.model import PlanName, Validation
 
@@ -62,7 +62,7 @@ def check(
     if callable(kernel) and entry is None:
         entry = kernel.__name__
     source = _read(kernel)
-    with tempfile.TemporaryDirectory(prefix="triton_magics-") as folder:
+    with owned_folder() as folder:
         lab = Lab(folder, settings=Settings.load(None), executor=_executor())
         try:
             name = op or _define(lab, _read(reference))

@@ -10,15 +10,14 @@ import atexit
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 
 from triton_magics import languages
 from triton_magics.execution.job_refs import OpRef, VersionRef
-from triton_magics.execution.scratch import SCRATCH, SOURCES
+from triton_magics.execution.scratch import SCRATCH, SOURCES, owned_folder
 
 
 def version_path(ref: VersionRef) -> Path:
@@ -60,13 +59,14 @@ def write(text: str, name: str) -> Path:
 
 @contextmanager
 def temporary_scratch() -> Iterator[None]:
-    """Make a scratch folder for a process that has none; remove it at the end."""
-    with tempfile.TemporaryDirectory(prefix="triton_magics-") as folder:
-        os.environ[SCRATCH] = folder
-        try:
-            yield
-        finally:
-            del os.environ[SCRATCH]
+    """Use the scratch folder of this process, or one made for the block; forget it after that."""
+    with ExitStack() as stack:
+        if SCRATCH in os.environ:
+            stack.callback(shutil.rmtree, os.environ[SCRATCH], ignore_errors=True)
+        else:
+            os.environ[SCRATCH] = str(stack.enter_context(owned_folder()))
+        stack.callback(os.environ.pop, SCRATCH)
+        yield
 
 
 def _path(text: str, name: str) -> Path:
@@ -80,6 +80,6 @@ def _scratch() -> Path:
 
 @cache
 def _own_scratch() -> Path:
-    folder = tempfile.mkdtemp(prefix="triton_magics-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(owned_folder())

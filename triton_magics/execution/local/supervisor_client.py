@@ -19,6 +19,7 @@ from triton_magics.errors import WorkerError
 from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.local.supervisor.process_table import MARK, is_stopped, kill_marked
 from triton_magics.execution.local.worker_process import CHUNK_BYTES, SEND_S, Exit, Worker
+from triton_magics.execution.scratch import SCRATCH
 
 KILL_S = 10.0
 CLOSE_S = 5.0
@@ -112,11 +113,12 @@ class SupervisorClient:
 
     def open_fork_server(self, argv: Sequence[str], env: Mapping[str, str]) -> ForkServer:
         """Start a fork server without waiting for it."""
+        scratch = str(self.scratch())  # for its warm-up; if it is killed, removed with the rest
         self._count += 1
         fork_server = ForkServer(self._count, {**env})
         self.fork_servers[fork_server.number] = fork_server
         command = {"do": "open", "id": fork_server.number, "argv": [*argv], "cwd": "/"}
-        self._command(command | {"env": self._with_mark(env)})
+        self._command(command | {"env": self._with_mark(env) | {SCRATCH: scratch}})
         return fork_server
 
     def close_fork_server(self, fork_server: ForkServer) -> None:

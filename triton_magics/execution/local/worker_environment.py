@@ -7,11 +7,9 @@ import getpass
 import os
 import re
 import site
-import stat
 import sys
 import sysconfig
 import tempfile
-import uuid
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -22,7 +20,15 @@ from triton_magics.execution import sandbox as sandbox_rules
 from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.local.supervisor_client import NO_LIMIT
 from triton_magics.execution.sandbox import Policy
-from triton_magics.execution.scratch import SCRATCH, TEMPORARY, fits, variables
+from triton_magics.execution.scratch import (
+    CHILDREN,
+    SCRATCH,
+    TEMPORARY,
+    fits,
+    new_name,
+    own_temporary_folder,
+    variables,
+)
 
 # All other variables are withheld: a kernel's output is recorded, and must hold no password.
 ALLOWED = frozenset(
@@ -161,25 +167,15 @@ def new_home() -> Path:
     It is in the user's cache, unless that can't be written or its path is so long that its workers
     would have no temporary folder of their own, which is removed with them.
     """
-    name = uuid.uuid4().hex[:12]
-    home = cache_dir() / "children" / name
+    name = new_name()
+    home = cache_dir() / CHILDREN / name
     with contextlib.suppress(OSError):
         if fits(str(home / "9999" / TEMPORARY)):
             home.mkdir(parents=True)
             return home
-    home = _own_temporary_folder() / "children" / name
+    home = own_temporary_folder() / CHILDREN / name
     home.mkdir(parents=True)
     return home
-
-
-def _own_temporary_folder() -> Path:
-    """Return a folder that no other user can have made: its name is known to all."""
-    folder = Path(tempfile.gettempdir()) / f"triton_magics-{os.getuid()}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.lstat()
-    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
-        return folder
-    return Path(tempfile.mkdtemp(prefix="triton_magics-"))
 
 
 __all__ = [

@@ -12,6 +12,8 @@ from itertools import islice
 from .process_table import kill_marked, list_folder
 
 STALE_S = 60.0
+NAME_LENGTH = 12  # of the folders that `execution.scratch.new_name` names
+_DIGITS = frozenset("0123456789abcdef")
 UNUSED_S = 30 * 86_400.0
 _removing = _thread.allocate_lock()
 MAX_AT_ONCE = 50  # a tenth of a second
@@ -77,13 +79,20 @@ def _remove_files(path: str) -> list[str]:
 
 
 def sweep_stale(home: str) -> None:
-    """Remove the folders of killed supervisors beside `home`, and end their daemons."""
+    """Remove the folders of killed processes beside `home`, and end their daemons.
+
+    Folders with other names are left alone: they are not ours.
+    """
     folder = os.path.dirname(home)
     for name in list_folder(folder):
         path = os.path.join(folder, name)
-        if path != home and _is_abandoned(path):
+        if path != home and _is_ours(name) and _is_abandoned(path):
             kill_marked(name)
             remove_tree(path)
+
+
+def _is_ours(name: str) -> bool:
+    return len(name) == NAME_LENGTH and _DIGITS.issuperset(name)
 
 
 def _is_abandoned(path: str) -> bool:
