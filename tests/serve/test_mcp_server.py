@@ -353,6 +353,17 @@ def test_kernels_of_a_call_are_judged_outside_the_workspace(tmp_path: Path) -> N
         missing = await agent("evaluate_kernel", kernel_source="x = 1", kernel_type="triton")
         assert missing.value["error"] == "BadRequest"
         assert missing.value["message"].startswith("io_contract: a triton kernel needs")
+        contract = {"args": [{**CONTRACT["args"][0], "role": "inpt"}]}
+        faulty = await agent(
+            "evaluate_kernel", kernel_type="tritan", num_trials=0, io_contract=contract, speed=1
+        )
+        for words in (
+            "no argument 'speed'", "kernel_source is missing", "unknown kernel_type 'tritan'",
+            "num_trials: Input should be greater",
+            "io_contract.args[0].role: 'inpt' is not allowed",
+            ", only 'input', 'output', 'inout'",
+        ):  # fmt: skip
+            assert faulty.value["message"].count(words) == 1, words
         source = "def run(x):\n    return 2 * x\n"
         reference = (
             "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"

@@ -37,6 +37,11 @@ class FieldFault:
     type: str = "value_error"
     allowed: str = ""
 
+    def __str__(self) -> str:
+        """Return the path, what is wrong, and what is allowed."""
+        allowed = f", only {self.allowed}" if self.allowed not in self.message else ""
+        return f"{self.field}: {self.message}{allowed}".removeprefix(": ")
+
 
 class BadRequest(Exception):
     """A request that is refused before anything runs, with every fault.
@@ -47,7 +52,7 @@ class BadRequest(Exception):
     """
 
     def __init__(self, faults: Sequence[FieldFault], http: int = 422) -> None:
-        super().__init__("; ".join(": ".join(filter(None, (f.field, f.message))) for f in faults))
+        super().__init__("; ".join(map(str, faults)))
         self.faults = tuple(faults)
         self.http = http
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from triton_magics.model import Status
 from triton_magics.serve.mcp_result import ToolResult, cut
@@ -109,6 +109,33 @@ def in_call_names(message: str) -> str:
     return message
 
 
+def kernel_faults(
+    request: type[EvaluateKernelRequest | CompareKernelsRequest],
+    values: Mapping[str, Any],
+    read: Callable[[dict[str, Any]], object],
+) -> str:
+    """Return the faults of the kernels of a call, beside those of its arguments; else nothing.
+
+    Args:
+        request: of the tool; it refuses the values.
+        values: of the call, by the fields of the request.
+        read: takes the request in the form of REST.
+    """
+    from triton_magics.serve.http_answers import BadRequest  # on use: it imports FastAPI
+
+    try:
+        request.model_validate(dict(values))
+    except ValidationError as error:
+        named = {str(fault["loc"][0]) for fault in error.errors()}
+    missing = {name: "?" for name, field in request.model_fields.items() if field.is_required()}
+    try:
+        read(request.model_construct(**{**missing, **values}).body())
+    except BadRequest as error:
+        others = [fault for fault in error.faults if in_call_names(fault.field) not in named]
+        return in_call_names(str(BadRequest(others)))
+    return ""
+
+
 def kernel_result(value: Any, uri: str) -> ToolResult:
     """Return the compact result of a `GuideResult`."""
     own = value.kernel_exec_result
@@ -138,4 +165,10 @@ def kernel_result(value: Any, uri: str) -> ToolResult:
     )
 
 
-__all__ = ["CompareKernelsRequest", "EvaluateKernelRequest", "in_call_names", "kernel_result"]
+__all__ = [
+    "CompareKernelsRequest",
+    "EvaluateKernelRequest",
+    "in_call_names",
+    "kernel_faults",
+    "kernel_result",
+]

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from triton_magics import verbs, workflow
-from triton_magics.errors import IllegalStep, TritonMagicsError
+from triton_magics.errors import BadValue, IllegalStep, TritonMagicsError, UserError
 from triton_magics.lab import Lab
 from triton_magics.model import OpState, Written, short
 from triton_magics.next_step import NextStep
@@ -25,6 +25,7 @@ from triton_magics.serve.mcp_kernels import (
     CompareKernelsRequest,
     EvaluateKernelRequest,
     in_call_names,
+    kernel_faults,
     kernel_result,
 )
 from triton_magics.serve.mcp_requests import read_call, read_fields
@@ -136,7 +137,8 @@ class Toolbox:
         self, session: McpSession, tool: Tool, arguments: dict[str, Any], report: Report
     ) -> ToolResult:
         if own := _OWN.get(tool.name):
-            return await own(self, session, read_fields(tool, arguments, tool.read), report)
+            request = read_fields(tool, arguments, partial(self._read_own, tool))
+            return await own(self, session, request, report)
         wait_s, faults = _wait_of(arguments)
         lab = await anyio.to_thread.run_sync(lambda: self.lab)  # it may still open
         verb, request = read_call(lab, session, tool, arguments, faults)
@@ -145,6 +147,26 @@ class Toolbox:
             value = await with_heartbeat(work, report, verb.name)
             return self._result(session, verb, value, uuid.uuid4().hex[:12])
         return await self.follow(session, self._submit(session, verb, request), wait_s, report)
+
+    def _read_own(self, tool: Tool, values: dict[str, Any]) -> Request:
+        """Return the request of a tool that is no verb.
+
+        Raises:
+            UserError: names every fault, also those of the kernels that the call brings along.
+        """
+        try:
+            return tool.read(values)
+        except UserError as error:
+            name = tool.name.partition("_")[0]
+            if not issubclass(tool.request, EvaluateKernelRequest | CompareKernelsRequest):
+                raise
+            from triton_magics.serve.guide_routes import BODIES  # on use: it imports FastAPI
+
+            most = self.service.options.max_source_bytes
+            read = partial(BODIES[name].read, max_source_bytes=most)
+            if others := kernel_faults(tool.request, values, read):
+                raise BadValue(f"{error}; {others}") from None
+            raise
 
     async def follow(
         self, session: McpSession, job: ServedJob, wait_s: float, report: Report
