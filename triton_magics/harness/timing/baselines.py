@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -19,6 +20,7 @@ from triton_magics.harness.version_call import BackwardPass, backward_pass
 from triton_magics.languages.kernel_runtime import KernelRuntime
 
 TORCH_COMPILE = "torch.compile"
+_TF32_ADVICE = "TensorFloat32 tensor cores for float32 matrix multiplication available"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ def load_baseline(name: str, op: operators.Op) -> Callable[..., Any]:
         # One kernel needs no compile pool; its processes would outlive the call.
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.compile_threads = 1
+        # The precision is that of all providers: its compiler's advice is nothing to act on.
+        warnings.filterwarnings("ignore", message=_TF32_ADVICE, category=UserWarning)
         compiled: Callable[..., Any] = torch.compile(op.reference)
         return compiled
     module, _, function = name.partition(":")
