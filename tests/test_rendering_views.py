@@ -9,7 +9,7 @@ import pytest
 import report_values as rv
 
 from triton_magics.model import KernelError, Status, Value
-from triton_magics.rendering import bundle, failure_lines, headline, view
+from triton_magics.rendering import bundle, failure_lines, headline, to_text, view
 from triton_magics.rendering.views import VIEWS
 from triton_magics.verbs._phrase import as_magic
 
@@ -241,3 +241,12 @@ def test_a_log_is_written_without_nbformat() -> None:
         cwd=Path(__file__).parent,
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
+
+
+def test_a_call_faster_than_its_roofline_says_so() -> None:
+    value = rv.recorded_profile()
+    assert value.roofline is not None
+    fast = value.evolve(roofline=value.roofline.evolve(time_us=9.5))
+    text = " ".join(to_text(view(fast)).split())
+    assert "this call is faster, 9.5 us by CUPTI, cold caches (3.31x): the rate is no limit" in text
+    assert "of it is reached" not in text

@@ -90,7 +90,7 @@ def test_arithmetic_rate_is_compared_with_dated_matmul_rate() -> None:
         ceilings_measured="2026-11-20",
     )
     text = " ".join(bundle(result)["text/plain"].split())
-    assert "764 TFLOP/s, 1527 % of torch's own float32 matmul" in text
+    assert "764 TFLOP/s, 15.3x the rate of torch's own float32 matmul" in text
     assert "ceilings measured 2026-11-20" in text
     unknown = result.evolve(dtype="float64")
     assert "matmul" not in bundle(unknown)["text/plain"]
@@ -284,6 +284,29 @@ def test_the_last_row_is_the_roofline() -> None:
         "roofline", "0.13 us", "2.0 us", "32.1 us", "", "", "",
     )  # fmt: skip
     assert times_table(rv.benchmark(2, copy_gbps=None)).rows[-1][0] == "v2_tiling"
+
+
+def test_the_caption_names_the_rates_of_the_roofline() -> None:
+    copy, both = rv.benchmark(2), rv.benchmark(2, matmul_tflops={"float32": 0.766})
+    assert str(times_table(copy).caption).endswith("; roofline = time at this GPU's rate of a copy")
+    own = "roofline = time at this GPU's rate of a copy and torch's float32 matmul"
+    assert own in str(times_table(both).caption)
+
+
+def test_versions_faster_than_the_roofline_are_named() -> None:
+    value = rv.benchmark(2, matmul_tflops={"float32": 0.766})
+    line = (
+        "faster than the roofline: medium v1 1.71x, v2 1.75x; large v1 2.33x, v2 3.31x; the "
+        "measured rate of a copy and torch's float32 matmul is no limit of the hardware"
+    )
+    assert line in " ".join(to_text(view(value)).split())
+    assert "faster than the roofline" not in to_text(view(rv.benchmark(2)))
+
+
+def test_a_rate_beyond_its_ceiling_is_a_ratio() -> None:
+    text = to_text(view(rv.benchmark(2, copy_gbps=1000.0)))
+    assert "4.05x this GPU's copy rate" in text
+    assert "97 % of this GPU's copy rate" in to_text(view(rv.benchmark(2)))
 
 
 def test_an_interpreter_benchmark_of_one_size_has_no_final() -> None:

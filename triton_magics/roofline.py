@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+FASTER_PCT = 105.0  # share of the roofline from which a call is shown as faster than it
+
 
 def gbps(n_bytes: int | None, time_us: float) -> float | None:
     """Return the bandwidth in 1e9 bytes per second; None if the bytes are unknown."""
@@ -26,7 +28,9 @@ def launch_bound(net_us: float, floor_us: float | None) -> bool:
 def limit_us(
     n_bytes: int | None, flops: int | None, copy_gbps: float | None, peak_tflops: float | None
 ) -> float | None:
-    """Return the least time that the measured rates allow, in us; None if none is known.
+    """Return the time of a call at the measured rates, in us; None if none is known.
+
+    The rates are those of other kernels, not of the hardware: a call can be faster.
 
     Args:
         n_bytes: compulsory traffic of a call.

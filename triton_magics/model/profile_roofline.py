@@ -44,17 +44,17 @@ class CallRoofline(Value):
 
     @property
     def limit_us(self) -> float | None:
-        """The least time that the measured rates allow."""
+        """The time of the call at the measured rates of a copy and of torch's matmul."""
         return roofline.limit_us(self.bytes, self.flops, self.copy_gbps, self.peak_tflops)
 
     @property
     def share_pct(self) -> float | None:
-        """The least time as a percentage of the time; near 100: the GPU allows no more."""
+        """The roofline as a percentage of the time; over 100: faster than the measured rate."""
         return roofline.share_pct(self.limit_us, self.time_us)
 
     @property
     def bound(self) -> Literal["memory", "compute"] | None:
-        """The ceiling that gives the least time; None where none is known."""
+        """The rate that gives the roofline; None where none is known."""
         if self.limit_us is None:
             return None
         memory = roofline.limit_us(self.bytes, None, self.copy_gbps, None)

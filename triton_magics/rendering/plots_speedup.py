@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from triton_magics import roofline
 from triton_magics.model import Benchmark, shape_text
 from triton_magics.rendering.canvas import (
     FAINT,
@@ -184,7 +185,7 @@ def _roofline_size(value: Benchmark) -> str | None:
 
 
 def _draw_roofline(axes: Axes, value: Benchmark, names: Sequence[str], size: str) -> None:
-    """Draw each provider's share of what the measured rates allow, as a bar, 100 % at most."""
+    """Draw each provider's share of the roofline, as a bar; one that is faster has its ratio."""
     limit_us = value.limit_us(size) or 0.0
     _style_panel(axes, _Panel(f"share of the roofline\n{size}", (), ()))
     axes.grid(visible=False)
@@ -197,7 +198,8 @@ def _draw_roofline(axes: Axes, value: Benchmark, names: Sequence[str], size: str
         share = 100 * limit_us / timing.mean_us
         colour = GREY if name not in value.versions else _STYLE["faster"][0]
         axes.barh(row, min(share, 100), height=0.42, color=colour, zorder=2)
-        axes.text(108, row, percent_text(share), ha="left", va="center", color=INK, fontsize=9)
+        text = percent_text(share) if share < roofline.FASTER_PCT else ratio_text(share / 100)
+        axes.text(108, row, text, ha="left", va="center", color=INK, fontsize=9)
     axes.set_xticks([0, 50, 100], ["0", "50 %", "100 %"])
 
 
@@ -282,7 +284,7 @@ def _roofline_text(value: Benchmark) -> str:
     """Return the rates behind the roofline, or why there is none."""
     rates = (
         f"copy {rate_text(value.copy_gbps)}" if value.copy_gbps else "",
-        f"{value.dtype} matmul {flops_text(tflops)}"
+        f"torch's {value.dtype} matmul {flops_text(tflops)}"
         if (tflops := value.matmul_tflops.get(value.dtype))
         else "",
     )
@@ -291,7 +293,7 @@ def _roofline_text(value: Benchmark) -> str:
         return "no roofline: this GPU's rates were not measured"
     if _roofline_size(value) is None:
         return "no roofline: every size is launch-bound"
-    return f"roofline: least time by measured rates ({measured})"
+    return f"roofline: time at measured rates ({measured}), which a version can exceed"
 
 
 __all__ = ["finding", "png", "speedup_plot"]

@@ -27,6 +27,7 @@ from triton_magics.rendering.views.timing import (
     comparison_matrix,
     comparison_table,
     notes,
+    rates_text,
     statistics_table,
     verdict_text,
     verdict_words,
@@ -42,7 +43,7 @@ from triton_magics.rendering.views.words import (
     versions_text,
 )
 
-ROOFLINE = "roofline"  # least times by the measured rates of a copy and of a matrix product
+ROOFLINE = "roofline"  # times at the measured rates of a copy and of torch's matmul
 _NUMBERS = {2: "two", 3: "three"}
 VOID_WORDS = {NotTimedCode.CACHED: "CACHED", NotTimedCode.IMPOSSIBLE: "IMPOSSIBLE"}
 NOT_COMPARABLE = "CPU times, not comparable with a GPU and without a ranking"
@@ -219,9 +220,13 @@ def table_caption(value: Benchmark) -> str:
     parts = (
         f"{value.op}, {conditions}: mean of {_runs_text(value)} per size",
         _final_text(value) if _has_final(value) else None,
-        "roofline = least time by this GPU's measured rates" if _has_roofline(value) else None,
+        _roofline_text(value) if _has_roofline(value) else None,
     )
     return "; ".join(part for part in parts if part) + badge_text(value.badges)
+
+
+def _roofline_text(value: Benchmark) -> str:
+    return f"roofline = time at this GPU's rate of {rates_text(value)}"
 
 
 def _final_text(value: Benchmark) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from triton_magics import roofline
 from triton_magics.model import STALLS, Limit, LimitKind, Profile, ProfiledKernel, Status
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.blocks import Details, Document, Line, code
@@ -11,6 +12,7 @@ from triton_magics.rendering.numbers import (
     flops_text,
     percent_text,
     rate_text,
+    ratio_text,
     time_text,
 )
 from triton_magics.rendering.phrase import Phrase, step_code
@@ -115,7 +117,7 @@ def profile_headline(value: Profile) -> Line:
 
 
 def roofline_line(value: Profile) -> tuple[Line, ...]:
-    """Return the time as a share of the least time that measured rates allow, if it is known."""
+    """Return the time beside that at measured rates, if it is known."""
     call = value.roofline
     if call is None or call.limit_us is None or call.time_us is None or not call.share_pct:
         return ()
@@ -124,11 +126,13 @@ def roofline_line(value: Profile) -> tuple[Line, ...]:
     else:
         peak = flops_text(call.peak_tflops or 0.0)
         ceiling = f"{peak}, the measured rate of torch's matmul in {value.case.dtype}"
-    text = (
-        f"roofline: {time_text(call.limit_us)} at {ceiling}; {percent_text(call.share_pct)} of "
-        f"it is reached ({time_text(call.time_us)} {_CLOCKS[call.clock]})"
-    )
-    return (Line(text, "info"),)
+    measured = f"{time_text(call.time_us)} {_CLOCKS[call.clock]}"
+    if call.share_pct < roofline.FASTER_PCT:
+        share = f"{percent_text(call.share_pct)} of it is reached ({measured})"
+    else:
+        ratio = ratio_text(call.share_pct / 100)
+        share = f"this call is faster, {measured} ({ratio}): the rate is no limit of the hardware"
+    return (Line(f"roofline: {time_text(call.limit_us)} at {ceiling}; {share}", "info"),)
 
 
 def _no_profile(value: Profile, phrase: Phrase) -> Document:

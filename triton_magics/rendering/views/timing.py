@@ -110,6 +110,7 @@ def notes(value: Benchmark) -> Document:
         lines += [
             *_floor_line(value),
             *_rate_lines(value),
+            *_beyond_roofline_lines(value),
             *_census_lines(value),
             *_quality_line(value),
             *(Line(condition, "info") for condition in value.conditions),
@@ -122,6 +123,33 @@ def limits(value: Benchmark) -> Iterator[Line]:
     if any(is_launch_bound(value, size) for size in value.sizes):
         yield from _floor_line(value)
     yield from _rate_lines(value)
+    yield from _beyond_roofline_lines(value)
+
+
+def rates_text(value: Benchmark) -> str:
+    """Return the operations whose measured rates give the roofline."""
+    own = f"torch's {value.dtype} matmul" if value.matmul_tflops.get(value.dtype) else None
+    return join_with_and([rate for rate in ("a copy" if value.copy_gbps else None, own) if rate])
+
+
+def _beyond_roofline_lines(value: Benchmark) -> Iterator[Line]:
+    """Yield the versions that are faster than the roofline, and why they can be."""
+    sizes = [(s, _faster_than_roofline(value, s)) for s in value.sizes]
+    faster = "; ".join(f"{size} {versions}" for size, versions in sizes if versions)
+    if faster:
+        why = f"the measured rate of {rates_text(value)} is no limit of the hardware"
+        yield Line(f"faster than the roofline: {faster}; {why}", "info")
+
+
+def _faster_than_roofline(value: Benchmark, size: str) -> str:
+    """Return `v2 3.31x, v3 3.40x`; nothing if no version is, or the size is launch-bound."""
+    limit_us = value.limit_us(size)
+    if limit_us is None or is_launch_bound(value, size):
+        return ""
+    timed = [(v, t) for v in value.versions if (t := value.timing(v, size))]
+    ratios = {v: limit_us / t.mean_us for v, t in timed}
+    faster = {v: r for v, r in ratios.items() if 100 * r >= roofline.FASTER_PCT}
+    return list_text([f"{short(v)} {ratio_text(r)}" for v, r in faster.items()])
 
 
 def _not_timed_lines(missing: tuple[NotTimed, ...]) -> Iterator[Line]:
@@ -171,8 +199,16 @@ def _traffic_text(timing: Timing, copy_gbps: float | None) -> str | None:
     if timing.gbps is None:
         return None
     share = roofline.share_pct(timing.gbps, copy_gbps)
-    of = "" if share is None else f", {percent_text(share)} of this GPU's copy rate"
-    return f"{rate_text(timing.gbps)}{of}"
+    return rate_text(timing.gbps) + _share_text(share, "this GPU's copy rate")
+
+
+def _share_text(share_pct: float | None, rate: str) -> str:
+    """Return `, 94 % of a rate`, or `, 3.31x a rate` beyond it."""
+    if share_pct is None:
+        return ""
+    if share_pct >= roofline.FASTER_PCT:
+        return f", {ratio_text(share_pct / 100)} {rate}"
+    return f", {percent_text(share_pct)} of {rate}"
 
 
 def _arithmetic_text(timing: Timing, value: Benchmark) -> str | None:
@@ -181,8 +217,8 @@ def _arithmetic_text(timing: Timing, value: Benchmark) -> str | None:
     if timing.flops / timing.bytes <= _COMPUTE_HEAVY:
         return None
     share = roofline.share_pct(timing.tflops, value.matmul_tflops.get(value.dtype))
-    of = "" if share is None else f", {percent_text(share)} of torch's own {value.dtype} matmul"
-    return f"{flops_text(timing.tflops)}{of}"
+    rate = f"the rate of torch's own {value.dtype} matmul"
+    return f"{flops_text(timing.tflops)}{_share_text(share, rate)}"
 
 
 def _census_lines(value: Benchmark) -> Iterator[Line]:
