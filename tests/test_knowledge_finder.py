@@ -176,6 +176,14 @@ def test_the_page_of_an_op_names_the_op_of_its_gradients():
     assert "gradients" not in knowledge.search("dropout").markdown.partition("techniques")[0]
 
 
+def test_measured_times_find_no_page():
+    measured = {t.title: t.measured for t in knowledge.shipped().techniques.values()}
+    times = sorted(set(re.findall(r"(\d+\.\d) us", " ".join(measured.values()))))
+    assert len(times) > 10
+    found = {time: measured.get(knowledge.search(time).title, "") for time in times}
+    assert [time for time, text in found.items() if f"{time} us" in text] == []
+
+
 def test_every_page_with_other_words_for_its_subject_exists():
     subjects = knowledge.shipped().terms.subjects
     assert [title for title in subjects if knowledge.search(title).title != title] == []

@@ -241,7 +241,7 @@ def _piece(
         "title": Counter(dict.fromkeys((w for n in all_names for w in stems(n, parts=True)), 1)),
         "subject": Counter(stems(shipped().terms.subjects.get(title, ""), parts=True)),
         "defined": Counter(stems(explained, parts=True)),
-        "text": Counter(stems(markdown, parts=True)),
+        "text": Counter(stems(_TIMES.sub("", markdown), parts=True)),
     }
     return Piece(
         title=title,
@@ -250,6 +250,10 @@ def _piece(
         names=(title, *sorted({name for name in stems(explained) if "." in name})),
         fields=Fields(words, weight),
     )
+
+
+# Measured times are no words: each new measurement would change what is found.
+_TIMES = re.compile(r"(?:\d[\d.]*(?:, | and ))*\d[\d.]* us\b")
 
 
 def _key(text: str) -> str:
