@@ -180,8 +180,8 @@ def test_measured_times_find_no_page():
     measured = {t.title: t.measured for t in knowledge.shipped().techniques.values()}
     times = sorted(set(re.findall(r"(\d+\.\d) us", " ".join(measured.values()))))
     assert len(times) > 10
-    found = {time: measured.get(knowledge.search(time).title, "") for time in times}
-    assert [time for time, text in found.items() if f"{time} us" in text] == []
+    pages = {time: measured.get(knowledge.search(time).title, "") for time in times}
+    assert [time for time, text in pages.items() if f"{time} us" in text] == []
 
 
 def test_every_page_with_other_words_for_its_subject_exists():

@@ -23,7 +23,7 @@ from PIL import Image
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENSHOTS = os.environ.get("TRITON_MAGICS_SCREENSHOTS")
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # The frontend's own promise ends with the last cell: it must not be waited for.
 COMMAND = "([name, args]) => { window.jupyterapp.commands.execute(name, args) }"
@@ -72,7 +72,7 @@ def jupyterlab(folder: Path) -> Iterator[str]:
         )
     try:
         url = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_MS / 1000
         while time.monotonic() < deadline and server.poll() is None:
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(f"{url}/api", timeout=2).close()
@@ -80,7 +80,7 @@ def jupyterlab(folder: Path) -> Iterator[str]:
         yield url
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(PATIENCE_MS / 1000)
 
 
 @contextmanager
