@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import os
 import pickle
+import resource
 import signal
 import socket
 import subprocess
@@ -94,7 +95,7 @@ def run_confined(
     return answer
 
 
-def call(name: str, *arguments: int) -> None:
+def call(name: str, *arguments: int | bytes) -> None:
     """Make a call of the C library, or a system call by its number.
 
     Raises:
@@ -137,6 +138,11 @@ def change(path: Path) -> None:
         pass
 
 
+def chmod_by_folder(place: Place) -> None:
+    folder = os.open(place.secret.parent, os.O_PATH)
+    os.chmod(place.secret.name, 0o600, dir_fd=folder)
+
+
 def signal_victim(place: Place) -> None:
     os.kill(place.victim, signal.SIGCONT)
 
@@ -169,12 +175,25 @@ PROBES: dict[str, Callable[[Place], object]] = {
     "sends a signal": signal_victim,
     "traces a process": lambda p: call("ptrace", 0x4206, p.victim, 0, 0),  # PTRACE_SEIZE
     "reads a memory": vm_read,
+    "changes the mode of a secret": lambda p: p.secret.chmod(0o600),
+    "changes a mode by a folder": chmod_by_folder,
+    "changes the owner of a secret": lambda p: os.chown(p.secret, os.getuid(), os.getgid()),
+    "sets an attribute of a secret": lambda p: os.setxattr(p.secret, "user.x", b"1"),
+    "limits a process": lambda p: resource.prlimit(p.victim, resource.RLIMIT_NOFILE, (9, 9)),
+    "lowers a priority": lambda p: os.setpriority(os.PRIO_PROCESS, p.victim, 19),
+    "changes a scheduler": lambda p: os.sched_setscheduler(
+        p.victim, os.SCHED_BATCH, os.sched_param(0)
+    ),
+    "makes a message queue": lambda p: call("mq_unlink", b"/triton_magics"),
     "makes System V memory": lambda p: call("shmget", 0, 4096, 0o1600),
     "makes a namespace": lambda p: call("unshare", 0x10000000),  # CLONE_NEWUSER
     "sets up io_uring": lambda p: call("syscall", 425, 1, 0),
 }
 # These fail, for another reason, outside a sandbox too.
-ALSO_OUTSIDE = ("makes a namespace", "sets up io_uring", "traces a process", "reads a memory")
+ALSO_OUTSIDE = (
+    "makes a namespace", "sets up io_uring", "traces a process", "reads a memory",
+    "makes a message queue",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("device", ["interpreter", "gpu"])

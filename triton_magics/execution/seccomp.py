@@ -21,8 +21,8 @@ _SET_FILTER = 1
 # Linux before 5.16 would slow the process down against reads of its own memory by speculation.
 _SPECULATION_ALLOWED = 4
 
-# Numbers of system calls: x86-64, arm64.
-_REFUSED = {
+# Numbers of system calls: x86-64, arm64; None: that machine has no such call.
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
     "socket": (41, 198), "connect": (42, 203), "io_uring_setup": (425, 425),
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
@@ -30,7 +30,18 @@ _REFUSED = {
     "bpf": (321, 280), "userfaultfd": (323, 282), "unshare": (272, 97), "setns": (308, 268),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
     "init_module": (175, 105), "finit_module": (313, 273), "kexec_load": (246, 104),
-    "open_by_handle_at": (304, 265),
+    "open_by_handle_at": (304, 265), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    # Landlock lets a file's owner change these in any folder.
+    "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "lchown": (94, None), "fchownat": (260, 54),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "setxattrat": (463, 463),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "removexattrat": (466, 466),
+}  # fmt: skip
+# Allowed for the calling thread alone, which is number 0: the call, and which argument names it.
+_FOR_ITSELF = {
+    (302, 261): 0, (141, 140): 1,  # prlimit64, setpriority
+    (144, 119): 0, (142, 118): 0, (314, 274): 0,  # sched_setscheduler, _setparam, _setattr
+    (251, 30): 1,  # ioprio_set
 }  # fmt: skip
 # Their first argument is a pid; kill's may be a negative process group, or -1 for all processes.
 _SIGNALLING = {
@@ -44,6 +55,7 @@ _LOAD, _AND, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 # In struct seccomp_data; of an argument the lower half, since both architectures are little-endian.
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_OFFSET, _SECOND_OFFSET = 0, 4, 16, 24
+_ARGUMENT_BYTES = 8
 _AF_UNIX, _SOCK_SEQPACKET, _SOCK_TYPE_BITS = 1, 5, 0xF
 _EVERY_PROCESS = -1
 
@@ -69,7 +81,7 @@ def set_no_new_privileges() -> None:
 
 
 def refuse_calls(*, opens_cuda: bool = False) -> None:
-    """Refuse sockets, namespaces, other processes' memory and other parts of the kernel.
+    """Refuse sockets, namespaces, other processes' memory and limits, and changes of modes.
 
     Args:
         opens_cuda: the local sockets that cuInit makes are allowed.
@@ -81,7 +93,7 @@ def refuse_calls(*, opens_cuda: bool = False) -> None:
     code: list[Instruction] = []
     if opens_cuda:  # decides on every call of socket
         code += [
-            (_JUMP_EQUAL, 0, 7, _REFUSED["socket"][column]),
+            (_JUMP_EQUAL, 0, 7, _REFUSED["socket"][column] or 0),
             (_LOAD, 0, 0, _FIRST_OFFSET),
             (_JUMP_EQUAL, 0, 3, _AF_UNIX),
             (_LOAD, 0, 0, _SECOND_OFFSET),
@@ -90,7 +102,16 @@ def refuse_calls(*, opens_cuda: bool = False) -> None:
             (_RETURN, 0, 0, _REFUSE),
             (_RETURN, 0, 0, _ALLOW),
         ]
-    tests = [(_JUMP_EQUAL, call[column]) for call in _REFUSED.values()]
+    for call, argument in _FOR_ITSELF.items():
+        code += [
+            (_JUMP_EQUAL, 0, 4, call[column]),
+            (_LOAD, 0, 0, _FIRST_OFFSET + argument * _ARGUMENT_BYTES),
+            (_JUMP_EQUAL, 0, 1, 0),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _REFUSE),
+        ]
+    numbers = [number for call in _REFUSED.values() if (number := call[column]) is not None]
+    tests = [(_JUMP_EQUAL, number) for number in numbers]
     tests += [(_JUMP_AT_LEAST, _X32)] if column == 0 else []
     code += [*_jump_if_any(tests), (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
     _install(code, otherwise=_REFUSE)
