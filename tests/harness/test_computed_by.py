@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.harness.kit import KERNELS, field_of, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness.launch_evidence import share_work
+from triton_magics.harness.correctness.masked_memory import version_threads
 from triton_magics.model import BadgeCode, Case, CaseStatus, TorchWork, Validation
 
 FOLDER = KERNELS / "computed_by"
@@ -51,6 +53,16 @@ def test_a_refusal_names_operation_share_and_line() -> None:
     assert str(result.reason).startswith(f"cell line {line + 1}: torch computes 14 % of the work")
     assert result.torch_work[0].operation == "var_mean"
     assert result.torch_work[0].share == pytest.approx(1 / 7)
+
+
+def test_the_thread_of_a_progress_bar_is_none_of_the_version() -> None:
+    monitor = pytest.importorskip("tqdm._monitor")
+    thread = monitor.TMonitor(SimpleNamespace(_instances=()), 60.0)
+    try:
+        assert thread.is_alive()
+        assert thread.name not in version_threads()
+    finally:
+        thread.exit()
 
 
 @pytest.mark.parametrize("kernel", ["softmax_in_a_pool", "softmax_in_a_standing_pool"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +36,7 @@ from triton_magics.harness.correctness.guard_bands import (
     guard_allocations,
 )
 from triton_magics.harness.correctness.left_behind import LeftBehind
+from triton_magics.harness.correctness.masked_memory import is_progress_monitor
 from triton_magics.harness.load import (
     LoadedVersion,
     error_at_line,
@@ -282,19 +282,13 @@ def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | Non
     """Return a message on a thread, stream or output that changed after the return."""
     changed = before.stream is not None and _changed_late(outputs)
     new_threads = [t for t in threading.enumerate() if t not in before.threads]
-    if names := [t.name for t in new_threads if not _is_progress_monitor(t)]:
+    if names := [t.name for t in new_threads if not is_progress_monitor(t)]:
         return f"the call left a thread running: {names[0]}"
     if before.restore_stream():
         return LEFT_STREAM
     if changed:
         return "the output still changed after its stream was done: work was left on another stream"
     return None
-
-
-def _is_progress_monitor(thread: threading.Thread) -> bool:
-    """Return True for the thread by which tqdm redraws progress bars, as torch's compiler's."""
-    monitor = sys.modules.get("tqdm._monitor")
-    return monitor is not None and type(thread) is monitor.TMonitor
 
 
 def _changed_late(outputs: tuple[Any, ...]) -> bool:

@@ -7,6 +7,7 @@ an extension, a CUDA graph, torch in another thread.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -122,13 +123,19 @@ def version_threads() -> list[str]:
     """Return the names of the threads that run neither this one nor the worker's own code."""
     own = {threading.get_ident(), threading.main_thread().ident}
     others = [t for t in threading.enumerate() if t.ident not in own]
-    return [t.name for t in others if not _is_worker_thread(t)]
+    return [t.name for t in others if not (_is_worker_thread(t) or is_progress_monitor(t))]
 
 
 def _is_worker_thread(thread: threading.Thread) -> bool:
     target = getattr(thread, "_target", None)
     module = getattr(target, "__module__", None) or type(thread).__module__
     return str(module).startswith("triton_magics.")
+
+
+def is_progress_monitor(thread: threading.Thread) -> bool:
+    """Return True for the thread by which tqdm redraws progress bars, as torch's compiler's."""
+    monitor = sys.modules.get("tqdm._monitor")
+    return monitor is not None and type(thread) is monitor.TMonitor
 
 
 class HostReads(TorchFunctionMode):
