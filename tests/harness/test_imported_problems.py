@@ -272,7 +272,7 @@ def test_a_problem_that_can_be_no_op_is_refused(tmp_path: Path, forward: str, me
 
 
 def test_a_problem_too_large_for_this_machine_is_refused(tmp_path: Path) -> None:
-    drawn = "torch.distributions.Pareto(0.5, 1.5).sample((1 << 20, 1 << 11))"  # 8 GiB
+    drawn = "torch.full((1 << 20, 1 << 11), torch.rand(1).item())"  # 8 GiB, not on a meta device
     source = module("x + 1", inputs=drawn, numbers="")
     with pytest.raises(UserFault, match="too large for this machine"):
         import_problem(tmp_path, source)
