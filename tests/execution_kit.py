@@ -108,6 +108,11 @@ def run(
     return wait_for(handle, events, **listeners)
 
 
+def next_job_finishes(engine: LocalExecutor) -> bool:
+    """Return True if the next job, of other code, finishes."""
+    return run(engine, scripted_job("answers"), key="next").status == "finished"
+
+
 def cancel_running(engine: LocalExecutor) -> str | None:
     """Cancel the first job under way, and return its label."""
     for job in engine.queue().jobs:
