@@ -53,6 +53,17 @@ def test_no_process_starts_before_a_request(process_tag: str) -> None:
     engine.close()
 
 
+@pytest.mark.parametrize(
+    ("field", "is_reused"), [("measuring_pid", True), ("subject_pid", True), ("unnamed", False)]
+)
+def test_a_worker_serves_again_beside_the_children_that_it_names(
+    monkeypatch: pytest.MonkeyPatch, engine: LocalExecutor, field: str, *, is_reused: bool
+) -> None:
+    monkeypatch.setenv("TRITON_TEST_CHILD", field)
+    first, second = (read_pid(run(engine, scripted_job("answers"), key="a")) for _ in range(2))
+    assert (first == second) == is_reused
+
+
 def test_one_keys_code_shares_a_worker(engine: LocalExecutor) -> None:
     assert read_pid(run(engine, scripted_job("answers"), key="a")) == read_pid(
         run(engine, scripted_job("answers"), key="a")

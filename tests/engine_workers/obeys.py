@@ -349,7 +349,11 @@ def signals_those_above(peer):
 
 
 def warms_up(peer):
-    """Wait until a named file exists or a job has come."""
+    """Wait until a named file exists or a job has come; fork a child that `Ready` may name."""
+    if field := os.environ.get("TRITON_TEST_CHILD"):
+        child = os.fork() or signal.pause()
+        peer.ready(**({field: child} if field.endswith("_pid") else {}))
+        return
     until = os.environ.get("TRITON_TEST_WARM_UP")
     if until:
         peer.ready("due")

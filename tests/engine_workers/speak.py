@@ -23,8 +23,8 @@ class Peer:
         self.socket = socket.socket(fileno=int(sys.argv[sys.argv.index("--fd") + 1]))
         self.nonce = ""
 
-    def ready(self, warm_up="done"):
-        fields = {"pid": os.getpid(), "warm_s": 0.01, "warm_up": warm_up}
+    def ready(self, warm_up="done", **fields):
+        fields |= {"pid": os.getpid(), "warm_s": 0.01, "warm_up": warm_up}
         self.send(type="ready", environment=ENVIRONMENT, **fields)
 
     def order(self):

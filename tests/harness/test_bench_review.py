@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.harness.ceilings_kit import FAILS, measured_by
+from tests.harness.ceilings_kit import GPU as UNMEASURED
 from tests.report_values.kernels import GPU
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.process.shared_memory import SharedMemory
+from triton_magics.harness.timing import bench_review, peak_rates
+from triton_magics.harness.timing.bench_job import RAW_TIMES
 from triton_magics.harness.timing.bench_review import (
     impossible_reason,
     replace_slowed_torch,
@@ -28,6 +33,7 @@ from triton_magics.model import (
     Status,
     Timing,
 )
+from triton_magics.rendering.views import bundle
 
 RATES = PeakRates(
     measured="today", copy_gbps=4000.0, matmul_tflops={"float16": 700.0}, cold={}, hot={}
@@ -180,3 +186,24 @@ def test_the_review_counts_in_the_duration() -> None:
     )
     assert reviewed.duration_s is not None
     assert reviewed.duration_s > 2.0
+
+
+def test_the_review_says_why_the_peak_rates_are_unknown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measured_by(FAILS.format(folder=tmp_path), monkeypatch, tmp_path)
+    monkeypatch.setattr(bench_review, "environment", lambda: UNMEASURED)
+    job = bench_job("unknown_rates")
+    raw = benchmark(timing("torch", 84.0), timing(us=50.0)).evolve(badges=(RAW_TIMES,))
+    torch_alone(job, raw, lambda: (timing("torch", 80.0),))
+    for _ in range(2):
+        reviewed = review(job, raw, (), Reporter(print, ""))
+        text = " ".join(bundle(reviewed)["text/plain"].split())
+        assert "raw times" in text
+        assert (
+            "peak rates unknown: RuntimeError: no CUDA-capable device is detected; "
+            "restart the notebook's kernel, or the server, to measure again"
+        ) in text
+    assert (tmp_path / "runs").read_text() == "ran\n"
+    peak_rates._path(UNMEASURED).write_text(RATES.model_dump_json())
+    assert review(job, raw, (), Reporter(print, "")).conditions == ()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.ceilings_kit import GPU, measured_by, rates_of
 from tests.harness.kit import KERNELS, Recorder, version_of
 from triton_magics import operators
 from triton_magics.execution import sandbox
@@ -24,12 +25,7 @@ from triton_magics.harness.process.device import environment
 from triton_magics.harness.timers import gated_timer
 from triton_magics.harness.timers.gated_timer import TimedAttempt, TimedCall, Timer
 from triton_magics.harness.timing import bench_job, peak_rates
-from triton_magics.model import Benchmark, Environment, SelfTest, Status
-
-GPU = Environment(
-    device_kind="gpu", device="NVIDIA H200", python="3.12", torch="2.11", triton="3.6",
-    gpu_uuid="9dc7", driver="580",
-)  # fmt: skip
+from triton_magics.model import Benchmark, SelfTest, Status
 
 
 class Steady(Timer):
@@ -66,12 +62,6 @@ def measure(monkeypatch: pytest.MonkeyPatch, rates: peak_rates.PeakRates | None)
         job, operators.load("sum"), (load_version(ref),), Recorder(), peak_rates=rates
     )
     return bench_job._empty_benchmark(job, operators.load("sum")).evolve(**update)
-
-
-def rates_of(cold: dict[str, float]) -> peak_rates.PeakRates:
-    return peak_rates.PeakRates(
-        measured="2026-11-21", copy_gbps=4000.0, matmul_tflops={}, cold=cold, hot={}
-    )
 
 
 def test_times_are_net_of_the_calibrated_timer_overhead(
@@ -134,25 +124,12 @@ def test_cached_peak_rates_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert environment().gpu_uuid is None  # and this one is no GPU's
 
 
-def measured_by(script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return the cache path; a shell script stands for the measuring child."""
-    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path))
-    monkeypatch.setattr(gpu_lock, "LOCKS", tmp_path)
-    child = tmp_path / "child"
-    child.write_text(f"#!/bin/sh\n{script}\n")
-    child.chmod(0o700)
-    monkeypatch.setattr(sys, "executable", str(child))
-    path = peak_rates._path(GPU)
-    path.parent.mkdir(parents=True)
-    return path
-
-
 @pytest.mark.parametrize("content", ["", '{"measured": "2026-', '{"measured": "2026-11-22"}'])
 def test_damaged_cache_file_is_measured_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str
 ) -> None:
     (tmp_path / "right").write_text(rates_of({"empty": 0.5}).model_dump_json())
-    path = measured_by(f'cp {tmp_path}/right "$3"', monkeypatch, tmp_path)
+    path = measured_by(f'cp {tmp_path}/right "$4"', monkeypatch, tmp_path)
     path.write_text(content)
     assert peak_rates.get_peak_rates(GPU, Recorder()) == rates_of({"empty": 0.5})
 
@@ -218,7 +195,7 @@ def test_the_judge_measures_before_the_subject_process_times(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "right").write_text(rates_of({}).model_dump_json())
-    measured_by(f'cp {tmp_path}/right "$3"', monkeypatch, tmp_path)
+    measured_by(f'cp {tmp_path}/right "$4"', monkeypatch, tmp_path)
     monkeypatch.setattr(device, "environment", lambda: GPU)
     link: Any = SubjectThatTimes()
     order = Order(nonce="1", job=SelfTestJob(seed=1, budget_s=1))
@@ -233,11 +210,8 @@ def test_only_the_judge_measures_in_a_sandbox(
     """A version that could write them would change the limits of all other versions."""
     (tmp_path / "scratch" / "tmp").mkdir(parents=True)
     (tmp_path / "scratch" / "right").write_text(rates_of({}).model_dump_json())
-    script = f'touch {tmp_path}/scratch/ran && cp {tmp_path}/scratch/right "$3"'
-    path = measured_by(script, monkeypatch, tmp_path)
-    (tmp_path / "child").rename(tmp_path / "scratch" / "child")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "scratch" / "child"))
-    monkeypatch.setattr(gpu_lock, "LOCKS", tmp_path / "scratch")
+    script = f'touch {tmp_path}/scratch/ran && cp {tmp_path}/scratch/right "$4"'
+    path = measured_by(script, monkeypatch, tmp_path, "scratch")
     monkeypatch.setenv(sandbox.VARIABLE, sandbox_policy.make_policy("gpu").to_text())
     monkeypatch.setenv(sandbox.SCRATCH, str(tmp_path / "scratch"))
     if not (child := os.fork()):

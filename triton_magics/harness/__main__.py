@@ -56,6 +56,7 @@ from triton_magics.harness.process import (
     descriptor_reserve,
     fork_server,
     gpu_lock,
+    measuring_process,
     parent_watch,
 )
 from triton_magics.model import Benchmark, Environment, Validation
@@ -112,7 +113,9 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     if mode not in ("interpreter", "tools"):
         compile_processes.start_compile_processes(_compile, close=(fd,))
     link = _start_subject(mode, fd, environment) if mode in ("gpu", "interpreter") else None
-    # Last: the processes forked above have their own.
+    if mode == "gpu":
+        measuring_process.start_if_needed()
+    # Last: the processes forked above have their own, or call no version.
     enter_from_environment(runs_versions=mode not in ("gpu", "interpreter"))
     data = socket.socket(fileno=parent_watch.move_to_high_descriptor(fd))
     descriptor_reserve.reserve_descriptors()
@@ -225,6 +228,7 @@ def _send_ready(
             environment=environment,
             pid=os.getpid(),
             subject_pid=link.pid if link else None,
+            measuring_pid=measuring_process.pid(),
             warm_s=time.monotonic() - started,
             warm_up=warm_up,
         )

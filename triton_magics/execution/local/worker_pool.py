@@ -149,8 +149,8 @@ class WorkerPool:
         pids = self._supervisor.all_pids
         strays = children_of(self._supervisor.pid) - set(pids)
         # The pid of a process that is just starting is still None.
-        started = children_of(worker.pid) | (children_of(subject) if subject else set())
-        started.discard(subject or 0)
+        started = children_of(worker.pid) - {subject, worker.measuring_pid}
+        started |= children_of(subject) if subject else set()
         if worker.mode == TOOLS:
             started.clear()
         return not started and len(strays) <= pids.count(None)

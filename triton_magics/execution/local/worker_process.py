@@ -141,6 +141,11 @@ class Worker:
         return self.ready.subject_pid if self.ready else None
 
     @property
+    def measuring_pid(self) -> int | None:
+        """The pid of its child that waits to measure the GPU; None if it has none."""
+        return self.ready.measuring_pid if self.ready else None
+
+    @property
     def _is_listening(self) -> bool:
         return not self._closed and (self._busy or not self.is_warm)
 

@@ -11,6 +11,7 @@ import torch
 
 from triton_magics import languages
 from triton_magics.execution.job_requests import Mode
+from triton_magics.harness.process.driver_version import driver_version
 from triton_magics.languages.kernel_runtime import KernelRuntime
 from triton_magics.model import Environment
 
@@ -105,7 +106,7 @@ def _read_environment() -> Environment:
         device=properties.name,
         capability=f"sm_{properties.major}{properties.minor}",
         gpu_uuid=str(getattr(properties, "uuid", "")) or None,
-        driver=_driver(),
+        driver=driver_version(),
         cuda=torch.version.cuda,
         sm_count=properties.multi_processor_count,
         l2_bytes=getattr(properties, "L2_cache_size", None),
@@ -124,12 +125,3 @@ def _version(package: str) -> str | None:
 def _tf32() -> str:
     """Return the setting that decides the precision of torch's own products."""
     return f"torch tf32 matmul {'on' if torch.backends.cuda.matmul.allow_tf32 else 'off'}"
-
-
-def _driver() -> str | None:
-    try:
-        with open("/proc/driver/nvidia/version") as file:
-            words = file.readline().split()
-    except OSError:
-        return None
-    return next((w for w in words if w[:3].isdigit() and "." in w), None)

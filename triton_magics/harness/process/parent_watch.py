@@ -28,13 +28,16 @@ def die_with_parent() -> None:
 
     The environment names the parent; without one (a worker run by hand) do nothing.
     """
-    parent = os.environ.get(PARENT)
-    if not parent:
-        return
+    if parent := os.environ.get(PARENT):
+        die_with(int(parent))
+
+
+def die_with(parent: int) -> None:
+    """Ask the kernel to kill this process, or the program that it becomes, when its parent dies."""
     prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if prctl:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != int(parent):  # it died before the call
+    if os.getppid() != parent:  # it died before the call
         os._exit(CODE_ORPHANED)
 
 
@@ -121,6 +124,7 @@ def _kill_process_group() -> None:
 __all__ = [
     "PARENT",
     "ancestors",
+    "die_with",
     "die_with_parent",
     "install_stack_dump_handler",
     "move_to_high_descriptor",

@@ -52,7 +52,7 @@ CPU_BYTES = tuple(2**n for n in (38, 36, 34, 32, 30))  # address space; only use
 SPIN_S = 0.005
 SPINNING_CORES = 8
 END_S = 2.0  # between the end of the channel and the end of its process
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_PR_SET_DUMPABLE = 4
 V = TypeVar("V", bound=Value)
 Emit = Callable[[Value], None]
 
@@ -291,7 +291,7 @@ def start(prepare: Callable[[], object], *, close: int) -> SubjectLink:
         try:
             os.close(close)
             ours.close()
-            _die_with(judge)
+            parent_watch.die_with(judge)
             enter_from_environment()
             _serve(theirs, mapped, prepare)
         except BaseException:  # noqa: BLE001 (the process ends here: report the reason)
@@ -332,14 +332,6 @@ def hide_memory() -> None:
     prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if prctl:
         prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def _die_with(parent: int) -> None:
-    prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
-    if prctl:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(parent_watch.CODE_ORPHANED)
 
 
 # ------------------------------------------------------------------------- the subject process

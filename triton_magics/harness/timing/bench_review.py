@@ -16,7 +16,7 @@ from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing import bench_job
 from triton_magics.harness.timing.judged_contents import ContentsJudge
-from triton_magics.harness.timing.peak_rates import PeakRates, get_peak_rates
+from triton_magics.harness.timing.peak_rates import PeakRates, describe_failure, get_peak_rates
 from triton_magics.model import Badge, BadgeCode, Benchmark, NotTimed, NotTimedCode, Status, Timing
 
 SHORTEST_KERNEL_US = 0.3  # an empty one takes 0.5 us on an H200
@@ -55,6 +55,8 @@ def _review(
     if not benchmark.on_gpu:
         return void_impossible(benchmark, None, judge)
     rates = get_peak_rates(environment(), report)
+    if rates is None and (note := describe_failure(environment())):
+        benchmark = benchmark.evolve(conditions=(*benchmark.conditions, note))
     benchmark = void_impossible(benchmark, rates, judge)
     if not benchmark.passed:
         return benchmark

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -20,11 +19,11 @@ from pathlib import Path
 import torch
 
 from triton_magics import languages
-from triton_magics.config import CEILINGS, cache_dir
-from triton_magics.harness.process import device
+from triton_magics.harness.process import device, measuring_process
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.process.subject_process import has_judge
 from triton_magics.harness.timers.gated_timer import (
     GatedTimer,
     TimedCall,
@@ -34,12 +33,16 @@ from triton_magics.model import Environment, Value
 
 MEASURING = "measuring this GPU (once per machine)"
 MEASURE_S = 100.0
-FORMAT = 5  # increase it when a timer calls the tiny kernels differently
 COPY_BYTES = 2**31
 REPEATS = 10
 MATMUL_N = 8192
 CALLS_AT_ONCE = 10
 CUPTI_BATCHES = 6
+FAILED = "{error}; restart the notebook's kernel, or the server, to measure again"
+CANT_WRITE = (
+    "{folder} can't be written; make it writable, or name another folder in TRITON_MAGICS_CACHE"
+)
+_FAILURES: dict[Path, str] = {}  # by file: why this process could not measure
 
 
 class PeakRates(Value):
@@ -63,28 +66,33 @@ class PeakRates(Value):
 def get_peak_rates(environment: Environment, report: Reporter) -> PeakRates | None:
     """Read the peak rates from the cache or measure them; return None if that fails.
 
-    Call it without the GPU lock: the measurement takes it, and waiting jobs report why. Where the
-    cache can't be written, as by a version in a sandbox, nothing is measured: it takes seconds, and
-    every later job would do it again.
+    Call it without the GPU lock: the measurement takes it, and waiting jobs report why. A process
+    measures at most once, as each attempt takes seconds; a subject process leaves it to its judge.
     """
     path = _path(environment)
-    if cached := _read(path):
+    if (cached := _read(path)) or path in _FAILURES or has_judge():
         return cached
     if not _can_write(path.parent):
-        sys.stderr.write(f"this GPU's peak rates are not measured: can't write {path.parent}\n")
+        _FAILURES[path] = CANT_WRITE.format(folder=path.parent)
         return None
     with gpu_lock(environment.gpu_uuid, exclusive=True, purpose=MEASURING, on_wait=report.waiting):
         report.stage(MEASURING, patience_s=MEASURE_S + 20)
-        if cached := _read(path):  # measured by another process in the meantime
-            return cached
-        return _read(path) if _measure_in_child(path) else None
+        # Another process may have measured in the meantime.
+        return _read(path) or _measure(path)
 
 
 def measure_ahead(report: Reporter) -> None:
-    """Measure the peak rates, if they are unknown, for a process that can't write the cache."""
+    """Measure the peak rates, if they are unknown, for a process that does not measure."""
     here = device.environment()
     if here.device_kind == "gpu":
         get_peak_rates(here, report)
+        measuring_process.end()
+
+
+def describe_failure(environment: Environment) -> str:
+    """Return why this process knows no peak rates, and what to do; empty if nothing failed."""
+    why = _FAILURES.get(_path(environment))
+    return f"peak rates unknown: {why}" if why else ""
 
 
 def _can_write(folder: Path) -> bool:
@@ -104,24 +112,43 @@ def _read(path: Path) -> PeakRates | None:
         return None
 
 
-def _measure_in_child(path: Path) -> bool:
-    """Run a child that measures and writes the file; return whether it succeeded."""
-    child = [sys.executable, "-m", "triton_magics.harness.timing.peak_rates", str(path)]
+def _measure(path: Path) -> PeakRates | None:
+    """Have a process measure and write the file; print and remember why it failed."""
+    error = _measure_in_child(path)
+    if measured := _read(path):
+        return measured
+    error = error.strip() or "the measuring process wrote no file"
+    sys.stderr.write(f"could not measure this GPU's peak rates:\n{error}\n")
+    _FAILURES[path] = FAILED.format(error=_error_line(error))
+    return None
+
+
+def _measure_in_child(path: Path) -> str:
+    """Have a process measure and write the file; return the error that it printed."""
+    if waiting := measuring_process.take():
+        return waiting.measure(path, MEASURE_S)
+    child = measuring_process.command(path)
     try:
-        subprocess.run(child, capture_output=True, text=True, timeout=MEASURE_S, check=True)
-    except subprocess.CalledProcessError as failed:
-        reason = failed.stderr[-2000:]
+        ended = subprocess.run(
+            child, capture_output=True, text=True, timeout=MEASURE_S, check=False
+        )
     except subprocess.TimeoutExpired:
-        reason = f"not finished after {MEASURE_S:g} s"
-    else:
-        return True
-    sys.stderr.write(f"could not measure this GPU's peak rates:\n{reason}\n")
-    return False
+        return f"not finished after {MEASURE_S:g} s"
+    return ended.stderr[-measuring_process.MAX_ERROR_CHARS :]
+
+
+def _error_line(error: str) -> str:
+    """Return the line of an error that says what is wrong: the first below its traceback.
+
+    Below that line torch prints advice for debugging.
+    """
+    lines = [line for line in error.splitlines() if line.strip()]
+    frames = [i for i, line in enumerate(lines) if line.startswith("  ")]
+    return next(iter(lines[frames[-1] + 1 :] if frames else lines), lines[-1]).strip()
 
 
 def _path(environment: Environment) -> Path:
-    name = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{environment.gpu_uuid}-{environment.driver}")
-    return cache_dir() / CEILINGS / f"{name}-{FORMAT}.json"
+    return measuring_process.file_of(environment.gpu_uuid, environment.driver)
 
 
 def _copy_gbps() -> float:
