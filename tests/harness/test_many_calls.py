@@ -178,5 +178,11 @@ def test_slices_of_a_block_that_are_used_once_are_right(tmp_path: Path) -> None:
     assert run_cases(path, CASE)[0].status is CaseStatus.PASSED
 
 
+def test_a_long_product_is_not_repeated_in_the_interpreter() -> None:
+    short, long = (Case(shape=s, dtype="float32", seed=1) for s in ((7, 5, 13), (33, 33, 9000)))
+    results = run_cases(KERNELS / "matmul_right.py", short, long)
+    assert [r.deterministic for r in results] == [True, None]
+
+
 def test_a_deterministic_version_is_reported_so() -> None:
     assert run_cases(RIGHT, CASE)[0].deterministic is True

@@ -152,6 +152,33 @@ def test_the_interpreter_runs_wide_rows_and_leaves_out_many_rows() -> None:
     assert reasons["over 65,535 rows"] == "too large for the interpreter"
 
 
+def test_extents_come_before_the_sizes_in_the_interpreter_alone() -> None:
+    def first_places(device: DeviceFacts) -> tuple[int, int]:
+        cases = plan_of("rope", device=device).cases
+        extents = [i for i, c in enumerate(cases) if c.extent]
+        return extents[0], next(i for i, c in enumerate(cases) if c.size)
+
+    extent, size = first_places(DeviceFacts(is_interpreted=True))
+    assert extent < size
+    extent, size = first_places(GPU)
+    assert extent > size
+
+
+def test_a_loss_over_a_product_has_many_classes_in_each_regime() -> None:
+    device = DeviceFacts(is_interpreted=True)
+    cases = [c for c in plan_of("linear_cross_entropy", device=device).cases if c.shape_class]
+    many = [c for c in cases if c.shape[1] == 1000]
+    assert {c.regime for c in many} == {c.regime for c in cases}
+    assert max(c.shape[1] for c in plan_of("matmul").cases if c.shape_class and c.changes) <= 64
+
+
+def test_the_interpreter_has_a_product_of_many_columns() -> None:
+    plan = plan_of("linear_cross_entropy", device=DeviceFacts(is_interpreted=True))
+    assert max(c.shape[1] for c in plan.cases if c.extent) == 20_011
+    assert plan.scope is not None
+    assert "over 65,535 columns" in {e.item for e in plan.scope.extents}
+
+
 def test_products_have_a_long_reduction_on_each_device() -> None:
     for device, longest in ((DeviceFacts(), 16_384), (DeviceFacts(is_interpreted=True), 8_192)):
         assert max(c.shape[-1] for c in plan_of("matmul", device=device).cases) > longest

@@ -96,12 +96,23 @@ def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceF
         ]
         own = itertools.product(dtypes, request.own_shapes)
         cases += [Case(shape=s, dtype=d, size=CUSTOM_SIZE, seed=0) for d, s in own]
-    order = {size: i for i, size in enumerate(("", *op.sizes, _EXTENT, CUSTOM_SIZE))}
+    order = {size: i for i, size in enumerate(_order(op, device))}
     cases.sort(key=lambda c: order[_EXTENT if c.extent else c.size or ""])
     return Plan(
         op=request.op.name, plan=request.plan, seed=request.seed, dtypes=dtypes, scope=scope,
         cases=tuple(c.evolve(seed=draw.getrandbits(31)) for c in cases),
     )  # fmt: skip
+
+
+def _order(op: operators.Op, device: DeviceFacts) -> tuple[str, ...]:
+    """Return the sizes in the order in which their cases run.
+
+    In an interpreter extents come before the sizes: few programs compute an extent, and the budget
+    may be spent on the sizes.
+    """
+    if device.is_interpreted:
+        return ("", _EXTENT, *op.sizes, CUSTOM_SIZE)
+    return ("", *op.sizes, _EXTENT, CUSTOM_SIZE)
 
 
 def _with_refused(scope: PlanScope, dtypes: Iterable[str], device: DeviceFacts) -> PlanScope:

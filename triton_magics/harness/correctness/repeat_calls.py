@@ -49,6 +49,7 @@ from triton_magics.model import Case, CaseResult, CaseStatus, Cause, CauseCode
 
 MAX_REPEAT_ELEMENTS = 300_000
 MAX_REPEAT_PROGRAMS = 64  # about a millisecond each in the interpreter
+MAX_REPEAT_FLOPS = 2**24  # a program of a product loops: 2^25 take the interpreter half a second
 CHECKED_BY_OP = 6  # outputs of one content that an op's own check looks at
 STALE = "the inputs had changed, but call {} gave the output of earlier ones: a result is cached"
 LATER = "call {}, of {} in a row, was wrong: {}"
@@ -71,7 +72,7 @@ def check_repeat_calls(
     elements = max(inputs.largest, *(t.numel() for t in call.outputs))
     if not case.has_plain_values or elements > MAX_REPEAT_ELEMENTS:
         return result
-    if subject.is_interpreted and call.launches.programs > MAX_REPEAT_PROGRAMS:
+    if subject.is_interpreted and (case.extent or _is_slow(subject, inputs, call)):
         return check_launches(subject, case, inputs, call) or result
     first = copy_outputs(call)
     call = replace(call, outputs=first)
@@ -80,6 +81,12 @@ def check_repeat_calls(
     failed = failed or check_other_code(subject, case, inputs, call, first=first)
     failed = failed or check_launches(subject, case, inputs, call)
     return failed or result.evolve(deterministic=calls.is_deterministic)
+
+
+def _is_slow(subject: Subject, inputs: CaseInputs, call: CallRecord) -> bool:
+    """Return whether a call takes the interpreter so long that it is not repeated."""
+    flops = subject.op.flops(*inputs.pristine) if subject.op.flops else 0
+    return call.launches.programs > MAX_REPEAT_PROGRAMS or flops > MAX_REPEAT_FLOPS
 
 
 @dataclass(frozen=True)

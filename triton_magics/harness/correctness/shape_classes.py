@@ -17,6 +17,7 @@ POWERS_OF_TWO = "powers of two"
 ONLY_THOROUGH = "only in the thorough plan"
 MAX_INTERPRETED = 2**19  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
 MAX_FULL = 2**21  # elements of an extent of the full plan
+_PRODUCT_RANK, _TILE = 3, 64
 MAX_FULL_COLUMNS = 2**16  # a kernel with a whole row in a block compiles for 19 s above it
 
 
@@ -33,6 +34,7 @@ _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
     3: {  # m, n, k
         "over 65,535 rows": (70_001, 1, 3),
         "over 65,535 columns": (1, 70_001, 3),
+        "over 16,384 columns": (1, 20_011, 3),  # cheap enough for the interpreter
         "reduction over 8,192": (3, 5, 8_209),
         "reduction over 16,384": (5, 7, 20_011),
         "reduction over 65,536": (5, 7, 100_003),
@@ -72,9 +74,11 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
     rank = len(smallest)
     if not op.shapes:
         return {classify(smallest, rank): smallest}
+    # A product whose rows can't be computed apart is a loss over them: its columns are reduced too.
+    reduces_columns = op.op_class == "matmul" and not op.independent
     chosen: dict[str, Shape] = {}
     for shape in op.shapes:
-        small = _cut(shape)
+        small = shape if reduces_columns and shape[-1] < LONG_ROW else _cut(shape)
         name = classify(shape, rank)
         best = chosen.setdefault(name, small)
         if _cost(small) < _cost(best):
@@ -116,6 +120,13 @@ def extents(op: operators.Op) -> Mapping[str, Shape]:
     return {name: (*(1,) * (rank - 2), *shape) for name, shape in _ROW_EXTENTS.items()}
 
 
+def _programs(op: operators.Op, shape: Shape) -> int:
+    """Return about how many programs compute a shape: one a row, or a tile of a product."""
+    if op.op_class == "matmul" and len(shape) == _PRODUCT_RANK:
+        return math.prod(math.ceil(n / _TILE) for n in shape[:-1])
+    return math.prod(shape[:-1])
+
+
 def left_out_extents(op: operators.Op, plan: str, *, is_interpreted: bool) -> dict[str, str]:
     """Return the extents that a plan does not have, by name, with the reasons.
 
@@ -129,7 +140,7 @@ def left_out_extents(op: operators.Op, plan: str, *, is_interpreted: bool) -> di
     for name, shape in own.items():
         n, columns = math.prod(shape), shape[-1]
         if is_interpreted:
-            if n > MAX_INTERPRETED or math.prod(shape[:-1]) > MANY_ROWS:
+            if n > MAX_INTERPRETED or _programs(op, shape) > MANY_ROWS:
                 left_out[name] = "too large for the interpreter"
         elif plan != "thorough" and (
             n > MAX_FULL or (columns > MAX_FULL_COLUMNS and columns != widest)
