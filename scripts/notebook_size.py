@@ -1,4 +1,4 @@
-"""Make an executed notebook small: each picture and table once, at most 40 colours.
+"""Make an executed notebook small: each picture and table once, at most 20 colours.
 
 python scripts/notebook_size.py SOURCE TARGET
 python scripts/notebook_size.py --compared SOURCE TARGET   without pictures of single versions
@@ -16,7 +16,7 @@ import nbformat
 import numpy as np
 from PIL import Image
 
-N_COLOURS = 40
+N_COLOURS = 20
 _BENCH = re.compile(r"%triton_bench (?P<op>\w+)(?: (?P<version>v\d\w*))?(?= |$)")
 
 

@@ -123,13 +123,17 @@ def kernel_faults(
     """
     from triton_magics.serve.http_answers import BadRequest  # on use: it imports FastAPI
 
+    named: set[str] = set()
     try:
         request.model_validate(dict(values))
     except ValidationError as error:
         named = {str(fault["loc"][0]) for fault in error.errors()}
-    missing = {name: "?" for name, field in request.model_fields.items() if field.is_required()}
+    # What is refused, or missing, becomes something that is accepted: its fault is known already.
+    required = (name for name, field in request.model_fields.items() if field.is_required())
+    accepted: dict[str, Any] = {n: "triton" if n.endswith("_type") else "?" for n in required}
+    accepted |= {name: value for name, value in values.items() if name not in named}
     try:
-        read(request.model_construct(**{**missing, **values}).body())
+        read(request(**accepted).body())
     except BadRequest as error:
         others = [fault for fault in error.faults if in_call_names(fault.field) not in named]
         return in_call_names(str(BadRequest(others)))
