@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from triton_magics.harness.correctness import accumulated_sums
-from triton_magics.harness.correctness.accumulated_sums import AccumulatedSums
+from triton_magics.harness.correctness.accumulated_sums import AccumulatedSums, TruncatedProducts
 
 FORWARDS, BACKWARDS, RANDOM = 0, 1, 2
 
@@ -126,3 +126,36 @@ def test_many_terms_are_added_in_two_orders_only(monkeypatch: pytest.MonkeyPatch
             normal(10).sum()
         counts.append(sums.n_added)
     assert counts == [2, 2, 1, 1]
+
+
+def test_partial_sums_of_a_product_are_truncated() -> None:
+    a = doubles(2.0**24, 1.0, 1.0, 1.0, -(2.0**24)).unsqueeze(0)
+    ones = torch.ones(5, 1, dtype=torch.float64)
+    got = []
+    for group in (1, 2, 4):
+        with TruncatedProducts(group) as products:
+            got.append(float(a @ ones))
+        assert products.n_added == 1
+    assert got == [0.0, 2.0, 2.0]  # 2**24 + 1 and 2**24 + 3 lose their last bit
+
+
+def test_infinities_and_nan_survive_a_truncated_product() -> None:
+    a = doubles(1.0, float("inf"), float("nan"), -float("inf")).unsqueeze(1)
+    with TruncatedProducts(8):
+        got = a @ torch.ones(1, 1, dtype=torch.float64)
+    assert got[:, 0].tolist() == pytest.approx(a[:, 0].tolist(), nan_ok=True)
+
+
+def test_batched_products_and_no_sums_are_truncated() -> None:
+    a, b = normal(2, 3, 5, 40).abs(), normal(2, 3, 40, 7, seed=2).abs()
+    with TruncatedProducts(8) as products:
+        error = a @ b - a.double().matmul(b)
+        total = a.sum() - a.sum()
+    assert not error.any()
+    assert float(total) == 0
+    assert products.n_added == 2
+    with TruncatedProducts(8):
+        got = a @ b
+    share = (1 - got / a.matmul(b)).flatten()
+    assert float(share.min()) >= 0
+    assert 1e-8 < float(share.max()) < 5 * 2.0**-23

@@ -11,7 +11,13 @@ import torch
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
-from triton_magics.harness.correctness import judgement, oracle, tolerance, validate_job
+from triton_magics.harness.correctness import (
+    accumulated_sums,
+    judgement,
+    oracle,
+    tolerance,
+    validate_job,
+)
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_correct, judge
 from triton_magics.harness.correctness.subject import Subject
@@ -48,6 +54,38 @@ def test_a_sound_attention_with_large_scores_is_not_refused() -> None:
             errors.append(judge(right, value, allowed).error_share)
             assert not judge(right * (1 + 1e-3), value, allowed).is_correct
     assert max(shares) < 1 < max(without)
+
+
+def cut_off(x: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
+    return (x / unit).trunc() * unit
+
+
+def on_tensor_cores(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Multiply as Hopper does: 16 products are aligned to the largest term, added and cut off."""
+    total = torch.zeros(a.shape[0], b.shape[1], dtype=torch.float64)
+    for i in range(0, a.shape[1], 16):
+        terms = a.double()[:, i : i + 16, None] * b.double()[None, i : i + 16]
+        largest = torch.maximum(terms.abs().amax(1), total.abs())
+        unit = torch.exp2(torch.frexp(largest).exponent.double() - 25)
+        total = cut_off(cut_off(terms, unit[:, None]).sum(1) + cut_off(total, unit), unit * 2)
+    return total.to(a.dtype)
+
+
+@pytest.mark.parametrize("few", [0, accumulated_sums.FEW_TERMS])
+def test_a_product_on_tensor_cores_is_not_refused(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accumulated_sums, "FEW_TERMS", few)
+    op, special = operators.load("matmul"), "exact cancellation"
+    case = Case(shape=(3, 5, 8209), dtype="float16", regime="negative", special=special, seed=26)
+    a, b = make_pristine(op, case, CPU)
+    a, b = a[:1].expand_as(a), b[:1].expand_as(b)
+    expected = oracle.compute_expected(op, (a, b), case, None, None)
+    (value,), (allowed,) = expected.values, expected.allowed
+    right = on_tensor_cores(a, b)
+    assert not value.any()
+    assert 0.02 < judge(right, value, allowed).error_share < 1
+    assert not judge(right + 40 * float(right.abs().max()), value, allowed).is_correct
 
 
 def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:

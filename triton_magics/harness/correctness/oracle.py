@@ -17,7 +17,11 @@ import torch
 
 from triton_magics import exception_text, operators
 from triton_magics.harness.correctness import call_record
-from triton_magics.harness.correctness.accumulated_sums import N_ORDERS, AccumulatedSums
+from triton_magics.harness.correctness.accumulated_sums import (
+    N_ORDERS,
+    AccumulatedSums,
+    TruncatedProducts,
+)
 from triton_magics.harness.correctness.judgement import (
     Judgement,
     finite_part,
@@ -277,12 +281,27 @@ def _perturb(
 def _accumulate(
     op: operators.Op, inputs: tuple[Any, ...], unit: float
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield the outputs with sums added in float32, in one order after the other."""
+    """Yield the outputs with sums added in float32: in some orders, then as tensor cores do."""
     if unit != torch.finfo(torch.float32).eps:
         return
+    has_products = False
     for which in range(N_ORDERS):
         with AccumulatedSums(which) as sums:
             moved = evaluate(op, upcast(inputs))[1]
         if not sums.n_added:
-            return
+            break
+        has_products = sums.n_products > 0
         yield moved
+    if has_products:
+        with TruncatedProducts(_terms_of_a_truncation(inputs)):
+            yield evaluate(op, upcast(inputs))[1]
+
+
+def _terms_of_a_truncation(inputs: tuple[Any, ...]) -> int:
+    """Return of how many terms each truncation has the error that tensor cores make.
+
+    They add 16 of a half type, 8 in three instructions of float32. Each term loses bits too, as it
+    is aligned to the largest.
+    """
+    is_wide = any(is_floating(x) and x.itemsize > 2 for x in inputs)
+    return 2 if is_wide else 4
