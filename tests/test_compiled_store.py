@@ -10,7 +10,7 @@ import pytest
 from execution_kit import VERSION, run
 
 from tests.faults.engine.fault_lab import RIGHT
-from triton_magics.config import OUTBOX, Settings, cache_dir
+from triton_magics.config import OUTBOX, SHARED, Settings, cache_dir
 from triton_magics.execution import LocalExecutor, sandbox
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, RunJob
@@ -146,6 +146,14 @@ for folder in (SHARED, OWN):
                 (target / "kernel.cubin").write_text("forged")
             except OSError:
                 pass
+for software in os.listdir(SHARED):
+    for name in ("launchers", "signatures", {sha!r}):
+        try:
+            target = SHARED.parent / {of_all!r} / software / name / "planted"
+            target.mkdir(parents=True, exist_ok=True)
+            (target / "launcher.so").write_text("forged")
+        except OSError:
+            pass
 for folder in (SHARED / s / {sha!r} for s in os.listdir(SHARED)):
     try:
         shutil.rmtree(folder)
@@ -160,8 +168,9 @@ def test_a_version_plants_no_code_for_another(confined: LocalExecutor) -> None:
     assert n_compiled(confined, RIGHT) > 0
     before = list_published()
     shared = str(cache_dir() / "compiled")
-    plants = PLANTS.format(shared=shared, outbox=OUTBOX, sha=sha256_of(RIGHT)[:24])
+    plants = PLANTS.format(shared=shared, outbox=OUTBOX, of_all=SHARED, sha=sha256_of(RIGHT)[:24])
     n_compiled(confined, RIGHT + plants)
     own = sha256_of(RIGHT + plants)[:24]
     assert {path for path in list_published() if own not in path} == before
+    assert list((cache_dir() / SHARED).iterdir()) == []
     assert n_compiled(confined, RIGHT) == 0

@@ -20,7 +20,7 @@ import pytest
 from execution_kit import VERSION
 
 import triton_magics
-from triton_magics.config import Settings, cache_dir
+from triton_magics.config import SHARED, Settings, cache_dir
 from triton_magics.errors import KnowledgeError, Unavailable
 from triton_magics.execution import LocalExecutor, sandbox
 from triton_magics.execution.job_refs import OpRef
@@ -29,6 +29,7 @@ from triton_magics.execution.local import machine_checks, sandbox_policy
 from triton_magics.execution.local.machine import Machine
 from triton_magics.harness import load
 from triton_magics.knowledge import folder, tables
+from triton_magics.languages.compile_cache import compile_cache
 from triton_magics.languages.torch_cuda.child import runtime as extension_runtime
 from triton_magics.model import Case
 
@@ -72,6 +73,8 @@ def run_confined(
     function: Callable[[Place], object],
     device: DeviceKind = "interpreter",
     policy: sandbox.Policy | None = None,
+    *,
+    runs_versions: bool = True,
 ) -> object:
     """Return what a function returns or raises in a fork that has entered a sandbox."""
     read_end, write_end = os.pipe()
@@ -81,7 +84,7 @@ def run_confined(
             os.environ[sandbox.VARIABLE] = policy.to_text()
             os.environ[sandbox.SCRATCH] = str(place.scratch)
             os.chdir(place.scratch)
-            sandbox.enter_from_environment()
+            sandbox.enter_from_environment(runs_versions=runs_versions)
             tempfile.tempdir = None
             answer = function(place)
         except BaseException as error:  # noqa: BLE001 (for the parent to judge)
@@ -305,6 +308,25 @@ def test_code_published_into_a_new_cache_is_readable(
         return os.listdir(cache_dir() / "compiled")
 
     assert run_confined(place, publish_and_read, policy=policy) == []
+
+
+@pytest.mark.parametrize("runs_versions", [True, False])
+def test_only_a_judge_writes_code_for_all_versions(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_versions: bool
+) -> None:
+    monkeypatch.setenv("TRITON_MAGICS_CACHE", str(tmp_path / "new"))
+    policy = sandbox_policy.make_policy("gpu")
+
+    def share(place: Place) -> list[str]:
+        os.environ["TRITON_CACHE_DIR"] = str(place.scratch / "triton")
+        with compile_cache(("a" * 64,), is_warm_up=True):
+            launcher = place.scratch / "triton" / "LAUNCHER"
+            launcher.mkdir()
+            (launcher / "launcher.so").write_bytes(b"code")
+        return [path.name for path in (cache_dir() / SHARED).rglob("*.so")]
+
+    shared = run_confined(place, share, policy=policy, runs_versions=runs_versions)
+    assert shared == ([] if runs_versions else ["launcher.so"])
 
 
 def test_an_extension_is_built_in_the_workers_own_folder(place: Place) -> None:

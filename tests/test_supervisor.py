@@ -407,8 +407,9 @@ with job_sources.temporary_scratch():
     assert list((tmp_path / "children").iterdir()) == []
 
 
-def test_compiled_files_unused_for_a_month_are_removed(tmp_path: Path) -> None:
-    made_by = tmp_path / "compiled" / "2.11.0-3.6.0"
+@pytest.mark.parametrize("root", ["compiled", "shared"])
+def test_compiled_files_unused_for_a_month_are_removed(tmp_path: Path, root: str) -> None:
+    made_by = tmp_path / root / "2.11.0-3.6.0"
     for name, days in (("old", 31), ("used", 29)):
         (made_by / name / "ENTRY").mkdir(parents=True)
         (made_by / name / "ENTRY" / "kernel.cubin").touch()

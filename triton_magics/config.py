@@ -251,6 +251,9 @@ LOCKS = Path("/tmp/triton_magics-locks")  # noqa: S108 (shared by all users, on 
 
 
 CEILINGS = "ceilings"  # folder in the cache: measured peak rates of this machine's GPUs
+SHARED = "shared"  # folder in the cache: compiled code for all versions, which none can write
+SIGNATURES = "signatures"  # folder in that: of the kernels whose launchers are to be shared
+SIGNATURE = "cached-signature-"  # how the name of a cache entry with a signature begins
 OUTBOX = "outbox"  # folder in a worker's own: compiled code that the worker can't publish itself
 
 

@@ -135,19 +135,22 @@ def _import(ref: VersionRef, name: str, path: Path) -> ModuleType:
 
 
 @contextmanager
-def compile_cache(refs: Sequence[VersionRef], *, language: str | None = None) -> Iterator[None]:
+def compile_cache(
+    refs: Sequence[VersionRef], *, language: str | None = None, is_warm_up: bool = False
+) -> Iterator[None]:
     """Share the compiled kernels of these versions with other workers.
 
     Args:
         refs: the versions.
         language: a language in which more sources may be compiled.
+        is_warm_up: they are ours, and no other has run in this worker.
     """
     by_language: dict[str, list[str]] = {language: []} if language else {}
     for ref in refs:
         by_language.setdefault(ref.language, []).append(ref.sha256)
     with ExitStack() as stack:
         for name, sources in by_language.items():
-            stack.enter_context(kernel_runtime(name).compile_cache(sources))
+            stack.enter_context(kernel_runtime(name).compile_cache(sources, is_warm_up=is_warm_up))
         yield
 
 

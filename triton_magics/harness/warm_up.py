@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import NamedTuple
@@ -84,11 +84,18 @@ def run(mode: Mode, is_wanted: Callable[[], bool] = lambda: False) -> bool:
 
 def _run_steps(mode: Mode, sample: WarmUp, is_wanted: Callable[[], bool]) -> bool:
     small = WarmUpVersion(OpRef(name=sample.op), _version(sample))
-    with compile_cache((small.version,)) if mode == "gpu" else nullcontext():  # 4 s on an H200
+    has_cache = mode == "gpu"  # 4 s on an H200
+    with compile_cache((small.version,), is_warm_up=True) if has_cache else nullcontext():
         done = not any(is_wanted() or step(small) for step in STEPS[mode])
+        if done and has_cache:
+            done = not any(is_wanted() or build() for build in _missing_launchers())
     if mode == "gpu":
         torch.cuda.empty_cache()
     return done
+
+
+def _missing_launchers() -> Sequence[Callable[[], None]]:
+    return device.kernel_runtime().missing_launchers()
 
 
 class WarmUpVersion(NamedTuple):

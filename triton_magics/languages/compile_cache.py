@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 import triton
 
-from triton_magics.config import OUTBOX, cache_dir
+from triton_magics.config import OUTBOX, SHARED, SIGNATURES, cache_dir
 from triton_magics.languages.kernel_language import CACHE
 
 GROUP = "__grp__"  # how Triton's list of an entry's files begins
@@ -28,27 +28,55 @@ STEPS = (".source", ".ttir", ".ttgir", ".llir")
 OURS = "TRITON_MAGICS_"  # variables that Triton does not look at
 
 
+def _software() -> str:
+    return f"{torch.__version__}-{triton.__version__}".replace("+", "_")
+
+
 def _version_folder() -> Path:
-    versions = f"{torch.__version__}-{triton.__version__}".replace("+", "_")
-    return cache_dir() / "compiled" / versions
+    return cache_dir() / "compiled" / _software()
+
+
+def _shared_folder() -> Path:
+    return cache_dir() / SHARED / _software()
 
 
 def _source_folder(sha256: str) -> Path:
     return _version_folder() / sha256[:24]
 
 
+def _shared_source_folder(sha256: str) -> Path:
+    return _shared_folder() / sha256[:24]
+
+
 def _launcher_folder() -> Path:
     """Return the folder of launchers: one per signature for all kernels, each a second of gcc."""
-    return _version_folder() / "launchers"
+    return _shared_folder() / "launchers"
+
+
+def n_launchers() -> int:
+    """Return the number of launchers that workers share."""
+    with suppress(OSError):  # none yet
+        return len(os.listdir(_launcher_folder()))
+    return 0
+
+
+def signature_folder() -> Path:
+    """Return the folder of the signatures whose launchers a warm-up builds."""
+    return _shared_folder() / SIGNATURES
 
 
 @contextmanager
-def compile_cache(sources: Sequence[str]) -> Iterator[None]:
+def compile_cache(sources: Sequence[str], *, is_warm_up: bool = False) -> Iterator[None]:
     """Copy entries of earlier workers, for the same source, into this worker's Triton cache.
 
     New entries of this job are published afterwards, by rename, so that no worker ever sees half an
     entry. Triton names an entry by the hash of all that went into it. A worker in a sandbox leaves
     them in its outbox, from which the executor publishes them.
+
+    Args:
+        sources: sha256 of the versions' sources.
+        is_warm_up: no version has run in this worker's processes. So what they compile is ours, and
+            is shared from a sandbox too, in a folder that no version can write.
     """
     own = os.environ.get(CACHE)
     if not own:
@@ -56,25 +84,26 @@ def compile_cache(sources: Sequence[str]) -> Iterator[None]:
         return
     private = Path(own)
     private.mkdir(parents=True, exist_ok=True)
-    for folder in (_launcher_folder(), *map(_source_folder, sources)):
+    of_source = _shared_source_folder if is_warm_up else _source_folder
+    for folder in (_launcher_folder(), *map(of_source, sources)):
         _seed(folder, private)
     before = {p.name for p in private.iterdir()}
     try:
         yield
     finally:
         with suppress(OSError):  # a full disk, no descriptor left: the next job compiles again
-            _publish_fresh(private, before, sources)
+            fresh = [p for p in private.iterdir() if p.name not in before and _is_whole(p)]
+            if is_warm_up or _can_publish():
+                _publish_fresh(fresh, [*map(of_source, sources)])
+            else:
+                _publish(fresh, private / OUTBOX / _software())
 
 
-def _publish_fresh(private: Path, before: set[str], sources: Sequence[str]) -> None:
-    fresh = [p for p in private.iterdir() if p.name not in before and _is_whole(p)]
-    if not _can_publish():
-        _publish(fresh, private / OUTBOX / _version_folder().name)
-        return
+def _publish_fresh(fresh: list[Path], folders: Sequence[Path]) -> None:
     launchers = [p for p in fresh if any(p.glob("*.so"))]
     _publish(launchers, _launcher_folder())
-    if len(sources) == 1:
-        _publish([p for p in fresh if p not in launchers], _source_folder(sources[0]))
+    if len(folders) == 1:
+        _publish([p for p in fresh if p not in launchers], folders[0])
 
 
 def _can_publish() -> bool:

@@ -395,13 +395,20 @@ class KernelRuntime(ABC):
 
     # ------------------------------------------------------------------------------- compiling
 
-    def compile_cache(self, sources: Sequence[str]) -> AbstractContextManager[None]:
+    def compile_cache(
+        self, sources: Sequence[str], *, is_warm_up: bool = False
+    ) -> AbstractContextManager[None]:
         """Share what is compiled meanwhile with other workers.
 
         Args:
             sources: sha256 of the versions' sources.
+            is_warm_up: no version has run in this worker's processes.
         """
         return nullcontext()
+
+    def missing_launchers(self) -> Sequence[Callable[[], None]]:
+        """Return calls that each build a launcher that versions need and that is not shared yet."""
+        return ()
 
     def compile_key(self) -> Mapping[str, str]:
         """Return the settings, beside the source, that decide what the compiler makes of it."""

@@ -7,10 +7,16 @@ own compiled code, never that of another version.
 
     scratch/outbox/<software>/<entry>/<file>, copied to
     compiled/<software>/<hash of the source>/<entry>/<file>
+
+An entry may be the signature of a kernel, whose launcher other versions need too (Triton up to
+3.6). That is data: its types are checked, and it is kept for the warm-up of a later worker, which
+builds the launcher (`languages/triton/child/launchers.py`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -18,13 +24,18 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from triton_magics.config import OUTBOX, cache_dir
+from triton_magics.config import OUTBOX, SHARED, SIGNATURE, SIGNATURES, cache_dir
 from triton_magics.execution.job_requests import JobRequest
 
 MAX_ENTRIES = 2_000  # of one job
 MAX_BYTES = 2**28
+MAX_SIGNATURES = 64  # kept for warm-ups, the newest
+MAX_TYPES = 256  # of a signature
+MAX_TEXT = 2**14
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,250}")
+_TYPE = re.compile(r"\*{0,2}[A-Za-z][A-Za-z0-9_]{0,19}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -48,7 +59,10 @@ def publish(scratch: Path, job: JobRequest) -> int:
             target.mkdir(parents=True, exist_ok=True)
             with suppress(OSError), _folder(software, outbox) as entries:
                 for entry in _names(entries):
-                    published += _publish_entry(entries, entry, target, budget)
+                    if _publish_entry(entries, entry, target, budget):
+                        published += 1
+                        if entry.startswith(SIGNATURE):
+                            _record_signature(target / entry, software)
     return published
 
 
@@ -96,6 +110,39 @@ def _copy(folder: int, name: str, to: Path, budget: _Budget) -> None:
             raise OSError(f"{name} is not a file")
         budget.take(n_bytes=status.st_size)
         to.write_bytes(file.read(status.st_size))
+
+
+def _record_signature(entry: Path, software: str) -> None:
+    """Keep the signature of a published entry for warm-ups, if it is one."""
+    folder = cache_dir() / SHARED / software / SIGNATURES
+    with suppress(OSError, ValueError, RecursionError):  # no such file, no JSON
+        (file,) = entry.iterdir()
+        with file.open() as opened:
+            signature = json.loads(opened.read(MAX_TEXT))
+        text = json.dumps(signature)
+        name = hashlib.sha256(text.encode()).hexdigest()[:24]
+        if not isinstance(signature, list) or not 0 < _n_types(signature) <= MAX_TYPES:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        half = folder.parent / f".{name}.{os.getpid()}"
+        half.write_text(text)
+        half.replace(folder / name)
+        recorded = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        for old in recorded[:-MAX_SIGNATURES]:
+            old.unlink()
+
+
+def _n_types(kind: Any) -> int:
+    """Return the number of types in a type of an argument, which may be a tuple.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(kind, list):
+        return sum(map(_n_types, kind))
+    if isinstance(kind, str) and _TYPE.fullmatch(kind):
+        return 1
+    raise ValueError("not a type")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from triton_magics.config import CEILINGS, LOCKS, Settings, cache_dir
+from triton_magics.config import CEILINGS, LOCKS, SHARED, Settings, cache_dir
 from triton_magics.execution.job_requests import DeviceKind
 from triton_magics.execution.sandbox import Policy, landlock_abi, readable_part
 from triton_magics.knowledge import folder as knowledge_folder
@@ -70,13 +70,13 @@ def make_policy(
         reads_cwd=not is_required,
         is_required=is_required,
         opens_cuda=device == "gpu",
-        judge_write=(str(cache_dir() / CEILINGS),),
+        judge_write=(str(cache_dir() / CEILINGS), str(cache_dir() / SHARED)),
     )
 
 
 def _cache_folders() -> Iterator[str]:
-    """Yield the folders of shared code and ceilings, made now: Landlock needs them to exist."""
-    for name in ("compiled", CEILINGS):
+    """Yield the folders of compiled code and ceilings, made now: Landlock needs them to exist."""
+    for name in ("compiled", SHARED, CEILINGS):
         folder = cache_dir() / name
         with suppress(OSError):  # a full or read-only disk: nothing is shared
             folder.mkdir(parents=True, exist_ok=True)

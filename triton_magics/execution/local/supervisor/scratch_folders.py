@@ -119,8 +119,9 @@ def sweep_unused(home: str) -> None:
 
     A worker touches such a folder before it uses it.
     """
-    compiled = os.path.join(os.path.dirname(os.path.dirname(home)), "compiled")
-    folders = [os.path.join(compiled, name) for name in list_folder(compiled)]
+    cache = os.path.dirname(os.path.dirname(home))
+    roots = [os.path.join(cache, name) for name in ("compiled", "shared")]
+    folders = [os.path.join(root, name) for root in roots for name in list_folder(root)]
     ours = [folder for folder in folders if not os.path.islink(folder)]
     sources = [os.path.join(folder, name) for folder in ours for name in list_folder(folder)]
     for path in islice(filter(_is_unused, sources), MAX_AT_ONCE):

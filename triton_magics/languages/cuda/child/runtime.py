@@ -148,9 +148,11 @@ class CudaRuntime(KernelRuntime):
 
     # ------------------------------------------------------------------------------- compiling
 
-    def compile_cache(self, sources: Sequence[str]) -> AbstractContextManager[None]:
+    def compile_cache(
+        self, sources: Sequence[str], *, is_warm_up: bool = False
+    ) -> AbstractContextManager[None]:
         """Share NVRTC's code with other workers."""
-        return compile_cache.compile_cache(sources)
+        return compile_cache.compile_cache(sources, is_warm_up=is_warm_up)
 
     def is_compiled(self, key: str) -> bool:
         """Return True where the cache has a mark of that key."""

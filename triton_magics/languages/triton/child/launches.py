@@ -19,6 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.triton import INTERPRET
+from triton_magics.languages.triton.child import launchers
 
 
 def resolve_grid(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -43,7 +44,9 @@ def compile_only() -> Iterator[None]:
     run, tune, launch = JITFunction.run, Autotuner.run, CompiledKernel.run
 
     def compile_kernel(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        return run(self, *args, grid=grid, warmup=True, **kwargs)
+        kernel = run(self, *args, grid=grid, warmup=True, **kwargs)
+        launchers.note(kernel)
+        return kernel
 
     def compile_all(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         return self.warmup(*args, grid=grid, **kwargs)

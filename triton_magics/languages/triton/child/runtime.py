@@ -33,6 +33,7 @@ from triton_magics.languages.triton.child import (
     compile_errors,
     error_hints,
     kernel_records,
+    launchers,
     launches,
     source_hints,
     triton_process,
@@ -136,9 +137,15 @@ class TritonRuntime(KernelRuntime):
 
     # ------------------------------------------------------------------------------- compiling
 
-    def compile_cache(self, sources: Sequence[str]) -> AbstractContextManager[None]:
+    def compile_cache(
+        self, sources: Sequence[str], *, is_warm_up: bool = False
+    ) -> AbstractContextManager[None]:
         """Share the entries of Triton's cache with other workers."""
-        return compile_cache.compile_cache(sources)
+        return compile_cache.compile_cache(sources, is_warm_up=is_warm_up)
+
+    def missing_launchers(self) -> Sequence[Callable[[], None]]:
+        """Return the builds of launchers that are wanted."""
+        return launchers.missing()
 
     def compile_key(self) -> Mapping[str, str]:
         """Return Triton's own environment variables."""
