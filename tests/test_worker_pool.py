@@ -54,7 +54,7 @@ def test_no_process_starts_before_a_request(process_tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "is_reused"), [("measuring_pid", True), ("subject_pid", True), ("unnamed", False)]
+    ("field", "is_reused"), [("helper_pids", True), ("subject_pid", True), ("unnamed", False)]
 )
 def test_a_worker_serves_again_beside_the_children_that_it_names(
     monkeypatch: pytest.MonkeyPatch, engine: LocalExecutor, field: str, *, is_reused: bool

@@ -352,7 +352,8 @@ def warms_up(peer):
     """Wait until a named file exists or a job has come; fork a child that `Ready` may name."""
     if field := os.environ.get("TRITON_TEST_CHILD"):
         child = os.fork() or signal.pause()
-        peer.ready(**({field: child} if field.endswith("_pid") else {}))
+        named = {"subject_pid": child, "helper_pids": (child,)}
+        peer.ready(**{name: pid for name, pid in named.items() if name == field})
         return
     until = os.environ.get("TRITON_TEST_WARM_UP")
     if until:

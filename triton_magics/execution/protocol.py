@@ -40,7 +40,7 @@ class Ready(Value):
     Attributes:
         pid: of the judge.
         subject_pid: of its child that calls versions; None if it has none.
-        measuring_pid: of its child that waits to measure the GPU; None if it has none.
+        helper_pids: of its children that run no version and wait for an order.
         warm_up: state of the warm-up jobs, a small validation and a small benchmark. `done`: they
             passed, so all modules are loaded. `due`: a second `Ready` follows unless a job comes
             first. `postponed`: another process times on the GPU.
@@ -50,7 +50,7 @@ class Ready(Value):
     environment: Environment
     pid: int
     subject_pid: int | None = None
-    measuring_pid: int | None = None
+    helper_pids: tuple[int, ...] = ()
     warm_s: float
     warm_up: WarmUpState = "done"
 

@@ -57,9 +57,10 @@ from triton_magics.harness.process import (
     fork_server,
     gpu_lock,
     measuring_process,
+    neighbours,
     parent_watch,
 )
-from triton_magics.model import Benchmark, Environment, Validation
+from triton_magics.model import Benchmark, Environment, Sweep, Validation
 
 if TYPE_CHECKING:
     from triton_magics.harness.process.reporter import Reporter
@@ -72,6 +73,7 @@ POLL_S = 0.1  # between two checks whether the GPU is free for a warm-up
 REVIEW = "triton_magics.harness.timing.bench_review"
 PROFILE = "triton_magics.harness.profile_job"
 CONTENTS = "triton_magics.harness.timing.judged_contents"
+CONDITIONS = "triton_magics.harness.timing.gpu_conditions"
 PEAK_RATES = "triton_magics.harness.timing.peak_rates"
 JUDGED = ("validate",)  # jobs that the judge executes
 TIMED = ("bench", "selftest", "sweep")
@@ -115,6 +117,7 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     link = _start_subject(mode, fd, environment) if mode in ("gpu", "interpreter") else None
     if mode == "gpu":
         measuring_process.start_if_needed()
+        neighbours.start_if_needed()
     # Last: the processes forked above have their own, or call no version.
     enter_from_environment(runs_versions=mode not in ("gpu", "interpreter"))
     data = socket.socket(fileno=parent_watch.move_to_high_descriptor(fd))
@@ -228,7 +231,7 @@ def _send_ready(
             environment=environment,
             pid=os.getpid(),
             subject_pid=link.pid if link else None,
-            measuring_pid=measuring_process.pid(),
+            helper_pids=tuple(filter(None, (measuring_process.pid(), neighbours.pid()))),
             warm_s=time.monotonic() - started,
             warm_up=warm_up,
         )
@@ -336,6 +339,9 @@ def _forward(order: Order, send: Send, link: SubjectLink, report: Reporter) -> R
     if judge and isinstance(reply.answer, Benchmark):
         reviewed = importlib.import_module(REVIEW).review(order.job, reply.answer, judge, report)
         reply = reply.evolve(answer=reviewed, retire=reply.retire or not reviewed.passed)
+    if isinstance(reply.answer, Benchmark | Sweep):
+        check = importlib.import_module(CONDITIONS).check_neighbours
+        reply = reply.evolve(answer=check(reply.answer, neighbours.foreign))
     return reply.evolve(nonce=order.nonce)
 
 

@@ -149,7 +149,7 @@ class WorkerPool:
         pids = self._supervisor.all_pids
         strays = children_of(self._supervisor.pid) - set(pids)
         # The pid of a process that is just starting is still None.
-        started = children_of(worker.pid) - {subject, worker.measuring_pid}
+        started = children_of(worker.pid) - {subject, *worker.helper_pids}
         started |= children_of(subject) if subject else set()
         if worker.mode == TOOLS:
             started.clear()

@@ -141,9 +141,9 @@ class Worker:
         return self.ready.subject_pid if self.ready else None
 
     @property
-    def measuring_pid(self) -> int | None:
-        """The pid of its child that waits to measure the GPU; None if it has none."""
-        return self.ready.measuring_pid if self.ready else None
+    def helper_pids(self) -> tuple[int, ...]:
+        """The pids of its children that run no version and wait for an order."""
+        return self.ready.helper_pids if self.ready else ()
 
     @property
     def _is_listening(self) -> bool:

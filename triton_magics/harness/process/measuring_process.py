@@ -155,14 +155,14 @@ def _start() -> MeasuringProcess:
         return MeasuringProcess(ours, child)
     try:
         parent_watch.die_with(parent)
-        _isolate(theirs)
+        isolate(theirs)
         if order := os.read(0, PATH_BYTES):
             _measure(Path(os.fsdecode(order)))
     finally:
         os._exit(0)
 
 
-def _isolate(channel: socket.socket) -> None:
+def isolate(channel: socket.socket) -> None:
     """Keep only the channel, as standard input, and silence the output."""
     faulthandler.unregister(signal.SIGURG)  # the stack dump file belongs to the worker
     os.dup2(channel.fileno(), 0)
@@ -203,4 +203,4 @@ def _environment(folder: Path) -> dict[str, str]:
     return {name: text.replace(worker, str(folder)) for name, text in os.environ.items()} | own
 
 
-__all__ = ["FORMAT", "command", "end", "file_of", "pid", "start_if_needed", "take"]
+__all__ = ["FORMAT", "command", "end", "file_of", "isolate", "pid", "start_if_needed", "take"]

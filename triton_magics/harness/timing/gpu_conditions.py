@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from triton_magics.model import Badge, BadgeCode
+from triton_magics.harness.process.neighbours import is_foreign
+from triton_magics.model import Badge, BadgeCode, Benchmark, Sweep
 
 NOT_READ = (
     "GPU clock, temperature and other processes are unknown: {why} "
@@ -21,7 +22,7 @@ THROTTLE_REASONS = {
     0x40: "heat (hardware)",
     0x80: "power brake",
 }
-WORKER_COMMAND = b"triton_magics.harness"
+OTHERS_UNKNOWN = "other processes on the GPU are unknown"
 
 
 class Reading(NamedTuple):
@@ -69,20 +70,8 @@ def _read(library: ModuleType, uuid: str, proc: Path) -> Reading:
         max_clock_mhz=library.nvmlDeviceGetMaxClockInfo(device, library.NVML_CLOCK_SM),
         temperature_c=library.nvmlDeviceGetTemperature(device, library.NVML_TEMPERATURE_GPU),
         throttle_reasons=tuple(word for bit, word in THROTTLE_REASONS.items() if reasons & bit),
-        other_pids=tuple(sorted(p.pid for p in running if _is_foreign(p.pid, proc))),
+        other_pids=tuple(sorted(p.pid for p in running if is_foreign(p.pid, proc))),
     )
-
-
-def _is_foreign(pid: int, proc: Path) -> bool:
-    """Return whether a process exists here and is not a worker; workers take the GPU lock.
-
-    In a container NVML may report the host's process ids; ids that don't exist here are ignored.
-    """
-    try:
-        command = (proc / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return False
-    return pid != os.getpid() and WORKER_COMMAND not in command
 
 
 def describe_conditions(
@@ -105,3 +94,30 @@ def describe_conditions(
         f"SM clock {after.clock_mhz} of {after.max_clock_mhz} MHz, {after.temperature_c} °C after"
     )
     return tuple(badges), (clock,)
+
+
+def _pids_of(badge: Badge) -> tuple[object, ...]:
+    pids = badge.params["pids"]
+    return pids if isinstance(pids, tuple) else ()
+
+
+def check_neighbours(
+    result: Benchmark | Sweep, foreign: Callable[[Sequence[object]], Sequence[int] | None]
+) -> Benchmark | Sweep:
+    """Return the result of a process in a sandbox, its badge with foreign processes alone.
+
+    Args:
+        result: its badge names each process that it could not read, workers too.
+        foreign: returns those of the pids that are no workers; None if that is unknown.
+    """
+    shared = [badge for badge in result.badges if badge.code is BadgeCode.SHARED_GPU]
+    if not shared:
+        return result
+    pids = foreign([pid for badge in shared for pid in _pids_of(badge)])
+    badges = tuple(badge for badge in result.badges if badge not in shared)
+    if pids is None:
+        conditions = (*result.conditions, OTHERS_UNKNOWN)
+        return result.evolve(badges=badges, conditions=conditions)
+    if pids:
+        badges = (*badges, Badge.of(BadgeCode.SHARED_GPU, pids=tuple(pids)))
+    return result.evolve(badges=badges)
