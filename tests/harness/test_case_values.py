@@ -99,6 +99,13 @@ def test_products_pass_the_largest_half_but_outputs_do_not() -> None:
     assert (a.double() @ b.double()).abs().max() < HALF_MAX
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_exponentials_pass_the_largest_half_in_all_inputs(dtype: str) -> None:
+    for x in inputs_with("swiglu", special="exp past 65504", dtype=dtype):
+        assert ((-x.double()).exp() > HALF_MAX).all()
+        assert x.double().amax() / x.double().amin() > 0.9
+
+
 @pytest.mark.parametrize("columns", [2, 13, 64])
 def test_rows_cancel_exactly(columns: int) -> None:
     x = rows_with("exact cancellation", shape=(4, columns)).double()

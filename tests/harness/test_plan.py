@@ -69,7 +69,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 125
+    assert len(plan.cases) <= 130
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -111,6 +111,14 @@ def test_values_that_an_op_is_not_defined_for_are_left_out() -> None:
         name for name, special in SPECIALS.items() if "reduction" in special.op_classes
     }
     assert "large" not in {c.regime for c in plan_of("sum", "thorough").cases}
+
+
+def test_values_past_the_largest_half_are_of_half_types() -> None:
+    cases = [c for c in plan_of("swiglu").cases if c.special == "exp past 65504"]
+    assert {c.dtype for c in cases} == {"float16", "bfloat16"}
+    job = PlanJob(op=OpRef(name="swiglu"), seed=7, dtypes=("float32",), device_kind="gpu")
+    specials = {c.special for c in plan_cases(operators.load("swiglu"), job, GPU).cases}
+    assert "exp past 65504" not in specials
 
 
 # ------------------------------------------------------------------------- sizes and extents

@@ -166,6 +166,7 @@ class _Design:
             for name, special in SPECIALS.items()
             if name not in op.skip_values
             and op.op_class in special.op_classes
+            and (not special.dtypes or set(special.dtypes) & set(self._dtypes))
             and (special.is_finite or op.defined_for_nonfinite)
         ]
         return {
@@ -184,8 +185,12 @@ class _Design:
     def _forbidden_reason(self, one: Item, other: Item) -> str | None:
         values = dict((one, other))
         scaled = values.get(_REGIME, NORMAL) != NORMAL
-        if scaled and (special := SPECIALS.get(str(values.get(_SPECIAL)))) and special.has_scale:
+        special = SPECIALS.get(str(values.get(_SPECIAL)))
+        if special and scaled and special.has_scale:
             return "these special values have a scale of their own"
+        own = special.dtypes if special else ()
+        if own and values.get(_DTYPE, own[0]) not in own:
+            return "the special values are of another dtype"
         if (shape := values.pop(_SHAPE, None)) is None:
             return None
         tensors = self._tensors[str(shape)]

@@ -39,6 +39,7 @@ class Special:
         everywhere: it is put into every tensor, not into one.
         has_scale: it sets the values itself, so that the regime changes nothing.
         op_classes: classes of ops for which it means something.
+        dtypes: for which it means something; empty for all.
         min_columns: of the tensor's last dimension, for the structure to be there.
         min_rows: of all other dimensions together.
     """
@@ -49,6 +50,7 @@ class Special:
     everywhere: bool = False
     has_scale: bool = False
     op_classes: tuple[str, ...] = operators.OP_CLASSES
+    dtypes: tuple[str, ...] = ()
     min_columns: int = 1
     min_rows: int = 1
 
@@ -192,6 +194,16 @@ def _past_half_in_products(x: torch.Tensor, draw: torch.Generator) -> torch.Tens
     return _two_halves(x, draw, (1.25 * HALF_MAX / x.shape[-1]) ** 0.5)
 
 
+def _past_half_in_exp(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return values of about one size whose exp(-x) is a little more than 65,504.
+
+    A result that is lost there is small, so no element may be larger than the others by far: the
+    allowed error has the scale of the whole output.
+    """
+    jitter = torch.rand(x.shape, device=x.device, generator=draw)
+    return (-math.log(HALF_MAX) - 0.1 - jitter).to(x.dtype)
+
+
 def _two_halves(x: torch.Tensor, draw: torch.Generator, size: float) -> torch.Tensor:
     """Return values of about one size: the first half of a row positive, the second negative."""
     n = x.shape[-1]
@@ -243,6 +255,13 @@ SPECIALS = {
         has_scale=True,
         min_columns=2,
         op_classes=("matmul",),
+    ),
+    "exp past 65504": Special(
+        _past_half_in_exp,
+        everywhere=True,
+        has_scale=True,
+        op_classes=("elementwise",),
+        dtypes=("float16", "bfloat16"),
     ),
     "exact cancellation": Special(_cancelling, min_columns=2),
     "rows unlike their neighbours": Special(_odd_rows, min_rows=2, has_ends=True),
