@@ -98,6 +98,30 @@ def test_a_series_calls_on_all_contents_and_restores_the_first() -> None:
     assert torch.equal(x, torch.arange(6.0))
 
 
+@pytest.mark.parametrize("offset", [0, 1])
+def test_new_tensors_have_memory_of_their_own(offset: int) -> None:
+    placements: list[tuple[int, int, tuple[int, ...]]] = []
+
+    def note(x: torch.Tensor) -> torch.Tensor:
+        placements.append((x.storage_offset(), x.untyped_storage().nbytes(), x.stride()))
+        return x.reshape(6).clone()
+
+    banded = torch.zeros(64 + offset + 6 + 64)[64 + offset :].as_strided((2, 3), (1, 2))
+    banded.copy_(torch.arange(6.0).reshape(2, 3))
+    memory = torch.zeros(2, 6)
+    series = CallSeries(
+        (banded,), ((banded.clone(),), (-banded,)), (Turn(0), Turn(0, True)), (memory,),
+        (memory.clone(),),
+    )  # fmt: skip
+    run_series(
+        note, series, earlier=(), find_late_work=lambda outputs: None,
+        describe=lambda error: CallFailure.model_construct(text=str(error)),
+    )  # fmt: skip
+    assert placements[0][0] == 64 + offset
+    assert placements[1] == (offset, 4 * (offset + 6), (1, 2))
+    assert torch.equal(memory[0], memory[1])
+
+
 def test_a_series_keeps_outputs_as_they_are_after_the_last_call() -> None:
     outputs: list[torch.Tensor] = []
 

@@ -69,7 +69,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 130
+    assert len(plan.cases) <= 135
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -86,6 +86,13 @@ def test_each_tensor_has_a_layout_of_its_own() -> None:
     pairs = {(case.layout_of("x"), case.layout_of("y")) for case in plan_of("vector_add").cases}
     assert len({x for x, y in pairs if x != y}) == 7
     assert ("contiguous", "transposed") in pairs
+
+
+@pytest.mark.parametrize("op", ["softmax", "rope", "quantized_matmul"])
+def test_plain_values_have_each_layout_of_each_tensor(op: str) -> None:
+    cases = [c for c in plan_of(op).cases if c.shape_class]
+    everywhere = {item for c in cases for item in c.layouts}
+    assert everywhere == {item for c in cases if c.has_plain_values for item in c.layouts}
 
 
 def test_impossible_pairs_say_why() -> None:
@@ -160,16 +167,17 @@ def test_the_interpreter_runs_wide_rows_and_leaves_out_many_rows() -> None:
     assert reasons["over 65,535 rows"] == "too large for the interpreter"
 
 
-def test_extents_come_before_the_sizes_in_the_interpreter_alone() -> None:
-    def first_places(device: DeviceFacts) -> tuple[int, int]:
-        cases = plan_of("rope", device=device).cases
-        extents = [i for i, c in enumerate(cases) if c.extent]
-        return extents[0], next(i for i, c in enumerate(cases) if c.size)
-
-    extent, size = first_places(DeviceFacts(is_interpreted=True))
-    assert extent < size
-    extent, size = first_places(GPU)
-    assert extent > size
+def test_the_interpreter_runs_plain_extents_after_plain_shapes() -> None:
+    op = operators.load("rope")
+    cases = plan_of("rope", device=DeviceFacts(is_interpreted=True)).cases
+    assert [c.shape for c in cases[: len(op.shapes)]] == list(op.shapes)
+    names = list(dict.fromkeys(c.extent for c in cases if c.extent))
+    first = cases[len(op.shapes) :][: len(names)]
+    assert [c.extent for c in first] == names
+    assert not any(c.changes for c in first)
+    on_gpu = plan_of("rope").cases
+    sizes = [i for i, c in enumerate(on_gpu) if c.size]
+    assert sizes[-1] < min(i for i, c in enumerate(on_gpu) if c.extent)
 
 
 def test_a_loss_over_a_product_has_many_classes_in_each_regime() -> None:

@@ -18,6 +18,8 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.output_forms import container_of, form_of
 
+_ALIGNMENT = 64  # bytes, of the memory that torch allocates
+
 
 def run_series(
     function: Callable[..., Any],
@@ -84,10 +86,13 @@ def _refill(old: Any, new: Any) -> Any:
 
 
 def _renew(old: Any, new: Any) -> Any:
-    """Return a new tensor with the contents, in the layout of the old one."""
+    """Return a new tensor with the contents, in the layout and the alignment of the old one.
+
+    Its memory is its own and ends with it, as a user's does; the old one lies between guard bands.
+    """
     if not isinstance(old, torch.Tensor) or not old.numel():
         return new
-    offset = old.storage_offset()
+    offset = old.data_ptr() % _ALIGNMENT // old.element_size()
     size = offset + layouts.span(tuple(old.shape), old.stride())
     memory = torch.empty(size, dtype=old.dtype, device=old.device)
     tensor = memory.as_strided(old.shape, old.stride(), offset)

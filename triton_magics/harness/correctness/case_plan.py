@@ -29,6 +29,7 @@ from triton_magics.harness.correctness.shape_classes import (
     extents,
     left_out_extents,
     representatives,
+    shape_cost,
 )
 from triton_magics.languages.kernel_runtime import KernelRuntime
 from triton_magics.model import (
@@ -97,7 +98,7 @@ def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceF
         own = itertools.product(dtypes, request.own_shapes)
         cases += [Case(shape=s, dtype=d, size=CUSTOM_SIZE, seed=0) for d, s in own]
     order = {size: i for i, size in enumerate(_order(op, device))}
-    cases.sort(key=lambda c: order[_EXTENT if c.extent else c.size or ""])
+    cases.sort(key=lambda c: order.get(_EXTENT if c.extent else c.size or "", 0))
     return Plan(
         op=request.op.name, plan=request.plan, seed=request.seed, dtypes=dtypes, scope=scope,
         cases=tuple(c.evolve(seed=draw.getrandbits(31)) for c in cases),
@@ -105,13 +106,13 @@ def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceF
 
 
 def _order(op: operators.Op, device: DeviceFacts) -> tuple[str, ...]:
-    """Return the sizes in the order in which their cases run.
+    """Return the sizes in the order in which their cases run; a design's own cases come first.
 
     In an interpreter extents come before the sizes: few programs compute an extent, and the budget
     may be spent on the sizes.
     """
     if device.is_interpreted:
-        return ("", _EXTENT, *op.sizes, CUSTOM_SIZE)
+        return ("", *op.sizes, CUSTOM_SIZE)
     return ("", *op.sizes, _EXTENT, CUSTOM_SIZE)
 
 
@@ -231,20 +232,28 @@ class _Design:
         yield from (self._case(row) for row in itertools.islice(drawn, len(rows)))
 
     def complete(self, plan: str, device: DeviceFacts) -> tuple[list[Case], PlanScope]:
-        """Return the cases of a full or thorough plan beside the sizes, and their scope."""
+        """Return the cases of a full or thorough plan beside the sizes, and their scope.
+
+        Plain shapes come first, then plain extents: a budget that ends early has seen both.
+        """
         plain = [self._plain_row(shape) for shape in self._op.shapes]
         array = covering_array(
             self._factors, strength=STRENGTH[plan], forbids=self.forbids,
-            start=plain, seed=self._seed,
+            start=[*plain, *self._plain_rows_of_layouts()], seed=self._seed,
         )  # fmt: skip
-        cases = [self._case(row) for row in array.rows]
+        own = [self._case(row) for row in array.rows]
         for i, shape in enumerate(self._op.shapes):  # the shape itself, not its representative
-            cases[i] = cases[i].evolve(shape=shape)
-        cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
+            own[i] = own[i].evolve(shape=shape)
+        own += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         left_out = left_out_extents(self._op, plan, is_interpreted=device.is_interpreted)
-        for name, shape in extents(self._op).items():
-            if name not in left_out:
-                cases += self._extent_cases(name, shape, plan)
+        at_extents = [
+            self._extent_cases(name, shape, plan)
+            for name, shape in extents(self._op).items()
+            if name not in left_out
+        ]
+        first = [case for at in at_extents for case in at[:1]]
+        rest = [case for at in at_extents for case in at[1:]]
+        cases = [*own[: len(plain)], *first, *own[len(plain) :], *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
@@ -267,6 +276,26 @@ class _Design:
         scalars = {k: v[0] for k, v in self._factors.items() if k.startswith(_SCALAR)}
         row = self._plain_row(min(shapes, key=math.prod)) | scalars
         return [row | {_DTYPE: dtype} for dtype in self._dtypes[1:]]
+
+    def _plain_rows_of_layouts(self) -> list[Row]:
+        """Return small plain rows in which each tensor has each of its layouts.
+
+        Only plain values are called with again, in new memory: memory that ends with the tensor,
+        as a user's does, while that of other cases has guard bands.
+        """
+        offered = {k: values for k, values in self._factors.items() if k.startswith(_LAYOUT)}
+        rows: list[Row] = []
+        for i in range(max(map(len, offered.values()), default=0)):
+            turned = {k: v[(i + n) % len(v)] for n, (k, v) in enumerate(offered.items())}
+            rows += self._fit(turned) or [r for k, v in turned.items() for r in self._fit({k: v})]
+        return [row for row in rows if any(row.get(k, CONTIGUOUS) != CONTIGUOUS for k in offered)]
+
+    def _fit(self, row: Row) -> list[Row]:
+        """Return the row with plain values, in the smallest shape that can have it."""
+        shapes = sorted(self._shapes, key=lambda name: shape_cost(self._shapes[name]))
+        plain: Row = {_REGIME: NORMAL, _SPECIAL: PLAIN}
+        whole = (row | plain | {_SHAPE: name} for name in shapes)
+        return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
 
     def _extent_cases(self, name: str, shape: tuple[int, ...], plan: str) -> list[Case]:
         """Return the cases of an extent: plain, one with all else; thorough: every value once."""

@@ -81,7 +81,7 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
         small = shape if reduces_columns and shape[-1] < LONG_ROW else _cut(shape)
         name = classify(shape, rank)
         best = chosen.setdefault(name, small)
-        if _cost(small) < _cost(best):
+        if shape_cost(small) < shape_cost(best):
             chosen[name] = small
     powers = _powers_of_two(smallest)
     if powers and POWERS_OF_TWO not in chosen:
@@ -89,7 +89,7 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
     return chosen
 
 
-def _cost(shape: Shape) -> tuple[bool, int]:
+def shape_cost(shape: Shape) -> tuple[bool, int]:
     """Return the order in which shapes are preferred: not trivial, then few elements."""
     return math.prod(shape) < 32, math.prod(shape)
 
