@@ -136,6 +136,12 @@ def test_a_series_keeps_outputs_as_they_are_after_the_last_call() -> None:
     assert at_end[:, 1].tolist() == [7, 7, 1]
 
 
+def test_a_series_ends_early_but_for_its_first_calls() -> None:
+    turns = (Turn(0), Turn(1), Turn(0, True), Turn(1, True), *(Turn(0),) * 20)
+    assert run_on(lambda x: 2 * x, turns, limit_s=-1.0)[0].n_calls == 4
+    assert run_on(lambda x: 2 * x, turns)[0].n_calls == 24
+
+
 def test_a_series_ends_where_memory_of_an_output_is_used_again() -> None:
     out = torch.zeros(2, 6)
     numbers = iter(range(9))

@@ -180,6 +180,15 @@ def test_the_interpreter_runs_plain_extents_after_plain_shapes() -> None:
     assert sizes[-1] < min(i for i, c in enumerate(on_gpu) if c.extent)
 
 
+@pytest.mark.parametrize("plan", ["full", "thorough"])
+def test_the_interpreter_has_a_stand_in_of_many_rows(plan: str) -> None:
+    cases = plan_of("rope", plan, device=DeviceFacts(is_interpreted=True)).cases
+    (many,) = (c for c in cases if c.extent == "over 2,048 rows")
+    assert many.shape == (1, 1, 2_053, 1)
+    assert many.has_plain_values
+    assert "over 2,048 rows" not in {c.extent for c in plan_of("rope", plan).cases}
+
+
 def test_a_loss_over_a_product_has_many_classes_in_each_regime() -> None:
     device = DeviceFacts(is_interpreted=True)
     cases = [c for c in plan_of("linear_cross_entropy", device=device).cases if c.shape_class]

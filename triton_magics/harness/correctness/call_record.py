@@ -114,6 +114,9 @@ class CallRecord:
     replaced: tuple[str, ...] = ()
 
 
+FEW_CALLS = 4  # of each series
+
+
 @dataclass(frozen=True)
 class Turn:
     """One call of a series.
@@ -141,6 +144,7 @@ class CallSeries:
         returns_tensor: the version returns one tensor, not a tuple or list.
         mutates: positions of the arguments that the op changes.
         watches: look for unfinished work after each call, not only after the last.
+        limit_s: CPU time after which the series ends, once it has `FEW_CALLS` calls.
     """
 
     arguments: tuple[Any, ...]
@@ -151,6 +155,7 @@ class CallSeries:
     returns_tensor: bool = True
     mutates: tuple[int, ...] = ()
     watches: bool = True
+    limit_s: float | None = None
 
 
 class SeriesRecord(Value):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import process_time  # now: a version may replace it
 from typing import Any
 
 import torch
 
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.call_record import (
+    FEW_CALLS,
     CallFailure,
     CallSeries,
     SeriesRecord,
@@ -40,8 +42,10 @@ def run_series(
     """
     results: list[tuple[Any, ...]] = []
     addresses = _first_elements(earlier)
-    record = SeriesRecord(n_calls=len(series.turns))
+    record = SeriesRecord(n_calls=0)
+    started_s = process_time()
     for number, turn in enumerate(series.turns):
+        is_last = number == len(series.turns) - 1 or _is_spent(series, number + 1, started_s)
         arguments = _prepare(series, turn)
         try:
             value = function(*arguments)
@@ -49,7 +53,7 @@ def run_series(
             record = SeriesRecord(n_calls=number, failure=describe(error))
             break
         outputs = all_outputs(value, arguments, series.mutates)
-        watched = series.watches or number == len(series.turns) - 1
+        watched = series.watches or is_last
         if fact := _find_fact(series, value, outputs, find_late_work if watched else None):
             record = SeriesRecord(n_calls=number, **fact)
             break
@@ -64,8 +68,18 @@ def run_series(
             )
             break
         addresses |= own
+        record = SeriesRecord(n_calls=number + 1)
+        if is_last:
+            break
     _keep_final(series, results)
     return record
+
+
+def _is_spent(series: CallSeries, n_calls: int, started_s: float) -> bool:
+    """Return whether the series has had its CPU time, and its first calls."""
+    if series.limit_s is None or n_calls < FEW_CALLS:
+        return False
+    return process_time() - started_s > series.limit_s
 
 
 def _prepare(series: CallSeries, turn: Turn) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
+    STAND_INS,
     classify,
     extents,
     left_out_extents,
@@ -248,7 +249,7 @@ class _Design:
         left_out = left_out_extents(self._op, plan, is_interpreted=device.is_interpreted)
         at_extents = [
             self._extent_cases(name, shape, plan)
-            for name, shape in extents(self._op).items()
+            for name, shape in extents(self._op, is_interpreted=device.is_interpreted).items()
             if name not in left_out
         ]
         first = [case for at in at_extents for case in at[:1]]
@@ -298,7 +299,10 @@ class _Design:
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
 
     def _extent_cases(self, name: str, shape: tuple[int, ...], plan: str) -> list[Case]:
-        """Return the cases of an extent: plain, one with all else; thorough: every value once."""
+        """Return the cases of an extent: plain, one with all else; thorough: every value once.
+
+        A stand-in has the plain one alone.
+        """
         factors = {k: v for k, v in self._factors.items() if k != _SHAPE}
         draw = random.Random(f"{self._seed} {name}")  # noqa: S311 (replayed from the seed)
         columns = {k: draw.sample(v, len(v)) for k, v in factors.items()}
@@ -307,6 +311,7 @@ class _Design:
             {k: v[0] for k, v in factors.items()},
             *({k: v[i % len(v)] for k, v in columns.items()} for i in range(n)),
         ]
+        rows = rows[:1] if name in STAND_INS else rows
         possible = [row for row in rows if not _has_forbidden(row, self.forbids)]
         return [self._case(row, shape).evolve(extent=name) for row in possible]
 

@@ -40,6 +40,7 @@ from triton_magics.harness.correctness.output_forms import rebuild_value
 from triton_magics.harness.correctness.series_plan import (
     FEW_CALLS,
     MANY_CONTENTS,
+    SERIES_S,
     count_calls,
     plan_turns,
 )
@@ -133,6 +134,7 @@ class CallsInARow:
             returns_tensor=torch_outputs.returns_tensor,
             mutates=subject.op.mutates,
             watches=not planned,
+            limit_s=SERIES_S if subject.is_interpreted else None,
         )
         ahead = _ExpectedAhead(subject, case, contents)
         record = subject.calls.call_series(series, ahead.prepare)

@@ -7,14 +7,14 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from triton_magics.harness.correctness.call_record import CallRecord, Turn
+from triton_magics.harness.correctness.call_record import FEW_CALLS, CallRecord, Turn
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.model import Case, PlanName
 
-FEW_CALLS = 4
 MANY_CALLS = 400
 SOME_CALLS = 64
 MANY_PROGRAMS = 300  # of a long series, in the interpreter
+SERIES_S = 2.0  # of CPU time in the interpreter, where a program may loop for long
 MAX_SERIES_BYTES = 2**26  # of the outputs that are kept
 MANY_CONTENTS = 12
 MIN_SERIES_ELEMENTS = 8  # a softmax of one column is 1, whatever its inputs are
@@ -75,6 +75,7 @@ __all__ = [
     "FEW_CALLS",
     "MANY_CALLS",
     "MANY_CONTENTS",
+    "SERIES_S",
     "choose_long_series",
     "count_calls",
     "plan_turns",

@@ -29,6 +29,7 @@ _ROW_EXTENTS = {
     "over 1,000,000 columns": (1, 1_000_003),
     "over 2^31 elements": (2**15 + 1, 2**16),
 }
+STAND_INS = {"over 2,048 rows": (2_053, 1)}  # in the interpreter; 2 s of a program a row
 _LINE_EXTENTS = {"over 65,535 elements": (70_001,), "over 2^31 elements": (2**31 + 3,)}
 _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
     3: {  # m, n, k
@@ -105,10 +106,11 @@ def _powers_of_two(size: Shape) -> Shape | None:
     return (*(min(n, 16) for n in size[:-1]), min(size[-1], 32))
 
 
-def extents(op: operators.Op) -> Mapping[str, Shape]:
+def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, Shape]:
     """Return the op's extents by name: those that it declares, or those of its class and rank.
 
-    An op without shapes is computed at its sizes only, so it has none.
+    An op without shapes is computed at its sizes only, so it has none. For the interpreter an
+    elementwise op has a stand-in of many rows: most of its kernels take a few programs for it.
     """
     if op.extents is not None or not op.shapes:
         return op.extents or {}
@@ -117,7 +119,9 @@ def extents(op: operators.Op) -> Mapping[str, Shape]:
         return _PRODUCT_EXTENTS.get(rank, {})
     if rank == 1:
         return _LINE_EXTENTS
-    return {name: (*(1,) * (rank - 2), *shape) for name, shape in _ROW_EXTENTS.items()}
+    stands_in = is_interpreted and op.op_class == "elementwise"
+    rows = _ROW_EXTENTS | (STAND_INS if stands_in else {})
+    return {name: (*(1,) * (rank - 2), *shape) for name, shape in rows.items()}
 
 
 def _programs(op: operators.Op, shape: Shape) -> int:
@@ -133,14 +137,15 @@ def left_out_extents(op: operators.Op, plan: str, *, is_interpreted: bool) -> di
     Of those with more columns than a block should have, a full plan on a GPU has the widest that is
     cheap: it lies beyond every limit that the others lie beyond.
     """
-    own = extents(op)
+    own = extents(op, is_interpreted=is_interpreted)
     cheap = [shape for shape in own.values() if math.prod(shape) <= MAX_INTERPRETED]
     widest = max((shape[-1] for shape in cheap), default=0)
     left_out = {}
     for name, shape in own.items():
         n, columns = math.prod(shape), shape[-1]
         if is_interpreted:
-            if n > MAX_INTERPRETED or _programs(op, shape) > MANY_ROWS:
+            many = _programs(op, shape) > MANY_ROWS and name not in STAND_INS
+            if n > MAX_INTERPRETED or many:
                 left_out[name] = "too large for the interpreter"
         elif plan != "thorough" and (
             n > MAX_FULL or (columns > MAX_FULL_COLUMNS and columns != widest)
