@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -327,6 +328,21 @@ def test_memory_that_processes_share_is_counted_once() -> None:
                 os.kill(pid, signal.SIGKILL)
     assert excess is not None
     assert excess["over"] == "memory"
+
+
+def test_too_many_processes_are_an_excess() -> None:
+    limit = process_table.MAX_PROCESSES
+    assert process_table.excess(set(range(-limit, 0)), 2**40) is None
+    excess = process_table.excess(set(range(-limit - 1, 0)), 2**40)
+    assert excess == {"over": "processes", "error": f"it started more than {limit} processes"}
+
+
+@pytest.mark.parametrize(("cores", "limit"), [(2, 128), (16, 128), (96, 768)])
+def test_the_limit_of_processes_grows_with_the_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, limit: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert runpy.run_path(process_table.__file__)["MAX_PROCESSES"] == limit
 
 
 def test_children_are_found_either_way() -> None:

@@ -10,7 +10,8 @@ import time
 MARK = "TRITON_MAGICS_SUPERVISOR"
 KILL_MARKED_S = 2.0
 READ_S = 0.05
-MAX_PROCESSES = 512  # a compile on a machine of many cores starts a few dozen
+# A compile starts a few per core. The end of each costs a core 9 ms: it undoes torch's mappings.
+MAX_PROCESSES = max(128, 8 * (os.cpu_count() or 1))
 PF_EXITING = 0x4  # among the flags of a process in /proc/PID/stat
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
