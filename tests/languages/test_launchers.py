@@ -120,6 +120,21 @@ def test_what_a_warm_up_compiles_is_shared(enter: Enter) -> None:
         assert {p.name for p in worker.iterdir()} == {"KERNEL", "LAUNCHER"}
 
 
+def test_who_writes_into_its_own_copy_changes_nothing_shared(enter: Enter) -> None:
+    first = enter("first")
+    with compile_cache.compile_cache((VERSION.sha256,), is_warm_up=True):
+        manager = cache.FileCacheManager("KERNEL")
+        manager.put_group("kernel.json", {"kernel.cubin": manager.put(b"code", "kernel.cubin")})
+    second = enter("second")
+    with compile_cache.compile_cache((VERSION.sha256,), is_warm_up=True):
+        pass
+    for worker in (first, second):
+        with (worker / "KERNEL" / "kernel.cubin").open("r+b") as own:
+            own.write(b"forged")
+    (shared,) = list_shared("kernel.cubin")
+    assert shared.read_bytes() == b"code"
+
+
 def test_a_signature_that_cannot_be_built_is_tried_once(enter: Enter) -> None:
     worker = enter("first")
     plant(worker, '["unknown"]')

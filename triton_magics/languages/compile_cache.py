@@ -170,14 +170,16 @@ def _rewrite_paths(entry: Path) -> None:
 def _copy(entry: Path, to: Path) -> None:
     """Copy the files of an entry that a launch needs, without intermediate forms of the code.
 
-    A library is copied: all versions launch by it, and a write into one copy must not change the
-    others. Files of this source alone are linked: on slow disks a copy of an entry takes 2 ms.
+    What all versions share is copied: a version can write into its worker's file, and that must not
+    change another's. Files of this source alone are linked: on slow disks a copy of an entry takes
+    2 ms.
     """
+    shared = _shared_folder()
+    transfer = shutil.copyfile if shared in (*entry.parents, *to.parents) else _link
     to.mkdir()
     with os.scandir(entry) as files:
         for file in files:
             if not file.name.endswith(STEPS) and file.is_file():
-                transfer = shutil.copyfile if file.name.endswith(".so") else _link
                 transfer(file.path, f"{to}/{file.name}")
 
 
