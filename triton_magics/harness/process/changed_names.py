@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import os
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,32 +42,37 @@ def _self_changing() -> tuple[str, ...]:
     return (_OPERATORS, *own)
 
 
-@dataclass
 class Owner:
     """A module or class, and the functions and classes that it has by name."""
 
-    label: str
-    owner: ModuleType | type
-    code: dict[str, Any]
-    n_names: int
+    def __init__(self, label: str, owner: ModuleType | type) -> None:
+        self.label, self.owner = label, owner
+        self._record()
+
+    def _record(self) -> None:
+        names = vars(self.owner)
+        self._names, self._values = tuple(names), tuple(names.values())
+        self._code = {n: v for n, v in names.items() if _is_code(v)}
 
     def differs(self) -> bool:
         """Return whether a name was replaced, removed or, in a class, added."""
         now = vars(self.owner)
-        if isinstance(self.owner, type) and len(now) != self.n_names:
+        if tuple(now) == self._names and all(map(operator.is_, now.values(), self._values)):
+            return False  # nothing at all was set: so it is for most, and quickly seen
+        if isinstance(self.owner, type) and len(now) != len(self._names):
             return True
-        return not self.code.items() <= now.items()
+        return not self._code.items() <= now.items()
 
     def restore(self) -> list[str]:
         """Put replaced names back, and remove those that hide one of a base class."""
         now = dict(vars(self.owner))
-        changed = [name for name, value in self.code.items() if now.get(name) is not value]
+        changed = [name for name, value in self._code.items() if now.get(name) is not value]
         changed = [name for name in changed if not _is_own_change(self.label, now.get(name))]
         for name in changed:
-            setattr(self.owner, name, self.code[name])
+            setattr(self.owner, name, self._code[name])
         if isinstance(self.owner, type):
             bases = self.owner.__mro__[1:]
-            added = [n for n in now.keys() - self.code.keys() if any(n in vars(b) for b in bases)]
+            added = [n for n in now.keys() - self._code.keys() if any(n in vars(b) for b in bases)]
             added = [
                 name for name in added
                 if _is_code(now[name]) and not _is_own_change(self.label, now[name])
@@ -75,9 +80,7 @@ class Owner:
             for name in added:
                 delattr(self.owner, name)
             changed += added
-        current = vars(self.owner)
-        self.code = {n: v for n, v in current.items() if _is_code(v)}
-        self.n_names = len(current)
+        self._record()
         return [f"{self.label}.{name}" for name in changed]
 
 
@@ -87,25 +90,20 @@ class NameRecord:
     def __init__(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecated attributes warn when they are looked at
-            self._owners = [_record(label, owner) for label, owner in _owners()]
+            self._owners = [Owner(label, owner) for label, owner in _owners()]
 
     def accept(self) -> None:
         """Take all names as they are now for the right ones, those of new languages too."""
         self._owners = [
-            _record(each.label, each.owner) if each.differs() else each for each in self._owners
+            Owner(each.label, each.owner) if each.differs() else each for each in self._owners
         ]
         labels = {each.label for each in self._owners}
         new = ((label, owner) for label, owner in _owners(_LANGUAGES) if label not in labels)
-        self._owners += [_record(label, owner) for label, owner in new]
+        self._owners += [Owner(label, owner) for label, owner in new]
 
     def restore(self) -> tuple[str, ...]:
         """Put replaced names back; return them, as `torch.cuda.streams.Event.elapsed_time`."""
         return tuple(name for each in self._owners if each.differs() for name in each.restore())
-
-
-def _record(label: str, owner: ModuleType | type) -> Owner:
-    names = vars(owner)
-    return Owner(label, owner, {n: v for n, v in names.items() if _is_code(v)}, len(names))
 
 
 def _owners(prefix: str = "") -> Iterator[tuple[str, ModuleType | type]]:
