@@ -160,12 +160,16 @@ class FaultLab:
     def strangers(self) -> set[int]:
         """Return the processes of this lab beside the supervisor and its workers.
 
-        The compilers of a standby worker do not count; once it has done a job, none is left.
+        The compilers of a standby worker do not count; once it has done a job, none is left. Nor do
+        the processes that a worker forks before it enters the sandbox: they run no version.
         """
         self.lab.engine_state()  # reads the supervisor's messages
         waiting = {w.pid for shelf in self.pool._standby.values() for w in shelf if w.pid}
+        supervisor = self.pool._supervisor
+        workers = supervisor.workers.values() if supervisor else ()
+        helpers = {pid for worker in workers for pid in worker.helper_pids}
         processes = set(tagged_processes(self.process_tag))
-        return processes - {os.getpid(), *self.pool.pids} - tree(waiting)
+        return processes - {os.getpid(), *self.pool.pids, *helpers} - tree(waiting)
 
     def open_descriptors(self) -> int:
         """Return the number of open descriptors, without two of each worker.
