@@ -35,7 +35,6 @@ from triton_magics.errors import BadValue, Unavailable
 from triton_magics.execution import LocalExecutor, Outcome
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import CompileJob, Job, RunJob, SweepJob, ValidateJob
-from triton_magics.execution.local import device_queue
 from triton_magics.execution.protocol import Progress
 
 
@@ -253,42 +252,6 @@ def test_no_standby_is_started_beside_a_timing(engine: LocalExecutor, release: P
     run(engine, timing_job("waits_for_a_file"), key="b", on_progress=look)
     assert counts == [1]
     wait_until(lambda: engine.state().standby_ready)
-
-
-def n_standbys(engine: LocalExecutor) -> int:
-    return sum(worker.role == "standby" for worker in engine.state().workers)
-
-
-@pytest.mark.parametrize(("after_s", "beside"), [(float("inf"), 0), (0.0, 1)])
-def test_a_standby_of_a_gpu_starts_late_beside_a_job(
-    after_s: float, beside: int, release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(device_queue, "STANDBY_AFTER_S", after_s)
-    engine, counts = scripted_executor(device="gpu"), []
-
-    def look(progress: Progress) -> None:
-        if progress.stage == "waiting for a file":
-            wait_until(lambda: n_standbys(engine) >= beside)
-            counts.append(n_standbys(engine))
-            release.touch()
-
-    run(engine, scripted_job("waits_for_a_file"), key="a", on_progress=look)
-    assert counts == [beside]
-    assert n_standbys(engine) == 1
-    engine.close()
-
-
-def test_a_standby_of_a_gpu_starts_for_a_job_that_waits(
-    release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(device_queue, "STANDBY_AFTER_S", float("inf"))
-    engine = scripted_executor(device="gpu")
-    first = engine.submit(scripted_job("waits_for_a_file"), key="a")
-    second = engine.submit(scripted_job("answers"), key="b")
-    wait_until(lambda: n_standbys(engine) == 1)
-    release.touch()
-    assert first.result().status == second.result().status == "finished"
-    engine.close()
 
 
 @pytest.fixture

@@ -29,9 +29,6 @@ WARM_S = 120.0
 # Longest wait for the end of a killed worker, which may hang in a driver: after Ctrl-C, at close.
 INTERRUPTED_S = 0.8
 CLOSE_S = 5.0
-# A new process makes its context and warms up on the GPU, which doubled the time of a short job
-# beside it (H200: a quick validation took 0.29 s). So a job runs this long alone, if none waits.
-STANDBY_AFTER_S = 1.0
 GPU_MODES: tuple[Mode, ...] = ("gpu", "tools")
 WARMING = "starting a worker"
 STUCK = "waiting for a killed worker to release the GPU"
@@ -252,21 +249,11 @@ class DeviceQueue:
 
     def _follow(self, job: LocalJob, mode: Mode, run: JobRun) -> JobEnd:
         run.start()
-        needs_standby = not job.job.is_timing and mode != "compiler"
         if not job.job.is_timing:
-            self._make_room(job)
-        standby_at = time.monotonic() + (STANDBY_AFTER_S if mode == "gpu" else 0.0)
+            self._make_room(job, mode)
         while (end := run.advance()) is None:
-            if needs_standby and (self._waiting or time.monotonic() >= standby_at):
-                needs_standby = False
-                self._start_standby(mode)
             self.pool.poll(run.wait_s(), job.wake_fd)
         return end
-
-    def _start_standby(self, mode: Mode) -> None:
-        """Start a standby if there is none; more start after the job."""
-        if not self.pool.n_standbys(mode):
-            self._prepare_next(mode)
 
     def _settle(self, job: LocalJob, run: JobRun) -> bool:
         """Keep a worker that can run its key's code again, or kill it; return False if it stays."""
@@ -278,11 +265,17 @@ class DeviceQueue:
             return True
         return self.pool.retire(worker, INTERRUPTED_S if job.is_cancelled else KILL_S)
 
-    def _make_room(self, job: LocalJob) -> None:
-        """Kill workers that have run other code. A version just written is likely to run next."""
+    def _make_room(self, job: LocalJob, mode: Mode) -> None:
+        """Kill workers that have run other code; start a standby if there is none.
+
+        More standbys start after the job: a GPU's driver makes one process wait for another. A
+        version that was just written is likely to run next.
+        """
         if isinstance(job.job, CompileJob) and job.job.ahead:
             self.pool.release(self.device.kind, job.key)
         self.pool.dismiss()
+        if mode != "compiler" and not self.pool.n_standbys(mode):
+            self._prepare_next(mode)
 
     def _prepare_next(self, mode: Mode) -> None:
         """Start a standby for the next job, unless the executor was closed meanwhile."""
