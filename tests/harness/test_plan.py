@@ -14,6 +14,7 @@ from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import plan_job as planning
+from triton_magics.harness.correctness import shape_classes
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_values import SPECIALS
 from triton_magics.model import Case, Plan, Status
@@ -290,3 +291,10 @@ def test_own_shapes_come_last_unless_shapes_are_named() -> None:
     assert (8192, 151936) not in {c.shape for c in plan.run_cases}
     assert make_plan("gpu", shapes=((7, 13),), own_shapes=((3, 5),)).cases[0].shape == (7, 13)
     assert len(make_plan("gpu", shapes=((7, 13),), own_shapes=((3, 5),)).cases) == 3
+
+
+@pytest.mark.parametrize("name", operators.names())
+def test_some_shape_has_several_of_every_dimension(name: str) -> None:
+    op = operators.load(name)
+    if op.shapes and len(operators.smallest_shape(op)) > 1:
+        assert any(min(shape) > 1 for shape in shape_classes.representatives(op).values())

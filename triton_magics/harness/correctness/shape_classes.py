@@ -101,9 +101,10 @@ def _cut(shape: Shape) -> Shape:
 
 
 def _powers_of_two(size: Shape) -> Shape | None:
+    """Return a shape with two and more of everything: the stride of a single row is never used."""
     if any(n & (n - 1) for n in size):
         return None
-    return (*(min(n, 16) for n in size[:-1]), min(size[-1], 32))
+    return (*(min(max(n, 2), 16) for n in size[:-1]), min(size[-1], 32))
 
 
 def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, Shape]:
