@@ -3,7 +3,6 @@
 op: rope
 status: failed
 cause: truncated_extent
-held_out: yes
 """
 
 import torch

@@ -3,7 +3,6 @@
 op: quantized_matmul
 status: failed
 cause: wrong_stride
-held_out: yes
 """
 
 import torch
