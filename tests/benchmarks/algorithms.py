@@ -186,31 +186,6 @@ def matmul_split(a: torch.Tensor, b: torch.Tensor, parts: int = 4) -> torch.Tens
     return pairwise_sum(torch.stack([a[:, i::parts] @ b[i::parts] for i in range(parts)], -1))
 
 
-def cut_off(x: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
-    return (x / unit).trunc() * unit
-
-
-def matmul_tensor_cores(a: torch.Tensor, b: torch.Tensor, group: int = 8) -> torch.Tensor:
-    """Add three TF32 products of 8 terms as Hopper's tensor cores do.
-
-    The terms are aligned to the largest, with one bit more than float32, added, and cut off. Of a
-    half type the small parts are 0.
-    """
-    large = round_tf32(a).double(), round_tf32(b).double()
-    small = (
-        round_tf32((a - large[0]).float()).double(), round_tf32((b - large[1]).float()).double()
-    )  # fmt: skip
-    total = torch.zeros(a.shape[0], b.shape[1], dtype=torch.float64)
-    for start in range(0, a.shape[1], group):
-        part = slice(start, start + group)
-        for x, y in ((small[0], large[1]), (large[0], small[1]), large):
-            terms = x[:, part, None] * y[None, part]
-            size = torch.maximum(terms.abs().amax(1), total.abs())
-            unit = torch.exp2(torch.frexp(size).exponent.double() - 25)
-            total = cut_off(cut_off(terms, unit[:, None]).sum(1) + cut_off(total, unit), 2 * unit)
-    return total.float()
-
-
 def attention_online(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False, block: int = 32
 ) -> torch.Tensor:
@@ -299,7 +274,6 @@ RIGHT: dict[str, dict[str, Algorithm]] = {
         "blocks of 16": partial(matmul_blocks, block=16),
         "one k at a time": partial(matmul_blocks, block=1),
         "split k": matmul_split,
-        "tensor cores": matmul_tensor_cores,
     },
     "attention": {"online": attention_online, "three steps": attention_three_steps},
     "mha": {"online": attention_online, "three steps": attention_three_steps},
