@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import random
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ from triton_magics.harness.process.device import kernel_runtime, this_device  # 
 from triton_magics.model import Validation  # noqa: E402
 
 FULL_EVERY = 10
+GRACE_S = 40  # after the minutes, for the try that is running
 Try = tuple[str, str | None]  # the op, and why a right output was refused
 
 
@@ -58,18 +61,19 @@ def right_kernels(only: str | None) -> list[Path]:
     ]
 
 
-def try_kernels(only: str | None, draw: random.Random) -> Iterator[Try]:
-    """Validate right kernels, in turn, in one dtype each."""
-    paths = right_kernels(only)
+def try_kernels(options: argparse.Namespace, draw: random.Random) -> Iterator[Try]:
+    """Validate right kernels, in turn, in one dtype each; note in a file which one is running."""
+    paths = right_kernels(options.only)
     runtime = kernel_runtime()
     for i in range(1_000_000):
         path = paths[i % len(paths)] if i >= len(paths) else draw.choice(paths)
         op = operators.load(field_of(path, "op"))
         dtypes = [d for d in op.dtypes if this_device() != CPU or not runtime.refused_on_cpu(d)]
         plan = "full" if draw.randrange(FULL_EVERY) == 0 else "quick"
-        job = job_for(
-            path, seed=draw.getrandbits(31), plan=plan, dtypes=(draw.choice(dtypes),), budget_s=20.0
-        )
+        seed, dtype = draw.getrandbits(31), draw.choice(dtypes)
+        job = job_for(path, seed=seed, plan=plan, dtypes=(dtype,), budget_s=20.0)
+        running = f"{path.stem} --seed {seed} --dtype {dtype} ({plan})"
+        options.to.with_suffix(".running").write_text(running)
         verdict, is_spent = validate_job.run(job, Recorder())
         assert isinstance(verdict, Validation)
         yield op.name, None if verdict.is_conclusive else _reason(path, job.seed, verdict)
@@ -88,9 +92,9 @@ def _reason(path: Path, seed: int, verdict: Validation) -> str:
     return f"{path.stem} --seed {seed} --dtype {verdict.dtypes[0]} ({verdict.plan}): {why}"
 
 
-def try_algorithms(only: str | None, draw: random.Random) -> Iterator[Try]:
+def try_algorithms(options: argparse.Namespace, draw: random.Random) -> Iterator[Try]:
     """Judge outputs of right algorithms, on cheap cases of full plans."""
-    names = [n for n in RIGHT if only in (None, n)]
+    names = [n for n in RIGHT if options.only in (None, n)]
     while True:
         op = operators.load(draw.choice(names))
         case = draw.choice(draw_cases(op, draw.getrandbits(31)))
@@ -117,36 +121,55 @@ def _make_opposites(x: Any) -> Any:
     return torch.cat((x[..., :half], middle, -x[..., :half].flip(-1)), -1)
 
 
-def run_part(options: argparse.Namespace, part: int) -> dict[str, Any]:
-    """Return tries and refusals by op, in one process, until the time is over."""
-    end = time.monotonic() + 60 * options.minutes
-    draw = random.Random(f"{options.seed}-{part}")
+def run_part(options: argparse.Namespace) -> None:
+    """Write tries and refusals by op after each try, in one process, until the time is over."""
+    draw = random.Random(f"{options.seed}-{options.part}")
     banks = {"kernels": try_kernels, "algorithms": try_algorithms}
     torch.set_num_threads(1)
+    end = time.monotonic() + 60 * options.minutes
     tried: collections.Counter[str] = collections.Counter()
     refused: dict[str, list[str]] = collections.defaultdict(list)
-    for name, why in banks[options.bank](options.only, draw):
+    for name, why in banks[options.bank](options, draw):
         tried[name] += 1
         if why:
             refused[name].append(why)
+        new = options.to.with_suffix(".new")
+        new.write_text(json.dumps({"tried": tried, "refused": refused}))
+        new.replace(options.to)  # whole, should this process be ended
         if time.monotonic() > end:
             break
-    return {"tried": tried, "refused": refused}
+
+
+def run_parts(options: argparse.Namespace, folder: Path, number: int) -> None:
+    """Run one process after another until the time is over: some kernels end theirs."""
+    end = time.monotonic() + 60 * options.minutes
+    for i in itertools.count():
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        path = folder / f"{number}-{i}.json"
+        own = [sys.executable, __file__, *sys.argv[1:], "--minutes", str(left / 60)]
+        part = subprocess.Popen([*own, "--part", f"{number}-{i}", "--to", str(path)], cwd=ROOT)
+        try:
+            part.wait(left + GRACE_S)
+        except subprocess.TimeoutExpired:
+            part.kill()
+            part.wait()
+            running = path.with_suffix(".running")
+            what = running.read_text() if running.exists() else "its first try"
+            print(f"process {number}-{i} was ended in {what}", flush=True)
+        if not path.exists():
+            print(f"process {number}-{i} ended before its first try, exit {part.returncode}")
+            return
 
 
 def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Run the parts in processes of their own; return a row for each op."""
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / f"{i}.json" for i in range(options.jobs)]
-        own = [sys.executable, __file__, *sys.argv[1:]]
-        parts = [
-            subprocess.Popen([*own, "--part", str(i), "--to", str(path)], cwd=ROOT)
-            for i, path in enumerate(paths)
-        ]
-        for part in parts:
-            part.wait()
-        results = [json.loads(p.read_text()) for p in paths if p.exists()]
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(options.jobs) as pool:
+        folder = Path(name)
+        list(pool.map(lambda i: run_parts(options, folder, i), range(options.jobs)))
+        results = [json.loads(p.read_text()) for p in sorted(folder.glob("*.json"))]
     rows = []
     for name in sorted({n for r in results for n in r["tried"]}):
         reasons = [why for r in results for why in r["refused"].get(name, ())]
@@ -154,7 +177,7 @@ def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
         rows.append({"op": name, "tried": tried, "refused": len(reasons), "why": reasons[:3]})
     whole = {"op": "all", "tried": sum(r["tried"] for r in rows)}
     rows.append({**whole, "refused": sum(r["refused"] for r in rows), "why": []})
-    print(f"{len(results)} of {options.jobs} processes, {time.monotonic() - start:.0f} s")
+    print(f"{options.jobs} processes at a time, {time.monotonic() - start:.0f} s")
     return rows
 
 
@@ -166,12 +189,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=8 if torch.cuda.is_available() else 1)
     parser.add_argument("--only")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", type=int)
+    parser.add_argument("--part")
     parser.add_argument("--to", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.part is not None:
-        options.to.write_text(json.dumps(run_part(options, options.part)))
+        run_part(options)
         sys.stdout.flush()
         os._exit(0)  # a kernel may have left a thread
     where = "a GPU" if torch.cuda.is_available() else "the interpreter"

@@ -28,7 +28,7 @@ import triton.language as tl
 def forward_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(y_ptr + offsets, tl.maximum(x, 0), mask=offsets < n)
+    tl.store(y_ptr + offsets, tl.where(x < 0, 0.0, x), mask=offsets < n)  # NaN stays
 
 
 @triton.jit

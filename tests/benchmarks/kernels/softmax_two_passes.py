@@ -19,7 +19,8 @@ def softmax_kernel(x_ptr, out_ptr, stride, n_cols, BLOCK: tl.constexpr, STAGES: 
             tl.float32
         )
         new = tl.maximum(m, tl.max(x, axis=0))
-        s = s * tl.exp(m - new) + tl.sum(tl.exp(x - new), axis=0)
+        zero = tl.where(new == -float("inf"), 0.0, new)  # all -inf so far: exp(-inf - 0) is 0
+        s = s * tl.exp(m - zero) + tl.sum(tl.exp(x - zero), axis=0)
         m = new
     for start in tl.range(0, n_cols, BLOCK, num_stages=STAGES):
         cols = start + tl.arange(0, BLOCK)
