@@ -156,8 +156,8 @@ def run_parts(options: argparse.Namespace, folder: Path, number: int) -> None:
             part.kill()
             part.wait()
             running = path.with_suffix(".running")
-            what = running.read_text() if running.exists() else "its first try"
-            print(f"process {number}-{i} was ended in {what}", flush=True)
+            attempt = running.read_text() if running.exists() else "its first try"
+            print(f"process {number}-{i} was ended in {attempt}", flush=True)
         if not path.exists():
             print(f"process {number}-{i} ended before its first try, exit {part.returncode}")
             return

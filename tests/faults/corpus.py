@@ -51,6 +51,7 @@ from tests.harness.kit import KERNELS  # noqa: E402
 from triton_magics import languages  # noqa: E402
 from triton_magics.harness import compile_ahead  # noqa: E402
 from triton_magics.harness.correctness import validate_job  # noqa: E402
+from triton_magics.harness.process import compile_processes  # noqa: E402
 from triton_magics.harness.process.device import this_device  # noqa: E402
 from triton_magics.model import Case  # noqa: E402
 
@@ -163,7 +164,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.brief:
         stop_at_first_failure()
-    compile_ahead.MAX_THREADS = 2  # the kernels run side by side
+    compile_ahead.MAX_THREADS = compile_processes.MAX_PROCESSES = 2  # kernels run side by side
     torch.set_num_threads(1)  # threads that start before a fork do not exist after it
     paths = [
         p for p in part_of(files(), options.part)

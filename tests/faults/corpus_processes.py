@@ -20,7 +20,9 @@ from tests.faults.corpus_judges import judge_by_all, judge_by_simple_rules, judg
 from tests.harness.kit import KERNELS, field_of, run_cases
 from triton_magics import languages
 from triton_magics.execution.job_requests import Mode
+from triton_magics.harness.compile_ahead import compile_order
 from triton_magics.harness.process import subject_process
+from triton_magics.harness.process.compile_processes import start_compile_processes
 from triton_magics.harness.process.device import GPU, create_context, kernel_runtime, this_device
 from triton_magics.model import Case, CaseStatus
 
@@ -74,8 +76,10 @@ def in_child(function: Callable[..., Any], *args: Any, judges: bool = False) -> 
 
 
 def _judge(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """Fork the subject process before anything else, as a worker does, then run the function."""
+    """Fork the same processes as a worker, then run the function."""
     mode: Mode = "interpreter" if languages.is_interpreting() else "gpu"
+    if mode == "gpu":  # else no wide row is compiled in time
+        start_compile_processes(compile_order)
     link = subject_process.start(partial(create_context, mode), close=pipe.fileno())
     create_context(mode)
     if mode == "gpu":

@@ -70,6 +70,15 @@ def test_full_plan_runs_every_case_in_every_dtype(lab: Lab) -> None:
     assert validation.environment.gpu_uuid
 
 
+def test_a_full_plan_after_a_quick_one_compiles_no_wide_row(lab: Lab) -> None:
+    write(lab, "v1", "softmax_right")
+    assert lab.validate("softmax", "v1", plan="quick").passed
+    validation = lab.validate("softmax", "v1")
+    assert validation.status is Status.PASSED
+    reasons = {c.case.extent: str(c.reason) for c in validation.not_run}
+    assert "compiles longer" in reasons["over 2^18 columns"]  # it would take a minute
+
+
 def test_benchmark_subtracts_the_cost_of_the_timer(lab: Lab) -> None:
     write(lab, "v1", "softmax_right")
     lab.validate("softmax", "v1", plan="quick")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from triton.compiler.compiler import CompiledKernel
 
-from tests.harness.kit import KERNELS
+from tests.harness.kit import KERNELS, job_for
 from triton_magics.harness.process.device import kernel_runtime
 
 ROOT = KERNELS.parents[2]
@@ -118,3 +118,10 @@ def test_a_kernel_compiled_by_hand_is_not_launched_without_data() -> None:
     assert CompiledKernel.run is original
     with pytest.raises(AttributeError):  # without the context its own launcher is used
         kernel.run(1, 1, 1, 0)
+
+
+def test_a_full_plan_on_a_gpu_takes_a_worker_that_can_compile() -> None:
+    path = KERNELS / "softmax_right.py"
+    quick, full, thorough = (job_for(path, plan=p) for p in ("quick", "full", "thorough"))
+    assert [j.needs_new_worker("gpu") for j in (quick, full, thorough)] == [False, True, True]
+    assert not full.needs_new_worker("interpreter")

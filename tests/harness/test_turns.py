@@ -10,11 +10,12 @@ import torch
 
 from tests.harness.kit import KERNELS, Recorder, job_for, run_validation
 from triton_magics import operators
-from triton_magics.harness.compile_ahead import Form, input_forms
+from triton_magics.harness.compile_ahead import AheadCompilation, Form, input_forms
 from triton_magics.harness.correctness import case_scheduler
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
+from triton_magics.languages.kernel_runtime import Target
 from triton_magics.model import Case
 
 FIRST, SLOW, LAST = (Case(shape=shape, dtype="float32", seed=1) for shape in ((1,), (2,), (3,)))
@@ -36,6 +37,9 @@ class Compiler:
         all_forms = forms is None or set(forms) >= set(input_forms([FIRST, SLOW, LAST]))
         self.log.append("all compiled" if all_forms else f"{len(forms or ())} compiled")
         self.done |= set(forms or ())
+
+    def is_left(self, form: Form) -> bool:
+        return False
 
     def is_delayed(self, form: Form, *, within_s: float) -> bool:
         return form not in self.done
@@ -81,6 +85,24 @@ def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
     assert scheduler.skip_reason(SLOW) is None
     compiler.done.add(input_forms([wide])[0])
     assert scheduler.skip_reason(wide) is None
+
+
+def test_a_wide_kernel_that_no_process_compiles_is_skipped() -> None:
+    job = job_for(KERNELS / "softmax_right.py")
+    wide = Case(shape=(1, 280_009), dtype="float32", extent="over 2^18 columns", seed=1)
+    tall = Case(shape=(70_001, 3), dtype="float32", extent="over 65,535 rows", seed=1)
+    forms = input_forms([wide, tall])
+    ahead = AheadCompilation(job.op, job.version, forms, Target(90))  # no process here
+    full, thorough = (
+        CaseScheduler(
+            subject=None, report=Recorder(), lock=nullcontext, ahead=ahead, forms=[],
+            is_thorough=is_thorough,
+        )
+        for is_thorough in (False, True)
+    )  # fmt: skip
+    assert full.skip_reason(wide) == "no process compiles its kernel ahead; --thorough compiles it"
+    assert full.skip_reason(tall) is None
+    assert thorough.skip_reason(wide) is None
 
 
 def test_all_is_compiled_and_one_turn_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

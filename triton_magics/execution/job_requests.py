@@ -32,6 +32,10 @@ class JobRequest(Value):
         """True if a tool of NVIDIA runs the version, which can't work in a sandbox."""
         return False
 
+    def needs_new_worker(self, mode: Mode) -> bool:
+        """Return whether a worker that has run the same code can't serve it in such a mode."""
+        return False
+
     @property
     def refs(self) -> tuple[VersionRef, ...]:
         """Versions to load."""
@@ -84,6 +88,10 @@ class ValidateJob(VersionJob):
     def starts_tools(self) -> bool:
         """True with compute-sanitizer."""
         return self.sanitize
+
+    def needs_new_worker(self, mode: Mode) -> bool:
+        """Return True on a GPU unless quick: many forms are compiled, in processes of one job."""
+        return mode == "gpu" and self.plan != "quick"
 
     @property
     def request(self) -> ValidationRequest:

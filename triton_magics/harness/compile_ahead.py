@@ -115,6 +115,10 @@ class AheadCompilation:
             return False
         return number not in self._work.failed
 
+    def is_left(self, form: Form) -> bool:
+        """Return whether a form is not compiled, and there is no process that compiles it."""
+        return form in self._marks and self._work is None
+
     def is_delayed(self, form: Form, *, within_s: float) -> bool:
         """Return whether the compile processes still work on a form after that time."""
         if form not in self._marks or self._work is None:

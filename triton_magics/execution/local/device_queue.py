@@ -201,7 +201,7 @@ class DeviceQueue:
         if job.job.starts_tools:
             worker = self.pool.take_unconfined(mode)
         else:
-            worker = self.pool.take(mode, job.key)
+            worker = self.pool.take(mode, "" if job.job.needs_new_worker(mode) else job.key)
         if not self.pool.is_available(worker):
             job.report_progress(Progress(nonce="", stage=WARMING))
         deadline = worker.started_at + WARM_S

@@ -76,6 +76,8 @@ class CaseScheduler:
         started_s = time.monotonic()
         (form,) = input_forms([case])
         waits = self.is_thorough or case.shape[-1] <= MAX_FULL_COLUMNS
+        if not waits and self.ahead.is_left(form):
+            return "no process compiles its kernel ahead; --thorough compiles it"
         delayed = self.ahead.is_delayed(form, within_s=self._extents_s if waits else 0.0)
         self._extents_s = max(0.0, self._extents_s - (time.monotonic() - started_s))
         if not delayed:
