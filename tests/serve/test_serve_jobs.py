@@ -118,10 +118,30 @@ def test_deadlines_of_the_wait_and_of_the_run(tmp_path: Path, engine: FakeExecut
         assert wait(waiting, running) == ["timeout", "timeout"]
         faults = [service.find(job.id, ANN).fault for job in (waiting, running)]
         assert [fault.http for fault in faults] == [503, 500]
-        assert ["waited longer" in faults[0].message, "ran longer" in faults[1].message] == [
+        assert ["client did not ask" in faults[0].message, "ran longer" in faults[1].message] == [
             True
         ] * 2
         gate.open()
+
+
+def test_a_job_that_its_client_waits_for_stays_in_the_queue(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    with opened(tmp_path, engine, queue_s=0.3) as service:
+        gate = Gate(engine)
+        running = submit(service)
+        assert gate.entered.wait(20)
+        followed, forgotten = submit(service), submit(service)
+        end_following = followed.subscribe(lambda: None)
+        assert wait(forgotten) == ["timeout"]
+        assert followed.state is JobPhase.QUEUED
+        requested_at = followed.requested_at
+        assert service.find(followed.id, ANN).position == 1
+        assert followed.requested_at > requested_at
+        end_following()
+        assert wait(followed) == ["timeout"]
+        gate.open()
+        assert wait(running) == ["completed"]
 
 
 def test_deadlines_hold_where_old_jobs_can_not_be_removed(

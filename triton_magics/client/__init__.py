@@ -51,7 +51,7 @@ from triton_magics.client.server_errors import (
     Unauthorized,
 )
 
-READ_S = 900.0  # a job may wait 300 s and run 600 s
+READ_S = 900.0  # a call that waits longer gives its job up; ask with wait=False then
 
 
 class _Methods:

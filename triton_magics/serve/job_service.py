@@ -116,7 +116,6 @@ class JobService:
         with self._lock:
             self._check_room()
             self._jobs[job.id] = job
-            job.deadline = time.monotonic() + self.options.queue_s
             self._records.save(job.view())
             _log(job, "job queued", sha256=_digest(source))
             job.call = self.lab.jobs.submit(
@@ -153,6 +152,8 @@ class JobService:
         view = self._view(job) if job else self._records.find(job_id)
         if view is None or view.client != caller.name:
             raise UnknownJob(f"there is no job {job_id!r}; ended jobs are kept for an hour")
+        if job:
+            job.requested_at = time.monotonic()
         return view
 
     def running(self, job_id: str, caller: Caller) -> ServedJob | None:
@@ -287,9 +288,13 @@ class JobService:
         while not self._closing.wait(WATCH_S):
             now = time.monotonic()
             for job in self._active():
-                if job.deadline is not None and now > job.deadline:
-                    waits = job.call is not None and job.call.state == "queued"
-                    self._stop(job, "queue" if waits else "run")
+                if job.is_followed:
+                    job.requested_at = now
+                if job.call is not None and job.call.state == "queued":
+                    if now - job.requested_at > self.options.queue_s:
+                        self._stop(job, "queue")
+                elif job.deadline is not None and now > job.deadline:
+                    self._stop(job, "run")
             if now - swept > SWEEP_S:
                 swept = now
                 self._sweep()

@@ -22,7 +22,8 @@ class ServeOptions:
         max_body_bytes: largest body of a request.
         max_source_bytes: largest source of a kernel.
         n_waiting: most jobs that wait; more are refused with 429.
-        queue_s, run_s: longest time that a job waits, and runs; seconds.
+        queue_s: longest time that a job waits while its client does not ask for it, seconds.
+        run_s: longest time that a job runs, seconds.
         retention_s: ended jobs are kept for so long.
         drain_s: time for running jobs after SIGTERM.
         n_streams: most event streams that one client has open.

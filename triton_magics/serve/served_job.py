@@ -33,7 +33,7 @@ _PHASES = {
 }
 _ENDINGS = {Status.TIMEOUT: JobPhase.TIMEOUT, Status.CRASHED: JobPhase.CRASHED}
 _REASONS: dict[str, tuple[JobPhase, str, int]] = {
-    "queue": (JobPhase.TIMEOUT, "the job waited longer than a job may wait", 503),
+    "queue": (JobPhase.TIMEOUT, "the job waited, but its client did not ask for it any more", 503),
     "run": (JobPhase.TIMEOUT, "the job ran longer than a job may run", 500),
     "stopped": (JobPhase.CANCELLED, "the server stopped", 503),
     "cancelled": (JobPhase.CANCELLED, "the job was cancelled", 409),
@@ -51,7 +51,8 @@ class ServedJob:
         reason: why it is ended before its time.
         on_end: called once, when its final state is set and before it is over.
         is_over: its end is recorded and counted.
-        deadline: when it must be over, by `time.monotonic()`; of its wait, then of its run.
+        requested_at: when its client submitted it or asked for it last, by `time.monotonic()`.
+        deadline: when its run must be over, by `time.monotonic()`; None while it waits.
     """
 
     def __init__(self, title: str, verb: str, caller: Caller) -> None:
@@ -60,6 +61,7 @@ class ServedJob:
         self.call: ManagedCall | None = None
         self.result: Any = None
         self.reason: Reason = ""
+        self.requested_at = time.monotonic()
         self.deadline: float | None = None
         self.on_end: Callable[[ServedJob], None] | None = None
         self.is_over = False
@@ -117,6 +119,11 @@ class ServedJob:
         """Call a listener after each event, in any thread; return the function that ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    @property
+    def is_followed(self) -> bool:
+        """True while someone listens to it."""
+        return bool(self._listeners)
 
     # ----------------------------------------------------------------------------- of the queue
 
