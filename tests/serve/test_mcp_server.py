@@ -353,13 +353,20 @@ def test_kernels_of_a_call_are_judged_outside_the_workspace(tmp_path: Path) -> N
         missing = await agent("evaluate_kernel", kernel_source="x = 1", kernel_type="triton")
         assert missing.value["error"] == "BadRequest"
         assert missing.value["message"].startswith("io_contract: a triton kernel needs")
+        empty = await agent("evaluate_kernel")
+        assert empty.value["message"] == "kernel_source is missing; kernel_type is missing"
+        both = await agent(
+            "compare_kernels", ref_kernel_source="x", ref_kernel_type="triton",
+            custom_kernel_source="x", custom_kernel_type="triton",
+        )  # fmt: skip
+        assert both.value["message"].count("needs the contract") == 1
         contract = {"args": [{**CONTRACT["args"][0], "role": "inpt"}]}
         faulty = await agent(
             "evaluate_kernel", kernel_type="tritan", num_trials=0, io_contract=contract, speed=1
         )
         for words in (
             "no argument 'speed'", "kernel_source is missing", "unknown kernel_type 'tritan'",
-            "num_trials: Input should be greater",
+            "num_trials: 0 is not allowed, only a number from 1",
             "io_contract.args[0].role: 'inpt' is not allowed",
             ", only 'input', 'output', 'inout'",
         ):  # fmt: skip

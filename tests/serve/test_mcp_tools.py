@@ -96,6 +96,14 @@ def test_unknown_arguments_name_the_nearest_and_all() -> None:
     assert faults[1].startswith("validate_correctness has no argument 'x'. It has op, version")
 
 
+def test_several_unknown_arguments_are_one_sentence_each() -> None:
+    _, faults = find("get_job_status").sort({"foo": 1, "bar": 2})
+    assert "; ".join(faults) == (
+        "get_job_status has no argument 'foo'; get_job_status has no argument 'bar'. "
+        "It has job_id, wait_s, cancel"
+    )
+
+
 def test_a_verb_finds_its_tool_and_a_wrong_name_the_nearest() -> None:
     assert find("bench").name == "benchmark_kernel"
     assert find("status").name == "get_current_status"

@@ -194,6 +194,35 @@ def test_a_kernel_that_lacks_something_is_refused(
         assert field in fields(answer)
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = 1\n", "write a function that launches the kernel and returns its output; with io"),
+        ("", "is not allowed"),
+        ("def f(x):\n    pass\n\n\ndef g(x):\n    pass\n", "metadata.entry_point: f"),
+        ("...\n", "no entry point: write a function"),
+    ],
+)
+def test_a_source_without_entry_is_refused_in_words_of_json(
+    tmp_path: Path, engine: FakeExecutor, source: str, words: str
+) -> None:
+    body = copy.deepcopy(evaluation())
+    body["kernel"]["source_code"] = source
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", "/evaluate", body))
+        assert words in answer.text
+        assert "subject" not in answer.text
+        assert "--entry" not in answer.text
+
+
+def test_a_kernel_without_inputs_is_named_as_such(tmp_path: Path, engine: FakeExecutor) -> None:
+    body = {"kernel": {"kernel_type": "torch", "source_code": "x = 1\n"}}
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", "/evaluate", body))
+        error = answer.json()["kernel_exec_result"]["compilation_error"]
+        assert error.startswith("the kernel defines no inputs: give the kernel a contract")
+
+
 def test_metrics_are_read_and_an_unused_option_is_named(
     tmp_path: Path, engine: FakeExecutor
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fake_executor import FakeExecutor
-from tests.serve.serve_kit import SOURCE, Gate, bearer, call, opened, submit
+from tests.serve.serve_kit import ANN, SOURCE, Gate, bearer, call, opened, submit
 from triton_magics import verbs
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Status
@@ -81,6 +81,79 @@ def test_every_fault_of_a_request_is_named_at_once(tmp_path: Path, engine: FakeE
         faults = {each["field"]: each["message"] for each in answer.json()["validation_errors"]}
         assert faults.keys() == {"op", "version", "plan"}
         assert "Did you mean 'softmax'?" in faults["op"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "fields"),
+    [
+        ("POST", "/v1/validate?wait=soon&wiat=1", {"op": 3}, {"wait", "wiat", "op", "version"}),
+        (
+            "POST",
+            "/evaluate?wait=-1",
+            {"kernl": {}, "rtol": "x"},
+            {"wait", "kernel", "kernl", "rtol"},
+        ),
+        ("POST", "/?wiat=1", {"ref_code": 1}, {"wiat", "ref_code", "custom_code"}),
+        ("POST", "/admin/cleanup-jobs?a=1", {"older_than_s": -1}, {"a", "older_than_s"}),
+        ("GET", "/jobs?limit=-1&offset=2", None, {"limit", "offset"}),
+        ("GET", "/stats?format=xml&a=1", None, {"format", "a"}),
+        ("GET", "/job/x?wait=no", None, {"wait"}),
+        ("GET", "/health?verbose=1", None, {"verbose"}),
+    ],
+)
+def test_faults_of_query_and_body_are_named_at_once(
+    tmp_path: Path, engine: FakeExecutor, method: str, path: str, body: Any, fields: set[str]
+) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, (method, path, body))
+        assert answer.status_code == 422
+        assert {fault["field"] for fault in answer.json()["validation_errors"]} == fields
+        assert service.newest(ANN) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "messages"),
+    [
+        ("/evaluate", {"kernel": {"meta": 1}, "timout": 9},
+         ["kernel.meta: no such field. Did you mean 'metadata'? Allowed: source_code, kernel_type,",
+          "timout: no such field. Did you mean 'timeout'? Allowed: num_warmup, rtol"]),
+        ("/evaluate", {"kernel": {}, "num_trials": "many", "timeout": -1},
+         ["kernel.source_code: is missing",
+          "num_trials: 'many' is not allowed, only a whole number",
+          "timeout: -1 is not allowed, only a number from 5"]),
+        ("/v1/op", {"op": "softmax", "shapes": "8x8"}, ["shapes='8x8': write a list"]),
+        ("/v1/sweep", {"op": "softmax", "version": "v1", "knobs": {"BLOCK": "64"}},
+         ["knobs.BLOCK='64': write a list"]),
+        ("/v1/ref", {"words": {"a": 1}}, ["write a list"]),
+    ],
+)  # fmt: skip
+def test_a_fault_says_what_is_allowed(
+    tmp_path: Path, engine: FakeExecutor, path: str, body: Any, messages: list[str]
+) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", path, body))
+        assert answer.status_code == 422
+        for message in messages:
+            assert message in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "message"),
+    [
+        ("POST", "/v1/valdate", 404, "no route /v1/valdate. Did you mean '/v1/validate'?"),
+        ("GET", "/nothing/like/it", 404, "no route /nothing/like/it."),
+        ("GET", "/v1/validate", 405, "/v1/validate takes POST"),
+        ("DELETE", "/health", 405, "/health takes GET"),
+    ],
+)
+def test_an_unknown_route_names_the_nearest(
+    tmp_path: Path, engine: FakeExecutor, method: str, path: str, code: int, message: str
+) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, (method, path, None))
+        assert (answer.status_code, answer.json()["message"]) == (code, message)
+        assert answer.json()["status"] == "client_error"
+        assert answer.headers.get("allow") == (message.rpartition(" ")[2] if code == 405 else None)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from triton_magics.allowed_words import describe_allowed
 from triton_magics.errors import BadContract, did_you_mean
 
 Location = tuple[int | str, ...]
@@ -119,24 +120,4 @@ def _detail(model: type[BaseModel], error: Any) -> InitErrorDetails:
         return _make_detail(loc, f"no such field.{hint}", f"one of {', '.join(names)}", value)
     shown = repr(value)
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
-    return _make_detail(loc, f"{shown} is not allowed", _describe_allowed(error), value)
-
-
-def _describe_allowed(error: Any) -> str:
-    context = error.get("ctx", {})
-    if "expected" in context:
-        return str(context["expected"]).replace(" or ", ", ")
-    bounds = {"ge": "from", "gt": "above", "le": "up to", "lt": "below"}
-    limits = [f"{word} {context[key]}" for key, word in bounds.items() if key in context]
-    kinds = {
-        "int": "a whole number",
-        "float": "a number",
-        "bool": "true or false",
-        "string": "text",
-        "tuple": "a list",
-        "model": "an object",
-    }
-    kind = next((text for name, text in kinds.items() if error["type"].startswith(name)), "")
-    if limits:
-        return " ".join([kind or "a number", *limits])
-    return kind or str(error["msg"])
+    return _make_detail(loc, f"{shown} is not allowed", describe_allowed(error), value)

@@ -146,9 +146,10 @@ class Guard:
             retry = ((b"retry-after", b"60"),)
             return HttpRefusal(429, "TooManyGuesses", "too many wrong tokens; wait a minute", retry)
         realm = ((b"www-authenticate", b'Bearer realm="triton-magics"'),)
-        return HttpRefusal(
-            401, "Unauthorized", "send the header Authorization: Bearer TOKEN", realm
-        )
+        text = "send the header Authorization: Bearer TOKEN"
+        if token:
+            text = "the token is none of this server's; its start names their file"
+        return HttpRefusal(401, "Unauthorized", text, realm)
 
     def _check_host(self, scope: Scope, headers: Headers) -> HttpRefusal | None:
         host = _host_name(headers.text("host"))

@@ -16,7 +16,13 @@ from triton_magics.serve.guide_requests import (
     ValidateBody,
 )
 from triton_magics.serve.guide_run import evaluate
-from triton_magics.serve.http_answers import caller_of, json_answer, read_model, read_object
+from triton_magics.serve.http_answers import (
+    caller_of,
+    json_answer,
+    read_all,
+    read_model,
+    read_object,
+)
 from triton_magics.serve.job_model import Caller, JobPhase, JobView
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.rest import JobRoutes, read_wait
@@ -31,22 +37,36 @@ BODIES: dict[str, Body] = {
 _DEPRECATED = {"Deprecation": "true", "Link": '</compare>; rel="successor-version"'}
 
 
+def read_kernels(
+    service: JobService, name: str, values: dict[str, Any]
+) -> EvaluateBody | CompareBody:
+    """Return the request of an evaluation.
+
+    Args:
+        service: its options limit the sources.
+        name: `evaluate`, `compare` or `validate`.
+        values: the JSON object of the request.
+
+    Raises:
+        BadRequest: names every field with a fault.
+    """
+    return BODIES[name].read(values, service.options.max_source_bytes)
+
+
 def submit_kernels(
-    service: JobService, name: str, values: dict[str, Any], caller: Caller
+    service: JobService, name: str, request: EvaluateBody | CompareBody, caller: Caller
 ) -> ServedJob:
     """Queue an evaluation; its value is a `GuideResult`.
 
     Args:
         service: runs it.
         name: `evaluate`, `compare` or `validate`.
-        values: the JSON object of the request.
+        request: checked.
         caller: whose job it is.
 
     Raises:
-        BadRequest: names every field with a fault; nothing was queued.
         QueueFull: too many jobs wait.
     """
-    request = BODIES[name].read(values, service.options.max_source_bytes)
     subject, _ = request.subjects.values()
     assert subject is not None
     return service.submit_call(
@@ -89,15 +109,20 @@ class GuideRoutes:
         """Compare, in the form of /compare or `{ref_code, custom_code, num_trials, timeout}`."""
         values = await read_object(request)
         if "ref_kernel" not in values:
-            values = read_model(LegacyBody, values).as_compare()
+            body, _ = read_all(lambda: read_model(LegacyBody, values), lambda: read_wait(request))
+            values = body.as_compare()
         answer = await self._run("compare", values, request)
         answer.headers.update(_DEPRECATED)
         return answer
 
     async def _run(self, name: str, values: dict[str, Any], request: HttpRequest) -> Response:
-        wait_s = read_wait(request)
         service = self._routes.service
-        job = await asyncio.to_thread(submit_kernels, service, name, values, caller_of(request))
+        body, wait_s = await asyncio.to_thread(
+            read_all,
+            lambda: read_kernels(service, name, values),
+            lambda: read_wait(request),
+        )
+        job = await asyncio.to_thread(submit_kernels, service, name, body, caller_of(request))
         view = await self._routes.follow(job, request, wait_s)
         return guide_answer(view)
 
@@ -135,4 +160,4 @@ def guide_answer(view: JobView) -> Response:
     return json_answer({**view.value, "job_id": view.id}, 500 if ended_badly else 200, **headers)
 
 
-__all__ = ["BODIES", "GuideRoutes", "guide_answer", "submit_kernels"]
+__all__ = ["BODIES", "GuideRoutes", "guide_answer", "read_kernels", "submit_kernels"]

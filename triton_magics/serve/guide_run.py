@@ -144,7 +144,8 @@ class Evaluation:
             op = self._define_op()
             written = self._write(op)
         except BadKernelSource as error:
-            return self._refusal_result(Status.COMPILE_ERROR, str(error))
+            message = guide_sources.in_request_words(str(error))
+            return self._refusal_result(Status.COMPILE_ERROR, message)
         except Unavailable as error:
             return self._refusal_result(Status.UNAVAILABLE, str(error))
         except UserError as error:
@@ -202,7 +203,9 @@ class Evaluation:
             self._define(self._read_problem(source))
             return guide_sources.OP
         text = guide_sources.op_text(
-            ref or self._subject, contract or (ref.contract if ref else None)
+            ref or self._subject,
+            contract or (ref.contract if ref else None),
+            "reference" if ref else "kernel",
         )
         self._define(text)
         return guide_sources.OP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from triton_magics.errors import BadValue
 from triton_magics.io_contract import IOContract, LaunchConfig
@@ -50,12 +51,13 @@ def cuda_{op}({names}):
 """
 
 
-def op_text(reference: KernelCode, contract: IOContract | None) -> str:
+def op_text(reference: KernelCode, contract: IOContract | None, role: str = "reference") -> str:
     """Return the text of the op that a reference defines.
 
     Args:
         reference: of type torch: `reference` and `make_inputs`, or a function, or a `Model`.
         contract: of the kernel that is judged; its inputs are drawn from it.
+        role: of the code in its request, for messages.
 
     Raises:
         BadValue: the reference has neither inputs of its own nor a contract.
@@ -65,7 +67,7 @@ def op_text(reference: KernelCode, contract: IOContract | None) -> str:
         if {"reference", "make_inputs"} <= names:
             return reference.source_code
         raise BadValue(
-            "the reference defines no inputs: give the kernel a contract (io), or define Model "
+            f"the {role} defines no inputs: give the kernel a contract (io), or define Model "
             "and get_inputs, or reference and make_inputs"
         )
     text = reference.source_code + _MARK + _op_text(contract, _target(reference, names))
@@ -195,4 +197,21 @@ def _raw_kernels(kernel: KernelCode) -> list[str]:
     ]
 
 
-__all__ = ["OP", "inputs_only_text", "is_problem", "kernel_text", "op_text"]
+_WORDS = (
+    (
+        rf"write def \w+_{OP}\(\.\.\.\), which (.*)",
+        r"write a function that \1; with io a kernel alone will do",
+    ),
+    (rf"(?:call it \w+_{OP}, or )?say --entry (\w+)", r"name it in metadata.entry_point: \1"),
+    (r"\bthe cell\b", "the source"),
+)
+
+
+def in_request_words(message: str) -> str:
+    """Return a message on a cell of a notebook as one on a kernel of a request."""
+    for pattern, text in _WORDS:
+        message = re.sub(pattern, text, message)
+    return message
+
+
+__all__ = ["OP", "in_request_words", "inputs_only_text", "is_problem", "kernel_text", "op_text"]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from fastapi import Request as HttpRequest
 from fastapi import Response
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
-from triton_magics.errors import QueueFull
+from triton_magics.allowed_words import describe_allowed
+from triton_magics.errors import QueueFull, did_you_mean
+from triton_magics.exception_text import shorten
 from triton_magics.serve.job_faults import fault_of
 from triton_magics.serve.job_model import Caller, JobFault, JobView
 
 MAX_FIELDS = 200
 MAX_FAULTS = 50  # that an answer lists
 MAX_CHARS = 2_000  # of one message
+MAX_SHOWN = 60  # characters of a value that is not allowed
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -39,8 +42,10 @@ class FieldFault:
 
     def __str__(self) -> str:
         """Return the path, what is wrong, and what is allowed."""
-        allowed = f", only {self.allowed}" if self.allowed not in self.message else ""
-        return f"{self.field}: {self.message}{allowed}".removeprefix(": ")
+        message = self.message.removesuffix(".")
+        link = " Allowed:" if message.endswith("?") else ", only"
+        allowed = f"{link} {self.allowed}" if self.allowed not in self.message else ""
+        return f"{self.field}: {message}{allowed}".removeprefix(": ")
 
 
 class BadRequest(Exception):
@@ -86,12 +91,77 @@ def read_model(kind: type[T], values: dict[str, Any]) -> T:
     try:
         return kind.model_validate_json(to_json(values))
     except ValidationError as error:
-        raise BadRequest([_field_fault(fault) for fault in error.errors()]) from None
+        raise BadRequest([_field_fault(kind, fault) for fault in error.errors()]) from None
 
 
-def _field_fault(fault: Any) -> FieldFault:
-    expected = fault.get("ctx", {}).get("expected", "")
-    return FieldFault(path_text(fault["loc"]), fault["msg"], fault["type"], str(expected))
+def _field_fault(kind: type[BaseModel], fault: Any) -> FieldFault:
+    """Return a fault in our words: the value, and what is allowed."""
+    path, code = path_text(fault["loc"]), fault["type"]
+    if code == "missing":
+        return FieldFault(path, "is missing", code)
+    if code == "extra_forbidden":
+        names = _fields_at(kind, fault["loc"][:-1])
+        hint = did_you_mean(str(fault["loc"][-1]), names)
+        return FieldFault(path, f"no such field.{hint}", code, ", ".join(names))
+    shown = shorten(repr(fault["input"]), MAX_SHOWN)
+    return FieldFault(path, f"{shown} is not allowed", code, describe_allowed(fault))
+
+
+def _fields_at(kind: type[BaseModel], path: Sequence[int | str]) -> tuple[str, ...]:
+    """Return the fields of the model at a place in another."""
+    for part in path:
+        annotation = kind.model_fields[str(part)].annotation
+        kinds = [annotation, *get_args(annotation)]
+        kind = next(k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel))
+    return tuple(kind.model_fields)
+
+
+def read_all(*reads: Callable[[], Any]) -> list[Any]:
+    """Return what each function reads of one request.
+
+    Raises:
+        BadRequest: names the faults of all of them.
+    """
+    values, errors = [], []
+    for read in reads:
+        try:
+            values.append(read())
+        except BadRequest as error:
+            errors.append(error)
+    if errors:
+        faults = [fault for error in errors for fault in error.faults]
+        raise BadRequest(faults, errors[0].http)
+    return values
+
+
+def read_query(
+    request: HttpRequest,
+    name: str = "",
+    is_allowed: Callable[[str], bool] = bool,
+    allowed: str = "",
+) -> str | None:
+    """Return the one parameter of a query, or None; `token`, for Jupyter's proxy, is let through.
+
+    Args:
+        name: of the parameter; empty: there is none.
+        is_allowed: checks its value.
+        allowed: says what is allowed.
+
+    Raises:
+        BadRequest: its value is not allowed, or there are others.
+    """
+    unknown = [each for each in request.query_params if each not in (name, "token")]
+    faults = [
+        FieldFault(each, f"no such parameter.{did_you_mean(each, (name,))}", "extra_forbidden")
+        for each in unknown
+    ]
+    text = request.query_params.get(name)
+    if text is not None and not is_allowed(text):
+        shown = shorten(repr(text), MAX_SHOWN)
+        faults.append(FieldFault(name, f"{shown} is not allowed", allowed=allowed))
+    if faults:
+        raise BadRequest(faults)
+    return text
 
 
 def path_text(path: Sequence[int | str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
@@ -130,14 +130,20 @@ def kernel_faults(
         named = {str(fault["loc"][0]) for fault in error.errors()}
     # What is refused, or missing, becomes something that is accepted: its fault is known already.
     required = (name for name, field in request.model_fields.items() if field.is_required())
-    accepted: dict[str, Any] = {n: "triton" if n.endswith("_type") else "?" for n in required}
+    kind = "torch" if values.get("io_contract") is None else "triton"  # torch needs no contract
+    accepted: dict[str, Any] = {n: kind if n.endswith("_type") else "?" for n in required}
     accepted |= {name: value for name, value in values.items() if name not in named}
     try:
         read(request(**accepted).body())
     except BadRequest as error:
         others = [fault for fault in error.faults if in_call_names(fault.field) not in named]
-        return in_call_names(str(BadRequest(others)))
+        return faults_text(others)
     return ""
+
+
+def faults_text(faults: Iterable[object]) -> str:
+    """Return the faults of a request as those of a call, each once."""
+    return "; ".join(dict.fromkeys(in_call_names(str(fault)) for fault in faults))
 
 
 def kernel_result(value: Any, uri: str) -> ToolResult:
@@ -172,7 +178,7 @@ def kernel_result(value: Any, uri: str) -> ToolResult:
 __all__ = [
     "CompareKernelsRequest",
     "EvaluateKernelRequest",
-    "in_call_names",
+    "faults_text",
     "kernel_faults",
     "kernel_result",
 ]

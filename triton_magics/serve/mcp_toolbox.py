@@ -24,7 +24,7 @@ from triton_magics.serve.job_service import JobService
 from triton_magics.serve.mcp_kernels import (
     CompareKernelsRequest,
     EvaluateKernelRequest,
-    in_call_names,
+    faults_text,
     kernel_faults,
     kernel_result,
 )
@@ -202,7 +202,9 @@ class Toolbox:
             fault = view.fault
             if fault and view.state is JobPhase.FAILED:
                 step = NextStep(**fault.next) if fault.next else None
-                raise ToolFault(fault.error, fault.message, (as_call(step),) if step else ())
+                raise ToolFault(
+                    fault.error, in_arguments(fault.message), (as_call(step),) if step else ()
+                )
             text = f"{view.title}: {view.state.value}{f', {fault.message}' if fault else ''}"
             uri = f"{URI}{job_id}" if view.value is not None else None
             ok = None if fault else True
@@ -311,15 +313,16 @@ async def _job_status(
 async def _judge(
     name: str, box: Toolbox, session: McpSession, request: Request, report: Report
 ) -> ToolResult:
-    from triton_magics.serve.guide_routes import submit_kernels  # on use: it imports FastAPI
+    from triton_magics.serve.guide_routes import read_kernels, submit_kernels  # on use: FastAPI
     from triton_magics.serve.http_answers import BadRequest
 
     assert isinstance(request, EvaluateKernelRequest | CompareKernelsRequest)
     wait_s = WAIT_S if request.wait_s is None else min(request.wait_s, MAX_WAIT_S)
     try:
-        job = submit_kernels(box.service, name, request.body(), session.caller)
+        body = read_kernels(box.service, name, request.body())
     except BadRequest as error:
-        raise ToolFault("BadRequest", in_call_names(str(error))) from error
+        raise ToolFault("BadRequest", faults_text(error.faults)) from error
+    job = submit_kernels(box.service, name, body, session.caller)
     return await box.follow(session, job, wait_s, report)
 
 

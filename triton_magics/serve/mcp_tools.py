@@ -169,18 +169,21 @@ class Tool:
         listed = self.input_schema["properties"]
         values: dict[str, Any] = {}
         faults: list[str] = []
+        unknown: list[str] = []
         for name, value in arguments.items():
             if name not in to_field:
                 hint = did_you_mean(name, listed)
-                faults.append(f"{self.name} has no argument {name!r}.{hint}")
+                unknown.append(f"{self.name} has no argument {name!r}{hint and '.'}{hint}")
             elif to_field[name] in values:
                 faults.append(f"{name} is given twice: it is another name of {to_field[name]}")
             else:
                 typed = _as_typed(listed[self.name_of(to_field[name])], value)
                 values[to_field[name]] = [typed] if to_field[name] in self.single else typed
-        if set(arguments) - set(to_field):
-            faults[-1] += f" It has {', '.join(listed)}"
-        return values, faults
+        if unknown:
+            unknown[-1] = f"{unknown[-1].rstrip('.')}. It has {', '.join(listed)}".replace(
+                "?.", "?"
+            )
+        return values, unknown + faults
 
     def read(self, values: Mapping[str, Any]) -> Request:
         """Return the checked request of these fields.

@@ -11,21 +11,25 @@ from fastapi import Request as HttpRequest
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
+from starlette.exceptions import HTTPException
 
 from triton_magics import verbs
-from triton_magics.errors import QueueFull, TritonMagicsError, UserError
+from triton_magics.errors import QueueFull, TritonMagicsError, UserError, did_you_mean
 from triton_magics.serve import following
 from triton_magics.serve.http_answers import (
     BadRequest,
     FieldFault,
     caller_of,
     error_answer,
+    fault_answer,
     job_answer,
     json_answer,
+    read_all,
     read_model,
     read_object,
+    read_query,
 )
-from triton_magics.serve.job_model import JobView
+from triton_magics.serve.job_model import JobFault, JobView
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.served_job import ServedJob, as_json
 from triton_magics.serve.server_stats import ServerStats, prometheus_text
@@ -34,6 +38,7 @@ from triton_magics.verbs._refusal import faults_by_field
 
 MAX_WAIT_S = 3600.0
 MAX_JOBS = 500
+_FORMS = "'json', 'prometheus'"
 
 
 class Cleanup(BaseModel):
@@ -70,14 +75,18 @@ class JobRoutes:
             return [FieldFault("op", str(error), type(error).__name__)]
         return []
 
+    def _read_parameters(self, verb: Verb, values: dict[str, Any]) -> Request:
+        try:
+            return read_request(verb, values, self.service.options.max_source_bytes)
+        except BadRequest as error:
+            raise BadRequest([*error.faults, *self._name_faults(values)]) from None
+
     async def perform(self, verb: Verb, request: HttpRequest) -> Response:
         """Perform a verb: at once, or as a job that the client waits for or asks for later."""
         values = await read_object(request)
-        try:
-            parameters = read_request(verb, values, self.service.options.max_source_bytes)
-        except BadRequest as error:
-            raise BadRequest([*error.faults, *self._name_faults(values)]) from None
-        wait_s = read_wait(request)
+        parameters, wait_s = read_all(
+            lambda: self._read_parameters(verb, values), lambda: read_wait(request)
+        )
         if not verb.is_queued:
             value = await anyio.to_thread.run_sync(
                 self.service.perform, verb, parameters, limiter=self._reads
@@ -101,9 +110,9 @@ class JobRoutes:
 
     async def read_job(self, request: HttpRequest, job_id: str) -> Response:
         """Return a job; `?wait=20` waits so many seconds for its end, and cancels nothing."""
+        wait_s = read_wait(request, default=0.0)
         caller = caller_of(request)
         view = self.service.find(job_id, caller)
-        wait_s = read_wait(request, default=0.0)
         job = self.service.running(job_id, caller)
         if job and wait_s != 0:
             await following.wait_for_end(job, timeout_s=wait_s)
@@ -118,18 +127,19 @@ class JobRoutes:
 
     async def cancel_job(self, request: HttpRequest, job_id: str) -> Response:
         """End a job, waiting or running; return it."""
+        read_query(request)
         view = self.service.cancel(job_id, caller_of(request))
         return json_answer(view, X_Job_Id=view.id)
 
     async def stream_job(self, request: HttpRequest, job_id: str) -> Response:
         """Stream the events of a job: state, progress, output, partial results, then `end`."""
+        after = read_number(request, "after", _last_event(request), 10**18)
         caller = caller_of(request)
         view = self.service.find(job_id, caller)
         job = self.service.running(job_id, caller)
         most = self.service.options.n_streams
         if self._streams[caller.name] >= most:
             raise QueueFull(f"{most} event streams are open already", retry_after_s=5)
-        after = read_number(request, "after", _last_event(request), 10**18)
         headers = {"X-Accel-Buffering": "no", "X-Job-Id": view.id}
         events = self._events(request, job, view, after)
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
@@ -150,7 +160,8 @@ class JobRoutes:
 
     async def clean_up(self, request: HttpRequest) -> Response:
         """Remove the client's jobs that ended so many seconds ago."""
-        body = read_model(Cleanup, await read_object(request))
+        values = await read_object(request)
+        body, _ = read_all(lambda: read_model(Cleanup, values), lambda: read_query(request))
         removed = self.service.remove_ended(body.older_than_s, caller_of(request))
         return json_answer({"removed": removed})
 
@@ -158,12 +169,14 @@ class JobRoutes:
 
     async def read_health(self, request: HttpRequest) -> Response:
         """Return whether jobs can run, the devices, the queue and the warm workers."""
+        read_query(request)
         return json_answer(health(self.service))
 
     async def read_stats(self, request: HttpRequest) -> Response:
         """Return figures since the start; `?format=prometheus` gives text for a scraper."""
+        form = read_query(request, "format", ("json", "prometheus").__contains__, _FORMS)
         figures = self.stats.as_json()
-        if request.query_params.get("format") == "prometheus":
+        if form == "prometheus":
             kind = "text/plain; version=0.0.4; charset=utf-8"
             return Response(prometheus_text(figures), media_type=kind)
         return json_answer(figures)
@@ -239,18 +252,18 @@ def read_wait(request: HttpRequest, default: float | None = None) -> float | Non
     Raises:
         BadRequest: it is something else.
     """
-    text = request.query_params.get("wait")
+    allowed = f"true, false, or seconds to {MAX_WAIT_S:g}"
+    text = read_query(request, "wait", _is_wait, allowed)
     if text is None or text == "true":
         return default if text is None else None
-    if text == "false":
-        return 0.0
+    return 0.0 if text == "false" else float(text)
+
+
+def _is_wait(text: str) -> bool:
     try:
-        seconds = float(text)
+        return text in ("true", "false") or 0 <= float(text) <= MAX_WAIT_S
     except ValueError:
-        seconds = -1.0
-    if 0 <= seconds <= MAX_WAIT_S:
-        return seconds
-    raise BadRequest([FieldFault("wait", f"write true, false or seconds to {MAX_WAIT_S:g}")])
+        return False
 
 
 def read_number(request: HttpRequest, name: str, default: int, most: int) -> int:
@@ -259,18 +272,23 @@ def read_number(request: HttpRequest, name: str, default: int, most: int) -> int
     Raises:
         BadRequest: it is none, or too large.
     """
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= most:
-        return int(text)
-    raise BadRequest([FieldFault(name, f"write a whole number from 0 to {most}")])
+    text = read_query(
+        request,
+        name,
+        lambda text: _is_decimal(text, 19) and int(text) <= most,
+        f"a whole number from 0 to {most}",
+    )
+    return default if text is None else int(text)
+
+
+def _is_decimal(text: str, n_digits: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= n_digits
 
 
 def _last_event(request: HttpRequest) -> int:
     """Return the number that a client sends when it connects again."""
     text = request.headers.get("last-event-id", "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+    return int(text) if _is_decimal(text, 18) else 0
 
 
 # ---------------------------------------------------------------------------------------- routes
@@ -293,6 +311,7 @@ def add_routes(app: FastAPI, routes: JobRoutes, *, verbs_too: bool = True) -> No
             _add_verb(app, routes, verb, name)
     for kind in (BadRequest, TritonMagicsError, Exception):
         app.add_exception_handler(kind, _answer_error)
+    app.add_exception_handler(HTTPException, _answer_no_route)
 
 
 def offered_verbs() -> tuple[Verb, ...]:
@@ -312,6 +331,17 @@ def _add_verb(app: FastAPI, routes: JobRoutes, verb: Verb, name: str) -> None:
 
 async def _answer_error(request: HttpRequest, error: Exception) -> Response:
     return error_answer(error)
+
+
+async def _answer_no_route(request: HttpRequest, error: Exception) -> Response:
+    """Refuse a path or a method that no route has; name the nearest, or those that it has."""
+    assert isinstance(error, HTTPException)
+    path, headers = request.url.path[:200], dict(error.headers or {})
+    if allow := headers.get("allow") or headers.get("Allow"):
+        fault = JobFault(error="WrongMethod", message=f"{path} takes {allow}", http=405)
+        return fault_answer(fault, Allow=allow)
+    hint = did_you_mean(path, {getattr(r, "path", "") for r in request.app.routes} - {""})
+    return fault_answer(JobFault(error="NotFound", message=f"no route {path}.{hint}", http=404))
 
 
 __all__ = ["JobRoutes", "add_routes", "offered_verbs"]

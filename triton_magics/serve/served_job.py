@@ -165,8 +165,10 @@ class ServedJob:
 
     def _advance(self, step: Progress) -> None:
         done, total = (step.done, step.total) if step.total else (None, None)
-        self._progress = JobProgress(stage=step.stage, done=done, total=total)
-        self._emit("progress", self._progress.model_dump())
+        progress = JobProgress(stage=step.stage, done=done, total=total)
+        if progress != self._progress:
+            self._progress = progress
+            self._emit("progress", progress.model_dump())
         for result in (step.case_result, step.timing, step.configuration):
             if result is not None:
                 data = as_json(result)

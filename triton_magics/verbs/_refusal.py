@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from triton_magics.allowed_words import describe_allowed
 from triton_magics.errors import BadValue, UnknownName, UserError, did_you_mean
 from triton_magics.exception_text import shorten
 
@@ -42,7 +43,7 @@ def faults_by_field(
     for fault in error.errors(include_url=False):
         first.setdefault(fault["loc"][0] if fault["loc"] else "", fault)
     return tuple(
-        (_path(fault["loc"]) if fault["loc"] else "", _one(request, fault))
+        (_path(request, fault["loc"]) if fault["loc"] else "", _one(request, fault))
         for fault in first.values()
     )
 
@@ -51,7 +52,7 @@ def _one(request: type[BaseModel], fault: ErrorDetails) -> UserError:
     cause = fault.get("ctx", {}).get("error")
     if cause is not None and cause.args and isinstance(cause.args[0], UserError):
         return cause.args[0]
-    name = _path(fault["loc"])
+    name = _path(request, fault["loc"])
     if fault["type"] == "missing":
         return BadValue(f"{name} is missing")
     if fault["type"] == "extra_forbidden":
@@ -68,8 +69,11 @@ def _one(request: type[BaseModel], fault: ErrorDetails) -> UserError:
     return BadValue(f"{name}={shown}: write {_allowed_values(request, fault)}")
 
 
-def _path(loc: tuple[int | str, ...]) -> str:
-    """Return `shapes[0]` of ("shapes", 0, ...)."""
+def _path(request: type[BaseModel], loc: tuple[int | str, ...]) -> str:
+    """Return `shapes[0]` of ("shapes", 0, ...), and `knobs.BLOCK` of a mapping's entry."""
+    field = request.model_fields.get(str(loc[0]))
+    if field is not None and len(loc) > 1 and "Mapping" in str(field.annotation):
+        return f"{loc[0]}.{loc[1]}"
     index = next((f"[{part!r}]" for part in loc[1:] if isinstance(part, int)), "")
     return f"{loc[0]}{index}"
 
@@ -86,7 +90,7 @@ def _allowed_values(request: type[BaseModel], fault: ErrorDetails) -> str:
         return f"a whole number up to {fault['ctx']['le']}"
     if fault["type"] == "too_long":
         return f"at most {fault['ctx']['max_length']} numbers"
-    return _ALLOWED.get(fault["type"], fault["msg"])
+    return _ALLOWED.get(fault["type"]) or describe_allowed(fault)
 
 
 def _bounds(field: FieldInfo) -> str:
