@@ -77,12 +77,12 @@ class Pipe:
 
 
 @contextmanager
-def started(path: Path) -> Iterator[Pipe]:
+def started(path: Path, *options: str, stderr: Any = None) -> Iterator[Pipe]:
     """Give a server with a handshake of 2025-06, in a session of its own."""
     environment = {**os.environ, "TRITON_MAGICS_WORKSPACE": str(path)}
     process = subprocess.Popen(
-        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=path,
-        start_new_session=True,
+        [*COMMAND, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
+        env=environment, cwd=path, start_new_session=True,
     )  # fmt: skip
     pipe = Pipe(process)
     client = {"name": "an older client", "version": "1"}
@@ -126,6 +126,17 @@ def test_no_process_is_left(tmp_path: Path, ending: str) -> None:
         else:
             pipe.process.send_signal(getattr(signal, f"SIG{ending}"))
         wait_until(lambda: not left(tmp_path), 5.0)
+
+
+def test_a_workspace_that_cant_be_opened_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "none" / "kernels"
+    words = f"BadValue: no folder {folder.parent}: create it, or choose another"
+    with (tmp_path / "log").open("w+") as log:
+        with started(tmp_path, "--workspace", str(folder), stderr=log) as pipe:
+            answer = pipe.call("get_torch_op_info", op="softmax")
+            assert answer["isError"]
+            assert "BadValue: no folder" in answer["content"][0]["text"]
+        assert (tmp_path / "log").read_text() == f"{words}\n"
 
 
 def test_the_official_client_works_over_stdio(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path:
         port = str(other.getsockname()[1])
         words = ["serve", "--port", port, "--token-file", str(tmp_path / "t")]
         assert cli.main([*words, "--workspace", str(tmp_path)]) == 2
-    assert "Address already in use" in capsys.readouterr().err
+    assert "Address already in use (" in (error := capsys.readouterr().err)
+    assert error.endswith("; choose another --port\n")
     assert not (tmp_path / ".triton_magics").exists()
 
 
@@ -75,8 +76,47 @@ def test_gpus_and_cache_go_to_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert Settings.load(tmp_path).sandbox == "on"
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
     assert os.environ["TRITON_MAGICS_CACHE"] == str(tmp_path)
-    with pytest.raises(BadValue, match="1 of 2 are there"):
-        command._check_gpus("0,1", 1)
+    for names, n_gpus, words in (("0,1", 1, ["1 of 2"]), ("GPU-x", 0, ["--gpus GPU-x", "0 of 1"])):
+        with pytest.raises(BadValue) as error:
+            command._check_gpus(names, n_gpus)
+        assert all(part in str(error.value) for part in words)
+    command._check_gpus("all", 0)
+
+
+def test_a_cache_that_cant_be_written_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    words = ["serve", "--port", "0", "--token-file", str(tmp_path / "t")]
+    assert cli.main([*words, "--cache-dir", str(tmp_path / "file" / "cache")]) == 2
+    assert "cache: Not a directory" in capsys.readouterr().err
+
+
+def test_a_named_gpu_is_not_replaced_by_the_interpreter(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    words = ["serve", "--port", "0", "--token-file", str(tmp_path / "t"), "--gpus", "no-gpu"]
+    assert cli.main([*words, "--workspace", str(tmp_path / "w")]) == 2
+    assert "--gpus no-gpu: 0 of 1 are there" in capsys.readouterr().err
+
+
+def test_names_of_hosts_and_pages_are_checked() -> None:
+    right = ("box", "10.0.0.7", "fd00::7"), ("https://box", "http://box.example:8443")
+    options = read(
+        *(f"--allow-host={n}" for n in right[0]), *(f"--allow-origin={o}" for o in right[1])
+    )
+    assert (options.allowed_hosts, options.allowed_origins) == right
+    wrong = ("http://box", "box:8000"), ("box", "https://box/page", "*")
+    with pytest.raises(BadValue) as error:
+        read(*(f"--allow-host={n}" for n in wrong[0]), *(f"--allow-origin={o}" for o in wrong[1]))
+    assert str(error.value).count("--allow-host") == 2
+    assert str(error.value).count("--allow-origin") == 3
+
+
+def test_a_context_without_tokens_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mcp", "--context-limit", "0"]) == 2
+    assert "--context-limit 0: write a number from 1" in capsys.readouterr().err
 
 
 def test_a_server_confines_versions_where_it_can(

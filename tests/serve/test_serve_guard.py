@@ -169,3 +169,16 @@ def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path.chmod(0o640)
     with pytest.raises(BadValue, match="chmod 600"):
         tokens.read_file(path)
+
+
+def test_a_wrong_token_and_none_have_messages_of_their_own(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        for headers, words in (
+            ({}, "send the header Authorization: Bearer TOKEN"),
+            ({"Authorization": "Bearer " + "x" * 32}, "its start names their file"),
+        ):
+            (answer,) = call(service, ("GET", "/health", None), headers=headers)
+            assert answer.status_code == 401
+            assert words in answer.json()["message"]

@@ -297,3 +297,13 @@ def test_calls_run_on_every_device_at_once(tmp_path: Path, engine: FakeExecutor)
         used.clear()
         assert wait(submit(service), submit(service)) == ["completed"] * 2
         assert sorted(filter(None, used)) == ["a", "b"]
+
+
+def test_a_step_that_says_nothing_new_is_no_event(tmp_path: Path, engine: FakeExecutor) -> None:
+    other = Progress(nonce="", stage="257x1023 float16", done=13, total=46)
+    engine.steps = (STEP, STEP, other, other, STEP)
+    with opened(tmp_path, engine) as service:
+        job = submit(service)
+        assert wait(job) == ["completed"]
+        steps = [each.data["done"] for each in job.news() if each.kind == "progress"]
+        assert [done for done in steps if done] == [12, 13, 12]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import ipaddress
 import logging
 import os
+import re
 import socket
 import ssl
 import sys
@@ -21,6 +24,7 @@ from triton_magics.serve.options import ServeOptions
 NEEDED = ("fastapi", "mcp", "uvicorn")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 _MIB = 2**20
+_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -95,7 +99,8 @@ def serve(words: argparse.Namespace) -> int:
     accepted = tokens.read_file(tokens_path) if tokens_path else None
     with _listen(options) as listener:
         lab = Lab(words.workspace)
-        _check_gpus(words.gpus, len(lab.jobs.executor.devices()))
+        kinds = [device.kind for device in lab.jobs.executor.devices()]
+        _check_gpus(words.gpus, kinds.count("gpu"))
         return _run(lab, options, accepted, listener)
 
 
@@ -130,10 +135,27 @@ def read_options(words: argparse.Namespace) -> ServeOptions:
         faults.append(f"--no-auth with --host {words.host}: anyone there could run code here")
     if words.no_auth and words.token_file:
         faults.append("--no-auth with --token-file: choose one")
+    faults += [
+        f"--allow-host {name}: write a name or an address, without scheme and port"
+        for name in options.allowed_hosts
+        if "/" in name or (":" in name and not _is_ipv6(name))
+    ]
+    faults += [
+        f"--allow-origin {url}: write scheme and host, such as https://box.example:8443"
+        for url in options.allowed_origins
+        if not _ORIGIN.fullmatch(url)
+    ]
     faults += _tls_faults(options)
     if faults:
         raise BadValue("; ".join(faults))
     return options
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).version == 6
+    except ValueError:
+        return False
 
 
 def _tls_faults(options: ServeOptions) -> list[str]:
@@ -154,11 +176,27 @@ def _set_environment(words: argparse.Namespace) -> None:
     if words.gpus != "all":
         os.environ["CUDA_VISIBLE_DEVICES"] = words.gpus
     if words.cache_dir:
-        os.environ["TRITON_MAGICS_CACHE"] = str(Path(words.cache_dir).expanduser().resolve())
+        os.environ["TRITON_MAGICS_CACHE"] = str(_writable_folder("--cache-dir", words.cache_dir))
     if sandbox := words.sandbox or default_sandbox(words.workspace, Machine()):
         os.environ["TRITON_MAGICS_SANDBOX"] = sandbox
     if os.environ.get("GPU_TYPE"):
         print("GPU_TYPE is ignored: the driver names the GPU", file=sys.stderr)
+
+
+def _writable_folder(option: str, name: str) -> Path:
+    """Return a folder's absolute path; create it if it is missing.
+
+    Raises:
+        BadValue: it can't be created or written.
+    """
+    path = Path(name).expanduser().resolve()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadValue(f"{option} {name}: {error.strerror or error}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise BadValue(f"{option} {name}: this user can't write there")
+    return path
 
 
 def default_sandbox(workspace: str | None, machine: Machine) -> str | None:
@@ -187,10 +225,10 @@ def _level_of_environment() -> str:
     return level if level in LEVELS else "INFO"
 
 
-def _check_gpus(names: str, n_devices: int) -> None:
+def _check_gpus(names: str, n_gpus: int) -> None:
     n_named = len(names.split(","))
-    if names != "all" and n_devices < n_named:
-        raise BadValue(f"--gpus {names}: {n_devices} of {n_named} are there")
+    if names != "all" and n_gpus < n_named:
+        raise BadValue(f"--gpus {names}: {n_gpus} of {n_named} are there")
 
 
 def _listen(options: ServeOptions) -> socket.socket:
@@ -213,7 +251,8 @@ def _listen(options: ServeOptions) -> socket.socket:
         return listener
     except OSError as error:
         place = f"--host {options.host} --port {options.port}"
-        raise BadValue(f"{place}: {error.strerror or error}") from error
+        hint = "; choose another --port" if error.errno == errno.EADDRINUSE else ""
+        raise BadValue(f"{place}: {error.strerror or error}{hint}") from error
 
 
 def _listen_at_path(path: Path) -> socket.socket:
@@ -305,7 +344,13 @@ class _Child:
 
 
 def serve_stdio(words: argparse.Namespace) -> NoReturn:
-    """Serve MCP on standard input and output until EOF; then exit."""
+    """Serve MCP on standard input and output until EOF; then exit.
+
+    Raises:
+        BadValue, Unavailable: an option is not allowed, or a package is missing.
+    """
+    if words.context_limit < 1:
+        raise BadValue(f"--context-limit {words.context_limit}: write a number from 1")
     _require()
     from triton_magics.lab import Lab
     from triton_magics.serve.job_service import JobService

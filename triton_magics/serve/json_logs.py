@@ -10,7 +10,11 @@ from typing import Any
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 MAX_CHARS = 2_000  # of a text
-_OWN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime"}
+_OWN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {
+    "message",
+    "asctime",
+    "color_message",
+}
 _NAMES = ("triton_magics", "worker", "uvicorn")
 
 

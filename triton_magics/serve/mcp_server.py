@@ -59,7 +59,14 @@ class LazyService:
 
     def open(self) -> None:
         """Open it beside the caller."""
-        threading.Thread(target=self, name="open-service", daemon=True).start()
+        threading.Thread(target=self._try_to_open, name="open-service", daemon=True).start()
+
+    def _try_to_open(self) -> None:
+        """Open it; each call of a tool names a fault again, so the log has one line of it."""
+        try:
+            self()
+        except TritonMagicsError as error:
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
 
     def close(self) -> None:
         """Close it, if it was opened."""
