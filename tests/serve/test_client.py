@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from tests.serve.serve_kit import TOKENS
 from tests.serve.test_mcp_http import served
 from triton_magics import client as module
 from triton_magics.client import AsyncClient, Client
+from triton_magics.errors import BadValue
 from triton_magics.execution.protocol import Progress
 
 KERNEL = {
@@ -61,6 +63,34 @@ def test_refusals_are_typed_and_name_the_fields(tmp_path: Path) -> None:
             list(client.stream("none"))
         with Client(url, "wrong") as stranger, pytest.raises(module.Unauthorized):
             stranger.stats()
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with served(tmp_path) as url, Client(url, TOKENS["ann"]) as client:
+        for verb, arguments, words in (
+            ("valdate", {"op": "softmax"}, "Did you mean '/v1/validate'?"),
+            ("validate", {"op": "softmax", "version": "v9"}, "softmax has no version yet"),
+            ("../jobs", {}, "no route"),
+        ):
+            with pytest.raises(module.NotFound, match=re.escape(words)) as caught:
+                client.perform(verb, **arguments)
+            assert not isinstance(caught.value, module.JobNotFound)
+        with pytest.raises(module.JobNotFound, match="no job"):
+            client.job("none")
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("url", ["", "box:8000", "ftp://box", "http://", "http://box?x=1"])
+def test_a_url_of_no_server_is_refused_at_once(kind: Any, url: str) -> None:
+    with pytest.raises(BadValue, match="such as http://127.0.0.1:8000"):
+        kind(url)
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    with Client("http://127.0.0.1:9") as client, pytest.raises(module.ConnectionLost) as caught:
+        client.health()
+    assert str(caught.value).startswith("http://127.0.0.1:9: ")
+    assert str(caught.value).endswith("; does a server run there?")
 
 
 def test_the_async_client_has_the_same_calls(tmp_path: Path) -> None:

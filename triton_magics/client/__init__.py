@@ -11,7 +11,8 @@ A kernel that fails is a result. Every other refusal is an error:
 ServerError
 ├─ Unauthorized       no token, a wrong one, or not a client of this server (401, 403, 421)
 ├─ RequestRefused     the request has faults, each with its field (400, 405, 413, 415, 422)
-├─ JobNotFound        no such job or route (404)
+├─ NotFound           no such op, version or route (404)
+│  └─ JobNotFound     no such job, or it is another client's
 ├─ StepRefused        the workflow does not allow it now (409)
 ├─ ServerBusy         too many jobs wait; also after all retries (429, 503)
 └─ ConnectionLost     no answer
@@ -20,10 +21,12 @@ ServerError
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -44,12 +47,15 @@ from triton_magics.client.server_errors import (
     ConnectionLost,
     JobNotFound,
     Json,
+    NotFound,
     RequestRefused,
     ServerBusy,
     ServerError,
     StepRefused,
     Unauthorized,
+    connection_lost,
 )
+from triton_magics.errors import BadValue
 
 READ_S = 900.0  # a call that waits longer gives its job up; ask with wait=False then
 
@@ -93,7 +99,7 @@ class _Methods:
     def perform(self, verb: str, *, wait: bool = True, **arguments: Any) -> Any:
         """Perform a verb in the server's workspace; a `RemoteJobView` with its value."""
         query = None if wait else {"wait": "false"}
-        return self._send(Call("POST", f"/v1/{verb}", read_job, arguments, query))
+        return self._send(Call("POST", f"/v1/{_path_part(verb)}", read_job, arguments, query))
 
     def health(self) -> Any:
         """Return the state of the server, a dictionary."""
@@ -105,7 +111,7 @@ class _Methods:
 
     def job(self, job_id: str) -> Any:
         """Return a `RemoteJobView`, of this server or an earlier one."""
-        return self._send(Call("GET", f"/job/{job_id}", read_job))
+        return self._send(Call("GET", f"/job/{_path_part(job_id)}", read_job))
 
     def jobs(self) -> Any:
         """Return the newest jobs of this client, each a `RemoteJobView`."""
@@ -115,7 +121,7 @@ class _Methods:
 
     def cancel(self, job_id: str) -> Any:
         """End a job, running or waiting; return it."""
-        return self._send(Call("DELETE", f"/job/{job_id}", read_job))
+        return self._send(Call("DELETE", f"/job/{_path_part(job_id)}", read_job))
 
     def cleanup_jobs(self, older_than_s: float = 300.0) -> Any:
         """Remove the jobs that ended so long ago; return how many."""
@@ -123,10 +129,21 @@ class _Methods:
         return self._send(Call("POST", "/admin/cleanup-jobs", lambda a: a["removed"], body))
 
 
-def _options(token: str | None, transport: Any) -> dict[str, Any]:
+def _path_part(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _options(url: str, token: str | None, transport: Any) -> dict[str, Any]:
+    """Return the arguments of httpx's client.
+
+    Raises:
+        BadValue: the URL is none of a server.
+    """
+    if not re.fullmatch(r"https?://[^/?#]+(/[^?#]*)?", url):
+        raise BadValue(f"url {url!r}: write scheme, host and port, such as http://127.0.0.1:8000")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = httpx.Timeout(READ_S, connect=CONNECT_S)
-    return {"headers": headers, "timeout": timeout, "transport": transport}
+    return {"base_url": url, "headers": headers, "timeout": timeout, "transport": transport}
 
 
 class Client(_Methods):
@@ -137,6 +154,9 @@ class Client(_Methods):
         token: from its token file; None where it asks for none.
         transport: of httpx; by default a socket.
         sleep: pauses before a retry.
+
+    Raises:
+        BadValue: the URL is none of a server.
     """
 
     def __init__(
@@ -147,7 +167,7 @@ class Client(_Methods):
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._http = httpx.Client(base_url=url, **_options(token, transport))
+        self._http = httpx.Client(**_options(url, token, transport))
         self._sleep = sleep
 
     def _send(self, call: Call) -> Any:
@@ -157,7 +177,7 @@ class Client(_Methods):
                     call.method, call.path, json=call.body, params=call.query
                 )
             except httpx.TransportError as error:
-                raise ConnectionLost(0, {"message": str(error) or type(error).__name__}) from error
+                raise connection_lost(error, self._http.base_url) from error
             if response.status_code not in (429, 503) or attempt == RETRIES:
                 break
             self._sleep(retry_pause_s(response, attempt))
@@ -213,6 +233,9 @@ class AsyncClient(_Methods):
         token: from its token file; None where it asks for none.
         transport: of httpx; by default a socket.
         sleep: pauses before a retry.
+
+    Raises:
+        BadValue: the URL is none of a server.
     """
 
     def __init__(
@@ -223,7 +246,7 @@ class AsyncClient(_Methods):
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=url, **_options(token, transport))
+        self._http = httpx.AsyncClient(**_options(url, token, transport))
         self._sleep = sleep
 
     async def _send(self, call: Call) -> Any:
@@ -233,7 +256,7 @@ class AsyncClient(_Methods):
                     call.method, call.path, json=call.body, params=call.query
                 )
             except httpx.TransportError as error:
-                raise ConnectionLost(0, {"message": str(error) or type(error).__name__}) from error
+                raise connection_lost(error, self._http.base_url) from error
             if response.status_code not in (429, 503) or attempt == RETRIES:
                 break
             await self._sleep(retry_pause_s(response, attempt))
@@ -281,6 +304,7 @@ __all__ = [
     "JobNotFound",
     "KernelEvaluation",
     "KernelExecution",
+    "NotFound",
     "RemoteJobView",
     "RequestRefused",
     "ServedEvent",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import httpx
 from pydantic import BaseModel, ConfigDict
 
-from triton_magics.client.server_errors import ERRORS, Json, ServerError
+from triton_magics.client.server_errors import Json, error_of
 
 RETRIES = 4
 CONNECT_S = 10.0
@@ -107,6 +107,5 @@ def result_of(call: Call, response: httpx.Response) -> Any:
     has_result = isinstance(body, dict) and ("kernel_exec_result" in body or "state" in body)
     if response.is_success or (has_result and response.status_code in (409, 500)):
         return call.read(body)
-    kind = ERRORS.get(response.status_code, ServerError)
     detail = (body.get("fault") or body) if isinstance(body, dict) else {}
-    raise kind(response.status_code, detail)
+    raise error_of(response.status_code, detail)

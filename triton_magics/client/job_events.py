@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import httpx
 
@@ -37,7 +38,7 @@ class JobEvents:
     def __init__(self, job_id: str, after: int) -> None:
         self.newest = after
         self.has_ended = False
-        self._path = f"/job/{job_id}/events"
+        self._path = f"/job/{quote(job_id, safe='')}/events"
         self._n_tries = 0
         self._splitter = LineSplitter()
         self._fields: dict[str, str] = {}

@@ -34,7 +34,11 @@ class RequestRefused(ServerError):
     """The request has faults; nothing ran."""
 
 
-class JobNotFound(ServerError):
+class NotFound(ServerError):
+    """There is no such op, version or route."""
+
+
+class JobNotFound(NotFound):
     """There is no such job, or it is another client's."""
 
 
@@ -51,7 +55,25 @@ class ConnectionLost(ServerError):
 
 
 ERRORS: dict[int, type[ServerError]] = {
-    400: RequestRefused, 401: Unauthorized, 403: Unauthorized, 404: JobNotFound,
+    400: RequestRefused, 401: Unauthorized, 403: Unauthorized, 404: NotFound,
     405: RequestRefused, 409: StepRefused, 413: RequestRefused, 415: RequestRefused,
     421: Unauthorized, 422: RequestRefused, 429: ServerBusy, 503: ServerBusy,
 }  # fmt: skip
+
+
+def error_of(status: int, body: Json) -> ServerError:
+    """Return the error of a refusal.
+
+    Args:
+        status: code of the response.
+        body: its JSON object.
+    """
+    kind = ERRORS.get(status, ServerError)
+    return (JobNotFound if body.get("error") == "UnknownJob" else kind)(status, body)
+
+
+def connection_lost(error: Exception, url: object) -> ConnectionLost:
+    """Return the error of a request that got no answer."""
+    reason = str(error) or type(error).__name__
+    place = str(url).rstrip("/")
+    return ConnectionLost(0, {"message": f"{place}: {reason}; does a server run there?"})
