@@ -36,7 +36,7 @@ def test_setup_adds_one_entry_and_undo_removes_it(tmp_path: Path, agent: str) ->
     assert main(line) == 0  # a second time changes nothing
     assert main([*line, "--undo"]) == 0
     assert path.read_text() == before
-    assert not list(tmp_path.rglob("SKILL.md"))
+    assert not list(tmp_path.rglob("triton-kernels"))
 
 
 def test_setup_for_codex_keeps_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

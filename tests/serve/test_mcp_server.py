@@ -271,6 +271,17 @@ def test_every_fault_of_a_call_is_named_at_once(tmp_path: Path) -> None:
     play(tmp_path, FakeExecutor(), scene)
 
 
+def test_a_source_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    async def scene(agent: Agent) -> None:
+        await agent("get_torch_op_info", op="softmax")
+        for tool in ("write_kernel_code", "set_kernel_name"):
+            answer = await agent(tool, op="softmax", source="#" * (512 * 2**10 + 1))
+            assert answer.is_error
+            assert "a source may have 524288 bytes" in answer.value["message"]
+
+    play(tmp_path, FakeExecutor(), scene)
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "error"),
     [

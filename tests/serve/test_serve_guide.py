@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -320,6 +322,16 @@ def test_the_guides_requests_on_a_real_server(server: ServerProcess) -> None:
         second = client.post("/evaluate", json=MULTI, timeout=200).json()
         assert first["kernel_exec_result"]["compiled"] is False
         assert "missing 1 required positional" in second["kernel_exec_result"]["validation_error"]
+
+
+@pytest.mark.slow
+def test_the_request_of_the_page_is_right(server: ServerProcess) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text()
+    (text,) = re.findall(r"^    \{\n.*?^    \}$", page, re.S | re.M)
+    with server.client() as client:
+        answer = client.post("/evaluate", json=json.loads(text), timeout=200)
+    outcome = answer.json()["kernel_exec_result"]
+    assert (outcome["compiled"], outcome["correctness"]) == (True, True)
 
 
 CUDA = """__global__ void add(const float* x_ptr, const float* y_ptr, float* out_ptr, int n) {

@@ -13,7 +13,9 @@ from tests.serve.serve_kit import ANN, SOURCE, Gate, bearer, call, opened, submi
 from triton_magics import verbs
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import Status
+from triton_magics.serve.job_model import JobView
 from triton_magics.serve.rest import offered_verbs
+from triton_magics.serve.server_stats import ServerStats
 
 VALIDATE = {"op": "softmax", "version": "v1"}
 
@@ -296,3 +298,37 @@ def test_a_wrong_wait_runs_nothing(tmp_path: Path, engine: FakeExecutor, wait: s
         assert answer.status_code == 422
         assert answer.json()["validation_errors"][0]["field"] == "wait"
         assert service.newest(submit(service).caller) != ()
+
+
+@pytest.mark.parametrize(
+    ("phases", "value", "group", "n_failed"),
+    [
+        (("compiling", "validating"), {"status": "no_gpu"}, "validation", 0),
+        (("compiling", "validating"), {"status": "failed"}, "validation", 1),
+        (("compiling",), {"status": "compile_error"}, "compilation", 1),
+        (
+            ("compiling",),
+            {"status": "runtime_error", "kernel_exec_result": {"compiled": True}},
+            "compilation",
+            0,
+        ),
+    ],
+)
+def test_a_step_counts_as_failed_where_it_failed(
+    tmp_path: Path,
+    engine: FakeExecutor,
+    phases: tuple[str, ...],
+    value: dict[str, Any],
+    group: str,
+    n_failed: int,
+) -> None:
+    times = {name: float(i) for i, name in enumerate(("queued", *phases, "completed"))}
+    with opened(tmp_path, engine) as service:
+        stats = ServerStats(service)
+        job = JobView(
+            id="1", title="", verb="evaluate", client="ann", state="completed", times=times,
+            value=value,
+        )  # fmt: skip
+        service.on_end[-1](job)
+        figures = stats.as_json()[group]
+        assert (figures["total"], figures["failed"]) == (1, n_failed)

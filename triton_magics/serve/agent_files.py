@@ -13,6 +13,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -61,6 +62,9 @@ class FileChange:
         try:
             if self.after is None:
                 self.path.unlink(missing_ok=True)
+                if self.path.parent.name == SKILL_FOLDER:
+                    with suppress(OSError):  # another file is there
+                        self.path.parent.rmdir()
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             target = self.path.resolve()  # a link stays a link

@@ -67,8 +67,18 @@ class JobService:
     # ----------------------------------------------------------------------------------- submit
 
     def perform(self, verb: Verb, request: Request) -> Any:
-        """Perform a verb that needs no device, in this thread; return its value."""
+        """Perform a verb that needs no device, in this thread; return its value.
+
+        Raises:
+            BadValue: its source is too large.
+        """
+        self._check_source(request)
         return self.lab.perform(verb, request)
+
+    def _check_source(self, request: Request) -> None:
+        most, source = self.options.max_source_bytes, getattr(request, "source", None)
+        if isinstance(source, str) and len(source.encode(errors="replace")) > most:
+            raise BadValue(f"a source may have {most} bytes")
 
     def submit(
         self, verb: Verb, request: Request, caller: Caller, *, run_s: float | None = None
@@ -84,8 +94,9 @@ class JobService:
         Raises:
             QueueFull: too many jobs wait.
             Unavailable: the server is stopping.
-            BadValue: it names a program of the server's machine.
+            BadValue: it names a program of the server's machine, or its source is too large.
         """
+        self._check_source(request)
         if names := request.local_fields:
             raise BadValue(f"{names[0]} names a program of this machine: no server takes it")
         title = " ".join([verb.name, *_names(request)])

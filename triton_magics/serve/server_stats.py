@@ -64,9 +64,11 @@ class ServerStats:
 
     def _count(self, view: JobView) -> None:
         spans = dict(phase_spans(view))
-        verdict = (view.value or {}).get("status") if isinstance(view.value, dict) else None
-        failed = view.fault is not None or verdict not in (None, "passed")
+        value = view.value if isinstance(view.value, dict) else {}
+        failed = view.fault is not None or value.get("status") not in (None, "passed", "no_gpu")
         last = list(spans)[-1] if spans else ""
+        if value.get("kernel_exec_result", {}).get("compiled") and last == "compiling":
+            failed = False  # it was called, in the same phase
         with self._lock:
             self._states[view.state.value] += 1
             self._whole.add(view.duration_s or 0.0)
