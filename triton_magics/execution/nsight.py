@@ -13,7 +13,7 @@ INSTALL = (
 )
 PERMIT = (
     "set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and reboot, or run as root; "
-    "start a container with --cap-add=SYS_ADMIN"
+    "start a container as root with --cap-add=SYS_ADMIN"
 )
 REFUSED = f"the driver refuses this user the GPU's counters (ERR_NVGPUCTRPERM): {PERMIT}"
 _FOLDERS = ("usr/local/cuda*/bin", "opt/nvidia/nsight-compute/*", "opt/cuda/bin")
