@@ -11,7 +11,7 @@ import pytest
 from tests.fake_executor import FakeExecutor
 from tests.lab_harness import SOURCE, engine, lab, write  # noqa: F401 (engine, lab: fixtures)
 from triton_magics.config import Settings
-from triton_magics.errors import UnknownName
+from triton_magics.errors import BadValue, UnknownName
 from triton_magics.lab import Lab
 from triton_magics.model import LabState, Status, Validation, Validations
 
@@ -178,3 +178,11 @@ def test_own_shapes_of_an_op_join_its_plan(lab: Lab, engine: FakeExecutor, tmp_p
     lab.close()
     with Lab(tmp_path, engine=FakeExecutor(), settings=Settings()) as again:
         assert again.op("softmax").own_shapes == ((3, 5),)
+
+
+@pytest.mark.parametrize("name", ["engine", "executor"])
+def test_an_address_in_place_of_an_executor_is_refused(tmp_path: Path, name: str) -> None:
+    address: Any = {name: "https://box:8000"}
+    with pytest.raises(BadValue, match=r"settings=Settings\(engine='https://box:8000'\)"):
+        Lab(tmp_path / "none", **address)
+    assert not (tmp_path / "none").exists()

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from triton_magics import knowledge, languages
 from triton_magics.config import Settings, resolve_workspace
+from triton_magics.errors import BadValue
 from triton_magics.execution import Executor
 from triton_magics.execution.protocol import Progress
 from triton_magics.lab.verb_methods import VerbMethods
@@ -56,6 +57,9 @@ class Lab(VerbMethods):
         settings: of the user; by default those of pyproject.toml and the environment.
         executor: runs kernels; by default that of the settings, started when first needed.
         engine: old name of `executor`.
+
+    Raises:
+        BadValue: the executor is the address of one, which is a setting.
     """
 
     def __init__(
@@ -67,6 +71,11 @@ class Lab(VerbMethods):
         executor: Executor | None = None,
         engine: Executor | None = None,
     ) -> None:
+        address: object = executor or engine
+        if isinstance(address, str):
+            raise BadValue(
+                f"{address!r} is an address: write settings=Settings(engine={address!r})"
+            )
         self.settings = settings or Settings.load(path)
         folder = resolve_workspace(path or self.settings.workspace or ".")
         self.session = Session(folder, self.settings, executor=executor or engine, strict=strict)
