@@ -253,6 +253,11 @@ def test_every_fault_of_a_call_is_named_at_once(tmp_path: Path) -> None:
         assert answer.value["error"] == "BadValue"
         for name in ("runs=0", "unknown timer 'sundial'", "budget=-1"):
             assert name in answer.value["message"]
+        answer = await agent("validate_correctness", version="v7", dtypes=["float31"], seed=-1)
+        for name in ("has no dtype 'float31'", "seed=-1", "v7"):
+            assert name in answer.value["message"]
+        answer = await agent("validate_correctness", version="v7", dtypes=["float31"])
+        assert answer.value["message"].count("; ") == 1
         answer = await agent("benchmark_kernel", op="softmx", runs=0)
         for name in ("unknown op 'softmx'. Did you mean 'softmax'?", "runs=0"):
             assert name in answer.value["message"]

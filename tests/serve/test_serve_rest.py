@@ -86,6 +86,27 @@ def test_every_fault_of_a_request_is_named_at_once(tmp_path: Path, engine: FakeE
 
 
 @pytest.mark.parametrize(
+    ("path", "body", "fields"),
+    [
+        ("/v1/validate", {"version": "v7", "dtypes": ["float32", "float31"]}, "dtypes[1] version"),
+        ("/v1/validate", {"version": "v7", "plan": "fast"}, "version plan"),
+        ("/v1/validate", {"version": "all", "dtypes": ["x", "y"]}, "dtypes[0] dtypes[1]"),
+        ("/v1/bench", {"versions": ["v1", "v7"], "sizes": ["huge"]}, "versions[1] sizes[0]"),
+        ("/v1/profile", {"version": "v7", "size": "huge"}, "version size"),
+        ("/v1/kernel", {"version": "v7", "source": 3}, "source"),
+    ],
+)
+def test_unknown_names_are_named_at_once(
+    tmp_path: Path, engine: FakeExecutor, path: str, body: dict[str, Any], fields: str
+) -> None:
+    with opened(tmp_path, engine, mode="fastapi") as service:
+        (answer,) = call(service, ("POST", path, {"op": "softmax", **body}))
+        assert answer.status_code == 422
+        named = {fault["field"] for fault in answer.json()["validation_errors"]}
+        assert named == set(fields.split())
+
+
+@pytest.mark.parametrize(
     ("method", "path", "body", "fields"),
     [
         ("POST", "/v1/validate?wait=soon&wiat=1", {"op": 3}, {"wait", "wiat", "op", "version"}),

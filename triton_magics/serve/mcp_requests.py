@@ -10,6 +10,7 @@ from triton_magics.errors import BadValue, IllegalStep, UnknownOp, UserError
 from triton_magics.lab import Lab
 from triton_magics.model import short
 from triton_magics.next_step import NextStep
+from triton_magics.serve.known_names import find_unknown_names
 from triton_magics.serve.mcp_session import McpSession
 from triton_magics.serve.mcp_tools import ChooseRequest, Tool
 from triton_magics.verbs._base import Request, Verb
@@ -80,11 +81,13 @@ def read_call(
 
 
 def _read(lab: Lab, session: McpSession, tool: Tool, values: dict[str, Any]) -> Request:
-    """Return the request of a verb's tool; an unknown op is named with all other faults."""
+    """Return the request of a verb's tool; unknown names are named with all other faults."""
+    assert tool.of_verb is not None
     try:
-        return tool.read(_complete(lab, session, tool, dict(values)))
+        whole = _complete(lab, session, tool, dict(values))
+        unknown = [str(e) for _, e in find_unknown_names(lab.session, tool.of_verb, whole)]
+        return _read_named(tool, whole, unknown)
     except UnknownOp as error:
-        assert tool.of_verb is not None
         defaults = {"version": "v1", "versions": ["v1"]}  # the op would say which
         fields = tool.of_verb.request.model_fields
         try:
@@ -92,6 +95,19 @@ def _read(lab: Lab, session: McpSession, tool: Tool, values: dict[str, Any]) -> 
         except UserError as others:
             raise BadValue(f"{error}; {others}") from None
         raise
+
+
+def _read_named(tool: Tool, values: dict[str, Any], unknown: Sequence[str]) -> Request:
+    """Return the request of a tool; one unknown name is left to the verb."""
+    try:
+        request = tool.read(values)
+    except UserError as error:
+        if not unknown:
+            raise
+        raise BadValue("; ".join([str(error), *unknown])) from None
+    if len(unknown) > 1:
+        raise BadValue("; ".join(unknown))
+    return request
 
 
 def _complete(lab: Lab, session: McpSession, tool: Tool, values: dict[str, Any]) -> dict[str, Any]:

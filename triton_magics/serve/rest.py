@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from triton_magics import verbs
-from triton_magics.errors import QueueFull, TritonMagicsError, UserError, did_you_mean
+from triton_magics.errors import QueueFull, TritonMagicsError, did_you_mean
 from triton_magics.serve import following
 from triton_magics.serve.http_answers import (
     BadRequest,
@@ -31,6 +31,7 @@ from triton_magics.serve.http_answers import (
 )
 from triton_magics.serve.job_model import JobFault, JobView
 from triton_magics.serve.job_service import JobService
+from triton_magics.serve.known_names import find_unknown_names
 from triton_magics.serve.served_job import ServedJob, as_json
 from triton_magics.serve.server_stats import ServerStats, prometheus_text
 from triton_magics.verbs._base import Request, Verb, args_of
@@ -64,28 +65,32 @@ class JobRoutes:
 
     # ------------------------------------------------------------------------------------ verbs
 
-    def _name_faults(self, values: dict[str, Any]) -> list[FieldFault]:
-        """Return the fault of an op that is unknown, beside others; alone it is a 404."""
-        op = values.get("op")
-        if not isinstance(op, str):
-            return []
-        try:
-            self.service.lab.session.canonical(op)
-        except UserError as error:
-            return [FieldFault("op", str(error), type(error).__name__)]
-        return []
-
     def _read_parameters(self, verb: Verb, values: dict[str, Any]) -> Request:
+        """Return the request of a verb; one name that is unknown is left to the verb: a 404.
+
+        Raises:
+            BadRequest: names every field with a fault.
+        """
+        unknown = [
+            FieldFault(field, str(error), type(error).__name__)
+            for field, error in find_unknown_names(self.service.lab.session, verb, values)
+        ]
         try:
-            return read_request(verb, values, self.service.options.max_source_bytes)
+            request = read_request(verb, values, self.service.options.max_source_bytes)
         except BadRequest as error:
-            raise BadRequest([*error.faults, *self._name_faults(values)]) from None
+            raise BadRequest([*error.faults, *unknown]) from None
+        if len(unknown) > 1:
+            raise BadRequest(unknown)
+        return request
 
     async def perform(self, verb: Verb, request: HttpRequest) -> Response:
         """Perform a verb: at once, or as a job that the client waits for or asks for later."""
         values = await read_object(request)
-        parameters, wait_s = read_all(
-            lambda: self._read_parameters(verb, values), lambda: read_wait(request)
+        parameters, wait_s = await anyio.to_thread.run_sync(
+            read_all,
+            lambda: self._read_parameters(verb, values),
+            lambda: read_wait(request),
+            limiter=self._reads,
         )
         if not verb.is_queued:
             value = await anyio.to_thread.run_sync(
