@@ -236,7 +236,7 @@ def test_a_wrong_token_and_an_address_without_a_server_are_named(box: Box, tmp_p
     wrong.write_text("x" * 32)
     wrong.chmod(0o600)
     for settings, words in (
-        (Settings(engine=box.settings.engine, token_file=str(wrong)), "token is none of this server"),
+        (Settings(engine=box.settings.engine, token_file=str(wrong)), "none of this server"),
         (Settings(engine="http://127.0.0.1:9", token_file=str(wrong)), "refused"),
     ):
         executor = registry.create(settings)
