@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fake_executor import FakeExecutor
-from tests.serve.serve_kit import SOURCE, call, opened
+from tests.serve.serve_kit import SOURCE, call, opened, submit
 from triton_magics.model import Status
 
 
@@ -44,8 +44,41 @@ def test_every_reference_of_the_document_resolves(tmp_path: Path, engine: FakeEx
         assert "/v1/import" not in document["paths"]  # it reads files of the server
         missing = [path for path in document["paths"] if path.startswith("/v1/")]
         assert set(missing) <= set(bodies(document))
-        assert {"/evaluate", "/compare", "/validate"} <= set(bodies(document))
+        others = {"/", "/evaluate", "/compare", "/validate", "/admin/cleanup-jobs"}
+        assert others <= set(bodies(document))
         assert len(json.dumps(document)) < 250_000
+
+
+def test_the_document_has_the_query_of_every_route(tmp_path: Path, engine: FakeExecutor) -> None:
+    with opened(tmp_path / "w", engine, mode="fastapi") as service:
+        job = submit(service)
+        assert job.wait(20)
+        (answer,) = call(service, ("GET", "/openapi.json", None))
+        operations = {
+            (method.upper(), path): each
+            for path, methods in answer.json()["paths"].items()
+            for method, each in methods.items()
+        }
+        queries = {
+            (method, path): [p["name"] for p in each.get("parameters", ()) if p["in"] == "query"]
+            for (method, path), each in operations.items()
+        }
+        assert queries["GET", "/jobs"] == ["limit"]
+        assert queries["GET", "/stats"] == ["format"]
+        assert queries["GET", "/job/{job_id}"] == ["wait"]
+        assert queries["GET", "/job/{job_id}/events"] == ["after"]
+        assert queries["DELETE", "/job/{job_id}"] == queries["GET", "/health"] == []
+        assert all(names == ["wait"] for (_, path), names in queries.items() if "/v1/" in path)
+        for (method, path), names in queries.items():
+            assert {"200", "401", "422"} <= set(operations[method, path]["responses"])
+            if method == "GET":
+                place = path.format(job_id=job.id)
+                options = [f"{name}={operations[method, path]['parameters'][-1]['example']}"
+                         for name in names]  # fmt: skip
+                requests = [
+                    ("GET", f"{place}?{'&'.join(each)}", None) for each in (options, ["x=1"])
+                ]
+                assert [a.status_code for a in call(service, *requests)] == [200, 422], path
 
 
 def test_the_examples_run(tmp_path: Path, engine: FakeExecutor) -> None:

@@ -11,9 +11,10 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from triton_magics.serve.guide_requests import CompareBody, EvaluateBody, ValidateBody
+from triton_magics.serve.guide_requests import CompareBody, EvaluateBody, LegacyBody, ValidateBody
 from triton_magics.serve.guide_run import GuideResult
 from triton_magics.serve.job_model import JobView
+from triton_magics.serve.rest import Cleanup
 from triton_magics.verbs._base import Verb
 
 _ENTRY = "\n\n\ndef triton_softmax(x):\n    ..."  # in place of the rest of a cell
@@ -55,6 +56,22 @@ GUIDE: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
     "compare": (CompareBody, {"ref_kernel": _REFERENCE, "custom_kernel": _KERNEL}),
     "validate": (ValidateBody, {"kernel": _KERNEL, "reference": _REFERENCE}),
 }
+_MODEL = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + x
+
+
+def get_inputs():
+    return [torch.randn(64)]
+"""
+_LEGACY = {
+    "ref_code": _MODEL,
+    "custom_code": _MODEL.replace("x + x", "2 * x"),
+    "num_trials": 100,
+}
 _REFUSALS = {
     "401": "no token",
     "404": "no such op, version or job",
@@ -90,6 +107,7 @@ def add_document(app: FastAPI, verbs: Iterable[Verb]) -> None:
     """
     bodies: Bodies = {f"/v1/{verb.name}": (verb.request, example_of(verb)) for verb in verbs}
     bodies |= {f"/{name}": pair for name, pair in GUIDE.items()}
+    bodies |= {"/": (LegacyBody, _LEGACY), "/admin/cleanup-jobs": (Cleanup, {"older_than_s": 300})}
     models: list[Any] = [(model, "validation") for model, _ in bodies.values()]
     models += [(JobView, "serialization"), (GuideResult, "serialization")]
     basic = app.openapi
@@ -117,16 +135,45 @@ def _complete(document: dict[str, Any], bodies: Bodies, schemas: dict[str, Any])
         content = {"application/json": {"schema": schema, "example": example}}
         operation["requestBody"] = {"required": True, "content": content}
         operation["parameters"] = [_WAIT]
-        answer = GuideResult if path.removeprefix("/") in GUIDE else JobView
+        answer = GuideResult if path.removeprefix("/") in (*GUIDE, "") else JobView
         operation["responses"] = _responses(answer)
+    for (path, method), query in _PLAIN.items():
+        if operation := document["paths"].get(path, {}).get(method):
+            of_path = [p for p in operation.get("parameters", ()) if p["in"] == "path"]
+            operation["parameters"] = [*of_path, *query]
+            codes = ("401", "404", "422") if of_path else ("401", "422")
+            refusals = {code: {"description": _REFUSALS[code]} for code in codes}
+            operation["responses"] = {"200": _OK, **refusals}
     return document
 
 
-_WAIT = {
-    "name": "wait",
-    "in": "query",
-    "description": "`false`: answer 202 with the job at once; a number: wait so many seconds",
-    "schema": {"type": "string", "default": "true"},
+def _query(name: str, text: str, example: str, **schema: object) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": text, "example": example, "schema": schema}
+
+
+_WAIT = _query(
+    "wait",
+    "`false`: answer 202 with the job at once; a number: wait so many seconds",
+    "20",
+    type="string",
+    default="true",
+)
+_WHOLE = {"type": "integer", "minimum": 0}
+_OK = {"description": "see the summary"}
+_PLAIN: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("/health", "get"): [],
+    ("/stats", "get"): [
+        _query("format", "`json` or `prometheus`", "json", type="string", default="json")
+    ],
+    ("/jobs", "get"): [_query("limit", "most jobs", "50", **_WHOLE, maximum=500, default=50)],
+    ("/job/{job_id}", "get"): [
+        _query("wait", "seconds to wait for its end", "20", type="string", default="false")
+    ],
+    ("/job/{job_id}", "delete"): [],
+    ("/job/{job_id}/events", "get"): [
+        _query("after", "number of the last event that is known", "0", **_WHOLE, default=0)
+    ],
+    ("/admin/cleanup-jobs", "post"): [],
 }
 
 
