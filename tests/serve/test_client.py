@@ -17,13 +17,14 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.execution_kit import wait_until
 from tests.fake_executor import FakeExecutor
 from tests.serve.mcp_kit import SOURCE
 from tests.serve.serve_kit import TOKENS
 from tests.serve.test_mcp_http import served
 from triton_magics import client as module
 from triton_magics.client import AsyncClient, Client
-from triton_magics.errors import BadValue
+from triton_magics.errors import BadValue, WorkerError
 from triton_magics.execution.protocol import Progress
 
 KERNEL = {
@@ -84,6 +85,23 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_url_of_no_server_is_refused_at_once(kind: Any, url: str) -> None:
     with pytest.raises(BadValue, match="such as http://127.0.0.1:8000"):
         kind(url)
+
+
+def test_a_server_whose_workers_cant_start_says_why(tmp_path: Path) -> None:
+    engine = FakeExecutor()
+    warm = engine.warm
+
+    def refuse(mode: Any = None) -> None:
+        raise WorkerError(f"the supervisor process could not be started: {tmp_path}/python")
+
+    engine.warm = refuse  # type: ignore[method-assign]
+    with served(tmp_path, engine) as url, Client(url, TOKENS["ann"]) as client:
+        wait_until(lambda: client.health()["status"] == "unavailable", 20.0)
+        assert client.health()["message"].startswith("the supervisor process could not be started")
+        assert str(tmp_path) not in client.health()["message"]
+        engine.warm = warm  # type: ignore[method-assign]
+        assert client.perform("kernel", op="softmax", version="v1", source=SOURCE).value
+        assert client.health()["message"] is None
 
 
 def test_a_server_that_does_not_answer_is_named() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -17,10 +18,13 @@ from triton_magics.serve.executor_sessions import ExecutorRoutes
 from triton_magics.serve.guard import Guard
 from triton_magics.serve.guide_routes import GuideRoutes
 from triton_magics.serve.guide_run import remove_abandoned
+from triton_magics.serve.job_faults import fault_of
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.openapi import add_document
 from triton_magics.serve.rest import JobRoutes, add_routes, offered_verbs
 from triton_magics.serve.tokens import Tokens
+
+_LOG = logging.getLogger("triton_magics.serve")
 
 
 def create_app(service: JobService, tokens: Tokens | None = None) -> Guard:
@@ -71,8 +75,11 @@ def _mcp_app(service: JobService) -> Any:
 
 def _warm(service: JobService) -> None:
     remove_abandoned(time.time())
-    with suppress(TritonMagicsError):  # the first job says what is missing
+    try:
         service.lab.session.jobs.warm()
+    except TritonMagicsError as error:
+        service.warm_fault = fault_of(error).message
+        _LOG.warning("no worker could be started: %s", service.warm_fault)
 
 
 __all__ = ["create_app"]

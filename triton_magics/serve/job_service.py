@@ -43,6 +43,7 @@ class JobService:
         started_at: seconds since 1970.
         version: of triton_magics.
         on_end: each is called with the view of a job that has ended.
+        warm_fault: why no worker could be started; None once a job had a result.
     """
 
     def __init__(self, lab: Lab, options: ServeOptions | None = None) -> None:
@@ -51,6 +52,7 @@ class JobService:
         self.started_at = time.time()
         self.version = str(sys.modules["triton_magics"].__version__)
         self.on_end: list[Callable[[JobView], None]] = []
+        self.warm_fault: str | None = None
         read_only = lab.session.workspace.read_only
         self._records = JobRecords(None if read_only else lab.path / ".triton_magics")
         self._jobs: dict[str, ServedJob] = {}
@@ -284,6 +286,8 @@ class JobService:
     def _finish(self, job: ServedJob) -> None:
         self._save(job)
         view = job.view()
+        if view.value is not None:
+            self.warm_fault = None
         self._durations.append(view.duration_s or 0.0)
         _log(job, "job ended", duration_s=round(view.duration_s or 0.0, 3))
         with self._lock:

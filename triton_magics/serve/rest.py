@@ -194,7 +194,8 @@ def health(service: JobService) -> dict[str, Any]:
     calls = lab.jobs.calls
     waiting = sum(call.state == "queued" for call in calls)
     status = "ok" if engine.standby_ready or len(calls) > waiting else "warming"
-    status = "unavailable" if engine.missing else status
+    fault = engine.missing or (service.warm_fault if status == "warming" else None)
+    status = "unavailable" if fault else status
     return {
         "status": "stopping" if service.is_draining else status,
         "version": service.version,
@@ -210,7 +211,7 @@ def health(service: JobService) -> dict[str, Any]:
             "limit": service.options.n_waiting,
         },
         "standby": engine.standby_ready,
-        "message": engine.missing,
+        "message": fault,
     }
 
 
