@@ -24,7 +24,7 @@ from triton_magics.harness.correctness import run_job, validate_job
 from triton_magics.harness.load import compile_cache
 from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kernel
 from triton_magics.lab import Lab
-from triton_magics.languages.cuda.child import gpu_driver, kernel_handle, nvrtc_compiler
+from triton_magics.languages.cuda.child import gpu_driver, kernel_handle, launches, nvrtc_compiler
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
 from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, CudaSource
 from triton_magics.languages.cuda.cpp_source import find_kernels
@@ -103,6 +103,22 @@ def test_figures_are_those_of_the_launch_and_of_ptxas() -> None:
     warps = next(k for k in KERNELS if k.path.stem == "right_warps").source
     (kernel,) = compile_source(warps).kernels
     assert (kernel.grid, kernel.num_warps, kernel.shared_bytes) == ((64,), 4, 0)
+
+
+@needs_nvrtc
+def test_the_call_without_kernels_compiles_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[str] = []
+
+    def compile_one(source: CudaSource, expression: str, target: int) -> nvrtc_compiler.Cubin:
+        stages.append(report.stages[-1])
+        return compile_kernel(source, expression, target)
+
+    compile_kernel, report = nvrtc_compiler.compile_kernel, Recorder()
+    monkeypatch.setattr(launches, "compile_kernel", compile_one)
+    job = CompileJob(op=OpRef(name="softmax"), version=version_ref(RIGHT), sizes=("small",))
+    answer, _ = compile_job.run(job, report)
+    assert answer.status is Status.PASSED
+    assert set(stages) == {"compiling for sm_90, small"}  # it may be silent for longer there
 
 
 @needs_nvrtc

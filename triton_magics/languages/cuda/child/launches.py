@@ -61,10 +61,10 @@ def launch(one: CudaLaunch) -> None:
     for observer in STATE.observers:
         observer.observed.names.append(one.kernel.name)
         observer.observed.grids.append(one.shown_grid)
+    if any(observer.suppress for observer in STATE.observers):
+        return
     if STATE.target is not None:
         _record(one, STATE.target)
-        return
-    if any(observer.suppress for observer in STATE.observers):
         return
     if STATE.mode != "gpu":
         raise NeedsGpu(NO_GPU)
