@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,7 @@ class SupervisorClient:
         memory_bytes: int = NO_LIMIT,
         fork_server: ForkServer | None = None,
         is_confined: bool = True,
+        languages: Collection[str] = (),
     ) -> Worker:
         """Start a worker without waiting for it.
 
@@ -144,6 +145,7 @@ class SupervisorClient:
             memory_bytes: limit for it and its descendants.
             fork_server: forks it once ready; None: it is started from argv.
             is_confined: it enters the sandbox that its environment names.
+            languages: kernel languages that its fork server loads before, if it has not.
         """
         scratch = str(self.scratch())
         self._count += 1
@@ -157,7 +159,7 @@ class SupervisorClient:
             {"do": "spawn", "id": worker.number, "argv": [*argv], "cwd": cwd}
             | {"env": self._with_mark(env)}
             | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
-            | {"is_confined": is_confined}
+            | {"is_confined": is_confined, "languages": [*languages]}
             | {"fork_server": fork_server.number if fork_server else None},
             [their_data.fileno(), their_output],
         )
