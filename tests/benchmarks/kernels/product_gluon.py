@@ -3,7 +3,7 @@
 `matmul` stores the product. `linear_cross_entropy` reduces each tile to a maximum and a sum a row,
 and two small kernels join them.
 """
-# ruff: noqa: SIM108, RUF005 (Gluon folds only such a branch, and has no starred lists)
+# ruff: noqa: SIM102, SIM108, RUF005 (Gluon folds only such a branch, and has no starred lists)
 
 import torch
 import triton
@@ -66,11 +66,18 @@ def load_tiles(
 
 @gluon.jit
 def product(
-    me: gl.constexpr, a_smem, b_smem, ready, free, n, K, GROUPS: gl.constexpr,
-    BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, STAGES: gl.constexpr, B_BY_ROWS: gl.constexpr,
-    LAYOUT: gl.constexpr,
+    me: gl.constexpr, a_smem, b_smem, ready, free, order, n, K, GROUPS: gl.constexpr,
+    BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, STAGES: gl.constexpr, LAG: gl.constexpr,
+    B_BY_ROWS: gl.constexpr, LAYOUT: gl.constexpr,
 ):
-    """The product of 64 rows of a tile, whose first step is step n of this program."""
+    """The product of 64 rows of a tile, whose first step is step n of this program.
+
+    The second group begins LAG steps after the first, so that one multiplies while the other stores
+    or reduces.
+    """
+    if LAG > 0 and me == 1:
+        if n == 0:
+            mbarrier.wait(order.index(0), 0)
     acc = gl.zeros([64, BLOCK_N], gl.float32, layout=LAYOUT)
     for start in range(0, K, BLOCK_K):
         stage = n % STAGES
@@ -80,6 +87,9 @@ def product(
         else:
             b = b_smem.index(stage)
         acc = warpgroup_mma(a_smem.index(stage * GROUPS + me), b, acc, is_async=True)
+        if LAG > 0 and me == 0:
+            if n == LAG:
+                mbarrier.arrive(order.index(0), count=1)
         acc = warpgroup_mma_wait(1, deps=(acc,))
         if start > 0:  # the product before this one has ended
             mbarrier.arrive(free.index((n - 1) % STAGES), count=1)
@@ -91,9 +101,9 @@ def product(
 
 @gluon.jit
 def store_tiles(
-    me: gl.constexpr, out_desc, a_smem, b_smem, out_smem, ready, free, tiles_m, tiles_n, K,
+    me: gl.constexpr, out_desc, a_smem, b_smem, out_smem, ready, free, order, tiles_m, tiles_n, K,
     GROUP: gl.constexpr, GROUPS: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr,
-    STAGES: gl.constexpr,
+    STAGES: gl.constexpr, LAG: gl.constexpr,
 ):
     """Multiply and store 64 rows of every tile of this program."""
     LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
@@ -102,7 +112,8 @@ def store_tiles(
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile_m, tile_n = grouped(t, tiles_m, tiles_n, GROUP)
         acc, n = product(
-            me, a_smem, b_smem, ready, free, n, K, GROUPS, BLOCK_N, BLOCK_K, STAGES, False, LAYOUT
+            me, a_smem, b_smem, ready, free, order, n, K, GROUPS, BLOCK_N, BLOCK_K, STAGES, LAG,
+            False, LAYOUT,
         )
         row = (tile_m * GROUPS + me) * 64
         left, right = acc.reshape([64, 2, BLOCK_N // 2]).permute((0, 2, 1)).split()
@@ -120,8 +131,9 @@ def store_tiles(
 @gluon.jit
 def reduce_tiles(
     me: gl.constexpr, target_ptr, peak_ptr, sum_ptr, picked_ptr, n_rows, n_classes, a_smem, b_smem,
-    ready, free, tiles_m, tiles_n, K, GROUP: gl.constexpr, GROUPS: gl.constexpr,
-    BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, STAGES: gl.constexpr, PICK: gl.constexpr,
+    ready, free, order, tiles_m, tiles_n, K, GROUP: gl.constexpr, GROUPS: gl.constexpr,
+    BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, STAGES: gl.constexpr, LAG: gl.constexpr,
+    PICK: gl.constexpr,
 ):
     """Maximum and sum of 64 rows of every tile of this program, in units of log2(e)."""
     LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
@@ -129,7 +141,8 @@ def reduce_tiles(
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile_m, tile_n = grouped(t, tiles_m, tiles_n, GROUP)
         logits, n = product(
-            me, a_smem, b_smem, ready, free, n, K, GROUPS, BLOCK_N, BLOCK_K, STAGES, True, LAYOUT
+            me, a_smem, b_smem, ready, free, order, n, K, GROUPS, BLOCK_N, BLOCK_K, STAGES, LAG,
+            True, LAYOUT,
         )
         rows = (tile_m * GROUPS + me) * 64 + gl.arange(0, 64, layout=gl.SliceLayout(1, LAYOUT))
         cols = tile_n * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, LAYOUT))
@@ -163,21 +176,23 @@ def rooms(
     )
     ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    order = gl.allocate_shared_memory(gl.int64, [1, 1], mbarrier.MBarrierLayout())
+    mbarrier.init(order.index(0), count=1)
     for i in gl.static_range(STAGES):
         mbarrier.init(ready.index(i), count=1)
         mbarrier.init(free.index(i), count=GROUPS)
     fence_async_shared()
-    return a_smem, b_smem, ready, free
+    return a_smem, b_smem, ready, free, order
 
 
 @gluon.jit(do_not_specialize=["tiles_m", "tiles_n", "K"])
 def matmul_kernel(
     a_desc, b_desc, out_desc, tiles_m, tiles_n, K, GROUP: gl.constexpr, STAGES: gl.constexpr,
-    REGS: gl.constexpr,
+    LAG: gl.constexpr, REGS: gl.constexpr,
 ):
     BLOCK_K: gl.constexpr = b_desc.block_type.shape[0]
     BLOCK_N: gl.constexpr = b_desc.block_type.shape[1]
-    a_smem, b_smem, ready, free = rooms(a_desc, b_desc, 2, STAGES)
+    a_smem, b_smem, ready, free, order = rooms(a_desc, b_desc, 2, STAGES)
     out_smem = gl.allocate_shared_memory(
         out_desc.dtype, [2] + out_desc.block_type.shape, out_desc.layout
     )
@@ -186,15 +201,15 @@ def matmul_kernel(
             (
                 store_tiles,
                 (
-                    0, out_desc, a_smem, b_smem, out_smem, ready, free, tiles_m, tiles_n, K, GROUP,
-                    2, BLOCK_N, BLOCK_K, STAGES,
+                    0, out_desc, a_smem, b_smem, out_smem, ready, free, order, tiles_m, tiles_n, K,
+                    GROUP, 2, BLOCK_N, BLOCK_K, STAGES, LAG,
                 ),
             ),
             (
                 store_tiles,
                 (
-                    1, out_desc, a_smem, b_smem, out_smem, ready, free, tiles_m, tiles_n, K, GROUP,
-                    2, BLOCK_N, BLOCK_K, STAGES,
+                    1, out_desc, a_smem, b_smem, out_smem, ready, free, order, tiles_m, tiles_n, K,
+                    GROUP, 2, BLOCK_N, BLOCK_K, STAGES, LAG,
                 ),
             ),
             (
@@ -213,27 +228,28 @@ def matmul_kernel(
 @gluon.jit(do_not_specialize=["n_rows", "n_classes", "tiles_m", "tiles_n", "K"])
 def parts_kernel(
     x_desc, weight_desc, target_ptr, peak_ptr, sum_ptr, picked_ptr, n_rows, n_classes, tiles_m,
-    tiles_n, K, GROUP: gl.constexpr, STAGES: gl.constexpr, REGS: gl.constexpr, PICK: gl.constexpr,
+    tiles_n, K, GROUP: gl.constexpr, STAGES: gl.constexpr, LAG: gl.constexpr, REGS: gl.constexpr,
+    PICK: gl.constexpr,
 ):
     BLOCK_N: gl.constexpr = weight_desc.block_type.shape[0]
     BLOCK_K: gl.constexpr = weight_desc.block_type.shape[1]
-    x_smem, weight_smem, ready, free = rooms(x_desc, weight_desc, 2, STAGES)
+    x_smem, weight_smem, ready, free, order = rooms(x_desc, weight_desc, 2, STAGES)
     gl.warp_specialize(
         [
             (
                 reduce_tiles,
                 (
                     0, target_ptr, peak_ptr, sum_ptr, picked_ptr, n_rows, n_classes, x_smem,
-                    weight_smem, ready, free, tiles_m, tiles_n, K, GROUP, 2, BLOCK_N, BLOCK_K,
-                    STAGES, PICK,
+                    weight_smem, ready, free, order, tiles_m, tiles_n, K, GROUP, 2, BLOCK_N,
+                    BLOCK_K, STAGES, LAG, PICK,
                 ),
             ),
             (
                 reduce_tiles,
                 (
                     1, target_ptr, peak_ptr, sum_ptr, picked_ptr, n_rows, n_classes, x_smem,
-                    weight_smem, ready, free, tiles_m, tiles_n, K, GROUP, 2, BLOCK_N, BLOCK_K,
-                    STAGES, PICK,
+                    weight_smem, ready, free, order, tiles_m, tiles_n, K, GROUP, 2, BLOCK_N,
+                    BLOCK_K, STAGES, LAG, PICK,
                 ),
             ),
             (
@@ -255,24 +271,30 @@ def described(x, block):
     return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout)
 
 
-def matmul(a, b, block_n=256, group=8, stages=4, regs=240, programs=132):
+def matmul(a, b, block_n=256, group=8, stages=4, lag=0, regs=240, programs=132):
     """Return a @ b of half types whose rows are contiguous and multiples of 16 bytes."""
     (M, K), N = a.shape, b.shape[1]
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
     tiles_m, tiles_n = triton.cdiv(M, 128), triton.cdiv(N, block_n)
     matmul_kernel[(min(tiles_m * tiles_n, programs),)](
         described(a, [64, 64]), described(b, [64, block_n]), described(out, [64, block_n // 2]),
-        tiles_m, tiles_n, K, GROUP=group, STAGES=stages, REGS=regs, num_warps=4,
+        tiles_m, tiles_n, K, GROUP=group, STAGES=stages, LAG=possible_lag(lag, K), REGS=regs,
+        num_warps=4,
     )
     return out
 
 
-def product_parts(x, weight, target, parts, block_n, group, stages, regs, programs, pick):
+def possible_lag(lag, k):
+    """The steps between the groups: a tile must have more."""
+    return lag if triton.cdiv(k, 64) > lag else 0
+
+
+def product_parts(x, weight, target, parts, block_n, group, stages, lag, regs, programs, pick):
     """Fill parts (peaks, sums, picked logits); the units are log2(e) for peaks and sums."""
     (n_rows, hidden), n_classes = x.shape, weight.shape[0]
     tiles_m, tiles_n = triton.cdiv(n_rows, 128), triton.cdiv(n_classes, block_n)
     parts_kernel[(min(tiles_m * tiles_n, programs),)](
         described(x, [64, 64]), described(weight, [block_n, 64]), target, *parts, n_rows,
-        n_classes, tiles_m, tiles_n, hidden, GROUP=group, STAGES=stages, REGS=regs, PICK=pick,
-        num_warps=4,
+        n_classes, tiles_m, tiles_n, hidden, GROUP=group, STAGES=stages,
+        LAG=possible_lag(lag, hidden), REGS=regs, PICK=pick, num_warps=4,
     )

@@ -273,7 +273,7 @@ def workspace_of(x, n_parts):
 
 def linear_cross_entropy(
     x, weight, target, way="triton", block_m=64, block_n=64, block_k=128, stages=3, warps=4,
-    join="many", rows=32, pdl=False, group=16, programs=132, regs=240, dtype=None,
+    join="many", rows=32, pdl=False, group=16, lag=0, programs=132, regs=240, dtype=None,
 ):
     """Return the mean loss; the tiles are Triton's or, for way "gluon", `product_gluon`'s."""
     (n_rows, hidden), n_classes = x.shape, weight.shape[0]
@@ -284,7 +284,7 @@ def linear_cross_entropy(
 
         pick = join != "many, products"
         product_parts(
-            x, weight, target, workspace, block_n, group, stages, regs, programs, pick
+            x, weight, target, workspace, block_n, group, stages, lag, regs, programs, pick
         )
     else:
         blocks = triton.cdiv(n_rows, block_m)
