@@ -48,7 +48,7 @@ def grade(fault: Fault) -> dict[str, Any]:
     """Return the grade of a fault's first explanation, with its text."""
     name, cause, old, new = fault
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.py"
+        path = Path(folder) / f"{Path(name).name}.py"
         path.write_text(source_of(fault))
         answer = _validate_own(fault) if name in OPS else run_validation(path, budget_s=BUDGET_S)
     row = {"kernel": name, "change": f"{old} -> {new}", "cause": cause}

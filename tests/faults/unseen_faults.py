@@ -7,6 +7,9 @@ its cause (see `corpus_causes.py`), the code, the code in its place.
 # ruff: noqa: E501 (a substitution stays on its line)
 from __future__ import annotations
 
+from pathlib import Path
+
+from tests.faults.unseen_faults_later import LATER_ROUNDS
 from tests.faults.unseen_ops import OPS
 from tests.harness.kit import KERNELS
 
@@ -337,7 +340,14 @@ ROUNDS: dict[str, tuple[Fault, ...]] = {
     "fifth": FIFTH,
     "sixth": SIXTH,
     "seventh": SEVENTH,
+    **LATER_ROUNDS,
 }
+
+
+def path_of(fault: Fault) -> Path:
+    """Return the file of the right kernel; a name without a folder may be one of `right/`."""
+    right = KERNELS / "right" / f"{fault[0]}.py"
+    return right if right.exists() else KERNELS / f"{fault[0]}.py"
 
 
 def source_of(fault: Fault) -> str:
@@ -347,7 +357,7 @@ def source_of(fault: Fault) -> str:
         ValueError: the right kernel does not have the code.
     """
     name, _, old, new = fault
-    text = OPS[name][1] if name in OPS else (KERNELS / "right" / f"{name}.py").read_text()
+    text = OPS[name][1] if name in OPS else path_of(fault).read_text()
     if old not in text:
         raise ValueError(f"{name}: {old!r} is not in it")
     return text.replace(old, new)
