@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tests.harness.kit import KERNELS, run_cases
-from triton_magics.harness.correctness.left_behind import LeftBehind
+from triton_magics.harness.correctness.left_behind import LeftBehind, settings
 from triton_magics.model import Case
 
 
@@ -95,3 +95,39 @@ def test_the_monitor_of_a_progress_bar_is_no_unfinished_work(tmp_path: Path) -> 
     path.write_text(f"import tqdm\n{path.read_text()}")
     (result,) = run_cases(path, Case(shape=(7, 13), dtype="float32", seed=1))
     assert result.status == "passed", result.reason
+
+
+SWITCHES: dict[str, Callable[[], Any]] = {
+    "torch.is_grad_enabled": lambda: torch.set_grad_enabled(False),
+    "torch.is_warn_always_enabled": lambda: torch.set_warn_always(False),
+    "torch._C._get_cudnn_benchmark": lambda: setattr(torch.backends.cudnn, "benchmark", False),
+    "subnormal": lambda: torch.set_flush_denormal(True),
+    "torch.autograd.is_multithreading_enabled": (
+        lambda: torch.autograd.set_multithreading_enabled(True)
+    ),
+    "torch._C._get_flash_sdp_enabled": lambda: torch.backends.cuda.enable_flash_sdp(True),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_is_named_whatever_it_was_before(name: str) -> None:
+    before = [setting.read() for setting in settings()]
+    message = LeftBehind().find_overwritten(SWITCHES[name])
+    assert name in str(message)
+    assert [setting.read() for setting in settings()] == before
+
+
+def test_a_call_that_restores_its_switches_leaves_nothing() -> None:
+    def call() -> None:
+        with torch.no_grad(), np.errstate(all="ignore"), torch.backends.cudnn.flags(enabled=False):
+            sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+
+    assert LeftBehind().find_overwritten(call) is None
+    assert LeftBehind().find_overwritten(lambda: 1 / 0) is None
+
+
+def test_numpy_s_handling_of_errors_is_put_back_and_named() -> None:
+    left = LeftBehind()
+    np.seterr(all="raise")
+    assert "numpy.geterr" in str(left.restore())
+    assert "raise" not in np.geterr().values()

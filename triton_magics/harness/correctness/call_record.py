@@ -168,6 +168,7 @@ class SeriesRecord(Value):
         late_work: a message on work that continued after its return.
         shares_input: the last one returned memory of an input.
         reuses_memory: the last one returned memory of an earlier output.
+        overwritten: a message on a setting that a call sets, whatever it was.
     """
 
     n_calls: int
@@ -177,6 +178,7 @@ class SeriesRecord(Value):
     late_work: str | None = None
     shares_input: bool = False
     reuses_memory: bool = False
+    overwritten: str | None = None
 
 
 def outputs_of(value: Any) -> tuple[Any, ...]:

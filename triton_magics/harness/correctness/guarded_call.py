@@ -104,6 +104,7 @@ class LocalCalls:
         self._names = names
         self._replaced = names.restore() if names else ()
         self._n_guarded = 0
+        self._has_turned = False
         self._version = version
         self._op = op
         self._device = device
@@ -178,11 +179,22 @@ class LocalCalls:
                 return self._version.call(*arguments)
 
         with torch.no_grad():
-            return run_series(
+            record = run_series(
                 call, series, earlier=self._earlier_outputs,
                 find_late_work=lambda outputs: _find_late_work(outputs, before),
                 describe=lambda error: self._failure(error, launched=True),
             )  # fmt: skip
+        return record.evolve(overwritten=self._find_overwritten(series, call))
+
+    def _find_overwritten(self, series: CallSeries, call: Callable[..., Any]) -> str | None:
+        """Return a message on a setting that each call sets; look after the first series only.
+
+        What torch compiles depends on the settings, so a version in torch is not called for this.
+        """
+        if self._has_turned or series.mutates or self._version.runtime.computes_in_torch:
+            return None
+        self._has_turned = True
+        return self._left_behind.find_overwritten(lambda: call(*series.arguments))
 
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes, dtypes and layouts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import operator
@@ -16,22 +17,11 @@ from typing import Any, NamedTuple
 import torch
 
 from triton_magics import languages
+from triton_magics.harness.correctness.found_settings import Setting, found_settings
 
 _LIBRARY_PREFIXES = ("TORCH", "PYTORCH_", "CUDA_", "OMP_", "MKL_", "NVIDIA_")
 _TORCH = os.path.dirname(torch.__file__)
 _IGNORE_ALL = ("ignore", None, Warning, None, 0)
-
-
-class Setting(NamedTuple):
-    """A setting of this process: its name in messages, and functions that read and write it.
-
-    `is_fault(now, before)` tells whether leaving it so is a fault of the version.
-    """
-
-    name: str
-    read: Callable[[], Any]
-    write: Callable[[Any], None]
-    is_fault: Callable[[Any, Any], bool] = operator.ne
 
 
 @functools.cache
@@ -69,7 +59,7 @@ def _write_warnings(hidden: bool) -> None:
         warnings.filters[:] = [f for f in warnings.filters if f != _IGNORE_ALL]  # type: ignore[index]
 
 
-SETTINGS = (
+_LISTED = (
     Setting("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
     Setting("torch's default device", torch.get_default_device, torch.set_default_device),
     Setting("torch's number of threads", torch.get_num_threads, torch.set_num_threads),
@@ -105,6 +95,12 @@ SETTINGS = (
     Setting("the trace function", sys.gettrace, sys.settrace),
     Setting("the profile function", sys.getprofile, threading.setprofile),
 )
+
+
+@functools.cache
+def settings() -> tuple[Setting, ...]:
+    """Return the listed settings, and those that are found by the names of their functions."""
+    return (*_LISTED, *found_settings())
 
 
 class RandomGenerator(NamedTuple):
@@ -163,7 +159,7 @@ class LeftBehind:
     """Compares the settings with those at the time of construction."""
 
     def __init__(self) -> None:
-        self._before = [setting.read() for setting in SETTINGS]
+        self._before = [setting.read() for setting in settings()]
         self._states: dict[str, Any] = {}
 
     def prepare(self) -> None:
@@ -173,14 +169,27 @@ class LeftBehind:
 
     def restore(self) -> str | None:
         """Restore the settings; return a message on the first that had changed."""
-        messages = []
-        for setting, value in zip(SETTINGS, self._before, strict=True):
-            if (now := setting.read()) != value:
-                setting.write(value)
-                if setting.is_fault(now, value):
-                    messages.append(f"the version left {setting.name} changed{_values(value, now)}")
-        seeded = self._find_seeded()
-        return next(iter(messages), None) or seeded
+        return _write_again(self._before) or self._find_seeded()
+
+    def find_overwritten(self, call: Callable[[], Any]) -> str | None:
+        """Call with every switch in either position; return a message on one that the call sets.
+
+        A call that switches something to what it was already leaves no other trace.
+        """
+        messages = [self._call_turned(call, turned=turned) for turned in (False, True)]
+        return next(filter(None, messages), None)
+
+    def _call_turned(self, call: Callable[[], Any], *, turned: bool) -> str | None:
+        for setting, value in zip(settings(), self._before, strict=True) if turned else ():
+            if isinstance(value, bool) and setting.read() is value:  # two names may mean one switch
+                setting.try_write(not value)
+        values = [setting.read() for setting in settings()]
+        with warnings.catch_warnings(), contextlib.suppress(BaseException):
+            warnings.simplefilter("ignore")
+            call()
+        message = _write_again(values, "leaves {}{} whatever it was before")
+        _write_again(self._before)
+        return message
 
     def _find_seeded(self) -> str | None:
         """Return a message if two calls left a random generator in the same state."""
@@ -191,6 +200,18 @@ class LeftBehind:
         return name and f"every call seeds {name} random generator again"
 
 
+def _write_again(values: list[Any], words: str = "left {} changed{}") -> str | None:
+    """Give each setting its value of before; return a message on the first fault."""
+    messages = []
+    for setting, value in zip(settings(), values, strict=True):
+        if (now := setting.read()) != value:
+            setting.try_write(value)
+            if setting.is_fault(now, value):
+                shown = f" at {now}," if words.startswith("leaves") else _values(value, now)
+                messages.append(f"the version {words.format(setting.name, shown)}")
+    return next(iter(messages), None)
+
+
 def _values(before: Any, now: Any) -> str:
     if isinstance(before, dict):
         names = {*before.items()} ^ {*now.items()}
@@ -199,4 +220,4 @@ def _values(before: Any, now: Any) -> str:
     return f": {before} before, {now} after" if shown else ""
 
 
-__all__ = ["SETTINGS", "LeftBehind"]
+__all__ = ["LeftBehind", "settings"]

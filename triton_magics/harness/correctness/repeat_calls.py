@@ -150,7 +150,7 @@ class CallsInARow:
             return failed
         if self.record.failure:
             raise VersionRaised(self.record.failure, self.call.launches)
-        return self._check_form()
+        return self._check_form() or self._check_settings()
 
     @property
     def is_deterministic(self) -> bool:
@@ -299,6 +299,12 @@ class CallsInARow:
         """Check that no call left work behind."""
         if message := self.record.late_work:
             return failed_case(self.case, CaseStatus.UNFINISHED_WORK, message)
+        return None
+
+    def _check_settings(self) -> CaseResult | None:
+        """Check that a call leaves the settings of the process to its caller."""
+        if message := self.record.overwritten:
+            return failed_case(self.case, CaseStatus.SIDE_EFFECT, message)
         return None
 
     def _check_form(self) -> CaseResult | None:
