@@ -1,6 +1,7 @@
 """One Lab on one GPU and on two: validations a minute, and times beside a busy neighbour.
 
     python tests/benchmarks/gpus.py [--out FILE] [--part rate|times|search] [--validations 200] [--repeats 8]
+    python tests/benchmarks/gpus.py --lanes 1,2,4 [--seconds 6]     (one GPU, 45 s in all)
 
 Each part adds its rows to the file as soon as it has them. With one GPU the rows of two are left out;
 without one the script runs in the interpreter, which only shows that it works.
@@ -9,13 +10,16 @@ without one the script runs in the interpreter, which only shows that it works.
 time in which a lane runs a job, `starting` the share in which it waits for a worker, `CPU ms` the parent's
 CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
 validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
-one GPU and on all.
+one GPU and on all. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of lanes;
+`cores` is how many CPU cores all processes of the container kept busy.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import os
 import statistics
 import tempfile
 import threading
@@ -140,6 +144,49 @@ def rates(output: Output, n: int) -> None:
         if gpus <= max(N_GPUS, 1):
             count = n if gpus == 2 else max(n // 2, 4)
             output.add("rate", rate(gpus, lanes, pinned, written, count))
+
+
+def used_cpu_s() -> float:
+    """Return the CPU time that this container has used, else that of the machine, seconds."""
+    usage = Path("/sys/fs/cgroup/cpu.stat")
+    if usage.exists():
+        return float(usage.read_text().split()[1]) / 1e6
+    ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    return sum(map(int, (*ticks[:3], *ticks[5:8]))) / os.sysconf("SC_CLK_TCK")
+
+
+def lane_rates(output: Output, lanes: list[int], seconds: float) -> None:
+    """Measure one Lab with each number of lanes, one after the other."""
+    settings, number = settings_of("0"), itertools.count(1)
+    with tempfile.TemporaryDirectory() as folder, Lab(folder, settings=settings) as lab:
+        for count in lanes:
+            settings.lanes = count
+            output.add("rate", lane_rate(lab, count, seconds, number))
+
+
+def lane_rate(lab: Lab, lanes: int, seconds: float, number: Iterator[int]) -> dict[str, Any]:
+    """Return the figures of so many seconds of validations, after two for each lane."""
+    begun_s = time.perf_counter()
+    results = lab.map(steps(next(number), written=False) for _ in range(200 * lanes))
+    warm = [next(results) for _ in range(2 * lanes)]
+    assert all(r.entry.ok for r in warm), warm
+    done: list[Any] = []
+    with lane_times() as spent:
+        start_s, cpu_s = time.perf_counter(), used_cpu_s()
+        while (wall_s := time.perf_counter() - start_s) < seconds or not done:
+            done.append(next(results))
+        cpu_s = used_cpu_s() - cpu_s
+    results.close()  # type: ignore[attr-defined]
+    own = [r.value.duration_s for r in done if r.entry.ok]
+    return {
+        "lanes": lanes, "validations": len(done), "a minute": round(60 * len(done) / wall_s, 1),
+        "busy": round(spent["busy"] / wall_s / lanes, 3),
+        "starting": round(spent["starting"] / wall_s / lanes, 3),
+        "worker_s": round(statistics.median(own), 3) if own else None,
+        "cores": round(cpu_s / wall_s, 1), "of": os.cpu_count(),
+        "warm_s": round(start_s - begun_s, 1),
+        "failed": [r.entry.error or r.entry.status for r in done if not r.entry.ok][:3],
+    }  # fmt: skip
 
 
 BENCH = {"op": "softmax", "versions": ["v1"], "runs": 20}
@@ -275,8 +322,13 @@ def main() -> None:
     parser.add_argument("--part", choices=("rate", "times", "search"), action="append")
     parser.add_argument("--validations", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=8)
+    parser.add_argument("--lanes", metavar="1,2,4")
+    parser.add_argument("--seconds", type=float, default=6.0)
     args = parser.parse_args()
     output = Output(args.out)
+    if args.lanes:
+        lane_rates(output, [int(n) for n in args.lanes.split(",")], args.seconds)
+        return
     parts = args.part or ["times", "rate", "search"]
     if "times" in parts:
         times(output, args.repeats)
