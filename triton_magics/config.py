@@ -90,7 +90,10 @@ class Settings(Configurable):
         0.0, min=0.0, help="GiB that a worker may take; 0: three quarters of the machine's memory."
     ).tag(config=True)
     standbys = Int(
-        2, min=1, max=16, help="Warm workers that wait for a job; on a GPU each has a context."
+        0,
+        min=0,
+        max=16,
+        help="Warm workers that wait for a job; 0: three on a GPU, each with a context, else two.",
     ).tag(config=True)
     ncu = Unicode("", help="Path of Nsight Compute's `ncu`; empty: PATH and the CUDA folders.").tag(
         config=True

@@ -21,7 +21,7 @@ class Peer:
 
     def __init__(self):
         self.socket = socket.socket(fileno=int(sys.argv[sys.argv.index("--fd") + 1]))
-        self.nonce = ""
+        self.nonce, self.job = "", {}
 
     def ready(self, warm_up="done", **fields):
         fields |= {"pid": os.getpid(), "warm_s": 0.01, "warm_up": warm_up}
@@ -31,8 +31,8 @@ class Peer:
         """Return the next job; end the process if the executor has closed the connection."""
         header = self._read(4)
         order = json.loads(self._read(*struct.unpack(">I", header)))
-        self.nonce = order["nonce"]
-        return order["job"]
+        self.nonce, self.job = order["nonce"], order["job"]
+        return self.job
 
     def _read(self, length):
         data = b""

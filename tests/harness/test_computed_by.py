@@ -9,9 +9,9 @@ import pytest
 
 from tests.harness.kit import KERNELS, field_of, run_cases
 from triton_magics import operators
-from triton_magics.harness.correctness.launch_evidence import share_work
 from triton_magics.harness.correctness.masked_memory import version_threads
 from triton_magics.model import BadgeCode, Case, CaseStatus, TorchWork, Validation
+from triton_magics.model.overall_verdict import share_work
 
 FOLDER = KERNELS / "computed_by"
 CHEATS = sorted((FOLDER / "cheats").glob("*.py"))

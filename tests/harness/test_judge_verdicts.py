@@ -12,7 +12,7 @@ from tests import report_values
 from triton_magics.harness.correctness import output_checks
 from triton_magics.harness.correctness.call_record import CallRecord, DataFlow
 from triton_magics.harness.correctness.case_inputs import CaseInputs
-from triton_magics.harness.correctness.conclusion import conclude_validation, overall_verdict
+from triton_magics.harness.correctness.conclusion import conclude_validation
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.oracle import TorchOutputs
 from triton_magics.languages.kernel_runtime import Launches
@@ -26,6 +26,7 @@ from triton_magics.model import (
     TorchWork,
     Validation,
 )
+from triton_magics.model.overall_verdict import overall_verdict
 
 CASE = Case(shape=(2, 3), dtype="float32", seed=1)
 SIZED = CASE.evolve(size="small")

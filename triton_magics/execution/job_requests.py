@@ -70,7 +70,11 @@ class VersionJob(JobRequest):
 
 
 class ValidateJob(VersionJob):
-    """Check whether a version is correct."""
+    """Check whether a version is correct.
+
+    Attributes:
+        part, parts: run this part of the cases, of so many; the other workers run the others.
+    """
 
     kind: Literal["validate"] = "validate"
     dtypes: tuple[str, ...] | None = None
@@ -83,6 +87,17 @@ class ValidateJob(VersionJob):
     sanitize: bool = False
     budget_s: float | None = None
     compile_s: float = 120.0
+    part: int = 0
+    parts: int = 1
+
+    @property
+    def can_be_split(self) -> bool:
+        """True for a plan of many cases, which several workers can share."""
+        return self.parts == 1 and not (self.sanitize or self.shapes or self.op.inputs)
+
+    def split(self, n: int) -> tuple[ValidateJob, ...]:
+        """Return jobs that run a part of the cases each."""
+        return tuple(self.evolve(part=i, parts=n) for i in range(n))
 
     @property
     def starts_tools(self) -> bool:

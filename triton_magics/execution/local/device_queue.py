@@ -13,11 +13,12 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 
 from triton_magics.execution.base import Device
-from triton_magics.execution.job_requests import CompileJob, Mode
+from triton_magics.execution.job_requests import CompileJob, Mode, ValidateJob
 from triton_magics.execution.local.compiled_store import publish
 from triton_magics.execution.local.job_run import POLL_S, JobEnd, JobRun
 from triton_magics.execution.local.local_job import NOT_BEGUN, LocalJob
 from triton_magics.execution.local.quarantine import Quarantine
+from triton_magics.execution.local.split_run import SplitRun
 from triton_magics.execution.local.supervisor_client import KILL_S
 from triton_magics.execution.local.worker_pool import WorkerPool
 from triton_magics.execution.local.worker_process import Worker
@@ -26,6 +27,7 @@ from triton_magics.execution.protocol import Progress
 from triton_magics.model import Environment
 
 WARM_S = 120.0
+MAX_HELPERS = 2  # of a validation: an op declares three dtypes as a rule
 # Longest wait for the end of a killed worker, which may hang in a driver: after Ctrl-C, at close.
 INTERRUPTED_S = 0.8
 CLOSE_S = 5.0
@@ -173,7 +175,9 @@ class DeviceQueue:
                 worker = self._worker(job, mode)
                 if worker is None:
                     return NOT_BEGUN
-                return self._do(job, mode, JobRun(worker, job))
+                helpers = self._helpers(job, mode)
+                run = SplitRun((worker, *helpers), job) if helpers else JobRun(worker, job)
+                return self._do(job, mode, run)
             finally:
                 self.pool.prune({self.device.kind, "compiler", "tools"})
 
@@ -227,6 +231,18 @@ class DeviceQueue:
             self.environment = worker.ready.environment
         return worker
 
+    def _helpers(self, job: LocalJob, mode: Mode) -> list[Worker]:
+        """Take warm standbys that share a validation on a GPU with its worker.
+
+        One standby stays for the next job, and none helps while another job waits.
+        """
+        request = job.job
+        if mode != "gpu" or not isinstance(request, ValidateJob) or not request.can_be_split:
+            return []
+        with self._mutex:
+            is_last = not self._waiting
+        return self.pool.take_warm(mode, leave=1, at_most=MAX_HELPERS) if is_last else []
+
     def _wait(self, job: LocalJob, done: Callable[[], bool], deadline: float) -> bool:
         """Return True once `done`; False at the deadline (time.monotonic) or a cancel."""
         while not done():
@@ -235,20 +251,23 @@ class DeviceQueue:
             self.pool.poll(POLL_S, job.wake_fd)
         return True
 
-    def _do(self, job: LocalJob, mode: Mode, run: JobRun) -> Outcome:
+    def _do(self, job: LocalJob, mode: Mode, run: JobRun | SplitRun) -> Outcome:
         if job.job.is_timing:
             self.pool.dismiss(wait=True)
         quiet = job.job.is_timing and mode in GPU_MODES
         with self.pool.pause_warmups() if quiet else nullcontext():
             end = self._follow(job, mode, run)
         stack = self.pool.dump_stack(run.worker) if end.status == "timeout" else ""
-        if end.status == "finished" and run.worker.scratch:
-            publish(run.worker.scratch, job.job)
+        if end.status == "finished":
+            for worker in (run.worker, *run.helpers):
+                if worker.scratch:
+                    publish(worker.scratch, job.job)
+        self.pool.leave(run.helpers)
         is_gone = self._settle(job, run)
         self._prepare_next(self.device.kind if mode == "tools" else mode)
         return run.outcome(end, is_gone=is_gone, stack=stack)
 
-    def _follow(self, job: LocalJob, mode: Mode, run: JobRun) -> JobEnd:
+    def _follow(self, job: LocalJob, mode: Mode, run: JobRun | SplitRun) -> JobEnd:
         run.start()
         if not job.job.is_timing:
             self._make_room(job, mode)
@@ -256,7 +275,7 @@ class DeviceQueue:
             self.pool.poll(run.wait_s(), job.wake_fd)
         return end
 
-    def _settle(self, job: LocalJob, run: JobRun) -> bool:
+    def _settle(self, job: LocalJob, run: JobRun | SplitRun) -> bool:
         """Keep a worker that can run its key's code again, or kill it; return False if it stays."""
         worker, reply = run.worker, run.reply
         is_clean = worker.is_usable and not worker.frames and self.pool.has_no_descendants(worker)

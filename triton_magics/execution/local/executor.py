@@ -28,6 +28,7 @@ from triton_magics.execution.sandbox import landlock_abi
 from triton_magics.model import DeviceState, EngineState, Environment, Finding, OpFacts
 
 DEVICE_KINDS: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
+STANDBYS: dict[Mode, int] = {"gpu": 3}  # one runs a job, one helps it, one is left for the next
 NO_GPU = (
     "device = 'gpu', but there is no NVIDIA GPU that this torch can use; "
     "the setting device = 'auto' uses Triton's interpreter instead"
@@ -295,7 +296,9 @@ def _cores(settings: Settings, device: Device) -> frozenset[int]:
 
 
 def _standbys(settings: Settings, mode: Mode) -> int:
-    return 1 if mode == "compiler" else settings.standbys
+    if mode == "compiler":
+        return 1
+    return settings.standbys or STANDBYS.get(mode, 2)
 
 
 __all__ = ["LocalExecutor"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from triton_magics.execution.job_requests import Job
+from triton_magics.execution.job_requests import Job, JobRequest
 from triton_magics.execution.local.captured_output import LiveOutput
 from triton_magics.execution.local.cpu_wait import CpuWait
 from triton_magics.execution.local.local_job import LocalJob
@@ -42,10 +43,29 @@ class JobRun:
         reply: the worker's answer; None until it has come.
     """
 
-    def __init__(self, worker: Worker, job: LocalJob) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        job: LocalJob,
+        *,
+        part: JobRequest | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_output: Callable[[str], None] | None = None,
+    ) -> None:
+        """Send nothing yet.
+
+        Args:
+            worker: where it runs.
+            job: what to run.
+            part: what to run in its place, as a part of it.
+            on_progress, on_output: take its steps and output in place of the job's listener.
+        """
         self.worker = worker
         self.reply: Reply | None = None
         self._job = job
+        self._request = part or job.job
+        self._report_progress = on_progress or job.report_progress
+        self._report_output = on_output or job.report_output
         self._limits = job.limits
         self._nonce = secrets.token_hex(16)
         self._results = ResultCollector()
@@ -54,20 +74,25 @@ class JobRun:
         self._waits, self._waited_s = False, 0.0  # for the GPU
         self._cpu_wait = CpuWait(None)
         self._step_cpu_wait_s = self._job_cpu_wait_s = 0.0
-        self._paths = ShownPaths(worker.scratch, job.job)
+        self._paths = ShownPaths(worker.scratch, self._request)
         self._live = LiveOutput(worker.output, self._show_output)
         self._started_at = self._last_progress_at = time.monotonic()
 
+    @property
+    def helpers(self) -> tuple[Worker, ...]:
+        """Return the other workers of this run: none."""
+        return ()
+
     def start(self) -> None:
         """Send the job to the worker; the clock runs from here."""
-        self.worker.send(Order(nonce=self._nonce, job=cast(Job, self._job.job)))
+        self.worker.send(Order(nonce=self._nonce, job=cast(Job, self._request)))
         self._live = LiveOutput(self.worker.output, self._show_output)
         self._started_at = self._last_progress_at = time.monotonic()
         shortest_s = min(self._limits.silence_s, self._limits.job_s)
         self._cpu_wait = CpuWait(self.worker.pid, shortest_s / READINGS)
 
     def _show_output(self, text: str) -> None:
-        self._job.report_output(self._paths.replace_in(text))
+        self._report_output(self._paths.replace_in(text))
 
     def advance(self) -> JobEnd | None:
         """Handle what the worker has sent since the last time.
@@ -104,7 +129,7 @@ class JobRun:
         if self._results.is_full:
             self._violation = f"it sent more than {MAX_RESULTS} results"
         self._last_progress_at, self._step_cpu_wait_s = time.monotonic(), 0.0
-        self._job.report_progress(progress)
+        self._report_progress(progress)
 
     # ---------------------------------------------------------------------------- end
 

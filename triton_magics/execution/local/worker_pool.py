@@ -204,6 +204,19 @@ class WorkerPool:
         shelf.remove(worker)
         return worker
 
+    def take_warm(self, mode: Mode, *, leave: int, at_most: int) -> list[Worker]:
+        """Take warm standbys, as long as so many are left; see `take`."""
+        shelf = self._standby.get(mode, [])
+        warm = [worker for worker in shelf if worker.is_warm and worker.is_usable]
+        chosen = warm[: max(0, min(at_most, len(warm) - leave))]
+        for worker in chosen:
+            shelf.remove(worker)
+        return chosen
+
+    def leave(self, workers: Iterable[Worker]) -> None:
+        """Let `dismiss` kill workers that were taken."""
+        self._leaving += workers
+
     def take_unconfined(self, mode: Mode) -> Worker:
         """Return a worker outside the sandbox, for a job of ours whose tools can't work in it.
 

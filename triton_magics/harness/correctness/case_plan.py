@@ -43,10 +43,17 @@ from triton_magics.model import (
     Plan,
     PlanScope,
 )
+from triton_magics.model.overall_verdict import (
+    DTYPE,
+    LAYOUT,
+    REGIME,
+    SCALAR,
+    SHAPE,
+    SPECIAL,
+    count_combinations,
+)
 
 STRENGTH = {"full": 2, "thorough": 3}
-_DTYPE, _SHAPE, _REGIME, _SPECIAL = "dtype", "shape", "regime", "special"
-_LAYOUT, _SCALAR = "layout of ", "scalar "
 _QUICK_ROWS, _QUICK_SHAPES = 4, 2
 _EXTENT = "an extent"  # in place of a size, where cases are put in order
 _CPU = torch.device("cpu")
@@ -123,24 +130,6 @@ def _with_refused(scope: PlanScope, dtypes: Iterable[str], device: DeviceFacts) 
     return scope.evolve(impossible=(*scope.impossible, *refused))
 
 
-def count_combinations(cases: Iterable[Case], strength: int) -> int:
-    """Return how many combinations of values the cases of a design have."""
-    own = [case for case in cases if case.shape_class]
-    names = sorted({name for case in own for name, _ in case.layouts})
-    rows = [_values(case, names) for case in own]
-    return len({sub for row in rows for sub in itertools.combinations(row, strength)})
-
-
-def _values(case: Case, names: Sequence[str]) -> list[Item]:
-    """Return the value of each factor that a case has."""
-    chosen: list[Item] = [
-        (_DTYPE, case.dtype), (_SHAPE, case.shape_class),
-        (_REGIME, case.regime), (_SPECIAL, case.special),
-    ]  # fmt: skip
-    chosen += [(_LAYOUT + name, case.layout_of(name)) for name in names]
-    return chosen + [(_SCALAR + name, value) for name, value in case.scalars]
-
-
 class _Design:
     """The factors of an op's cases, and the cases that combine them."""
 
@@ -159,7 +148,7 @@ class _Design:
         offered: dict[str, list[Hashable]] = {}
         for tensors in self._tensors.values():
             for name, shape in tensors.items():
-                names_so_far = offered.setdefault(_LAYOUT + name, [])
+                names_so_far = offered.setdefault(LAYOUT + name, [])
                 possible = layouts.available(shape, is_mutated=name in mutated)
                 new = [layout for layout in possible if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
@@ -172,12 +161,12 @@ class _Design:
             and (special.is_finite or op.defined_for_nonfinite)
         ]
         return {
-            _DTYPE: list(self._dtypes),
-            _SHAPE: list(self._shapes),
+            DTYPE: list(self._dtypes),
+            SHAPE: list(self._shapes),
             **offered,
-            _REGIME: [r for r in REGIMES if r not in op.skip_values],
-            _SPECIAL: [PLAIN, *specials],
-            **{_SCALAR + name: list(values) for name, values in op.scalars.items()},
+            REGIME: [r for r in REGIMES if r not in op.skip_values],
+            SPECIAL: [PLAIN, *specials],
+            **{SCALAR + name: list(values) for name, values in op.scalars.items()},
         }
 
     def forbids(self, one: Item, other: Item) -> bool:
@@ -186,23 +175,23 @@ class _Design:
 
     def _forbidden_reason(self, one: Item, other: Item) -> str | None:
         values = dict((one, other))
-        scaled = values.get(_REGIME, NORMAL) != NORMAL
-        special = SPECIALS.get(str(values.get(_SPECIAL)))
+        scaled = values.get(REGIME, NORMAL) != NORMAL
+        special = SPECIALS.get(str(values.get(SPECIAL)))
         if special and scaled and special.has_scale:
             return "these special values have a scale of their own"
         own = special.dtypes if special else ()
-        if own and values.get(_DTYPE, own[0]) not in own:
+        if own and values.get(DTYPE, own[0]) not in own:
             return "the special values are of another dtype"
-        if (shape := values.pop(_SHAPE, None)) is None:
+        if (shape := values.pop(SHAPE, None)) is None:
             return None
         tensors = self._tensors[str(shape)]
-        ((factor, value),) = values.items() or ((_DTYPE, ""),)
-        if factor == _SPECIAL and value != PLAIN:
+        ((factor, value),) = values.items() or ((DTYPE, ""),)
+        if factor == SPECIAL and value != PLAIN:
             rank = max((len(s) for s in tensors.values()), default=0)
             fits = any(SPECIALS[str(value)].fits(s) for s in tensors.values() if len(s) == rank)
             return None if fits else "the shape is too small for the special values"
-        if factor.startswith(_LAYOUT):
-            at = tensors.get(factor.removeprefix(_LAYOUT), ())
+        if factor.startswith(LAYOUT):
+            at = tensors.get(factor.removeprefix(LAYOUT), ())
             has = value == CONTIGUOUS or layouts.place(at, str(value)) is not None
             return None if has else "in this shape the layout is the contiguous one"
         return None
@@ -222,7 +211,7 @@ class _Design:
         first = self._dtypes[0]
         yield from (Case(shape=s, dtype=first, seed=0) for s in op.shapes[:_QUICK_SHAPES])
         whole = iter_rows(self._factors, strength=2, forbids=self.forbids, seed=0)
-        fixed = {name for name in self._factors if name in (_DTYPE, _SHAPE) or _LAYOUT in name}
+        fixed = {name for name in self._factors if name in (DTYPE, SHAPE) or LAYOUT in name}
         rows = [
             {k: v for k, v in row.items() if k in fixed}
             for row in itertools.islice(whole, _QUICK_ROWS)
@@ -266,17 +255,17 @@ class _Design:
     def _plain_row(self, shape: tuple[int, ...]) -> Row:
         """Return the row of a declared shape with plain inputs; its scalars are open."""
         row: Row = {name: values[0] for name, values in self._factors.items()}
-        row = {name: value for name, value in row.items() if not name.startswith(_SCALAR)}
-        return row | {_SHAPE: classify(shape, self._rank)}
+        row = {name: value for name, value in row.items() if not name.startswith(SCALAR)}
+        return row | {SHAPE: classify(shape, self._rank)}
 
     def _plain_rows_of_other_dtypes(self) -> list[Row]:
         """Return a small plain row of each further dtype, for its series of calls."""
         shapes = [s for s in self._shapes.values() if math.prod(s[:-1]) > 1 and s[-1] > 1]
         if not shapes:
             return []
-        scalars = {k: v[0] for k, v in self._factors.items() if k.startswith(_SCALAR)}
+        scalars = {k: v[0] for k, v in self._factors.items() if k.startswith(SCALAR)}
         row = self._plain_row(min(shapes, key=math.prod)) | scalars
-        return [row | {_DTYPE: dtype} for dtype in self._dtypes[1:]]
+        return [row | {DTYPE: dtype} for dtype in self._dtypes[1:]]
 
     def _plain_rows_of_layouts(self) -> list[Row]:
         """Return small plain rows in which each tensor has each of its layouts.
@@ -284,7 +273,7 @@ class _Design:
         Only plain values are called with again, in new memory: memory that ends with the tensor,
         as a user's does, while that of other cases has guard bands.
         """
-        offered = {k: values for k, values in self._factors.items() if k.startswith(_LAYOUT)}
+        offered = {k: values for k, values in self._factors.items() if k.startswith(LAYOUT)}
         rows: list[Row] = []
         for i in range(max(map(len, offered.values()), default=0)):
             turned = {k: v[(i + n) % len(v)] for n, (k, v) in enumerate(offered.items())}
@@ -294,8 +283,8 @@ class _Design:
     def _fit(self, row: Row) -> list[Row]:
         """Return the row with plain values, in the smallest shape that can have it."""
         shapes = sorted(self._shapes, key=lambda name: shape_cost(self._shapes[name]))
-        plain: Row = {_REGIME: NORMAL, _SPECIAL: PLAIN}
-        whole = (row | plain | {_SHAPE: name} for name in shapes)
+        plain: Row = {REGIME: NORMAL, SPECIAL: PLAIN}
+        whole = (row | plain | {SHAPE: name} for name in shapes)
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
 
     def _extent_cases(self, name: str, shape: tuple[int, ...], plan: str) -> list[Case]:
@@ -303,7 +292,7 @@ class _Design:
 
         A stand-in has the plain one alone.
         """
-        factors = {k: v for k, v in self._factors.items() if k != _SHAPE}
+        factors = {k: v for k, v in self._factors.items() if k != SHAPE}
         draw = random.Random(f"{self._seed} {name}")  # noqa: S311 (replayed from the seed)
         columns = {k: draw.sample(v, len(v)) for k, v in factors.items()}
         n = max(map(len, columns.values())) if plan == "thorough" else 1
@@ -317,15 +306,15 @@ class _Design:
 
     def _case(self, row: Row, shape: tuple[int, ...] | None = None) -> Case:
         values: dict[str, Any] = dict(row)
-        offered = {k.removeprefix(_LAYOUT): v for k, v in values.items() if k.startswith(_LAYOUT)}
-        scalars = {k.removeprefix(_SCALAR): v for k, v in values.items() if k.startswith(_SCALAR)}
-        name = values.get(_SHAPE, "")
+        offered = {k.removeprefix(LAYOUT): v for k, v in values.items() if k.startswith(LAYOUT)}
+        scalars = {k.removeprefix(SCALAR): v for k, v in values.items() if k.startswith(SCALAR)}
+        name = values.get(SHAPE, "")
         return Case(
             shape=shape or self._shapes[name],
-            dtype=values[_DTYPE],
+            dtype=values[DTYPE],
             shape_class=name,
-            regime=values[_REGIME],
-            special=values[_SPECIAL],
+            regime=values[REGIME],
+            special=values[SPECIAL],
             layouts=tuple((k, v) for k, v in offered.items() if v != CONTIGUOUS),
             scalars=tuple(scalars.items()),
             seed=0,

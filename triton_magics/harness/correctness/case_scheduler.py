@@ -60,7 +60,7 @@ class CaseScheduler:
                 yield scheduler
         finally:
             if ahead:
-                ahead.end(within_s=LOCK_PATIENCE_S)
+                ahead.end(within_s=0.0)  # a form that is unfinished now was worth no wait before
 
     def compiled_first(self, cases: Sequence[Case]) -> list[Case]:
         """Return the cases that were compiled before, then the others, each group in its order."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from triton_magics.languages.kernel_runtime import Launches
-from triton_magics.model import CaseResult, CaseStatus, ComputedBy, TorchWork
+from triton_magics.model import CaseResult, ComputedBy
+from triton_magics.model.overall_verdict import share_work
 
 
 @dataclass
@@ -30,17 +31,3 @@ class LaunchEvidence:
     def computed_by(self, results: tuple[CaseResult, ...]) -> ComputedBy | None:
         """Return the shares of the work; None where they were not checked or no case passed."""
         return share_work(results) if self.is_share_known else None
-
-
-def share_work(results: tuple[CaseResult, ...]) -> ComputedBy | None:
-    """Return the shares of the work, each the largest of all cases; None if no case passed."""
-    judged = (CaseStatus.PASSED, CaseStatus.NOT_TRITON)
-    if not any(result.status in judged for result in results):
-        return None
-    largest: dict[tuple[str, int | None], TorchWork] = {}
-    for work in (work for result in results for work in result.torch_work):
-        place = (work.operation, work.line)
-        if place not in largest or work.share > largest[place].share:
-            largest[place] = work
-    total = sum(work.share for work in largest.values())
-    return ComputedBy(kernel_share=max(1 - total, 0.0), torch_work=tuple(largest.values()))

@@ -71,8 +71,9 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     report.environment(environment())
     op = load_op(job.op)
     base, cases = _plan(job, op, report)
+    order = select_part(cases, base.dtypes, job.part, job.parts)
     if reason := kernel_runtime(job.version.language).refused_here():
-        return _not_run_here(base, cases, reason), False
+        return _not_run_here(base, order, reason), False
     try:
         subject = load_subject(job, op, this_device())
         tally = _Tally(replace(subject, long_series=choose_long_series(cases, job.plan)))
@@ -82,8 +83,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     subject = tally.subject
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
-        with CaseScheduler.create(subject, cases, report, _shared_lock(job, report)) as scheduler:
-            order = [*cases]
+        with CaseScheduler.create(subject, order, report, _shared_lock(job, report)) as scheduler:
             for case in _ready_cases(tally, scheduler, order, report):
                 with tally.meter.measure(case):
                     result, launches = run_case(subject, case)
@@ -95,7 +95,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     return verdict.evolve(sanitized=findings), tally.stop is not None
 
 
-def _not_run_here(base: Validation, cases: tuple[Case, ...], reason: str) -> Validation:
+def _not_run_here(base: Validation, cases: Sequence[Case], reason: str) -> Validation:
     """Return a verdict on nothing: no kernel of the language can run in this process."""
     results = tuple(not_run_result(case, reason) for case in cases)
     status = Status.NO_GPU if this_device() == CPU else Status.UNAVAILABLE
@@ -136,7 +136,8 @@ def _plan(
     facts = DeviceFacts.of(this_device(), runtime, op)
     plan = plan_cases(op, job, facts)
     cases = plan.cases
-    report.plan(tuple(not_run_result(c, "not reached") for c in cases))
+    if job.part == 0:
+        report.plan(tuple(not_run_result(c, "not reached") for c in cases))
     report.stage("loading", patience_s=job.compile_s if runtime.builds_on_load else 0.0)
     base = Validation(
         op=job.op.name,
@@ -153,6 +154,16 @@ def _plan(
         environment=environment(),
     )
     return base, cases
+
+
+def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: int) -> list[Case]:
+    """Return the cases of a part, in their order: as many in each, and few dtypes.
+
+    What is checked once for each dtype is then seldom checked in two parts.
+    """
+    by_dtype = sorted(range(len(cases)), key=lambda i: dtypes.index(cases[i].dtype))
+    start, end = (len(cases) * i // parts for i in (part, part + 1))
+    return [cases[i] for i in sorted(by_dtype[start:end])]
 
 
 def load_subject(job: ValidateJob, op: operators.Op, device: torch.device) -> Subject:

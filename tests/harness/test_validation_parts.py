@@ -1,0 +1,66 @@
+"""The parts of a validation: together they are the whole, whatever their number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.kit import KERNELS, run_validation
+from triton_magics.harness.correctness.validate_job import select_part
+from triton_magics.model import Case, CaseStatus, Status, Validation
+from triton_magics.model.overall_verdict import join_parts
+
+DTYPES = ("float32", "float16")
+WHOLE: dict[str, object] = {"dtypes": DTYPES, "plan": "quick", "budget_s": None}
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 4, 7])
+def test_each_case_is_in_one_part_and_the_parts_are_even(parts: int) -> None:
+    cases = [Case(shape=(i, 3), dtype=d, seed=i) for i in range(1, 6) for d in DTYPES]
+    chosen = [select_part(cases, DTYPES, part, parts) for part in range(parts)]
+    assert sorted(cases.index(c) for part in chosen for c in part) == list(range(10))
+    assert {len(part) for part in chosen} <= {10 // parts, 10 // parts + 1}
+    assert all(part == sorted(part, key=cases.index) for part in chosen)
+    assert len({c.dtype for c in select_part(cases, DTYPES, 0, 2)}) == 1
+
+
+def _whole_and_joined(kernel: Path) -> tuple[Validation, Validation]:
+    whole = run_validation(kernel, **WHOLE)
+    parts = [run_validation(kernel, **WHOLE, part=i, parts=2) for i in range(2)]
+    assert 0 < len(parts[0].cases) < len(whole.cases)
+    return whole, join_parts(parts, [result.case for result in whole.cases])
+
+
+def test_parts_of_a_right_kernel_make_the_verdict_of_the_whole() -> None:
+    whole, joined = _whole_and_joined(KERNELS / "softmax_right.py")
+    assert joined.status is whole.status is Status.PASSED
+    for field in ("dtypes", "triton_kernels", "computed_by", "scope", "request", "badges"):
+        assert getattr(joined, field) == getattr(whole, field), field
+    verdicts = [[(r.case, r.status, r.calibrated) for r in v.cases] for v in (whole, joined)]
+    assert verdicts[0] == verdicts[1]
+
+
+def test_a_fault_in_one_dtype_fails_the_whole(tmp_path: Path) -> None:
+    source = (KERNELS / "softmax_right.py").read_text()
+    head = "def triton_softmax(x):\n"
+    assert head in source
+    path = tmp_path / "returns_halves.py"
+    path.write_text(
+        source.replace(head, head + "    if x.element_size() == 2:\n        return x\n")
+    )
+    whole, joined = _whole_and_joined(path)
+    assert joined.status is whole.status is Status.FAILED
+    failed = [{r.case for r in v.cases if r.status.failed} for v in (whole, joined)]
+    assert failed[0] == failed[1]
+    assert {case.dtype for case in failed[0]} == {"float16"}
+    assert any(r.status is CaseStatus.PASSED for r in joined.cases)
+
+
+def test_a_version_that_can_not_be_loaded_keeps_its_error(tmp_path: Path) -> None:
+    path = tmp_path / "fails_to_load.py"
+    path.write_text('"""It divides while it is imported.\n\nop: softmax\n"""\n1 / 0\n')
+    parts = [run_validation(path, **WHOLE, part=i, parts=2) for i in range(2)]
+    joined = join_parts(parts, ())
+    assert joined.status is parts[0].status is Status.RUNTIME_ERROR
+    assert joined.error == parts[0].error
