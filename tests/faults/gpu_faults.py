@@ -240,7 +240,7 @@ def soak(faults: FaultLab, jobs: int) -> str:
     dice, wrong, faulty, slowest = random.Random(1), [], 0, 0.0
     quick = [fault for fault in FAULTS if fault.timeout_s > 3]
     wait_until(lambda: all_ready(faults), within_s=60)
-    before, start_s = Use.now(faults), time.monotonic()
+    before, start_s = Use.now(faults, is_alone=True), time.monotonic()
     while jobs > 0:
         jobs -= 1
         if dice.random() < 0.1:
@@ -252,7 +252,7 @@ def soak(faults: FaultLab, jobs: int) -> str:
         passed, seconds = next_job(faults)
         wrong += [] if passed else ["a right kernel"]
         slowest = max(slowest, seconds)
-    after = Use.now(faults)
+    after = Use.now(faults, is_alone=True)
     return (
         f"In {time.monotonic() - start_s:.0f} s, {faulty} of them faulty, judged wrongly: "
         f"{', '.join(wrong) or 'none'}. The slowest right job answered in {slowest:.2f} s. In use "

@@ -2,6 +2,11 @@
 
     make soak                                   (1,000 jobs)
     python tests/faults/soak.py --jobs 1000 --device gpu --sandbox on --into soak.json
+    python tests/faults/soak.py --jobs 1000 --labs 3 ...     (three labs at the same time: sooner)
+
+Only the soak's own processes are looked at, so others may use the machine and its GPU. GPU memory
+counts where NVML reports it by process; in most containers it does not, and then only `--alone`
+compares all memory that is in use on the GPU.
 
 Ends with 1 if a verdict was wrong, or if memory, descriptors or processes have grown. The file of
 `--into` is written every 50 jobs, so a soak that is stopped leaves what it has seen ("is_done" is
@@ -17,6 +22,7 @@ import math
 import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +31,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -84,8 +90,8 @@ class Use:
             pages count once.
         descriptors: of this process, without those of workers.
         processes: number of the executor's processes.
-        gpu_mib: GPU memory of the executor's processes if NVML reports it by process, else all
-            that is in use. None without a GPU.
+        gpu_mib: GPU memory of the executor's processes, if NVML reports it by process; else None,
+            or, if the soak is alone on the GPU, all that is in use.
     """
 
     notebook_mib: float
@@ -96,8 +102,8 @@ class Use:
     gpu_mib: int | None
 
     @classmethod
-    def now(cls, faults: FaultLab) -> Self:
-        """Measure, once the workers are ready."""
+    def now(cls, faults: FaultLab, *, is_alone: bool = False) -> Self:
+        """Measure, once the workers are ready; `is_alone`: nothing else uses the GPU."""
         wait_until(lambda: not faults.strangers() and all_ready(faults), within_s=60)
         pids = faults.pool.pids
         return cls(
@@ -106,7 +112,7 @@ class Use:
             round(memory_mib(pids, "Pss_Anon"), 1),
             faults.open_descriptors(),
             len(pids),
-            own_gpu_mib(pids) or gpu_mib(),
+            own_gpu_mib(pids) or (gpu_mib() if is_alone else None),
         )
 
     def describe_growth(self, before: Use) -> list[str]:
@@ -132,13 +138,15 @@ def soak(
     within_s: float = math.inf,
     sandbox: str = "off",
     into: Path | None = None,
+    *,
+    is_alone: bool = False,
 ) -> SoakResult:
     """Run that many jobs on real workers, or as many as fit into the time; check what is left."""
     faults = FaultLab(folder, process_tag, device, sandbox=sandbox)
+    any_verdict, dice = sandbox == "on", random.Random(seed)
     try:
-        return Soak(faults, random.Random(seed), into, any_verdict=sandbox == "on").run(
-            jobs, process_tag, within_s
-        )
+        own = Soak(faults, dice, into, any_verdict=any_verdict, is_alone=is_alone)
+        return own.run(jobs, process_tag, within_s)
     finally:
         faults.lab.close()
 
@@ -149,13 +157,20 @@ class Soak:
     Args:
         into: the file that gets the result, and every 50 jobs the result so far.
         any_verdict: a fault may get any verdict, since a sandbox refuses many of them.
+        is_alone: nothing else uses the GPU.
     """
 
     def __init__(
-        self, faults: FaultLab, dice: random.Random, into: Path | None, *, any_verdict: bool
+        self,
+        faults: FaultLab,
+        dice: random.Random,
+        into: Path | None,
+        *,
+        any_verdict: bool,
+        is_alone: bool = False,
     ) -> None:
         self._faults, self._dice, self._into = faults, dice, into
-        self._any_verdict = any_verdict
+        self._any_verdict, self._is_alone = any_verdict, is_alone
         self._cells = repeat_shuffled([Fault(p) for p in FILES if p.stem not in SLOW], dice)
         self._wrong: list[str] = []
         self._kinds: Counter[str] = Counter()
@@ -174,7 +189,7 @@ class Soak:
                 jobs = number
                 break
             if number == jobs // 10:
-                self._before = Use.now(self._faults)
+                self._before = Use.now(self._faults, is_alone=self._is_alone)
             if number % SAVE_EVERY == 0:
                 self.result(number, is_done=False)
             try:
@@ -182,7 +197,7 @@ class Soak:
             except (TritonMagicsError, AssertionError) as error:
                 self._wrong.append(f"job {number}, after {last}: {type(error).__name__}: {error}")
         try:
-            self._after = Use.now(self._faults)
+            self._after = Use.now(self._faults, is_alone=self._is_alone)
         except AssertionError:
             self._wrong.append(f"left after a minute: {self._faults.strangers()}")
         else:
@@ -259,6 +274,27 @@ def resident_mib(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES / MIB
 
 
+def soak_at_once(labs: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Share the jobs among so many soaks, each a process of its own; return their results."""
+    share = -(-options.jobs // labs)
+    common = ["--jobs", str(share), "--device", options.device, "--sandbox", options.sandbox]
+    common += ["--within", str(options.within)]
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, f"{number}.json") for number in range(labs)]
+        soaks = [
+            subprocess.Popen(
+                [sys.executable, __file__, *common, "--seed", str(options.seed + i), "--into", file]
+            )
+            for i, file in enumerate(files)
+        ]
+        ends = [process.wait() for process in soaks]
+        results = [json.loads(file.read_text()) if file.exists() else {} for file in files]
+    for result, end in zip(results, ends, strict=True):
+        if not result.get("is_done"):
+            result["wrong"] = [*result.get("wrong", ()), f"it ended early, with {end}"]
+    return results
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1000)
@@ -267,8 +303,16 @@ def main() -> int:
     parser.add_argument("--sandbox", default="off", choices=("off", "on"))
     parser.add_argument("--within", type=float, default=math.inf, help="seconds")
     parser.add_argument("--into", type=Path, help="a JSON file of the result")
+    parser.add_argument("--alone", action="store_true", help="nothing else uses the GPU")
+    parser.add_argument("--labs", type=int, default=1, help="soaks at the same time")
     options = parser.parse_args()
     into = options.into and options.into.absolute()
+    if options.labs > 1:
+        results = soak_at_once(options.labs, options)
+        print(json.dumps(results, indent=1))
+        if into:
+            into.write_text(json.dumps(results, indent=1) + "\n")
+        return int(any(result["wrong"] for result in results))
     os.environ[PROCESS_TAG] = process_tag = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
@@ -277,7 +321,7 @@ def main() -> int:
         os.chdir(workspace)
         result = soak(
             options.jobs, options.seed, workspace, process_tag, options.device, options.within,
-            options.sandbox, into,
+            options.sandbox, into, is_alone=options.alone,
         )  # fmt: skip
         os.chdir("/")
     print(result)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FILES, Fault
-from tests.faults.soak import repeat_shuffled, soak
+from tests.faults.soak import Use, repeat_shuffled, soak
 
 
 def test_thirty_jobs_of_which_some_are_faulty_leave_nothing(
@@ -29,6 +31,21 @@ def test_thirty_jobs_of_which_some_are_faulty_leave_nothing(
     # subject processes of worker and standbys.
     assert result.after.processes <= 8 + 5 + 3
     wait_until(lambda: not tagged_processes(process_tag), within_s=5)
+
+
+def test_gpu_memory_of_others_is_no_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    used_mib = itertools.count(1000, step=5000)
+    monkeypatch.setattr("tests.faults.soak.gpu_mib", lambda: next(used_mib))
+    monkeypatch.setattr("tests.faults.soak.own_gpu_mib", lambda pids: None)
+    monkeypatch.setattr("tests.faults.soak.all_ready", lambda faults: True)
+    faults = SimpleNamespace(
+        strangers=set, pool=SimpleNamespace(pids=(os.getpid(),)), open_descriptors=lambda: 8
+    )
+    before, after = Use.now(faults), Use.now(faults)
+    assert (before.gpu_mib, after.describe_growth(before)) == (None, [])
+    before, after = (Use.now(faults, is_alone=True) for _ in range(2))
+    (growth,) = after.describe_growth(before)
+    assert growth.startswith("GPU memory is left")
 
 
 def test_a_soak_as_long_as_there_are_cells_does_each_of_them() -> None:
