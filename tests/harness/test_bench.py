@@ -112,6 +112,10 @@ def test_unknown_baseline_is_a_user_fault() -> None:
     assert [p.name for p in providers] == ["torch", "math:fsum", speed_verdicts.CONTROL]
 
 
+def test_torch_alone_has_no_control() -> None:
+    assert [p.name for p in make_providers(job(), operators.load("sum"), ())] == ["torch"]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -40,13 +40,17 @@ class Provider:
 def make_providers(
     job: BenchJob, op: operators.Op, versions: tuple[LoadedVersion, ...]
 ) -> tuple[Provider, ...]:
-    """Return torch, the versions, the baselines of `--against`, and torch again as the control."""
+    """Return torch, the versions, the baselines of `--against`, and torch again as the control.
+
+    Torch alone has no control: nothing is compared with it.
+    """
     if job.backward_only and isinstance(op, operators.BackwardOp):
         return _backward_providers(job, op, versions)
     torch_itself = Provider("torch", op.reference)
     own = [Provider(v.name, v.call, v) for v in versions]
     others = [Provider(name, load_baseline(name, op)) for name in job.against]
-    return (torch_itself, *own, *others, Provider(CONTROL, op.reference))
+    control = [Provider(CONTROL, op.reference)] if own or others else []
+    return (torch_itself, *own, *others, *control)
 
 
 def _backward_providers(
@@ -55,7 +59,8 @@ def _backward_providers(
     reference = BackwardPass(op.prepare)
     own = [Provider(v.name, backward_pass(v.call), v) for v in versions]
     others = [Provider(name, BackwardPass(op.compile_passes())) for name in job.against]
-    return (Provider("torch", reference), *own, *others, Provider(CONTROL, reference))
+    control = [Provider(CONTROL, reference)] if own or others else []
+    return (Provider("torch", reference), *own, *others, *control)
 
 
 def load_baseline(name: str, op: operators.Op) -> Callable[..., Any]:
