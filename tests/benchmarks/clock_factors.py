@@ -28,6 +28,7 @@ from by_cupti import profile_events, spans_us
 OPS = ("softmax", "layer_norm", "sum", "vector_add", "cross_entropy", "attention", "matmul")
 PLAIN, BEHIND = "plain", "behind an empty kernel"
 PLACES = 16  # of an output
+CHAINS = (1, 2, 4, 8)  # kernels in one call
 sys.path += [str(Path(__file__).parents[2] / "scripts"), str(Path(__file__).parent / "kernels")]
 
 
@@ -41,7 +42,6 @@ def synthetic() -> dict[str, Callable[[], Any]]:
     args = {n: tuple(float(i) for i in range(n)) for n in (16, 128, 900)}
     calls: dict[str, Callable[[], Any]] = {
         "base": lambda: kernels.store[(128,)](next(pages), 512),
-        "two kernels": lambda: [kernels.store[(128,)](next(pages), 512) for _ in range(2)],
     }
     for grid in (1, 132, 264, 1056, 8192):
         calls[f"grid {grid}"] = lambda g=grid: kernels.store[(g,)](next(pages), 512)
@@ -65,7 +65,27 @@ def synthetic() -> dict[str, Callable[[], Any]]:
             source, next(pages), 1024
         )
     calls["atomics 256"] = lambda: kernels.atomic[(256,)](next(pages))
+    for n in CHAINS:
+        calls[f"{n} kernels"] = lambda n=n: [
+            kernels.store[(128,)](next(pages), 512) for _ in range(n)
+        ]
     return calls
+
+
+def in_graphs(calls: dict[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
+    """Return a CUDA graph of each call that launches several kernels."""
+    import torch
+
+    graphs: dict[str, Callable[[], Any]] = {}
+    for name, call in calls.items():
+        if "kernels" in name or "cross_entropy" in name:
+            call()
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                call()
+            graphs[f"{name}, graph"] = graph.replay
+    return graphs
 
 
 def of_ops() -> dict[str, Callable[[], Any]]:
@@ -85,6 +105,12 @@ def of_ops() -> dict[str, Callable[[], Any]]:
             calls[f"{name} torch {size}"] = lambda f=op.reference, x=inputs: f(*x)
             calls[f"{name} Triton {size}"] = lambda f=version, x=inputs: f(*x)
     return calls
+
+
+def all_calls() -> dict[str, Callable[[], Any]]:
+    """Return every call to measure."""
+    calls = {**synthetic(), **of_ops()}
+    return {**calls, **in_graphs(calls)}
 
 
 def samples(
@@ -134,7 +160,7 @@ def middle(values: list[float]) -> float:
 
 def by_cupti(rounds: int) -> dict[str, Any]:
     """Return the span of each call by CUPTI, and its raw time with the profiler attached."""
-    calls = {**synthetic(), **of_ops()}
+    calls = all_calls()
     samples(calls, 1, (PLAIN,))  # compiles
     results: list[tuple[str, str, float]] = []
 
@@ -169,7 +195,7 @@ def main() -> None:
     subprocess.run(command, check=True, timeout=120)
     cupti = json.loads(path.read_text())
     path.unlink()
-    calls = {**synthetic(), **of_ops()}
+    calls = all_calls()
     results = samples(calls, options.rounds, (PLAIN, BEHIND))
     series = [raw for name, clock, raw in samples({"base": calls["base"]}, 400, (PLAIN,))]
     rows = []
