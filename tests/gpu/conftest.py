@@ -24,6 +24,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not match or int(match[1]) > int(match[2]):
         raise pytest.UsageError(f"--part {part}: write 2/3 for the second of three")
     first, count = int(match[1]) - 1, int(match[2])
-    mine = items[first::count]
-    config.hook.pytest_deselected(items=[item for item in items if item not in mine])
-    items[:] = mine
+    chosen = items[first::count]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
