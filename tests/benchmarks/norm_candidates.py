@@ -308,8 +308,8 @@ def _norm_gradients(
     number = NUMBERS[case.op]
     dx, sums = torch.empty_like(x), torch.empty(number, cols, dtype=x.dtype, device=x.device)
     for shape in _shapes(case, (8, 16, 32)):
-        for stages in (1, 2, 3) if shape["ROWS"] == 1 else (1, 2):
-            options = {**shape, "OP": number, "STAGES": stages, "STORE": ""}
+        for stages, early in ((1, True), (2, True), (1, False), (2, False)):
+            options = {**shape, "OP": number, "STAGES": stages, "HELD": early, "STORE": ""}
             for each in (1, 2, 4, 8, 16):
                 if not 8 <= each * shape["num_warps"] <= 32:
                     continue
@@ -317,7 +317,7 @@ def _norm_gradients(
                 parts = torch.empty(number, programs, cols, dtype=torch.float32, device=x.device)
                 args = (grad, x, weight, dx, parts, rows, cols, EPS)
                 first = Launch(held_rows.norm_grad_kernel, (programs,), args, options)
-                label = _label(f"{each} a processor", options, "ROWS", "CHUNK", "STAGES")
+                label = _label(f"{each} a processor", options, "ROWS", "CHUNK", "STAGES", "HELD")
                 outputs = (dx, *sums.unbind())
                 yield Candidate(label, (first, _sum_parts(parts, sums)), outputs)
 

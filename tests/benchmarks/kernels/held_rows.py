@@ -45,6 +45,14 @@ def load_weight(ptr, cols, n_cols, ALL_COLS: tl.constexpr):
 
 
 @triton.jit
+def load_again(ptr, cols, n_cols, ALL_COLS: tl.constexpr):
+    """Load what load_weight loads; as another operation, so that the compiler keeps both."""
+    if ALL_COLS:
+        return tl.load(ptr + cols)
+    return tl.load(ptr + cols, mask=cols < n_cols, other=0.0)
+
+
+@triton.jit
 def load_weights(ptr, n_cols, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, EXACT: tl.constexpr):
     """Return the CHUNKS parts of a row that all rows share."""
     parts = ()
@@ -252,13 +260,17 @@ def cross_entropy_grad_kernel(
 def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
     grad_ptr, x_ptr, weight_ptr, dx_ptr, parts_ptr, n_rows, n_cols, eps,
     OP: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
-    EXACT: tl.constexpr, ALL_ROWS: tl.constexpr, STAGES: tl.constexpr, STORE: tl.constexpr,
+    EXACT: tl.constexpr, ALL_ROWS: tl.constexpr, STAGES: tl.constexpr, HELD: tl.constexpr,
+    STORE: tl.constexpr,
 ):  # fmt: skip
     """Gradients of rms_norm or layer_norm; each program sums those of weight and bias over its rows.
 
+    HELD: the weight stays in registers, else each row loads it twice, from the caches.
     parts is [2 for layer_norm else 1, programs, n_cols] in float32.
     """
-    weights = load_weights(weight_ptr, n_cols, CHUNK, CHUNKS, EXACT)
+    weights = ()
+    if HELD:
+        weights = load_weights(weight_ptr, n_cols, CHUNK, CHUNKS, EXACT)
     d_weights, d_biases = (), ()
     for _i in tl.static_range(CHUNKS):
         d_weights = d_weights + (tl.zeros((ROWS, CHUNK), tl.float32),)  # noqa: RUF005
@@ -283,7 +295,17 @@ def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
             new_weights = new_weights + (d_weights[i] + grad * x_hat,)  # noqa: RUF005
             if OP == LAYER:
                 new_biases = new_biases + (d_biases[i] + grad,)  # noqa: RUF005
-            grad *= weights[i].to(tl.float32)
+            weight = (
+                weights[i]
+                if HELD
+                else load_weight(
+                    weight_ptr,
+                    i * CHUNK + tl.arange(0, CHUNK)[None, :],
+                    n_cols,
+                    EXACT or i + 1 < CHUNKS,
+                )
+            )
+            grad *= weight.to(tl.float32)
             along += grad * x_hat
             level += grad
         d_weights, d_biases = new_weights, new_biases
@@ -292,7 +314,17 @@ def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
             level = tl.sum(level, axis=1)[:, None] / n_cols
         for i in tl.static_range(CHUNKS):
             x_hat = (xs[i].to(tl.float32) - mean) * rstd
-            value = grads[i].to(tl.float32) * weights[i].to(tl.float32) - x_hat * along
+            weight = (
+                weights[i]
+                if HELD
+                else load_again(
+                    weight_ptr,
+                    i * CHUNK + tl.arange(0, CHUNK)[None, :],
+                    n_cols,
+                    EXACT or i + 1 < CHUNKS,
+                )
+            )
+            value = grads[i].to(tl.float32) * weight.to(tl.float32) - x_hat * along
             if OP == LAYER:
                 value -= level
             store_rows(
