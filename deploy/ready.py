@@ -3,6 +3,9 @@
 
 triton-magics-ready            reads the token, asks /health
 triton-magics-ready --alive    asks /healthz, which needs no token
+
+READY_URL in the environment: another address than http://127.0.0.1:8000. (The server would refuse
+TRITON_MAGICS_URL as a setting that is unknown.)
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ TIMEOUT_S = 3.0
 
 def main() -> int:
     """Ask the server; return the exit code."""
-    url = os.environ.get("TRITON_MAGICS_URL", "http://127.0.0.1:8000")
+    url = os.environ.get("READY_URL", "http://127.0.0.1:8000")
     if "--alive" in sys.argv:
         request = urllib.request.Request(f"{url}/healthz")
     else:

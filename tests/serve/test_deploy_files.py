@@ -143,13 +143,33 @@ def parse_options(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+def test_the_constraints_allow_the_cuda_build_of_torch() -> None:
+    """From torch 2.13.0's wheel, and that of cuda-toolkit 13.0.3, which it names."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    asked = {
+        "torch": "2.13.0",
+        "triton": "3.7.1",
+        "nvidia-cuda-nvrtc": "13.0.88",
+        "nvidia-cuda-runtime": "13.0.96",
+    }
+    assert {name: pins[name] for name in asked} == asked
+    assert pins["cuda-bindings"].split(".")[0] == "13"
+    others = {"nvidia-cuda-cccl": "13.0.85", "nvidia-cuda-crt": "13.0.88"}
+    assert {n: v for n, v in pins.items() if n.startswith("nvidia-cuda-")} == {
+        **others, **{n: v for n, v in asked.items() if n.startswith("nvidia-cuda-")}
+    }  # fmt: skip
+
+
 def test_the_probe_asks_a_real_server(tmp_path: Path) -> None:
+    read = re.findall(r'environ.get\("(\w+)"', (DEPLOY / "ready.py").read_text())
+    assert read == ["READY_URL", "XDG_CONFIG_HOME"]  # the server refuses unknown TRITON_MAGICS_*
     folder = tmp_path / "config" / "triton-magics"
     folder.mkdir(parents=True)
     file = folder / "tokens"
 
     def probe(address: str, *words: str) -> int:
-        environment = {"TRITON_MAGICS_URL": address, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        environment = {"READY_URL": address, "XDG_CONFIG_HOME": str(tmp_path / "config")}
         line = [sys.executable, str(DEPLOY / "ready.py"), *words]
         return subprocess.run(line, env=environment, capture_output=True, check=False).returncode
 
