@@ -147,17 +147,17 @@ def test_the_constraints_allow_the_cuda_build_of_torch() -> None:
     """From torch 2.13.0's wheel, and that of cuda-toolkit 13.0.3, which it names."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
-    asked = {
+    required = {
         "torch": "2.13.0",
         "triton": "3.7.1",
         "nvidia-cuda-nvrtc": "13.0.88",
         "nvidia-cuda-runtime": "13.0.96",
     }
-    assert {name: pins[name] for name in asked} == asked
+    assert {name: pins[name] for name in required} == required
     assert pins["cuda-bindings"].split(".")[0] == "13"
     others = {"nvidia-cuda-cccl": "13.0.85", "nvidia-cuda-crt": "13.0.88"}
     assert {n: v for n, v in pins.items() if n.startswith("nvidia-cuda-")} == {
-        **others, **{n: v for n, v in asked.items() if n.startswith("nvidia-cuda-")}
+        **others, **{n: v for n, v in required.items() if n.startswith("nvidia-cuda-")}
     }  # fmt: skip
 
 
