@@ -80,6 +80,9 @@ def _append(order: dict[str, str]) -> None:
         signal.pause()
     if order["what"] == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if "log" in order:
+        with Path(order["log"]).open("a") as log:
+            log.write(order["what"])
     if order["what"] == "raise":
         raise ValueError
     Path(order["into"], order["what"]).touch()
@@ -115,6 +118,20 @@ def test_wait_for_some_orders_while_another_hangs(two: list[int], tmp_path: Path
     work.stop()
     compile_processes.wait_for_exit()
     assert alive(two) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_orders_of_a_group_run_at_the_same_time_as_others(two: list[int], tmp_path: Path) -> None:
+    groups = {"hang": 1, "a": 1, "b": 2, "c": 1, "d": 3}
+    orders = [
+        {"what": name, "group": group, "into": str(tmp_path), "log": str(tmp_path / "log")}
+        for name, group in groups.items()
+    ]
+    work = compile_processes.submit(orders)
+    assert work
+    assert work.wait({1, 2, 3, 4})
+    assert (tmp_path / "log").read_text() == "bdac"  # as long as one of group 1 does not end
+    work.stop()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -145,7 +145,9 @@ def order(op: OpRef, version: VersionRef, form: Form, target: Target) -> dict[st
     mark = _name({**key, "op": (op.name, op.sha256)}, version)
     # By file, because a message to a compile process holds at most 64 KiB.
     refs = json.dumps({"op": op.model_dump(), "version": version.model_dump()})
-    return {**key, "refs": str(job_sources.write(refs, "refs.json")), "mark": mark}
+    # Kernels differ by dtype and, as a rule, by the row's length.
+    group = [*form[0][-1:], form[1]]
+    return {**key, "refs": str(job_sources.write(refs, "refs.json")), "mark": mark, "group": group}
 
 
 def _name(key: dict[str, Any], version: VersionRef) -> str:

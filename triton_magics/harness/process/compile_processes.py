@@ -17,7 +17,6 @@ import signal
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -140,9 +139,11 @@ def warm_up(order: dict[str, Any], count: int) -> None:
 
 
 def submit(orders: Sequence[dict[str, Any]]) -> CompileBatch | None:
-    """Start executing the orders, in order; return None if there is no process.
+    """Start executing the orders; return None if there is no process.
 
-    Each process ends as soon as no order is left.
+    They start in their order, but one whose `group` has an order under execution comes after
+    those of other groups: the two are likely to compile the same. Each process ends as soon as no
+    order is left.
     """
     batch = CompileBatch(_idle_channels, orders)
     _idle_channels.clear()
@@ -159,7 +160,8 @@ class CompileBatch:
 
     def __init__(self, channels: Sequence[socket.socket], orders: Sequence[dict[str, Any]]) -> None:
         self.failed: set[int] = set()
-        self._waiting = deque((i, json.dumps(order).encode()) for i, order in enumerate(orders))
+        self._waiting = [(i, json.dumps(order).encode()) for i, order in enumerate(orders)]
+        self._groups = [order.get("group", i) for i, order in enumerate(orders)]
         self._running: dict[socket.socket, int] = {}
         for channel in channels:
             self._assign(channel)
@@ -207,10 +209,18 @@ class CompileBatch:
             _hang_up(channel)
 
     def _assign(self, channel: socket.socket) -> None:
-        if self._waiting and _send(channel, self._waiting[0][1]):
-            self._running[channel] = self._waiting.popleft()[0]
+        place = self._next_place()
+        if self._waiting and _send(channel, self._waiting[place][1]):
+            self._running[channel] = self._waiting.pop(place)[0]
         else:
             _hang_up(channel)
+
+    def _next_place(self) -> int:
+        """Return the place of the first order of a group that no process is at; else the first."""
+        busy = [self._groups[i] for i in self._running.values()]
+        return next(
+            (at for at, (i, _) in enumerate(self._waiting) if self._groups[i] not in busy), 0
+        )
 
 
 def _readable(channels: Iterable[socket.socket], within_s: float | None) -> list[socket.socket]:
