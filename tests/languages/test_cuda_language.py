@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kern
 from triton_magics.lab import Lab
 from triton_magics.languages.cuda.child import gpu_driver, kernel_handle, launches, nvrtc_compiler
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
-from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, CudaSource
+from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, Cubin, CudaSource
 from triton_magics.languages.cuda.cpp_source import find_kernels
 from triton_magics.model import (
     CaseStatus,
@@ -169,6 +170,28 @@ def test_compiled_code_is_cached_for_later_workers(
     shared.unlink()
     shared.write_text(damage)
     assert compile_in("fourth")[1].registers == first.registers
+
+
+@needs_nvrtc
+def test_a_kernel_that_many_need_at_once_is_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "own"))
+    compiled: list[str] = []
+
+    def compile_one(source: CudaSource, expression: str, options: object) -> Cubin:
+        compiled.append(expression)
+        return compile_first(source, expression, options)  # type: ignore[arg-type]
+
+    compile_first = nvrtc_compiler._compile
+    monkeypatch.setattr(nvrtc_compiler, "_compile", compile_one)
+    needed = nvrtc_compiler.compile_kernel.__wrapped__  # without the memory of this process
+    names = [f"softmax_kernel<{kind}>" for kind in ("float", "double")] * 4
+    source = CudaSource(RIGHT, "v1.cu")
+    with ThreadPoolExecutor(len(names)) as pool:
+        cubins = list(pool.map(lambda name: needed(source, name, 90), names))
+    assert sorted(compiled) == sorted(names[:2])
+    assert len({cubin.symbol for cubin in cubins}) == 2
 
 
 @needs_nvrtc

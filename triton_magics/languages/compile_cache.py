@@ -6,6 +6,7 @@ has one file (`add_entry`).
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -225,6 +226,21 @@ def add_entry(name: str, data: bytes) -> None:
             half.rename(Path(own, OWN + name))
         except OSError:  # another process was first
             shutil.rmtree(half)
+
+
+@contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Make other threads and processes of this worker wait that are about to add the same entry."""
+    fd = -1
+    with suppress(OSError):  # no folder, a full disk: the same is compiled twice
+        Path(own := os.environ.get(CACHE) or os.devnull).mkdir(parents=True, exist_ok=True)
+        fd = os.open(f"{own}/.{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if fd >= 0:
+            os.close(fd)
 
 
 def read_entry(name: str) -> bytes | None:

@@ -147,10 +147,13 @@ def compile_kernel(source: CudaSource, expression: str, target: int) -> Cubin:
     name = hashlib.sha256(key.encode()).hexdigest()[:24]
     if stored := _read_cubin(compile_cache.read_entry(name)):
         return stored
-    cubin = _compile(source, expression, options)
-    compile_cache.add_entry(
-        name, json.dumps([a85encode(cubin.binary).decode(), *cubin[1:]]).encode()
-    )
+    with compile_cache.one_at_a_time(name):  # a dozen forms need the same few kernels
+        if stored := _read_cubin(compile_cache.read_entry(name)):
+            return stored
+        cubin = _compile(source, expression, options)
+        compile_cache.add_entry(
+            name, json.dumps([a85encode(cubin.binary).decode(), *cubin[1:]]).encode()
+        )
     return cubin
 
 
