@@ -81,6 +81,19 @@ def test_one_standby_is_left_for_the_next_job(executor: LocalExecutor) -> None:
     assert pool.n_ready("gpu") == 1
 
 
+@pytest.mark.parametrize(
+    ("settings", "n"), [({}, 3), ({"lanes": 2}, 2), ({"standbys": 1}, 1), ({"standbys": 5}, 5)]
+)
+def test_a_gpu_with_one_lane_has_a_standby_more(settings: dict[str, int], n: int) -> None:
+    executor = LocalExecutor(
+        Settings(**settings), command=lambda mode: command("obeys.py", mode), devices=(GPU,)
+    )
+    try:
+        wait_for_standbys(executor, n)
+    finally:
+        executor.close()
+
+
 @pytest.mark.parametrize("changes", [{"sanitize": True}, {"shapes": ((2, 3),)}])
 def test_few_cases_are_not_split(executor: LocalExecutor, changes: dict[str, object]) -> None:
     assert not job("validates_a_part", **changes).can_be_split

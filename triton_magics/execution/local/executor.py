@@ -28,7 +28,7 @@ from triton_magics.execution.sandbox import landlock_abi
 from triton_magics.model import DeviceState, EngineState, Environment, Finding, OpFacts
 
 DEVICE_KINDS: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
-STANDBYS: dict[Mode, int] = {"gpu": 3}  # one runs a job, one helps it, one is left for the next
+STANDBYS, STANDBYS_TO_SHARE = 2, 3  # of the three one runs a job, one helps, one stays
 NO_GPU = (
     "device = 'gpu', but there is no NVIDIA GPU that this torch can use; "
     "the setting device = 'auto' uses Triton's interpreter instead"
@@ -298,7 +298,8 @@ def _cores(settings: Settings, device: Device) -> frozenset[int]:
 def _standbys(settings: Settings, mode: Mode) -> int:
     if mode == "compiler":
         return 1
-    return settings.standbys or STANDBYS.get(mode, 2)
+    shares = mode == "gpu" and settings.lanes == 1
+    return settings.standbys or (STANDBYS_TO_SHARE if shares else STANDBYS)
 
 
 __all__ = ["LocalExecutor"]
