@@ -60,6 +60,20 @@ def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path:
     assert not (tmp_path / ".triton_magics").exists()
 
 
+def test_reload_refuses_before_it_watches_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["serve", "--reload", "--port", "99999", "--queue", "0"]) == 2
+    error = capsys.readouterr().err
+    assert error == "BadValue: --port 99999: write 0 to 65535; --queue 0: write a number from 1\n"
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    words = parser.parse_args(["--token-file", str(tmp_path), "--port", "0"])
+    with pytest.raises(SystemExit, match="2"):  # in the child: a line, no traceback
+        command._Child(words)(None)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_an_answer_in_two_parts_does_not_wait() -> None:
     with command._listen(read("--port", "0")) as listener:
         assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from triton_magics.config import read_settings
-from triton_magics.errors import BadValue, Unavailable
+from triton_magics.errors import BadValue, TritonMagicsError, Unavailable
 from triton_magics.execution.local import machine_checks
 from triton_magics.execution.local.machine import Machine
 from triton_magics.serve.options import ServeOptions
@@ -85,9 +85,9 @@ def serve(words: argparse.Namespace) -> int:
         BadValue, Unavailable: an option is not allowed, or a package is missing.
     """
     _require()
+    options = read_options(words)
     if words.reload:
         return _serve_again_and_again(words)
-    options = read_options(words)
     _set_environment(words)
     tokens_path = options.token_file
     from triton_magics.lab import Lab
@@ -339,8 +339,17 @@ class _Child:
         self._words = argparse.Namespace(**{**vars(words), "reload": False})
 
     def __call__(self, sockets: object) -> None:
-        """Serve until the reloader ends this process."""
-        raise SystemExit(serve(self._words))
+        """Serve until the reloader ends this process.
+
+        Raises:
+            SystemExit: with 2 where it can't serve; the reloader then waits for a change.
+        """
+        try:
+            code = serve(self._words)
+        except TritonMagicsError as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            code = 2
+        raise SystemExit(code)
 
 
 def serve_stdio(words: argparse.Namespace) -> NoReturn:
