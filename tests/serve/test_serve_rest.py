@@ -15,7 +15,7 @@ from triton_magics.execution.protocol import Progress
 from triton_magics.model import Status
 from triton_magics.serve.job_model import JobView
 from triton_magics.serve.rest import offered_verbs
-from triton_magics.serve.server_stats import ServerStats
+from triton_magics.serve.server_stats import ServerStats, prometheus_text
 
 VALIDATE = {"op": "softmax", "version": "v1"}
 
@@ -310,6 +310,11 @@ def test_health_and_figures(tmp_path: Path, engine: FakeExecutor) -> None:
         assert figures["jobs"]["ended"] == {"completed": 1}
         assert 'triton_magics_jobs_total{state="completed"} 1\n' in text.text
         assert text.headers["content-type"].startswith("text/plain")
+        figures["jobs"]["ended"]["completed"] = 12_345_678
+        figures["throughput"]["uptime_s"] = 12_345_678.25
+        lines = prometheus_text(figures).splitlines()
+        assert 'triton_magics_jobs_total{state="completed"} 12345678' in lines
+        assert "triton_magics_uptime_seconds 12345678.25" in lines
 
 
 @pytest.mark.parametrize("wait", ["soon", "-1", "nan", "1e9"])

@@ -156,7 +156,7 @@ def _lines(rows: list[tuple[str, str, dict[str, str], float | None]]) -> Iterato
             yield f"# TYPE triton_magics_{name} {kind}\n"
             previous = name
         inner = ",".join(f'{k}="{_escape(v)}"' for k, v in labels.items())
-        yield f"triton_magics_{name}{f'{{{inner}}}' if inner else ''} {value:g}\n"
+        yield f"triton_magics_{name}{f'{{{inner}}}' if inner else ''} {value!r}\n"
 
 
 def _escape(text: str) -> str:
