@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 
+from tests.execution_kit import VERSION
+from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness import warm_up
 from triton_magics.harness.process import device
 
@@ -41,3 +43,29 @@ def test_torch_uses_half_of_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "4")  # the user's setting has priority
     device.limit_torch_threads()
     assert torch.get_num_threads() == 2
+
+
+class Link:
+    """The subject process, which times at the same time."""
+
+    def __init__(self) -> None:
+        self.has_answered = False
+
+    def request(self, function: str, reply: type, *, meanwhile: Callable[[], None], **_: object):
+        meanwhile()
+        self.has_answered = True
+
+
+def test_an_error_while_both_processes_time_waits_for_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("no kernel runs")
+
+    link = Link()
+    monkeypatch.setattr(warm_up.subject_process, "link", lambda: link)
+    monkeypatch.setattr(warm_up, "time_sample", fail)
+    sample = warm_up.WarmUpVersion(OpRef(name="softmax"), VERSION)
+    with pytest.raises(RuntimeError, match="no kernel runs"):
+        warm_up._time(sample, ("small",))
+    assert link.has_answered

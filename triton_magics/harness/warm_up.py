@@ -152,11 +152,28 @@ def _validate(
 
 
 def _time(sample: WarmUpVersion, sizes: tuple[str, ...]) -> None:
-    """Time the version in the process that times versions, and torch's in this one."""
-    if link := subject_process.link():
-        function = f"{__name__}:time_sample"
-        link.request(function, Warm, op=sample.op, version=sample.version, sizes=sizes)
-    time_sample(sample.op, sample.version, sizes)
+    """Time the version in the process that times versions and in this one, at the same time.
+
+    The times mean nothing; everything that a timing loads is loaded.
+    """
+    here = partial(time_sample, sample.op, sample.version, sizes)
+    if not (link := subject_process.link()):
+        here()
+        return
+    errors: list[Exception] = []
+    link.request(
+        f"{__name__}:time_sample", Warm, meanwhile=partial(_collect_error, here, errors),
+        op=sample.op, version=sample.version, sizes=sizes,
+    )  # fmt: skip
+    if errors:
+        raise errors[0]
+
+
+def _collect_error(call: Callable[[], object], errors: list[Exception]) -> None:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 (raised once the other process has answered)
+        errors.append(error)
 
 
 class Warm(Value):
