@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,19 @@ def test_a_call_that_restores_its_switches_leaves_nothing() -> None:
 
     assert LeftBehind().find_overwritten(call) is None
     assert LeftBehind().find_overwritten(lambda: 1 / 0) is None
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_call_with_turned_switches_changes_none(hidden: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        if hidden:
+            warnings.simplefilter("ignore")
+        before = [setting.read() for setting in settings()]
+        left = LeftBehind()
+        assert left.find_overwritten(lambda: None) is None
+        assert left.restore() is None
+        assert [setting.read() for setting in settings()] == before
 
 
 def test_numpy_s_handling_of_errors_is_put_back_and_named() -> None:

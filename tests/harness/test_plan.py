@@ -158,27 +158,38 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     assert {c.layout_of("x") for c in wide} >= {"contiguous", "strided", "padded rows"}
 
 
-def test_the_interpreter_runs_wide_rows_and_leaves_out_many_rows() -> None:
-    plan = plan_of("softmax", device=DeviceFacts(is_interpreted=True))
-    assert {c.extent for c in plan.cases} == {
-        "", "over 65,536 columns", "151,936 columns", "over 2^18 columns",
+@pytest.mark.parametrize("plan", ["full", "thorough"])
+def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
+    planned = plan_of("softmax", plan, device=DeviceFacts(is_interpreted=True))
+    assert {c.extent for c in planned.cases} == {
+        "", "over 65,535 rows", "over 65,536 columns", "151,936 columns", "over 2^18 columns",
     }  # fmt: skip
-    assert plan.scope is not None
-    reasons = {e.item: e.reason for e in plan.scope.extents}
-    assert reasons["over 65,535 rows"] == "too large for the interpreter"
+    (many,) = (c for c in planned.cases if c.extent == "over 65,535 rows")
+    assert (many.shape, many.changes) == ((70_001, 3), ())
+    assert planned.scope is not None
+    reasons = {e.item: e.reason for e in planned.scope.extents}
+    assert reasons["over 1,000,000 columns"] == "too large for the interpreter"
 
 
-def test_the_interpreter_runs_plain_extents_after_plain_shapes() -> None:
-    op = operators.load("rope")
-    cases = plan_of("rope", device=DeviceFacts(is_interpreted=True)).cases
-    assert [c.shape for c in cases[: len(op.shapes)]] == list(op.shapes)
-    names = list(dict.fromkeys(c.extent for c in cases if c.extent))
-    first = cases[len(op.shapes) :][: len(names)]
-    assert [c.extent for c in first] == names
-    assert not any(c.changes for c in first)
-    on_gpu = plan_of("rope").cases
+@pytest.mark.parametrize("name", ["rope", "matmul", "mha", "softmax"])
+def test_the_interpreter_runs_plain_cases_by_cost(name: str) -> None:
+    op = operators.load(name)
+    cases = plan_of(name, device=DeviceFacts(is_interpreted=True)).cases
+    extents = {c.extent for c in cases if c.extent}
+    first = cases[: len(op.shapes) + len(extents)]
+    assert {c.extent for c in first} - {""} == extents
+    assert {c.shape for c in first if not c.extent} == set(op.shapes)
+    costs = [shape_classes.interpreter_cost(op, c.shape) for c in first]
+    assert costs == sorted(costs)
+    on_gpu = plan_of(name).cases
     sizes = [i for i, c in enumerate(on_gpu) if c.size]
     assert sizes[-1] < min(i for i, c in enumerate(on_gpu) if c.extent)
+
+
+def test_a_long_sequence_costs_more_than_wide_heads() -> None:
+    op = operators.load("attention")
+    costs = [shape_classes.interpreter_cost(op, s) for s in ((1, 2, 33, 160), (1, 1, 1023, 64))]
+    assert costs == [6, 256]
 
 
 @pytest.mark.parametrize("plan", ["full", "thorough"])

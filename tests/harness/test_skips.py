@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
 from triton_magics.harness.correctness.skip_rules import CpuTimeMeter, skip_reason
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.harness.correctness.validate_job import _Tally
+from triton_magics.harness.correctness.validate_job import _Tally, run_case
 from triton_magics.harness.load import load_version
+from triton_magics.languages.triton.child import bounds
 from triton_magics.model import Case, CaseResult, CaseStatus
 
 SMALL = Case(shape=(256, 256), dtype="float32", size="small", seed=1)
@@ -42,3 +45,71 @@ def test_the_spent_part_of_the_budget(budget_s: float | None, share: float) -> N
     tally = _Tally(subject_with(budget_s))
     tally.meter._started_s -= 4.0
     assert tally.budget_share == pytest.approx(share, abs=0.05)
+
+
+ROWS = Case(shape=(70_001, 3), dtype="float32", shape_class="many rows",
+            extent="over 65,535 rows", seed=1)  # fmt: skip
+TALL = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n_rows, n_cols, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)[None, :]
+        mask = (rows < n_rows) & (cols < n_cols)
+        x = tl.load(x_ptr + rows * n_cols + cols, mask=mask)
+        tl.store(out_ptr + ROW * n_cols + cols, tl.maximum(x, 0.0), mask=mask)
+
+
+def triton_relu(x):
+    x = x.contiguous()
+    out = torch.zeros_like(x)
+    n_cols = x.shape[-1]
+    n_rows = x.numel() // max(n_cols, 1)
+    kernel[(triton.cdiv(n_rows, HEIGHT),)](x, out, n_rows, n_cols, ROWS=HEIGHT, BLOCK=64)
+    return out
+"""
+
+
+def tall_subject(folder: Path, *, height: int = 1024, row: str = "rows") -> Subject:
+    path = folder / "relu.py"
+    source = TALL.replace("HEIGHT", str(height)).replace("ROW *", f"{row} *")
+    path.write_text(f'"""A kernel.\n\nop: relu\n"""\n{source}')
+    job = job_for(path, budget_s=20.0)
+    return Subject(operators.load("relu"), load_version(job.version), job, CPU, "")
+
+
+def test_many_rows_run_where_few_programs_compute_them(tmp_path: Path) -> None:
+    tall = tall_subject(tmp_path)
+    assert skip_reason(tall, ROWS, [], CpuTimeMeter()) is None
+    low = tall_subject(tmp_path, height=1)
+    note = skip_reason(low, ROWS, [], CpuTimeMeter())
+    assert note == "the interpreter takes too long for its 70,001 programs"
+
+
+@pytest.mark.parametrize("row", ["rows", "rows.to(tl.uint16).to(tl.int64)"])
+def test_a_row_in_16_bits_fails_at_many_rows(tmp_path: Path, row: str) -> None:
+    result, _ = run_case(tall_subject(tmp_path, row=row), ROWS)
+    assert result.status is (CaseStatus.PASSED if row == "rows" else CaseStatus.WRONG_VALUES)
+
+
+def test_an_extent_ends_after_its_share_of_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = ROWS.evolve(shape=(1, 4_001), extent="over 65,536 columns")
+    subject = tall_subject(tmp_path)
+    passing, _ = run_case(subject, wide.evolve(extent=""))
+    assert passing.status is CaseStatus.PASSED
+    clock = iter(range(1, 10_000))
+    monkeypatch.setattr(bounds, "process_time", lambda: next(clock) * 0.05)
+    ended, _ = run_case(subject, wide)
+    assert ended.status is CaseStatus.NOT_RUN
+    assert ended.reason == "a call takes the interpreter more than 2 s; a GPU is needed"
+    wider = wide.evolve(shape=(1, 5_001))
+    note = skip_reason(subject, wider, [ended], CpuTimeMeter())
+    assert note == "the smaller 1x4001 float32 takes the interpreter too long"
+    narrow = wide.evolve(shape=(2_000, 64))
+    assert skip_reason(subject, narrow, [ended], CpuTimeMeter()) is None

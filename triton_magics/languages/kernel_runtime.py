@@ -19,9 +19,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from triton_magics.io_contract import IOContract
 from triton_magics.model import Cause, KernelError, KernelResources, Listing
 
+TOO_SLOW = "a call takes the interpreter more than"
+
 
 class NeedsGpu(Exception):
-    """A kernel was launched that this process, without a GPU, can't run; its case is not run."""
+    """A kernel was launched that this process, without a GPU, can't run; its case is not run.
+
+    It can't, or it takes too long.
+    """
 
 
 @dataclass
@@ -352,13 +357,18 @@ class KernelRuntime(ABC):
         return False
 
     def check_bounds(
-        self, path: str, guards: Callable[[], Sequence[GuardedTensor]]
+        self,
+        path: str,
+        guards: Callable[[], Sequence[GuardedTensor]],
+        *,
+        limit_s: float | None = None,
     ) -> AbstractContextManager[BoundsCheck]:
         """Compare each access with the bounds of the tensors; on the CPU only.
 
         Args:
             path: the version's file, to find the line.
             guards: returns the tensors that exist by now.
+            limit_s: CPU time after which an access raises `NeedsGpu`.
         """
         return nullcontext(BoundsCheck())
 

@@ -32,6 +32,7 @@ class CallOptions:
         keep: keep the outputs alive; a later series must not return their memory.
         mutates: positions of the arguments that the op changes.
         room_bytes: size of the reference's outputs; larger outputs are not handed over.
+        limit_s: CPU time after which an interpreter ends a guarded call; None: no limit.
     """
 
     guard: bool = False
@@ -42,6 +43,7 @@ class CallOptions:
     keep: bool = False
     mutates: tuple[int, ...] = ()
     room_bytes: int = 0
+    limit_s: float | None = None
 
 
 class DataFlow(Value):

@@ -25,9 +25,10 @@ from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
-    STAND_INS,
     classify,
     extents,
+    has_many_programs,
+    interpreter_cost,
     left_out_extents,
     representatives,
     shape_cost,
@@ -224,7 +225,8 @@ class _Design:
     def complete(self, plan: str, device: DeviceFacts) -> tuple[list[Case], PlanScope]:
         """Return the cases of a full or thorough plan beside the sizes, and their scope.
 
-        Plain shapes come first, then plain extents: a budget that ends early has seen both.
+        Plain shapes and extents come first, in an interpreter in the order of their cost: a budget
+        that ends early has seen as many as it can.
         """
         plain = [self._plain_row(shape) for shape in self._op.shapes]
         array = covering_array(
@@ -237,13 +239,16 @@ class _Design:
         own += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         left_out = left_out_extents(self._op, plan, is_interpreted=device.is_interpreted)
         at_extents = [
-            self._extent_cases(name, shape, plan)
+            self._extent_cases(name, shape, plan, device)
             for name, shape in extents(self._op, is_interpreted=device.is_interpreted).items()
             if name not in left_out
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        cases = [*own[: len(plain)], *first, *own[len(plain) :], *rest]
+        begin = [*own[: len(plain)], *first]
+        if device.is_interpreted:
+            begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
+        cases = [*begin, *own[len(plain) :], *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
@@ -287,10 +292,12 @@ class _Design:
         whole = (row | plain | {SHAPE: name} for name in shapes)
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
 
-    def _extent_cases(self, name: str, shape: tuple[int, ...], plan: str) -> list[Case]:
+    def _extent_cases(
+        self, name: str, shape: tuple[int, ...], plan: str, device: DeviceFacts
+    ) -> list[Case]:
         """Return the cases of an extent: plain, one with all else; thorough: every value once.
 
-        A stand-in has the plain one alone.
+        One of many rows has the plain one alone in the interpreter.
         """
         factors = {k: v for k, v in self._factors.items() if k != SHAPE}
         draw = random.Random(f"{self._seed} {name}")  # noqa: S311 (replayed from the seed)
@@ -300,7 +307,8 @@ class _Design:
             {k: v[0] for k, v in factors.items()},
             *({k: v[i % len(v)] for k, v in columns.items()} for i in range(n)),
         ]
-        rows = rows[:1] if name in STAND_INS else rows
+        only_plain = device.is_interpreted and has_many_programs(self._op, shape)
+        rows = rows[:1] if only_plain else rows
         possible = [row for row in rows if not _has_forbidden(row, self.forbids)]
         return [self._case(row, shape).evolve(extent=name) for row in possible]
 

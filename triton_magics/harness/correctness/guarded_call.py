@@ -255,7 +255,9 @@ class LocalCalls:
         if not options.guard:
             return contextlib.nullcontext(BoundsCheck())
         path = str(job_sources.version_path(self._version.ref))
-        return self._version.runtime.check_bounds(path, lambda: (*guards, *memory.guarded))
+        return self._version.runtime.check_bounds(
+            path, lambda: (*guards, *memory.guarded), limit_s=options.limit_s
+        )
 
     def _error_at(self, kind: str, fault: MemoryFault | None) -> KernelError | None:
         """Return the faulty access that an interpreter detected, with its line."""

@@ -55,7 +55,9 @@ def _seed_gpu(seed: int | None) -> None:
 
 
 def _write_warnings(hidden: bool) -> None:
-    if not hidden:
+    if hidden:
+        warnings.simplefilter("ignore")
+    else:
         warnings.filters[:] = [f for f in warnings.filters if f != _IGNORE_ALL]  # type: ignore[index]
 
 
@@ -189,6 +191,7 @@ class LeftBehind:
             call()
         message = _write_again(values, "leaves {}{} whatever it was before")
         _write_again(self._before)
+        self._before = [setting.read() for setting in settings()]  # one may not be written back
         return message
 
     def _find_seeded(self) -> str | None:

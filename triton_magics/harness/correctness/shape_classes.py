@@ -17,7 +17,7 @@ POWERS_OF_TWO = "powers of two"
 ONLY_THOROUGH = "only in the thorough plan"
 MAX_INTERPRETED = 2**19  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
 MAX_FULL = 2**21  # elements of an extent of the full plan
-_PRODUCT_RANK, _TILE = 3, 64
+_PRODUCT_RANK, _TILE, _BLOCK = 3, 64, 1024
 MAX_FULL_COLUMNS = 2**16  # a kernel with a whole row in a block compiles for 19 s above it
 
 
@@ -125,11 +125,25 @@ def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, S
     return {name: (*(1,) * (rank - 2), *shape) for name, shape in rows.items()}
 
 
-def _programs(op: operators.Op, shape: Shape) -> int:
-    """Return about how many programs compute a shape: one a row, or a tile of a product."""
+def has_many_programs(op: operators.Op, shape: Shape) -> bool:
+    """Return whether a program for each row, or each tile of a product, are very many.
+
+    A version may have fewer: only its own launch tells.
+    """
     if op.op_class == "matmul" and len(shape) == _PRODUCT_RANK:
-        return math.prod(math.ceil(n / _TILE) for n in shape[:-1])
-    return math.prod(shape[:-1])
+        return math.prod(math.ceil(n / _TILE) for n in shape[:-1]) > MANY_ROWS
+    return math.prod(shape[:-1]) > MANY_ROWS
+
+
+def interpreter_cost(op: operators.Op, shape: Shape) -> int:
+    """Return about how many blocks a usual kernel computes; an interpreter does one at a time."""
+    *rows, columns = shape
+    if op.op_class != "matmul":
+        return math.prod(rows) * math.ceil(columns / _BLOCK)
+    tiles = [math.ceil(n / _TILE) for n in shape]
+    if len(shape) == _PRODUCT_RANK:
+        return math.prod(tiles)
+    return math.prod(rows[:-1]) * tiles[-2] ** 2 * tiles[-1]  # every query meets every key
 
 
 def left_out_extents(op: operators.Op, plan: str, *, is_interpreted: bool) -> dict[str, str]:
@@ -145,7 +159,7 @@ def left_out_extents(op: operators.Op, plan: str, *, is_interpreted: bool) -> di
     for name, shape in own.items():
         n, columns = math.prod(shape), shape[-1]
         if is_interpreted:
-            many = _programs(op, shape) > MANY_ROWS and name not in STAND_INS
+            many = op.op_class == "matmul" and has_many_programs(op, shape)
             if n > MAX_INTERPRETED or many:
                 left_out[name] = "too large for the interpreter"
         elif plan != "thorough" and (

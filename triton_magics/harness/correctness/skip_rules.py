@@ -15,11 +15,13 @@ from triton_magics.harness.correctness.call_record import CallOptions, VersionRa
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.process import subject_process
 from triton_magics.harness.process.device import CPU
-from triton_magics.languages.kernel_runtime import KernelRuntime
+from triton_magics.languages.kernel_runtime import TOO_SLOW, KernelRuntime
 from triton_magics.model import CUSTOM_SIZE, Case, CaseResult, CaseStatus
 
 _NO_LARGE = "too large for the CPU: an interpreter takes 4 s a launch and more"
 MAX_FAILED = 12  # a wrong case takes ten times as long as a right one, and says little more
+EXTENT_SHARE = 0.1  # of the budget, for one call at an extent
+MAX_EXTENT_PROGRAMS = 3000  # of a call at an extent; half a millisecond each and more
 MAX_ELEMENTS = 2**20  # of the largest input of a size or a user's own shape
 
 
@@ -96,6 +98,8 @@ def skip_reason(
     op, budget = subject.op, subject.job.budget_s
     if unsupported := unsupported_reason(op, case, subject.device, first, subject.runtime):
         return unsupported
+    if case.extent and (too_slow := _slow_extent_reason(subject, case, results)):
+        return too_slow
     smallest = operators.smallest_size(op)
     if budget is not None and meter.spent_s > budget and case.size != smallest:
         return f"the interpreter's budget of {budget:g} s of CPU time is spent"
@@ -103,6 +107,31 @@ def skip_reason(
         small = [meter.cases.get(r.case, 0.0) for r in results if r.case.size == smallest]
         if small and meter.spent_s + _estimate_s(subject, case, small[0]) > budget:
             return f"it would exceed the interpreter's budget of {budget:g} s of CPU time"
+    return None
+
+
+def limit_of_call(subject: Subject, case: Case) -> float | None:
+    """Return the CPU seconds after which the interpreter ends a call; None if it need not.
+
+    The time at an extent depends on the loops of a version, so that nothing else can tell it.
+    """
+    budget = subject.job.budget_s
+    limited = case.extent and subject.is_interpreted and budget is not None
+    return EXTENT_SHARE * budget if limited and budget is not None else None
+
+
+def _slow_extent_reason(subject: Subject, case: Case, results: list[CaseResult]) -> str | None:
+    """Return why the interpreter would take long for an extent, or None.
+
+    A smaller extent took too long, or the version launches too many programs.
+    """
+    n, columns = math.prod(case.shape), case.shape[-1]
+    ended = (r.case for r in results if r.case.extent and r.reason and TOO_SLOW in r.reason)
+    for smaller in ended:
+        if smaller.shape[-1] <= columns and math.prod(smaller.shape) <= n:
+            return f"the smaller {smaller.label} takes the interpreter too long"
+    if (programs := _programs(subject, case)) > MAX_EXTENT_PROGRAMS:
+        return f"the interpreter takes too long for its {programs:,} programs"
     return None
 
 

@@ -140,9 +140,11 @@ class Subject:
         inputs: CaseInputs,
         like: Sequence[Any] = (),
         meanwhile: Meanwhile | None = None,
+        *,
+        limit_s: float | None = None,
     ) -> CallRecord:
         """Call the version with new memory guarded and poisoned; keep its outputs."""
-        guarded = CallOptions(guard=True, keep=True)
+        guarded = CallOptions(guard=True, keep=True, limit_s=limit_s)
         return self.call(
             inputs.arguments, like, options=guarded, inputs=inputs, meanwhile=meanwhile
         )

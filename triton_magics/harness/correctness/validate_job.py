@@ -34,7 +34,12 @@ from triton_magics.harness.correctness.reference_checks import check_reference
 from triton_magics.harness.correctness.remote_calls import RemoteCalls, VersionNotLoaded
 from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
 from triton_magics.harness.correctness.series_plan import choose_long_series
-from triton_magics.harness.correctness.skip_rules import CpuTimeMeter, not_run_result, skip_reason
+from triton_magics.harness.correctness.skip_rules import (
+    CpuTimeMeter,
+    limit_of_call,
+    not_run_result,
+    skip_reason,
+)
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import (
     LoadError,
@@ -301,7 +306,9 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
         return not_run_result(case, "its inputs do not fit the GPU's free memory"), launches
     try:
         expected = CaseOracle(subject, case, inputs, torch_outputs)
-        call = subject.guarded_call(inputs, torch_outputs.outputs, expected.prepare)
+        call = subject.guarded_call(
+            inputs, torch_outputs.outputs, expected.prepare, limit_s=limit_of_call(subject, case)
+        )
         launches = call.launches
         result = check_side_effects(case, inputs, call)
         result = result or _check_output(expected, call)

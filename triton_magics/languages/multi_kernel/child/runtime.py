@@ -72,10 +72,14 @@ class MultiKernelRuntime(KernelRuntime):
         return self._triton.has_autotuner(module)
 
     def check_bounds(
-        self, path: str, guards: Callable[[], Sequence[GuardedTensor]]
+        self,
+        path: str,
+        guards: Callable[[], Sequence[GuardedTensor]],
+        *,
+        limit_s: float | None = None,
     ) -> AbstractContextManager[BoundsCheck]:
         """Compare the accesses of Triton's interpreter with the bounds of the tensors."""
-        return self._triton.check_bounds(path, guards)
+        return self._triton.check_bounds(path, guards, limit_s=limit_s)
 
     def error_place(self, error: BaseException, module: ModuleType | None) -> SourcePlace | None:
         """Return the place of a compile error of either language."""

@@ -7,15 +7,23 @@ passes the accesses within a tensor on to the detector of races.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from time import process_time  # now: a version may replace it
 from typing import Any, NamedTuple
 
 import numpy as np
 from triton import language as tl
 from triton.runtime.interpreter import InterpreterBuilder
 
-from triton_magics.languages.kernel_runtime import BoundsCheck, GuardedTensor, MemoryFault
+from triton_magics.languages.kernel_runtime import (
+    TOO_SLOW,
+    BoundsCheck,
+    GuardedTensor,
+    MemoryFault,
+    NeedsGpu,
+)
 from triton_magics.languages.triton.child import races
 
 
@@ -39,14 +47,20 @@ _TRACKED_ITEMSIZES = (1, 2, 4, 8)
 
 
 @contextlib.contextmanager
-def check_bounds(path: str, guards: Callable[[], Sequence[GuardedTensor]]) -> Iterator[BoundsCheck]:
+def check_bounds(
+    path: str,
+    guards: Callable[[], Sequence[GuardedTensor]],
+    *,
+    limit_s: float | None = None,
+) -> Iterator[BoundsCheck]:
     """Check the interpreter's accesses; the kernel runs on as it would.
 
     Args:
         path: the version's file, for the line.
         guards: the tensors that there are by now, each between its bands.
+        limit_s: CPU time of this process after which an access raises `NeedsGpu`.
     """
-    checker = _Checker(path, guards)
+    checker = _Checker(path, guards, limit_s)
     names = (*_METHODS, "set_grid_dim", "set_grid_idx")
     originals = {name: getattr(InterpreterBuilder, name) for name in names}
     for name, method in _METHODS.items():
@@ -67,8 +81,12 @@ class _Checker:
         faults: the first access outside a tensor, and the first race.
     """
 
-    def __init__(self, path: str, guards: Callable[[], Sequence[GuardedTensor]]) -> None:
+    def __init__(
+        self, path: str, guards: Callable[[], Sequence[GuardedTensor]], limit_s: float | None
+    ) -> None:
         self.faults = BoundsCheck()
+        self._limit_s = limit_s
+        self._end_s = math.inf if limit_s is None else process_time() + limit_s
         self._path = path
         self._guards = guards
         self._races = races.RaceDetector()
@@ -95,6 +113,8 @@ class _Checker:
         """Return a method that loads or stores, with the checks before it."""
 
         def access(builder: Any, *args: Any, **kwargs: Any) -> Any:
+            if process_time() > self._end_s:
+                raise NeedsGpu(f"{TOO_SLOW} {self._limit_s:g} s; a GPU is needed")
             if self.faults.outside is None and len(args) > max(method.pointers, method.mask or 0):
                 self._check(method, args)
             return original(builder, *args, **kwargs)

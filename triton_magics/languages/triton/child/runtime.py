@@ -104,10 +104,14 @@ class TritonRuntime(KernelRuntime):
         return launches.has_autotuner(module)
 
     def check_bounds(
-        self, path: str, guards: Callable[[], Sequence[GuardedTensor]]
+        self,
+        path: str,
+        guards: Callable[[], Sequence[GuardedTensor]],
+        *,
+        limit_s: float | None = None,
     ) -> AbstractContextManager[BoundsCheck]:
         """Compare each load and store of the interpreter with the bounds of the tensors."""
-        return bounds.check_bounds(path, guards)
+        return bounds.check_bounds(path, guards, limit_s=limit_s)
 
     # ------------------------------------------------------------------------------ its errors
 
