@@ -17,15 +17,14 @@ from triton_magics.languages.triton.child.stub_driver import StubDriver
 
 # Modules that triton imports only when they are first used.
 LATE = ("triton.compiler.code_generator", "triton.experimental.gluon")
-
 REMEMBERED = (("triton.runtime.cache", "triton_key"), ("triton.runtime.build", "platform_key"))
 
 
 def preload() -> None:
     """Import the late modules, and compute what Triton remembers.
 
-    These are the hash of its own sources (0.4 s), and the name of the machine, for which it runs the
-    program `file` (0.02 s).
+    These are the hash of its own sources (0.4 s), and the name of the machine, for which it runs
+    the program `file` (0.02 s).
     """
     for name in LATE:
         importlib.import_module(name)
