@@ -67,7 +67,9 @@ def test_two_workers_share_a_validation(executor: LocalExecutor) -> None:
     # In the order of the plan, each case once, and the kernels of both parts.
     assert [result.case.dtype for result in verdict.cases] == list(DTYPES)
     assert verdict.triton_kernels == ("kernel_0", "kernel_1")
-    assert [(s.done, s.total) for s in steps if s.case_result] == [(1, 3), (2, 3), (3, 3)]
+    done = [s for s in steps if s.case_result]
+    assert [s.done for s in done] == [1, 2, 3]
+    assert done[-1].total == 3  # the first may come before the plan, from the other part
     # The helper has run the version's code: it is gone.
     wait_until(lambda: len(executor.queue().pool.members) == 4)
     assert run(executor, job("validates_a_part"), key="a").status == "finished"

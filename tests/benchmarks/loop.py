@@ -6,6 +6,7 @@ On a GPU it is compared with a cold `python` per evaluation and with a warm proc
     python tests/benchmarks/loop.py [--json PATH]
     python tests/benchmarks/loop.py --sandbox on        (with an empty cache, and no comparison)
     python tests/benchmarks/loop.py --type cuda         (CUDA C++; needs a GPU)
+    python tests/benchmarks/loop.py --typing 1          (a second before `validate`: `write` compiles on)
 """
 
 from __future__ import annotations
@@ -76,11 +77,13 @@ def _ready(lab: Lab) -> set[str]:
     return {w.mode for w in lab.engine_state().workers if w.role == "standby" and w.ready}
 
 
-def once(lab: Lab, i: int, kind: str) -> dict[str, float]:
+def once(lab: Lab, i: int, kind: str, typing_s: float) -> dict[str, float]:
     """Return the seconds of each step, in all and outside the worker."""
     marks = [time.perf_counter()]
     written = lab.write("softmax", f"v{i + 1}_loop", variant(i, kind), type=kind)
     rendering.bundle(written)
+    marks.append(time.perf_counter())
+    time.sleep(typing_s)
     marks.append(time.perf_counter())
     validation: Any = lab.validate("softmax", f"v{i + 1}", plan="quick")
     rendering.bundle(validation)
@@ -90,7 +93,8 @@ def once(lab: Lab, i: int, kind: str) -> dict[str, float]:
     marks.append(time.perf_counter())
     assert validation.passed, validation
     assert benchmark.passed, benchmark
-    steps = [b - a for a, b in itertools.pairwise(marks)]
+    write, _, *others = (b - a for a, b in itertools.pairwise(marks))
+    steps = [write, *others]
     return {
         "write": steps[0],
         "validate": steps[1],
@@ -101,14 +105,14 @@ def once(lab: Lab, i: int, kind: str) -> dict[str, float]:
     }
 
 
-def series(lab: Lab, kind: str) -> list[dict[str, float]]:
+def series(lab: Lab, kind: str, typing_s: float) -> list[dict[str, float]]:
     """Return the seconds of each loop."""
     lab.op("softmax")
     runs = []
     for i in range(REPEATS + 1):
         wait_for_standby(lab)
         time.sleep(1.0)
-        runs.append(once(lab, i, kind))
+        runs.append(once(lab, i, kind, typing_s))
     return runs
 
 
@@ -126,13 +130,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the loop.")
     parser.add_argument("--sandbox", choices=("off", "on", "auto"))
     parser.add_argument("--type", choices=KERNELS, default="triton")
+    parser.add_argument("--typing", type=float, default=0.0, metavar="SECONDS")
     options = parser.parse_known_args()[0]
     sandbox, kernel_type = options.sandbox, options.type
     with tempfile.TemporaryDirectory() as folder:
         if sandbox:
             os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
         with Lab(f"{folder}/work", settings=Settings(sandbox=sandbox or "auto")) as lab:
-            runs = series(lab, kernel_type)
+            runs = series(lab, kernel_type, options.typing)
             kind = lab.engine_state().device
             on_gpu = (
                 lab.engine_state().device_kind == "gpu" and not sandbox and kernel_type == "triton"
@@ -172,6 +177,7 @@ def main() -> None:
         each=runs,
         sandbox=sandbox,
         type=kernel_type,
+        typing_s=options.typing,
     )
 
 

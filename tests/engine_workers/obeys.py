@@ -293,6 +293,28 @@ def crashes_in_the_last_part(peer):
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def _compilation():
+    return {
+        "kind": "compilation", "op": "softmax", "version": "v1", "attempt": 1, "sha256": "",
+        "status": "passed", "target": "sm_90", "here": False, "duration_s": 0.1,
+    }  # fmt: skip
+
+
+def answers_early(peer):
+    """Print and send a compilation; a file lets the job end."""
+    print("importing", flush=True)
+    peer.stage("compiling", compilation=_compilation())
+    wait_for_file()
+    print("more", flush=True)
+    peer.send(type="reply", nonce=peer.nonce, answer=_compilation())
+
+
+def answers_early_then_dies(peer):
+    peer.stage("compiling", compilation=_compilation())
+    wait_for_file()
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
 def _daemonise():
     """Fork a process that leaves parent, session and group; return True in the grandchild."""
     if os.fork():

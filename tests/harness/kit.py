@@ -30,6 +30,7 @@ class Recorder:
     plans: list[tuple[CaseResult, ...]] = field(default_factory=list)
     timings: list[object] = field(default_factory=list)
     configurations: list[Configuration] = field(default_factory=list)
+    compilations: list[object] = field(default_factory=list)
 
     def stage(
         self,
@@ -56,6 +57,9 @@ class Recorder:
 
     def configuration(self, configuration: Configuration) -> None:
         self.configurations.append(configuration)
+
+    def compilation(self, compilation: object) -> None:
+        self.compilations.append(compilation)
 
     def environment(self, environment: object) -> None:
         pass

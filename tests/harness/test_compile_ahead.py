@@ -44,8 +44,10 @@ forms = compile_ahead.input_forms(plan_cases(op, asked, DeviceFacts()).cases)
 if what == "write":
     compile_processes.start_compile_processes(compile_ahead.compile_order)
     job = CompileJob(op=own, version=ref, ahead="quick", own_shapes=((5, 4000),))
-    made, _ = compile_job.run(job, Recorder())
+    report = Recorder()
+    made, _ = compile_job.run(job, report)
     compile_processes.wait_for_exit()
+    assert report.compilations == [made]  # sent before the others were compiled
     print(json.dumps([made.status, sorted(k.size for k in made.kernels), len(forms)]))
 else:
     hits = []

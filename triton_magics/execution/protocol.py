@@ -20,6 +20,7 @@ from triton_magics.execution.job_requests import Job
 from triton_magics.model import (
     Case,
     CaseResult,
+    Compilation,
     Configuration,
     Environment,
     Setting,
@@ -78,6 +79,8 @@ class Progress(Value):
         settings: the configuration of this step.
         planned: every case to run; sent once, before the first.
         case_result, timing, configuration: a result.
+        compilation: the answer of a compilation, which goes on for a later validation: whoever
+            waits for the answer has it.
     """
 
     type: Literal["progress"] = "progress"
@@ -95,6 +98,7 @@ class Progress(Value):
     case_result: CaseResult | None = None
     timing: Timing | None = None
     configuration: Configuration | None = None
+    compilation: Compilation | None = None
 
 
 class Reply(Value):

@@ -48,7 +48,6 @@ from triton_magics.harness.execute import (
     execute,
     fault_of,
     finish,
-    flush,
     handler_of,
 )
 from triton_magics.harness.process import (
@@ -60,6 +59,7 @@ from triton_magics.harness.process import (
     neighbours,
     parent_watch,
 )
+from triton_magics.harness.process.printed_output import flush
 from triton_magics.model import Benchmark, Environment, Sweep, Validation
 
 if TYPE_CHECKING:
@@ -324,6 +324,8 @@ def _forward(order: Order, send: Send, link: SubjectLink, report: Reporter) -> R
         try:
             progress = Progress.model_validate_json(message)
         except ValueError:
+            link.on_violation()
+        if progress.compilation is not None:  # an answer past the judge
             link.on_violation()
         send(progress.evolve(nonce=order.nonce))
 

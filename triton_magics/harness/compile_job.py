@@ -41,6 +41,7 @@ from triton_magics.harness.load import (
 from triton_magics.harness.process.device import META, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
+from triton_magics.harness.process.printed_output import flush
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.languages.kernel_runtime import CodeRequest, KernelRecord, Target
 from triton_magics.model import Case, Compilation, KernelError, Status
@@ -63,17 +64,31 @@ def run(job: CompileJob, report: Reporter) -> tuple[Answer, bool]:
         target=f"sm_{job.target}",
         here=job.here,
     )
+
+    def conclude(update: Mapping[str, Any]) -> Compilation:
+        return base.evolve(**update, duration_s=time.monotonic() - started)
+
     with compile_cache((job.version,)):
-        update = (_inspect_on_gpu if job.here else _cross_compile)(job, op, cases, report)
-    update["duration_s"] = time.monotonic() - started
-    compilation = base.evolve(**update)
+        if job.here:
+            compilation = conclude(_inspect_on_gpu(job, op, cases, report))
+        else:
+            update, ahead = _cross_compile(job, op, cases, report)
+            compilation = conclude(update)
+            if ahead.has_later:
+                flush()
+                report.compilation(compilation)  # `write` returns, the rest is for a validation
+            ahead.end()
     return compilation, job.here and compilation.status is not Status.PASSED
 
 
 def _cross_compile(
     job: CompileJob, op: operators.Op, cases: Mapping[str, Case], report: Reporter
-) -> dict[str, Any]:
-    """Cross-compile: the wrapper runs, no kernel does."""
+) -> tuple[dict[str, Any], _BackgroundCompilation]:
+    """Cross-compile: the wrapper runs, no kernel does.
+
+    Returns:
+        the fields of the compilation, and what is still being compiled for a validation.
+    """
     target = Target(job.target, job.sm_count)
     stage = f"compiling for sm_{job.target}"
     forget_version(job.version)
@@ -94,7 +109,6 @@ def _cross_compile(
             job.version, op, cases, record, pretend=lambda: fake_gpu(META, target), ahead=wait,
             on_size=lambda size: report.stage(f"{stage}, {size}", patience_s=job.compile_s),
         )  # fmt: skip
-    ahead.end()
     return {
         "status": Status.COMPILE_ERROR if error else Status.PASSED,
         "error": error,
@@ -102,7 +116,7 @@ def _cross_compile(
         "refused": record.launch_refusal(),
         "note": note or (None if error else _tuning_note(job.version)),
         "listings": record.listings,
-    }
+    }, ahead
 
 
 def _call_without_kernels(version: LoadedVersion, op: operators.Op, case: Case) -> None:
@@ -115,7 +129,7 @@ def _call_without_kernels(version: LoadedVersion, op: operators.Op, case: Case) 
 class _BackgroundCompilation:
     """Compile all sizes at once and, where it was requested, what a validation will need later.
 
-    The latter is for others: it does not wait for it much longer than for its own.
+    The latter is for others, which does not delay the answer: it ends soon after it.
     """
 
     job: CompileJob
@@ -142,6 +156,11 @@ class _BackgroundCompilation:
         if self._compilation:
             self._compilation.wait(partial(compile_here, self.op, version), self.own)
         self._duration_s = time.monotonic() - self._started
+
+    @property
+    def has_later(self) -> bool:
+        """True if forms are compiled for others."""
+        return self._compilation is not None and self.job.ahead is not None
 
     def end(self) -> None:
         """Give the later forms as long again, then stop them."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib
-import sys
 from collections.abc import Callable
 from typing import Self
 
@@ -14,6 +11,7 @@ from triton_magics.errors import UserError
 from triton_magics.execution.job_answers import Answer, WorkerFault
 from triton_magics.execution.protocol import Order, Progress, Reply
 from triton_magics.harness.process import compile_processes, descriptor_reserve, version_signals
+from triton_magics.harness.process.printed_output import flush
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Value
 
@@ -135,13 +133,4 @@ def fault_of(error: BaseException) -> WorkerFault:
     return WorkerFault(user=user, message=message, traceback=trace[-TRACEBACK_CHARS:])
 
 
-def flush() -> None:
-    """Flush output from Python and C (such as a kernel's prints) before the answer is sent."""
-    for stream in (sys.stdout, sys.stderr):
-        # Code under test may have closed or replaced it; its own may even exit.
-        with contextlib.suppress(BaseException):
-            stream.flush()
-    ctypes.CDLL(None).fflush(None)
-
-
-__all__ = ["Execution", "Finished", "execute", "fault_of", "finish", "flush", "handler_of"]
+__all__ = ["Execution", "Finished", "execute", "fault_of", "finish", "handler_of"]

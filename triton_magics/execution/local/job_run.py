@@ -6,10 +6,10 @@ import math
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
-from triton_magics.execution.job_requests import Job, JobRequest
+from triton_magics.execution.job_requests import CompileJob, Job, JobRequest
 from triton_magics.execution.local.captured_output import LiveOutput
 from triton_magics.execution.local.cpu_wait import CpuWait
 from triton_magics.execution.local.local_job import LocalJob
@@ -18,6 +18,7 @@ from triton_magics.execution.local.supervisor.process_table import is_ending, is
 from triton_magics.execution.local.worker_process import Worker
 from triton_magics.execution.outcome import MAX_RESULTS, Ending, Outcome, ResultCollector
 from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED, Order, Progress, Ready, Reply
+from triton_magics.model import Compilation
 
 # A worker's socket closes before its other files, the GPU's among them, and its exit is reported
 # last. One that still runs after this time, and is not ending, has closed its socket itself.
@@ -130,6 +131,17 @@ class JobRun:
             self._violation = f"it sent more than {MAX_RESULTS} results"
         self._last_progress_at, self._step_cpu_wait_s = time.monotonic(), 0.0
         self._report_progress(progress)
+        if progress.compilation is not None:
+            self._answer_early(progress.compilation)
+
+    def _answer_early(self, compilation: Compilation) -> None:
+        """Give the caller the answer of a compilation that goes on for a later validation."""
+        if not isinstance(self._request, CompileJob):
+            self._violation = "it sent a compilation that nobody requested"
+            return
+        self.worker.read_output()
+        outcome = self.outcome(JobEnd("finished"), is_gone=True)
+        self._job.answer_early(replace(outcome, answer=compilation))
 
     # ---------------------------------------------------------------------------- end
 

@@ -70,6 +70,12 @@ class LocalJob:
 
     # ------------------------------------------------------------------------------ job thread
 
+    def answer_early(self, outcome: Outcome) -> None:
+        """Give its caller the outcome, while the job goes on for a later one."""
+        if not self._future.done():
+            self._future.set_result(outcome)
+            self._send(JobEvent(state="ended"))
+
     def report(
         self,
         *,
@@ -77,9 +83,13 @@ class LocalJob:
         progress: Progress | None = None,
         output: str = "",
     ) -> None:
-        """Send an event to the listener."""
+        """Send an event to the listener, unless its caller has the outcome."""
+        if not self._future.done():
+            self._send(JobEvent(state=state, progress=progress, output=output))
+
+    def _send(self, event: JobEvent) -> None:
         if self._on_event:
-            self._on_event(JobEvent(state=state, progress=progress, output=output))
+            self._on_event(event)
 
     def report_progress(self, progress: Progress) -> None:
         """Send a step to the listener."""
@@ -90,16 +100,18 @@ class LocalJob:
         self.report(output=text)
 
     def finish(self, outcome: Outcome | BaseException) -> None:
-        """Set the outcome, or the error that `result` raises."""
+        """Set the outcome, or the error that `result` raises, unless its caller has an answer."""
         with self._wake_lock:
-            if isinstance(outcome, BaseException):
-                self._future.set_exception(outcome)
-            else:
-                self._future.set_result(outcome)
+            if is_first := not self._future.done():
+                if isinstance(outcome, BaseException):
+                    self._future.set_exception(outcome)
+                else:
+                    self._future.set_result(outcome)
             os.close(self._wake_read)
             os.close(self._wake_write)
             self.on_cancel = None
-        self.report(state="ended")
+        if is_first:
+            self._send(JobEvent(state="ended"))
 
 
 __all__ = ["NOT_BEGUN", "LocalJob"]

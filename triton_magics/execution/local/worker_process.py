@@ -184,9 +184,13 @@ class Worker:
         others = sorted(self.scratch.glob(f"{STACK}.*"))[:MAX_COMPILE_PROCESSES]
         return stack + "".join(_read(path) or "" for path in others)
 
+    def read_output(self) -> None:
+        """Read what it printed before its latest frame."""
+        self._read_output()  # a pipe holds less than one chunk
+
     def set_idle(self) -> None:
         """Read what it printed before its reply; it is idle from now on."""
-        self._read_output()  # a pipe holds less than one chunk
+        self.read_output()
         self._busy = False
 
     def set_exit(self, how: Exit) -> None:

@@ -6,7 +6,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from triton_magics.execution.protocol import Progress
-from triton_magics.model import Case, CaseResult, Configuration, Environment, Setting, Timing
+from triton_magics.model import (
+    Case,
+    CaseResult,
+    Compilation,
+    Configuration,
+    Environment,
+    Setting,
+    Timing,
+)
 
 INTERVAL_S = 0.05
 WAITING_S = 60.0  # a wait is reported once a second
@@ -94,6 +102,10 @@ class Reporter:
     def configuration(self, configuration: Configuration) -> None:
         """Report a checked configuration."""
         self._send(configuration=configuration)
+
+    def compilation(self, compilation: Compilation) -> None:
+        """Report the answer of a compilation that goes on for a later validation."""
+        self._send(compilation=compilation)
 
     def environment(self, environment: Environment) -> None:
         """Report the environment of the job."""
