@@ -59,7 +59,7 @@ from triton_magics.harness.process import (
     neighbours,
     parent_watch,
 )
-from triton_magics.harness.process.printed_output import flush
+from triton_magics.harness.process.output_flush import flush
 from triton_magics.model import Benchmark, Environment, Sweep, Validation
 
 if TYPE_CHECKING:

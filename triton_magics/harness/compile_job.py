@@ -41,7 +41,7 @@ from triton_magics.harness.load import (
 from triton_magics.harness.process.device import META, environment, kernel_runtime, this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
-from triton_magics.harness.process.printed_output import flush
+from triton_magics.harness.process.output_flush import flush
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.languages.kernel_runtime import CodeRequest, KernelRecord, Target
 from triton_magics.model import Case, Compilation, KernelError, Status

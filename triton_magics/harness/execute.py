@@ -11,7 +11,7 @@ from triton_magics.errors import UserError
 from triton_magics.execution.job_answers import Answer, WorkerFault
 from triton_magics.execution.protocol import Order, Progress, Reply
 from triton_magics.harness.process import compile_processes, descriptor_reserve, version_signals
-from triton_magics.harness.process.printed_output import flush
+from triton_magics.harness.process.output_flush import flush
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Value
 

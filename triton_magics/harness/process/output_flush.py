@@ -1,4 +1,4 @@
-"""What code under test prints, in this process."""
+"""Flush what code under test has printed, before its answer."""
 
 from __future__ import annotations
 
