@@ -66,15 +66,16 @@ def variant(i: int, kind: str = "triton") -> str:
 
 
 def wait_for_standby(lab: Lab) -> None:
-    """Wait for a warm worker and a warm compiler, as they are ready while a user types."""
+    """Wait for warm workers and a warm compiler, as they are ready while a user types."""
     deadline = time.monotonic() + 120
-    while len(_ready(lab)) < 2 and time.monotonic() < deadline:
+    while not _are_ready(lab) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
-def _ready(lab: Lab) -> set[str]:
-    """Return the modes with a warm standby worker."""
-    return {w.mode for w in lab.engine_state().workers if w.role == "standby" and w.ready}
+def _are_ready(lab: Lab) -> bool:
+    """Return whether there are standby workers of two modes, all of them warm."""
+    standbys = [w for w in lab.engine_state().workers if w.role == "standby"]
+    return len({w.mode for w in standbys}) == 2 and all(w.ready for w in standbys)
 
 
 def once(lab: Lab, i: int, kind: str, typing_s: float) -> dict[str, float]:
