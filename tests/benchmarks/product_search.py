@@ -1,8 +1,8 @@
 """Search of products on a Hopper GPU, beside cuBLAS and torch.compile, in bfloat16.
 
-Families: `skinny` (few rows), `matmul`, and `loss` (linear_cross_entropy). A process compiles and
-then checks and times some candidates of one family; one process at a time uses the GPU. Outputs are
-compared with float64 on new inputs. Times are of single calls with a cold L2, queued behind a spin
+Families: `skinny` (few rows), `matmul`, `loss` (linear_cross_entropy), and others beside them. A
+process compiles and then checks and times some candidates of one family; one process at a time uses
+the GPU. Outputs are compared with float64 on new inputs. Times are of single calls with a cold L2, queued behind a spin
 of the GPU, without 2.4 us that the timer adds.
 
     python tests/benchmarks/product_search.py FOLDER [FAMILY ...]
@@ -24,128 +24,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from product_candidates import CASES, Candidates, candidates
 
 KERNELS = Path(__file__).parent / "kernels"
 LIMIT_S, HANG_S, PROCESSES, TIMER_US = 80, 15, 16, 2.4
-LARGEST_ERROR = {"loss": 3e-5, "small loss": 3e-5, "skinny": 2e-3, "matmul": 2e-3}
-# Rows, columns and k; of a loss: rows, classes and hidden. The last of each are for the edges.
-CASES = {
-    "skinny": (
-        *((1, 4096, 4096), (16, 4096, 4096), (1, 14336, 4096), (16, 4096, 14336)),
-        *((1, 200, 520), (5, 200, 520)),
-    ),
-    "matmul": ((2048, 2048, 2048), (4096, 14336, 4096), (4096, 4096, 4096), (300, 1000, 520)),
-    "loss": ((2048, 32000, 2048), (4096, 128256, 4096), (1024, 4096, 512), (300, 1000, 264)),
-    "small loss": ((256, 1024, 256), (1024, 4096, 512), (300, 1000, 264)),
-}
-
-
-class Candidates(NamedTuple):
-    """Candidates that share a process: `options` of one function; no module stands for torch."""
-
-    family: str
-    module: str
-    function: str
-    options: tuple[dict[str, Any], ...]
-
-
-def candidates() -> list[Candidates]:
-    """Return all candidates; those that compile longest come first."""
-    groups = [
-        Candidates(family, "", way, ({},))
-        for way in ("torch.compile", "torch")
-        for family in ("loss", "small loss", "matmul", "skinny")
-        if way == "torch" or "loss" in family
-    ]
-    groups += [Candidates("loss", "product_triton", "linear_cross_entropy", (o,)) for o in losses()]
-    groups += [Candidates("matmul", *kernel, (o,)) for kernel, o in matmuls()]
-    small = small_losses()
-    for i in range(0, len(small), 4):
-        part = tuple(small[i : i + 4])
-        groups.append(Candidates("small loss", "product_triton", "linear_cross_entropy", part))
-    for i in range(0, len(few := skinnies()), 4):
-        groups.append(Candidates("skinny", "product_triton", "skinny", tuple(few[i : i + 4])))
-    return groups
-
-
-def losses() -> list[dict[str, Any]]:
-    """Return options for many rows and classes."""
-    gluon = {"way": "gluon", "block_n": 256, "stages": 4}
-    triton = {"block_m": 128, "block_n": 256, "block_k": 64, "stages": 3, "warps": 8}
-    return [
-        {**gluon, "group": 16, "pdl": True},
-        {**gluon, "group": 16, "join": "many, products", "rows": 8, "pdl": True},
-        {**gluon, "group": 8, "pdl": True},
-        {**gluon, "group": 32, "pdl": True},
-        {**gluon, "group": 16, "lag": 3, "pdl": True},
-        {**gluon, "group": 16, "lag": 3, "join": "many, products", "rows": 8, "pdl": True},
-        {**gluon, "group": 32, "lag": 3, "pdl": True},
-        {**gluon, "group": 16},
-        {**gluon, "block_n": 128, "stages": 6, "group": 16, "pdl": True},
-        {**triton, "pdl": True},
-    ]
-
-
-def small_losses() -> list[dict[str, Any]]:
-    """Return options for few rows and classes."""
-    one = {"join": "one", "rows": 256}
-    tiles = [(64, 64, 128, 2, 4), (32, 64, 256, 1, 4), (64, 64, 256, 1, 4), (64, 128, 128, 2, 4)]
-    keys = ("block_m", "block_n", "block_k", "stages", "warps")
-    every = [
-        {**dict(zip(keys, tile, strict=True)), **one, "pdl": pdl}
-        for tile in tiles
-        for pdl in (True, False)
-    ]
-    wide = [(64, 64, 128, 3, 4), (64, 128, 128, 3, 4), (128, 128, 64, 4, 8), (128, 256, 64, 4, 8)]
-    return every + [
-        {**dict(zip(keys, tile, strict=True)), "join": "many", "rows": 32, "pdl": True}
-        for tile in wide
-    ]
-
-
-def matmuls() -> list[tuple[tuple[str, str], dict[str, Any]]]:
-    """Return module and function, and options, for many rows."""
-    gluon, triton = ("product_gluon", "matmul"), ("product_triton", "matmul")
-    return [
-        (gluon, {"group": 8}),
-        (gluon, {"group": 4}),
-        (gluon, {"group": 8, "lag": 3}),
-        (gluon, {"group": 16, "lag": 3}),
-        (gluon, {"group": 8, "block_n": 128, "stages": 6}),
-        (triton, {"group": 8}),
-        (triton, {"group": 4}),
-        (triton, {"group": 8, "block_k": 128, "stages": 2}),
-        (triton, {"group": 8, "block_n": 128, "stages": 3, "warps": 8}),
-    ]
-
-
-def skinnies() -> list[dict[str, Any]]:
-    """Return options for few rows: whole k in a program, and parts of it with a second kernel."""
-    keys = ("way", "block_n", "block_k", "stages", "warps", "parts")
-    rows = [
-        ("dot", 32, 256, 8, 4, 1),
-        ("dot", 32, 512, 4, 4, 1),
-        ("dot", 32, 128, 8, 4, 1),
-        ("dot", 64, 256, 5, 4, 2),
-        ("dot", 128, 128, 5, 4, 4),
-        ("dot", 64, 128, 5, 4, 4),
-        ("dot", 64, 128, 4, 4, 8),
-        ("dot", 128, 64, 6, 4, 8),
-        ("row", 32, 256, 10, 8, 1),
-        ("row", 32, 128, 16, 4, 1),
-        ("row", 64, 128, 8, 8, 2),
-        ("row", 64, 64, 8, 4, 8),
-        ("reg", 32, 128, 16, 16, 1),
-        ("reg", 32, 64, 16, 8, 2),
-        ("reg", 64, 64, 16, 16, 2),
-        ("reg", 64, 32, 16, 8, 4),
-        ("reg", 64, 32, 8, 8, 8),
-        ("reg", 128, 32, 8, 16, 16),
-        ("reg", 256, 8, 8, 8, 32),
-        ("reg", 256, 4, 16, 4, 64),
-    ]
-    return [{**dict(zip(keys, row, strict=True)), "pdl": row[-1] > 1} for row in rows]
+LARGEST_ERROR = {"loss": 3e-5, "product": 2e-3}
 
 
 @contextmanager
@@ -265,7 +150,8 @@ def measure(group: Candidates, options: dict[str, Any]) -> Iterator[dict[str, An
             group.family, call(*inputs, **exact), compute_exactly(group.family, inputs)
         )
         torch.cuda.empty_cache()
-        if row["error"] <= LARGEST_ERROR[group.family] or not group.module:
+        kind = "loss" if "loss" in group.family else "product"
+        if row["error"] <= LARGEST_ERROR[kind] or not group.module:
             row["us"] = time_us(lambda: call(*inputs))  # noqa: B023
             row["TFLOP/s"] = 2e-6 * shape[0] * shape[1] * shape[2] / row["us"]
         yield row
