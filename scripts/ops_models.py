@@ -103,10 +103,12 @@ def read(folder: Path) -> dict[str, Any] | None:
 def section(data: Mapping[str, Any]) -> str:
     """Return Markdown: a heading, the machines, a line for each shape, the slowest first."""
     rows = sorted(_rows(data), key=lambda row: row.worst)
-    places = sorted({f"{op['environment']}; {op['date']}" for op in data["ops"].values()})
+    places = ops_table.machines_text(
+        (f"{facts['environment']} ({facts['date']})", op) for op, facts in data["ops"].items()
+    )
     slower = sum(row.slower for row in rows)
     where = (
-        f"{'; '.join(places)}; `{data['command']}`, in {DTYPE}. Of {len(rows)} shapes {slower} are "
+        f"{places}; `{data['command']}`, in {DTYPE}. Of {len(rows)} shapes {slower} are "
         "slower than torch or torch.compile; the least speedup comes first."
     )
     failed = [f"- Not timed: {text}." for op in data["ops"].values() for text in op["not_timed"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -332,14 +332,37 @@ def _badges(benchmarks: Sequence[Benchmark]) -> Iterator[str]:
 
 
 def _where(benchmarks: Sequence[Benchmark], when: str) -> str:
-    """Return GPU, versions, dates and the command."""
-    lines = sorted({b.environment.line for b in benchmarks if b.environment})
-    pythons = sorted({b.environment.python for b in benchmarks if b.environment})
-    copies = sorted({f"{b.copy_gbps / 1e3:.2f} TB/s" for b in benchmarks if b.copy_gbps})
+    """Return GPUs, with their ops where there are several, versions, dates and the command."""
+    machines = [(b.environment, b) for b in benchmarks if b.environment]
+    pythons = sorted({here.python for here, _ in machines})
     return (
-        f"{'; '.join(lines)}; Python {', '.join(pythons)}; {when}. A copy reaches "
-        f"{', '.join(copies)} on such a card. `{COMMAND}` ([json](ops.json))."
+        f"{machines_text((here.line, b.op) for here, b in machines)}; Python {', '.join(pythons)}; "
+        f"{when}. A copy reaches {_copy_rates(benchmarks)}. `{COMMAND}` ([json](ops.json))."
     )
+
+
+def _copy_rates(benchmarks: Sequence[Benchmark]) -> str:
+    """Return `4.12 to 4.27 TB/s on NVIDIA H200`, for each card."""
+    rates: dict[str, list[float]] = {}
+    for b in benchmarks:
+        if b.environment and b.copy_gbps:
+            rates.setdefault(b.environment.device, []).append(b.copy_gbps / 1e3)
+    texts = {card: dict.fromkeys(f"{r:.2f}" for r in (min(v), max(v))) for card, v in rates.items()}
+    return ", ".join(f"{' to '.join(ends)} TB/s on {card}" for card, ends in sorted(texts.items()))
+
+
+def machines_text(places: Iterable[tuple[str, str]]) -> str:
+    """Return the machines, each with its ops where there are several.
+
+    Args:
+        places: a machine's line, and an op that was measured there.
+    """
+    ops: dict[str, set[str]] = {}
+    for line, op in places:
+        ops.setdefault(line, set()).add(op)
+    if len(ops) == 1:
+        return next(iter(ops))
+    return "; ".join(f"{line}: {', '.join(sorted(names))}" for line, names in sorted(ops.items()))
 
 
 def data(comparisons: Sequence[tuple[Benchmark, str]], when: str) -> dict[str, object]:

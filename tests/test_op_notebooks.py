@@ -381,7 +381,7 @@ def test_model_shapes_begin_with_the_least_speedup(
     rows = [asdict(row) for row in table.rows(timed, "v1")]
     op = {"date": "2026-01-01", "environment": "a GPU", "rows": rows, "not_timed": ["relu 2: late"]}
     section = models.section({"command": "c", "ops": {timed.op: json.loads(json.dumps(op))}})
-    assert "a GPU; 2026-01-01; `c`" in section
+    assert "a GPU (2026-01-01); `c`" in section
     assert "- Not timed: relu 2: late." in section
     lines = [
         line.split(" | ") for line in section.splitlines() if line.startswith(f"| {timed.op} ")
@@ -389,6 +389,12 @@ def test_model_shapes_begin_with_the_least_speedup(
     worst = {row.size: row.worst for row in table.rows(timed, "v1")}
     assert [line[2] for line in lines] == sorted(worst, key=worst.__getitem__)
     assert worst[lines[0][2]] < worst[lines[-1][2]]
+
+
+def test_several_machines_are_named_with_their_ops(table: ModuleType) -> None:
+    places = [("H200", "relu"), ("H100", "sum"), ("H200", "gelu"), ("H200", "relu")]
+    assert table.machines_text(places[:1]) == "H200"
+    assert table.machines_text(places) == "H100: sum; H200: gelu, relu"
 
 
 def test_every_model_shape_fits_its_op(scripts: dict[str, ModuleType]) -> None:
