@@ -158,15 +158,12 @@ def compute_beside(
         last = keys_of(block, seq, BLOCK_M, CAUSAL)
         if CAUSAL:
             shown = min(last, row + ROWS)  # keys that this group's rows see
-            clear = (row + 1) // BLOCK_N * BLOCK_N
+            clear = min(row + 1, last) // BLOCK_N * BLOCK_N
             if PINGPONG:  # the groups must take as many turns
                 shown = last
         else:
             shown = last
             clear = seq // BLOCK_N * BLOCK_N
-        if not PINGPONG and row >= seq:  # no queries here: only release what the others use
-            shown = 1
-            clear = 0
         acc = gl.zeros([ROWS, BLOCK_D], gl.float32, layout=O_LAYOUT)
         for start in range(BLOCK_N, clear, BLOCK_N):
             p, largest, total, acc = step(

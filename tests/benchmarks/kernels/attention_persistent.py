@@ -10,7 +10,6 @@ import functools
 import torch
 import triton
 from attention_beside import compute_beside
-from attention_deep import compute_deep
 from attention_pieces import load_keys, load_values
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -23,35 +22,11 @@ LOG2_E = 1.4426950408889634
 # fmt: off
 
 
-@gluon.jit
-def compute_tiles(
-    me: gl.constexpr, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free,
-    k_ready, k_free, v_ready, v_free, order, heads, blocks, seq, group, section,
-    scale, CAUSAL: gl.constexpr, EVEN: gl.constexpr, FIXED: gl.constexpr,
-    HEADROOM: gl.constexpr, LIMIT: gl.constexpr, DEEP: gl.constexpr, GROUPS: gl.constexpr,
-    ROWS: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_D: gl.constexpr, STAGES: gl.constexpr,
-    SLOTS: gl.constexpr, PINGPONG: gl.constexpr, HOLD: gl.constexpr,
-):
-    """Compute ROWS rows of every tile of this program."""
-    if DEEP:
-        compute_deep(
-            me, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free, k_ready,
-            k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale, CAUSAL, EVEN,
-            FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D, STAGES, SLOTS,
-        )
-    else:
-        compute_beside(
-            me, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free, k_ready,
-            k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale, CAUSAL, EVEN,
-            FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D, STAGES, SLOTS, PINGPONG, HOLD,
-        )
-
-
 @gluon.jit(do_not_specialize=["heads", "blocks", "seq", "group", "section"])
 def persistent_kernel(
     q_desc, k_desc, v_desc, out_desc, k_ptr, v_ptr, heads, blocks, seq, group, section,
     scale, CAUSAL: gl.constexpr, EVEN: gl.constexpr, FIXED: gl.constexpr,
-    HEADROOM: gl.constexpr, LIMIT: gl.constexpr, DEEP: gl.constexpr, GROUPS: gl.constexpr,
+    HEADROOM: gl.constexpr, LIMIT: gl.constexpr, GROUPS: gl.constexpr,
     STAGES: gl.constexpr, SLOTS: gl.constexpr, PINGPONG: gl.constexpr, HOLD: gl.constexpr,
     REGS: gl.constexpr,
 ):
@@ -84,16 +59,16 @@ def persistent_kernel(
     if GROUPS == 2:
         gl.warp_specialize(
             [
-                (compute_tiles, (
+                (compute_beside, (
                     0, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free,
                     k_ready, k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale,
-                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, DEEP, GROUPS, ROWS, BLOCK_N, BLOCK_D,
+                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D,
                     STAGES, SLOTS, PINGPONG, HOLD,
                 )),
-                (compute_tiles, (
+                (compute_beside, (
                     1, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free,
                     k_ready, k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale,
-                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, DEEP, GROUPS, ROWS, BLOCK_N, BLOCK_D,
+                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D,
                     STAGES, SLOTS, PINGPONG, HOLD,
                 )),
                 (load_keys, (
@@ -112,22 +87,22 @@ def persistent_kernel(
     else:
         gl.warp_specialize(
             [
-                (compute_tiles, (
+                (compute_beside, (
                     0, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free,
                     k_ready, k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale,
-                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, DEEP, GROUPS, ROWS, BLOCK_N, BLOCK_D,
+                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D,
                     STAGES, SLOTS, PINGPONG, HOLD,
                 )),
-                (compute_tiles, (
+                (compute_beside, (
                     1, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free,
                     k_ready, k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale,
-                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, DEEP, GROUPS, ROWS, BLOCK_N, BLOCK_D,
+                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D,
                     STAGES, SLOTS, PINGPONG, HOLD,
                 )),
-                (compute_tiles, (
+                (compute_beside, (
                     2, k_ptr, v_ptr, out_desc, q_smem, k_smem, v_smem, o_smem, q_ready, q_free,
                     k_ready, k_free, v_ready, v_free, order, heads, blocks, seq, group, section, scale,
-                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, DEEP, GROUPS, ROWS, BLOCK_N, BLOCK_D,
+                    CAUSAL, EVEN, FIXED, HEADROOM, LIMIT, GROUPS, ROWS, BLOCK_N, BLOCK_D,
                     STAGES, SLOTS, PINGPONG, HOLD,
                 )),
                 (load_keys, (
@@ -162,7 +137,7 @@ def best_section(heads, blocks, programs, causal):
         return 1
     sections = [2**j for j in range(heads.bit_length() + 1)]
     loads = [busiest(heads, blocks, programs, section) for section in sections]
-    return next(s for s, load in zip(sections, loads, strict=True) if load <= 1.02 * min(loads))
+    return next(s for s, load in zip(sections, loads, strict=True) if load <= 1.05 * min(loads))
 
 
 def busiest(heads, blocks, programs, section):
@@ -200,7 +175,6 @@ def attention(
     section=0,
     pingpong=False,
     fixed=False,
-    deep=False,
     hold=1,
     regs=240,
     programs=132,
@@ -232,9 +206,8 @@ def attention(
         "EVEN": causal or seq % block_n == 0,
         "FIXED": fixed,
         # A weight of the first keys is at most 2**-HEADROOM; a sum up to LIMIT can't overflow.
-        "HEADROOM": -4.0 if is_half else 32.0,
+        "HEADROOM": 0.0 if is_half else 32.0,
         "LIMIT": 32768.0 if is_half else 1.0,
-        "DEEP": deep,
         "GROUPS": groups,
         "STAGES": stages,
         "SLOTS": slots,
