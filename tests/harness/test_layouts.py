@@ -67,6 +67,10 @@ def test_available_layouts_differ_from_the_contiguous_one() -> None:
     assert "expanded" not in layouts.available((7, 13), is_mutated=True)
 
 
+def test_a_single_number_has_no_strides_to_change() -> None:
+    assert layouts.available(()) == (layouts.CONTIGUOUS, layouts.UNALIGNED)
+
+
 def test_each_input_has_its_own_layout() -> None:
     case = Case(shape=(7, 13), dtype="float32", layouts=(("y", "transposed"),), seed=3)
     x, y, _ = make_inputs(operators.load("vector_add"), case, CPU).arguments

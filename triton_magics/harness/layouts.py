@@ -107,7 +107,9 @@ def _transpose(shape: Sizes) -> Sizes | None:
     return _swap(shape, -2, -1) if len(shape) >= 2 and min(shape[-2:]) > 1 else None
 
 
-def _every_second(shape: Sizes) -> Sizes:
+def _every_second(shape: Sizes) -> Sizes | None:
+    if not shape:
+        return None
     wide = _contiguous((*shape[:-1], 2 * shape[-1] + 2 * _PADDING))
     return (*wide[:-1], 2)
 
