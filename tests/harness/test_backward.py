@@ -198,12 +198,22 @@ def test_torch_is_timed_by_its_own_backward_pass() -> None:
     assert torch.equal(backward(), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
 
 
+def test_a_baseline_is_a_function_that_autograd_differentiates() -> None:
+    job = BenchJob(
+        op=ref("relu"), versions=(), sizes=("64x64",), runs=1, dtype="float32", seed=1,
+        budget_s=1.0, backward_only=True, against=("torch.nn.functional:relu6",),
+    )  # fmt: skip
+    _, baseline, _ = make_providers(job, load_op(ref("relu")), ())
+    backward = baseline.call.prepare(torch.ones(3), torch.tensor([-1.0, 2.0, 7.0]))
+    assert torch.equal(backward(), torch.tensor([0.0, 1.0, 0.0]))  # not relu's: 0, 1, 1
+
+
 @pytest.mark.parametrize(
     ("op", "changes", "message"),
     [
         (OpRef(name="relu"), {}, "relu has no backward pass of its own; time relu_backward"),
         (ref("relu"), {"timer": "graph"}, "time it without --timer graph"),
-        (ref("relu"), {"against": ("math:sqrt",)}, "the passes of math:sqrt apart"),
+        (ref("relu"), {"against": ("math:no_function",)}, "--against math:no_function"),
     ],
 )
 def test_backward_pass_that_can_not_be_timed_alone(

@@ -6,6 +6,7 @@ import importlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -58,9 +59,16 @@ def _backward_providers(
 ) -> tuple[Provider, ...]:
     reference = BackwardPass(op.prepare)
     own = [Provider(v.name, backward_pass(v.call), v) for v in versions]
-    others = [Provider(name, BackwardPass(op.compile_passes())) for name in job.against]
+    others = [Provider(name, BackwardPass(_passes(name, op))) for name in job.against]
     control = [Provider(CONTROL, reference)] if own or others else []
     return (Provider("torch", reference), *own, *others, *control)
+
+
+def _passes(name: str, op: operators.BackwardOp) -> Callable[..., Callable[[], Any]]:
+    """Return both passes of a baseline: torch.compile, or a function that computes the op."""
+    if name == TORCH_COMPILE:
+        return op.compile_passes()
+    return partial(op.prepare, function=load_baseline(name, op))
 
 
 def load_baseline(name: str, op: operators.Op) -> Callable[..., Any]:

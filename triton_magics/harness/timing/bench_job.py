@@ -133,11 +133,6 @@ def _check_backward(job: BenchJob, op: operators.Op) -> None:
             "--backward-only: the calls in a CUDA graph follow each other, with no forward pass "
             "between them; time it without --timer graph"
         )
-    if functions := [name for name in job.against if name != TORCH_COMPILE]:
-        raise UserFault(
-            f"--backward-only: nothing tells the passes of {functions[0]} apart; "
-            "compare with torch.compile or a version"
-        )
 
 
 def _void(base: Benchmark, replaced: tuple[str, ...]) -> Benchmark:
