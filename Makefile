@@ -86,6 +86,7 @@ ops: install  ## the ops' notebooks, executed, and docs/measured/ops.md; needs a
 	$(BIN)/python scripts/ops.py run
 	$(BIN)/python scripts/ops.py accuracy
 	$(BIN)/python scripts/ops.py models
+	$(BIN)/python scripts/ops.py gradients
 	$(BIN)/python scripts/ops.py reading
 	$(BIN)/python scripts/ops.py measure
 

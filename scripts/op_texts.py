@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 TEXTS = Path(__file__).parent / "notebooks"
-FENCE = re.compile(r"```(?P<code>python|cpp)(?: (?P<version>v\d+\w*))?(?: (?P<technique>.+))?")
+FENCE = re.compile(
+    r"```(?P<code>python|cpp)(?: (?P<op>\w+_backward))?(?: (?P<version>v\d+\w*))?"
+    r"(?: (?P<technique>.+))?"
+)
 COMPARE = re.compile(r"<!-- compare (v\d+) -->")
 CHOSEN = re.compile(r"<!-- best (v\d+): (.+) -->")
 NEW, NEW_END = "<!-- not run yet -->", "<!-- end of what has not run -->"
@@ -29,12 +32,16 @@ class Prose:
 
 @dataclass(frozen=True)
 class Code:
-    """A fenced block of code; with a version it is that version's kernel, in its language."""
+    """A fenced block of code; with a version it is that version's kernel, in its language.
+
+    `op` is None for the text's own op; another is that of its gradients.
+    """
 
     text: str
     version: str | None
     technique: str | None
     language: str = "triton"
+    op: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,24 @@ def best(op: str) -> str:
     return match[1]
 
 
+def newest(op: str) -> str:
+    """Return the last Triton version of an op's text, in short; also one that has not run yet."""
+    return list(kernels(op))[-1].partition("_")[0]
+
+
 def kernels(op: str, language: str = "triton") -> dict[str, str]:
-    """Return the source of each version in a language; the keys are `v1`, `v5_limbs`, ..."""
+    """Return the source of each version in a language; the keys are `v1`, `v5_limbs`, ...
+
+    Args:
+        op: that of a text, or `<op>_backward`, whose versions are in the text of the op.
+        language: of the versions.
+    """
+    text = op.removesuffix("_backward")
     return {
         block.version: block.text
-        for block in blocks(with_new(text_of(op)))
+        for block in blocks(with_new(text_of(text)))
         if isinstance(block, Code) and block.version and block.language == language
+        if (block.op or text) == op
     }
 
 
@@ -129,7 +148,8 @@ def blocks(text: str) -> Iterator[Block]:
             yield Compare(compare[1])
         elif fence:
             code = _until_closed(lines)
-            yield Code(code, fence["version"], fence["technique"], LANGUAGES[fence["code"]])
+            language = LANGUAGES[fence["code"]]
+            yield Code(code, fence["version"], fence["technique"], language, fence["op"])
     yield from _prose(prose)
 
 

@@ -4,7 +4,9 @@
     python scripts/ops.py run [OP ...]        the same, executed; its events in docs/measured/ops_logs
     python scripts/ops.py prose [OP ...]      the current text in an executed notebook
     python scripts/ops.py accuracy            docs/measured/ops_float32.json; needs a GPU
-    python scripts/ops.py models [OP ...]     docs/measured/ops_models.json; needs a GPU
+    python scripts/ops.py models [OP ...]     docs/measured/ops_models.json; needs a GPU; with
+                                              --new of the newest version, not of the best
+    python scripts/ops.py gradients [OP ...]  docs/measured/ops_gradients.json; needs a GPU
     python scripts/ops.py reading             docs/measured/ops_reading.json; needs a GPU
     python scripts/ops.py measure             docs/measured/ops.md and ops.json, from the events
 
@@ -13,6 +15,8 @@ The source of a notebook, kernels included, is `scripts/notebooks/<op>.md`, in r
     ```python                     is a code cell;
     ```python v1 one row each     is the kernel cell of v1, with its technique; its validation, a
                                   short benchmark, and the results of the comparison follow it;
+    ```python relu_backward v1 from x   is that of a version of the op's gradients, whose
+                                  benchmark is of the backward pass alone;
     ```cpp v5 a warp a row        is that of a version in CUDA C++;
     <!-- not run yet -->          begins a section that `run` alone takes. Once a GPU has run it,
                                   it is part of the text; <!-- end of what has not run --> ends it;
@@ -41,6 +45,7 @@ import nbformat
 
 import op_texts
 import ops_accuracy
+import ops_gradients
 import ops_models
 import ops_reading
 import ops_table
@@ -53,7 +58,12 @@ TARGET = ROOT / "notebooks"
 MEASURED = ROOT / "docs" / "measured"
 LOGS = MEASURED / "ops_logs"
 # Each writes a file of its own; in the order of their sections in ops.md.
-MEASUREMENTS = {"models": ops_models, "reading": ops_reading, "accuracy": ops_accuracy}
+MEASUREMENTS = {
+    "models": ops_models,
+    "gradients": ops_gradients,
+    "reading": ops_reading,
+    "accuracy": ops_accuracy,
+}
 COMMANDS = ("build", "run", "prose", *MEASUREMENTS, "measure")
 BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
@@ -100,10 +110,10 @@ def _cells_of(op: str, block: op_texts.Block) -> Iterator[Cell]:
     match block:
         case op_texts.Prose(text):
             yield Cell("markdown", text)
-        case op_texts.Code(text, None, _):
+        case op_texts.Code(text, None):
             yield Cell("code", text)
         case op_texts.Code():
-            yield from _version(op, block)
+            yield from _version(block.op or op, block)
         case op_texts.Compare(version):
             yield from _comparison(op, version)
 
@@ -115,7 +125,11 @@ def _version(op: str, code: op_texts.Code) -> Iterator[Cell]:
     yield Cell("code", f"%%triton_kernel {op} {version}{options}\n{code.text}")
     yield Cell("code", f"%triton_validate {op} {version}")
     # A short benchmark; without a GPU the interpreter has no time for all of it, and the notebook goes on.
-    yield Cell("code", f"%triton_bench {op} {version} --budget 1 --no-raise")
+    short_one = "--budget 1 --no-raise"
+    if code.op:
+        yield Cell("code", f"%triton_bench {op} {version} --backward-only {short_one}")
+        return
+    yield Cell("code", f"%triton_bench {op} {version} {short_one}")
     yield Cell("markdown", "*Measured when it is run.*", measured=short(version))
 
 
@@ -255,13 +269,16 @@ def main() -> int:
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
     parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
+    parser.add_argument(
+        "--new", action="store_true", help="models: the newest version, not the best"
+    )
     options = parser.parse_args()
     ops = options.ops or op_texts.known_ops()
     if unknown := sorted(set(ops) - set(op_texts.known_ops())):
         parser.error(
             f"no text for {', '.join(unknown)}; there is {', '.join(op_texts.known_ops())}"
         )
-    best = {op: op_texts.best(op) for op in ops}
+    best = {op: op_texts.newest(op) if options.new else op_texts.best(op) for op in ops}
     if options.command in MEASUREMENTS:
         MEASUREMENTS[options.command].write(best, MEASURED)
     elif options.command == "measure":

@@ -130,8 +130,8 @@ def _row(b: Benchmark, version: str, timing: Timing) -> Row:
         size=timing.size,
         shape=timing.shape,
         us=timing.mean_us,
-        torch=_against(b, version, "torch", timing.size),
-        compile=_against(b, version, COMPILE, timing.size),
+        torch=against(b, version, "torch", timing.size),
+        compile=against(b, version, COMPILE, timing.size),
         gbps=timing.gbps,
         copy_pct=copied,
         tflops=timing.tflops,
@@ -139,7 +139,8 @@ def _row(b: Benchmark, version: str, timing: Timing) -> Row:
     )
 
 
-def _against(b: Benchmark, version: str, baseline: str, size: str) -> Against | None:
+def against(b: Benchmark, version: str, baseline: str, size: str) -> Against | None:
+    """Return a version beside a baseline at one size; None if the baseline was not timed."""
     if baseline not in b.providers or not (timed := b.timing(baseline, size)):
         return None
     speedup = b.size_speedup(version, size, baseline)

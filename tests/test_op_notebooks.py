@@ -23,7 +23,7 @@ from triton_magics.model import Badge, BadgeCode, Benchmark, Comparison
 
 ROOT = Path(__file__).parents[1]
 TEXTS = op_texts.known_ops()
-MODULES = ("ops", "ops_table", "ops_accuracy", "ops_models", "ops_reading")
+MODULES = ("ops", "ops_table", "ops_accuracy", "ops_gradients", "ops_models", "ops_reading")
 SHIPPED = [op for op in TEXTS if (ROOT / "notebooks" / f"{op}.ipynb").is_file()]
 TEXT = """\
 # An op
@@ -114,6 +114,21 @@ def test_a_new_section_is_left_out_until_it_has_run(builder: ModuleType) -> None
     ]
 
 
+def test_gradients_are_versions_of_their_own_op(
+    builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{TEXT}\n```python relu_backward v1 from x\nimport math\n```\n"
+    assert [c.text for c in builder.cells("relu", text) if "backward" in c.text] == [
+        '%%triton_kernel relu_backward v1 --technique "from x"\nimport math',
+        "%triton_validate relu_backward v1",
+        "%triton_bench relu_backward v1 --backward-only --budget 1 --no-raise",
+    ]
+    (tmp_path / "relu.md").write_text(text)
+    monkeypatch.setattr(op_texts, "TEXTS", tmp_path)
+    assert op_texts.kernels("relu") == {"v1": "import torch"}
+    assert op_texts.kernels("relu_backward") == {"v1": "import math"}
+
+
 def test_incomplete_text_is_refused(builder: ModuleType) -> None:
     with pytest.raises(ValueError, match="not closed"):
         builder.cells("relu", "```python v1\nimport torch\n")
@@ -141,7 +156,7 @@ def kernels_of(builder: ModuleType, op: str) -> list[tuple[str, str, str]]:
     kernels = []
     for cell in builder.cells(op, op_texts.text_of(op)):
         line, _, source = cell.text.partition("\n")
-        if line.startswith("%%triton_kernel"):
+        if line.startswith(f"%%triton_kernel {op} "):
             _, _, version, options = line.split(" ", 3)
             kernels.append((version, options, source))
     return kernels
@@ -397,8 +412,29 @@ def test_several_machines_are_named_with_their_ops(table: ModuleType) -> None:
     assert table.machines_text(places) == "H100: sum; H200: gelu, relu"
 
 
-def test_every_model_shape_fits_its_op(scripts: dict[str, ModuleType]) -> None:
-    for op, shapes in scripts["ops_models"].SHAPES.items():
+def test_table_of_gradients_begins_with_the_least_speedup(scripts: dict[str, ModuleType]) -> None:
+    def row(us: float, liger: float | None) -> dict[str, Any]:
+        beside = {
+            name: {"us": t, "speedup": t / us, "verdict": "faster" if t > us else "slower"}
+            for name, t in (("torch", 40.0), ("torch.compile", 30.0), ("liger", liger))
+            if t
+        }
+        names = {"op": "relu_backward", "version": "v1", "shape": [8, 8], "us": us}
+        return {**names, "liger": None, **beside}
+
+    rows = [row(20.0, None), row(25.0, 20.0)]
+    op = {"date": "2026-01-01", "environment": "a GPU", "rows": rows, "not_timed": []}
+    section = scripts["ops_gradients"].section({"command": "c", "ops": {"relu": op}})
+    assert "Of 2 rows 1 are slower" in section
+    first, last = section.splitlines()[-2:]
+    assert first.startswith("| relu v1 | 8x8 | 25.0 us | 40.0 us | 30.0 us | 20.0 us |")
+    assert first.endswith("| 0.80x slower |")
+    assert last.endswith("| 2.00x faster | 1.50x faster | — |")
+
+
+@pytest.mark.parametrize("module", ["ops_models", "ops_gradients"])
+def test_every_model_shape_fits_its_op(scripts: dict[str, ModuleType], module: str) -> None:
+    for op, shapes in scripts[module].SHAPES.items():
         module = operators.load(op)
         for shape in shapes:
             module.make_inputs(shape, torch.bfloat16, torch.device("meta"), torch.Generator())
