@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.execution_kit import wait_until
 from tests.harness.kit import KERNELS
 from triton_magics.execution.local.supervisor.process_table import children_of
 from triton_magics.execution.scratch import STACK
@@ -31,6 +32,7 @@ from triton_magics.languages.kernel_runtime import Target
 from triton_magics.harness.load import load_version
 from triton_magics.execution.job_requests import OpRef
 from triton_magics import operators
+from tests.execution_kit import wait_until
 from tests.harness.kit import KERNELS, version_of
 import torch, triton
 
@@ -72,11 +74,13 @@ def test_results_are_in_the_workers_cache(tmp_path: Path) -> None:
 
 
 def _append(order: dict[str, str]) -> None:
-    if order["what"] == "fork":
+    if order["what"] in ("fork", "leave"):
         if not (forked := os.fork()):
+            if order["what"] == "leave":
+                os.setsid()
             signal.pause()
         Path(order["into"], str(forked)).touch()
-    if order["what"] in ("hang", "fork"):
+    if order["what"] in ("hang", "fork", "leave"):
         signal.pause()
     if order["what"] == "die":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -135,15 +139,22 @@ def test_orders_of_a_group_run_at_the_same_time_as_others(two: list[int], tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_stop_does_not_wait_for_a_forked_process(two: list[int], tmp_path: Path) -> None:
-    work = start_batch(["fork"], tmp_path)
+@pytest.mark.parametrize(("label", "is_left"), [("fork", False), ("leave", True)])
+def test_stop_ends_programs_of_a_process_and_waits_for_none(
+    two: list[int], tmp_path: Path, label: str, is_left: bool
+) -> None:
+    work = start_batch([label], tmp_path)
     while not (names := os.listdir(tmp_path)) and alive(two[:1]):
         os.sched_yield()
     forked = int(names[0])
+    while is_left and os.getsid(forked) != forked:
+        os.sched_yield()
     work.stop()
     assert alive(two) == []
-    assert alive([forked])
-    os.kill(forked, signal.SIGKILL)
+    if is_left:
+        assert alive([forked])
+        os.kill(forked, signal.SIGKILL)
+    wait_until(lambda: not alive([forked]) or _is_zombie(forked))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -268,6 +279,7 @@ from triton_magics.harness.load import load_version
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.languages.kernel_runtime import Target
+from tests.execution_kit import wait_until
 from tests.harness.kit import KERNELS, version_of
 
 parent_watch.install_stack_dump_handler()

@@ -63,6 +63,7 @@ def start_compile_processes(
         while theirs:
             channel = theirs.pop()
             if not (child := os.fork()):
+                os.setpgid(0, 0)  # its compilers (ptxas, gcc) are killed with it
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 parent_watch.install_stack_dump_handler(f"{STACK}.{os.getpid()}")
                 for end in theirs:
@@ -78,10 +79,12 @@ def start_compile_processes(
         os._exit(0)
 
 
-def _kill(pids: Sequence[int], number: int = signal.SIGKILL) -> None:
+def _kill(pids: Sequence[int]) -> None:
+    """Kill compile processes with the programs that they have started."""
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+        for kill in (os.kill, os.killpg):  # of one that has just started there is no group yet
+            with contextlib.suppress(ProcessLookupError):
+                kill(pid, signal.SIGKILL)
 
 
 def _isolate(unwanted: Sequence[int]) -> None:
@@ -182,14 +185,16 @@ class CompileBatch:
         return True
 
     def stop(self) -> None:
-        """Kill the processes; unfinished orders are lost.
+        """Kill the processes and the compilers that they run; unfinished orders are lost.
 
         Wait for their parent: a fork of a process keeps its end of the channel open.
         """
         self._waiting.clear()
         while self._running:
             _hang_up(self._running.popitem()[0])
-        _kill(_parents, signal.SIGTERM)
+        for parent in _parents:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(parent, signal.SIGTERM)
         wait_for_exit()
 
     def _has_unfinished(self, indices: Collection[int] | None) -> bool:
