@@ -41,7 +41,11 @@ TARGETS = (
     Target("judge", f"{_CORRECTNESS}/oracle.py", (_NUMBERS, _COMPARED), _SLOW_TESTS),
     Target("judge", f"{_CORRECTNESS}/perturbed_arithmetic.py", (_PERTURBED, _NUMBERS)),
     Target("judge", f"{_CORRECTNESS}/comparison.py", (_COMPARED,)),
-    Target("judge", "model/overall_verdict.py", (_VERDICTS,)),
+    Target(
+        "judge",
+        "model/overall_verdict.py",
+        (_VERDICTS, "harness/test_validation_parts.py", "harness/test_computed_by.py"),
+    ),
     Target("judge", f"{_CORRECTNESS}/output_checks.py", (_VERDICTS,)),
     Target("clock", "harness/timing/speed_verdicts.py", (_CLOCK, "harness/test_verdicts.py")),
     Target("clock", "harness/timing/rounds.py", (_CLOCK, _ROUNDS), ("harness/test_rounds.py",)),
