@@ -26,10 +26,3 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> Any:
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5) -> Any:
     """Return the layer norm over the last dimension."""
     return _function("layer_norm", "LigerLayerNormFunction").apply(x, weight, bias, eps)
-
-
-def cross_entropy(logits: torch.Tensor, target: torch.Tensor) -> Any:
-    """Return the mean loss; it writes the gradient over the logits, so it gets a copy of them."""
-    return _function("cross_entropy", "LigerCrossEntropyFunction").apply(
-        logits.clone(), target, None
-    )[0]

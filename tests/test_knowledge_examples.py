@@ -55,7 +55,7 @@ def examples() -> dict[str, tuple[str, str, str, str]]:
 
 
 def test_every_python_block_is_an_example() -> None:
-    assert len(examples()) == PAGE.read_text(encoding="utf-8").count("```python") == 13
+    assert len(examples()) == PAGE.read_text(encoding="utf-8").count("```python") == 14
 
 
 @pytest.mark.slow

@@ -161,6 +161,7 @@ def candidates(
         yield from _forward(case, inputs)
     elif case.op == "softmax":
         yield from _softmax_gradients(case, inputs, grad)
+        yield from _walking_softmax_gradients(case, inputs, grad)
     elif case.op == "cross_entropy":
         yield from _cross_entropy_gradients(case, inputs, grad)
     else:
@@ -266,6 +267,27 @@ def _softmax_gradients(
             yield Candidate(label, (launch,), (dx,), saved)
 
 
+def _walking_softmax_gradients(
+    case: Case, inputs: tuple[torch.Tensor, ...], grad: torch.Tensor
+) -> Iterator[Candidate]:
+    """Yield gradients from x and two numbers a row, one or two rows a multiprocessor under way."""
+    (x,) = inputs
+    rows, cols = case.shape
+    dx = torch.empty_like(x)
+    parts = [(p.amax(1), p.double().softmax(1).amax(1).float()) for p in x.float().split(256)]
+    stats = torch.cat([torch.stack(part) for part in parts], dim=1)  # the largest is 1 / the sum
+    for chunk, warps, each, stages in (
+        (8192, 16, 1, 3), (8192, 32, 1, 3), (8192, 16, 2, 3), (4096, 16, 1, 3), (4096, 16, 2, 3),
+        (4096, 16, 1, 1), (8192, 32, 1, 1), (8192, 32, 2, 1), (4096, 8, 2, 3),
+    ) if cols > 1024 else ():  # fmt: skip
+        options = {"CHUNK": chunk, "STAGES": stages, "num_warps": warps}
+        args = (grad, x, stats, dx, rows, cols)
+        grid = (min(rows, each * _processors(x)),)
+        launch = Launch(streamed_rows.softmax_grad_walk_kernel, grid, args, options)
+        label = _label(f"walks, {each} a processor", options, "CHUNK", "STAGES")
+        yield Candidate(label, (launch,), (dx,), True)
+
+
 def _cross_entropy_gradients(
     case: Case, inputs: tuple[torch.Tensor, ...], grad: torch.Tensor
 ) -> Iterator[Candidate]:
@@ -308,7 +330,7 @@ def _norm_gradients(
     number = NUMBERS[case.op]
     dx, sums = torch.empty_like(x), torch.empty(number, cols, dtype=x.dtype, device=x.device)
     for shape in _shapes(case, (8, 16, 32)):
-        for stages, early in ((1, True), (2, True), (1, False), (2, False)):
+        for stages, early in ((1, True), (2, True), (3, True), (1, False), (2, False)):
             options = {**shape, "OP": number, "STAGES": stages, "HELD": early, "STORE": ""}
             for each in (1, 2, 4, 8, 16):
                 if not 8 <= each * shape["num_warps"] <= 32:

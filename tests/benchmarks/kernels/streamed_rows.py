@@ -154,6 +154,36 @@ def softmax_grad_kernel(
 
 
 @triton.jit
+def softmax_grad_walk_kernel(
+    grad_ptr, x_ptr, stats_ptr, dx_ptr, n_rows, n_cols, CHUNK: tl.constexpr, STAGES: tl.constexpr
+):
+    """Gradient of softmax from x and each row's maximum and 1 over the sum, stats [2, rows].
+
+    A persistent grid, so that few rows are under way, which the L2 cache holds.
+    """
+    lanes = tl.arange(0, CHUNK)
+    last = (n_cols - 1) // CHUNK * CHUNK
+    for row in range(tl.program_id(0).to(tl.int64), n_rows, tl.num_programs(0)):
+        at = row * n_cols
+        peak, scale = tl.load(stats_ptr + row), tl.load(stats_ptr + n_rows + row)
+        products = tl.zeros((CHUNK,), tl.float32)
+        for start in tl.range(0, n_cols, CHUNK, num_stages=STAGES):
+            mask = lanes < n_cols - start
+            x = tl.load(x_ptr + at + start + lanes, mask=mask, other=-float("inf"))
+            grad = tl.load(grad_ptr + at + start + lanes, mask=mask, other=0.0)
+            products += tl.exp2((x.to(tl.float32) - peak) * LOG2_E) * scale * grad.to(tl.float32)
+        product = tl.sum(products, axis=0)
+        for back in tl.range(0, n_cols, CHUNK, num_stages=STAGES):
+            start = last - back
+            mask = lanes < n_cols - start
+            x = tl.load(x_ptr + at + start + lanes, mask=mask, other=-float("inf"))
+            grad = tl.load(grad_ptr + at + start + lanes, mask=mask, other=0.0)
+            value = tl.exp2((x.to(tl.float32) - peak) * LOG2_E) * scale
+            value *= grad.to(tl.float32) - product
+            tl.store(dx_ptr + at + start + lanes, value.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
 def cross_entropy_grad_kernel(
     grad_ptr, logits_ptr, target_ptr, dx_ptr, n_rows, n_cols, CHUNK: tl.constexpr,
     UNROLL: tl.constexpr, REVERSE: tl.constexpr, STORE: tl.constexpr,
