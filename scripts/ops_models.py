@@ -6,6 +6,7 @@ import datetime
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from triton_magics.model import Benchmark, shape_text
 
 FILE = "ops_models.json"
 DTYPE = "bfloat16"
+AT_ONCE = 4
 BUDGET_S = 2.0  # of a benchmark: seconds after which no more rounds are added to settle a verdict
 ROWS = ((2048, 1024), (8192, 4096), (8192, 8192), (65536, 1024), (4096, 32000), (2048, 151936))
 NORM_ROWS = ((2048, 4096), (8192, 4096), (8192, 8192), (4096, 14336), (65536, 1024))
@@ -49,9 +51,11 @@ def write(best: Mapping[str, str], into: Path) -> None:
         into: the folder of the file.
     """
     data = read(into) or {"command": "python scripts/ops.py models", "ops": {}}
-    for op in (op for op in SHAPES if op in best):
-        data["ops"][op] = measure(op, best[op])
-        (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    ops = [op for op in SHAPES if op in best]
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # compilers work while another op is measured
+        for op, rows in zip(ops, pool.map(measure, ops, [best[op] for op in ops]), strict=True):
+            data["ops"][op] = rows
+            (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def measure(op: str, version: str) -> dict[str, Any]:
