@@ -73,7 +73,7 @@ def test_results_are_in_the_workers_cache(tmp_path: Path) -> None:
     assert json.loads(child.stdout.splitlines()[-1]) == [[], 4, True]
 
 
-def _append(order: dict[str, str]) -> None:
+def _append(order: dict[str, str]) -> dict[str, str] | None:
     if order["what"] in ("fork", "leave"):
         if not (forked := os.fork()):
             if order["what"] == "leave":
@@ -90,6 +90,7 @@ def _append(order: dict[str, str]) -> None:
     if order["what"] == "raise":
         raise ValueError
     Path(order["into"], order["what"]).touch()
+    return {**order, "what": order["next"], "next": ""} if order.get("next") else None
 
 
 @pytest.fixture
@@ -167,6 +168,19 @@ def test_order_that_kills_its_process_is_dropped(two: list[int], tmp_path: Path)
     compile_processes.wait_for_exit()
     assert alive(two) == []
     assert compile_processes.submit([{"what": "e", "into": str(tmp_path)}]) is None
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_an_order_that_follows_another_is_waited_for(two: list[int], tmp_path: Path) -> None:
+    orders = [{"what": label, "into": str(tmp_path), "next": f"{label}2"} for label in "abc"]
+    work = compile_processes.submit(orders)
+    assert work
+    assert work.wait({0, 1, 2})
+    assert {p.name for p in tmp_path.iterdir()} >= {"a", "b", "c"}
+    assert work.wait()
+    assert {p.name for p in tmp_path.iterdir()} == {"a", "b", "c", "a2", "b2", "c2"}
+    compile_processes.wait_for_exit()
+    assert alive(two) == []
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

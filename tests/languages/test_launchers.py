@@ -103,7 +103,7 @@ def test_what_a_version_builds_is_not_shared(enter: Enter) -> None:
     assert list(worker.rglob(f"{OUTBOX}/*/*/launcher.so"))
     assert list_shared("*.so") == []
     (signature,) = list_shared(f"{SIGNATURES}/*")
-    assert json.loads(signature.read_text()) == ["*fp32", "i32", ["i32", "constexpr"], "constexpr"]
+    assert json.loads(signature.read_text()) == ["*i8", "i32", ["i32", "constexpr"], "constexpr"]
 
 
 def test_what_a_warm_up_compiles_is_shared(enter: Enter) -> None:
@@ -145,6 +145,36 @@ def test_a_signature_that_cannot_be_built_is_tried_once(enter: Enter) -> None:
     enter("third")
     with compile_cache.compile_cache((VERSION.sha256,), is_warm_up=True):
         assert launchers.missing() == []
+
+
+def make_kernel(types: dict[str, Any], descriptors: Any = None) -> SimpleNamespace:
+    """Return a compiled kernel with arguments of these types."""
+    metadata = SimpleNamespace(tensordesc_meta=descriptors)
+    return SimpleNamespace(src=SimpleNamespace(signature=types), metadata=metadata)
+
+
+def test_one_process_of_a_worker_builds_a_launcher(
+    enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launchers, "_launcher_class", lambda: OldDriver().launcher_cls)
+    launchers._compiled.clear()
+    enter("worker").mkdir()
+    tiled: dict[str, Any] = {"x": "tensordesc<fp32[64, 64]>", "n": "i32"}
+    claimed = []
+    for kernels in (
+        [make_kernel(TYPES)], [make_kernel(TYPES)], [make_kernel(TYPES), make_kernel({"n": "i64"})],
+        [make_kernel(tiled, [{"swizzle": 1}])], [make_kernel(tiled, [{"swizzle": 3}])], [],
+    ):  # fmt: skip
+        for kernel in kernels:
+            launchers.note(kernel)
+        claimed.append(launchers.claim())
+    assert claimed == [True, False, True, True, True, False]
+    halves = make_kernel({**TYPES, "x": "*fp16"})  # a pointer as any other
+    for kernel in (make_kernel(TYPES), halves, make_kernel({"x": "unknown"}), make_kernel(tiled)):
+        launchers.note(kernel)
+    launchers.build_compiled()
+    launchers.build_compiled()
+    assert OldDriver.builds == 2  # one for each signature; what can't be built is left to a launch
 
 
 def plant(worker: Path, text: str, name: str = "1") -> None:

@@ -162,9 +162,11 @@ def _break_protocol(data: socket.socket) -> NoReturn:
     os._exit(CODE_CONNECTION_CLOSED)
 
 
-def _compile(order: dict[str, Any]) -> None:
+def _compile(order: dict[str, Any]) -> dict[str, Any] | None:
     ahead = importlib.import_module("triton_magics.harness.compile_ahead")
-    (ahead.warm_up if order.get("warm_up") else ahead.compile_order)(order)
+    work = ahead.warm_up if order.get("warm_up") else ahead.compile_order
+    following: dict[str, Any] | None = work(order)
+    return following
 
 
 def _prepare() -> Environment | None:

@@ -160,8 +160,11 @@ def _name(key: dict[str, Any], version: VersionRef) -> str:
 # ---------------------------------------------------------------------------- a form of many
 
 
-def compile_order(order: dict[str, Any]) -> None:
+def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
     """Compile a form into this process's compile cache, for a GPU that is not here.
+
+    Returns:
+        an order that builds the launchers of its kernels, if they have any that no process builds.
 
     Raises:
         Exception: whatever the version's file or wrapper raises.
@@ -177,7 +180,11 @@ def compile_order(order: dict[str, Any]) -> None:
     with fake_gpu(META, target), runtime.compile_only():
         version = load_version(ref)
         compile_form(op, version, (tuple(shape), dtype, tuple(map(tuple, own_layouts))))
+    if order.get("launchers"):
+        runtime.build_launchers()
+        return None
     runtime.mark_compiled(order["mark"])
+    return {**order, "launchers": True} if runtime.claim_launchers() else None
 
 
 def warm_up(order: dict[str, Any]) -> None:

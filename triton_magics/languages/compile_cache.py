@@ -228,6 +228,14 @@ def add_entry(name: str, data: bytes) -> None:
             shutil.rmtree(half)
 
 
+def claim(name: str) -> bool:
+    """Return True to the first process of this worker that wants to make something of that name."""
+    with suppress(OSError):  # another process was first, or there is no folder
+        os.mkdir(f"{os.environ.get(CACHE) or os.devnull}/.{name}")
+        return True
+    return False
+
+
 @contextmanager
 def one_at_a_time(name: str) -> Iterator[None]:
     """Make other threads and processes of this worker wait that are about to add the same entry."""

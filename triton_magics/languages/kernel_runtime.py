@@ -420,6 +420,13 @@ class KernelRuntime(ABC):
         """Return calls that each build a launcher that versions need and that is not shared yet."""
         return ()
 
+    def claim_launchers(self) -> bool:
+        """Return True if kernels of this process need launchers that no process here builds."""
+        return False
+
+    def build_launchers(self) -> None:  # noqa: B027 (most languages need nothing)
+        """Build the launchers of the kernels that this process has compiled, without a GPU."""
+
     def compile_key(self) -> Mapping[str, str]:
         """Return the settings, beside the source, that decide what the compiler makes of it."""
         return {}

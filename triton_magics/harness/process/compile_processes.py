@@ -34,14 +34,15 @@ _parents: list[int] = []
 
 
 def start_compile_processes(
-    work: Callable[[dict[str, Any]], None], *, close: Sequence[int] = ()
+    work: Callable[[dict[str, Any]], dict[str, Any] | None], *, close: Sequence[int] = ()
 ) -> None:
     """Fork the processes, if torch is imported and there is more than one core.
 
     A child forks them and waits for their end, because a dozen forks take 0.1 s.
 
     Args:
-        work: executes an order; of an exception only the fact is reported.
+        work: executes an order, and returns one that is to follow, if any, for whichever process
+            is free; of an exception only the fact is reported.
         close: descriptors that the processes must close.
     """
     count = min(MAX_PROCESSES, os.cpu_count() or 1)
@@ -98,16 +99,18 @@ def _isolate(unwanted: Sequence[int]) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a CUDA context would use GPU memory
 
 
-def _serve(channel: socket.socket, work: Callable[[dict[str, Any]], None]) -> NoReturn:
+def _serve(
+    channel: socket.socket, work: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> NoReturn:
     """Execute orders, report each result, and end when the worker hangs up."""
     try:
         while message := channel.recv(ORDER_BYTES):
             try:
-                work(json.loads(message))
+                following = work(json.loads(message))
             except BaseException:  # noqa: BLE001 (the version's error; the worker will report it)
                 channel.send(FAILED)
             else:
-                channel.send(DONE)
+                channel.send(DONE + json.dumps(following).encode() if following else DONE)
     finally:
         os._exit(0)
 
@@ -158,14 +161,17 @@ class CompileBatch:
 
     Attributes:
         is_started: whether a process has taken an order.
-        failed: indices of the orders that raised; an order that kills its process is dropped.
+        failed: indices of the orders that raised; an order that kills its process is dropped. The
+            indices of orders that follow others come after those of `orders`.
     """
 
     def __init__(self, channels: Sequence[socket.socket], orders: Sequence[dict[str, Any]]) -> None:
         self.failed: set[int] = set()
-        self._waiting = [(i, json.dumps(order).encode()) for i, order in enumerate(orders)]
-        self._groups = [order.get("group", i) for i, order in enumerate(orders)]
+        self._waiting: list[tuple[int, bytes]] = []
+        self._groups: list[Any] = []
         self._running: dict[socket.socket, int] = {}
+        for order in orders:
+            self._add(json.dumps(order).encode(), order.get("group"))
         for channel in channels:
             self._assign(channel)
         self.is_started = bool(self._running)
@@ -197,6 +203,10 @@ class CompileBatch:
                 os.kill(parent, signal.SIGTERM)
         wait_for_exit()
 
+    def _add(self, message: bytes, group: Any = None) -> None:
+        self._waiting.append((len(self._groups), message))
+        self._groups.append(len(self._groups) if group is None else group)
+
     def _has_unfinished(self, indices: Collection[int] | None) -> bool:
         """Return whether one of the orders is running or waiting."""
         left = {*self._running.values(), *(i for i, _ in self._waiting if self._running)}
@@ -208,6 +218,8 @@ class CompileBatch:
         result = _receive(channel)
         if result == FAILED:
             self.failed.add(number)
+        elif following := result.removeprefix(DONE):
+            self._add(following)
         if result:
             self._assign(channel)
         else:  # the process died
@@ -254,6 +266,6 @@ def _send(channel: socket.socket, message: bytes) -> bool:
 
 def _receive(channel: socket.socket) -> bytes:
     try:
-        return channel.recv(len(FAILED))
+        return channel.recv(ORDER_BYTES)
     except OSError:
         return b""

@@ -4,6 +4,9 @@ In a sandbox a version can't share the launcher that it has built, for others wo
 worker notes the signature alone: the types as text. The executor checks and keeps it
 (`execution/local/compiled_store.py`). The warm-up of a later worker, in which no version has run,
 builds the launcher and shares it.
+
+The version that brings a signature gets its launchers while it is compiled ahead, by the compile
+processes. The kernel is at hand there, so this covers tensor descriptors too.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import hashlib
 import importlib
 import json
 import os
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -24,6 +28,8 @@ import triton
 from triton_magics.config import SIGNATURE
 from triton_magics.languages import compile_cache
 
+_compiled: deque[Any] = deque(maxlen=64)  # kernels of this process, the newest
+POINTER = "*i8"
 MAX_LAUNCHERS = 256  # each worker copies all of them
 # What a launcher reads of a compiled kernel; the code is the same for each.
 _METADATA = (
@@ -42,9 +48,54 @@ def note(kernel: Any) -> None:
     signature = getattr(getattr(kernel, "src", None), "signature", None)
     if not signature or not are_built_by_signature():
         return
-    text = json.dumps(list(signature.values()))
+    _compiled.append(kernel)
+    text = json.dumps(_types(kernel))
     if compile_cache.read_entry(name := _entry(text)) is None:
         compile_cache.add_entry(name, text.encode())
+
+
+def claim() -> bool:
+    """Return True if one of the compiled kernels needs a launcher that no process here builds."""
+    claims = [compile_cache.claim(_launcher_name(kernel)) for kernel in _take_compiled()]
+    return any(claims)
+
+
+def build_compiled() -> None:
+    """Build the launchers of the compiled kernels as a launch does, each that is not there yet."""
+    for kernel in _take_compiled():
+        with suppress(Exception):  # no compiler: the launch says so
+            _launcher_class()(kernel.src, kernel.metadata)
+
+
+def _take_compiled() -> list[Any]:
+    """Return the compiled kernels, one for each launcher, and forget them."""
+    kernels = {_launcher_name(kernel): kernel for kernel in _compiled}
+    _compiled.clear()
+    return list(kernels.values())
+
+
+def _launcher_name(kernel: Any) -> str:
+    """Return a name for all that a kernel's launcher depends on."""
+    descriptors = getattr(kernel.metadata, "tensordesc_meta", None)
+    key = repr((_types(kernel), descriptors))
+    return hashlib.sha256(key.encode()).hexdigest()[:24]
+
+
+def _types(kernel: Any) -> list[Any]:
+    """Return the types of a kernel's arguments, as far as its launcher differs by them."""
+    return [_as_launched(kind) for kind in kernel.src.signature.values()]
+
+
+def _as_launched(kind: Any) -> Any:
+    """Return a type with one for all pointers: to a launcher each is an address."""
+    if isinstance(kind, tuple):
+        return tuple(map(_as_launched, kind))
+    return POINTER if kind.startswith("*") else kind
+
+
+def _launcher_class() -> Any:
+    """Return Triton's own, which the stub driver of a process without a GPU has not."""
+    return importlib.import_module("triton.backends.nvidia.driver").CudaLauncher
 
 
 def missing() -> list[Callable[[], None]]:
@@ -80,4 +131,4 @@ def _entry(text: str) -> str:
     return name + hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-__all__ = ["are_built_by_signature", "missing", "note"]
+__all__ = ["are_built_by_signature", "build_compiled", "claim", "missing", "note"]

@@ -151,6 +151,14 @@ class TritonRuntime(KernelRuntime):
         """Return the builds of launchers that are wanted."""
         return launchers.missing()
 
+    def claim_launchers(self) -> bool:
+        """Return True if there is a launcher to build by gcc."""
+        return launchers.claim()
+
+    def build_launchers(self) -> None:
+        """Build them, where Triton has one for each signature."""
+        launchers.build_compiled()
+
     def compile_key(self) -> Mapping[str, str]:
         """Return Triton's own environment variables."""
         return compile_cache.settings()
