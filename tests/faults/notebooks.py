@@ -131,12 +131,14 @@ class SharedRun:
     wrong: tuple[str, ...]
 
 
-def run_notebooks(seconds: float, device: str, folder: Path, process_tag: str) -> SharedRun:
+def run_notebooks(
+    seconds: float, device: str, folder: Path, process_tag: str, *, n_notebooks: int = NOTEBOOKS
+) -> SharedRun:
     """Let the notebooks work for that long, and check the results."""
     notes = folder / "notes"
     workspace = folder / "workspace"
     workspace.mkdir()
-    notebooks = {f"n{i}": Notebook() for i in range(NOTEBOOKS)}
+    notebooks = {f"n{i}": Notebook() for i in range(n_notebooks)}
     for name, notebook in notebooks.items():
         notebook.start(
             CELL.format(
