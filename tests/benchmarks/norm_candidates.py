@@ -104,13 +104,14 @@ def reference(op: str) -> Callable[..., torch.Tensor]:
         a, b = x.chunk(2, dim=-1)
         return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
 
-    return {
+    functions: dict[str, Callable[..., torch.Tensor]] = {
         "softmax": lambda x: torch.softmax(x, dim=-1),
         "rms_norm": lambda x, weight: F.rms_norm(x, x.shape[-1:], weight, EPS),
         "layer_norm": lambda x, weight, bias: F.layer_norm(x, x.shape[-1:], weight, bias, EPS),
         "cross_entropy": F.cross_entropy,
         "rope": rope,
-    }[op]
+    }
+    return functions[op]
 
 
 def liger(op: str) -> Callable[..., torch.Tensor]:
