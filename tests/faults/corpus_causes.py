@@ -48,6 +48,7 @@ _KERNELS_OF_CAUSE = {
     "truncated_extent": (
         "add_leaves_the_last_block", "mha_stops_too_early", "mul_skips_a_block", "skips_the_tail",
         "drops_the_last_k_block", "starts_one_too_late", "quantized_drops_the_last_block",
+        "fp8_drops_the_last_block",
     ),
     "missing_mask": (
         "attention_sees_the_padding", "layer_norm_pads_the_spread", "sum_too_many_lanes",
@@ -57,7 +58,7 @@ _KERNELS_OF_CAUSE = {
     "wrong_fill": ("forgets_other",),
     "wrong_stride": (
         "mul_assumes_equal_strides", "relu_swaps_its_tiles", "confuses_the_stride",
-        "rope_position_of_the_head", "quantized_scale_of_the_row",
+        "rope_position_of_the_head", "quantized_scale_of_the_row", "fp8_scale_of_the_row",
     ),
     "lower_precision": (
         "gelu_buffer_in_half", "gelu_half_precision_inside", "matmul_rounds_its_inputs",

@@ -59,9 +59,10 @@ def draw_case(op: operators.Op, draw: random.Random) -> Case:
     regimes = [r for r in REGIMES if r not in op.skip_values]
     special = "nonfinite" if op.defined_for_nonfinite and draw.random() < 0.1 else "plain"
     layout = draw.choice(("contiguous", "contiguous", "transposed", "strided"))
+    dtype = draw.choice(("float32", "float32", "float16"))
     return Case(
         shape=shape,
-        dtype=draw.choice(("float32", "float32", "float16")),
+        dtype=dtype if dtype in op.dtypes else op.dtypes[0],
         seed=draw.getrandbits(31),
         regime=draw.choice(regimes),
         special=special,

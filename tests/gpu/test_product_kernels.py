@@ -48,6 +48,11 @@ def matmul() -> Callable[..., torch.Tensor]:
 
 
 @pytest.fixture(scope="module")
+def fp8_matmul() -> Callable[..., torch.Tensor]:
+    return op_texts.wrapper("fp8_matmul", "v3")
+
+
+@pytest.fixture(scope="module")
 def linear_cross_entropy() -> Callable[..., torch.Tensor]:
     return op_texts.wrapper("linear_cross_entropy", "v4")
 
@@ -114,6 +119,22 @@ def test_linear_cross_entropy_is_right_at_awkward_extents(
     out = linear_cross_entropy(x, weight, target)
     assert out.dtype == dtype
     assert out.item() == pytest.approx(right, rel=unit)
+
+
+@pytest.mark.parametrize("b_layout", [torch.Tensor.contiguous, by_columns])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(2050, 2104, 208), (2050, 2104, 77), (2050, 2101, 256), (2048, 2048, 1)]
+)
+def test_fp8_matmul_is_right_at_awkward_extents(
+    fp8_matmul: Callable[..., torch.Tensor], b_layout: Layout, m: int, n: int, k: int
+) -> None:
+    a, b = (normal(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+    scale_a, scale_b = normal(m), normal(n)
+    right = (a.double() @ b.double().T) * scale_a.double()[:, None] * scale_b.double()
+    out = fp8_matmul(a, b_layout(b), scale_a, scale_b)
+    lost = 2.0**-12 * (a.double().abs() @ b.double().abs().T)  # in the tensor cores' sums of 128
+    lost *= scale_a.double().abs()[:, None] * scale_b.double().abs()
+    assert ((out.double() - right).abs() - 2.0**-8 * right.abs() - lost).max().item() <= 0
 
 
 def test_products_are_the_same_bits_in_every_call(matmul: Callable[..., torch.Tensor]) -> None:

@@ -230,7 +230,7 @@ def _differentiable(op: Op, dtypes: Sequence[str]) -> tuple[tuple[int, ...], int
         floating = [
             i
             for i, x in enumerate(inputs)
-            if isinstance(x, torch.Tensor) and x.dtype.is_floating_point
+            if isinstance(x, torch.Tensor) and x.dtype.is_floating_point and x.itemsize > 1
         ]
         try:
             leaves, outputs = _forward_pass(op, inputs, floating)
