@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from execution_kit import (  # noqa: F401 (process_tag: a fixture)
     read_facts,
     run,
     scripted_job,
+    wait_until,
 )
 
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue
 from triton_magics.execution import Device, Limits, LocalExecutor
-from triton_magics.execution.local import machine_checks
+from triton_magics.execution.local import device_queue, machine_checks
 from triton_magics.execution.local.devices import INTERPRETER, chosen_gpus, devices_of
 from triton_magics.execution.local.gpu_detection import Gpu
 from triton_magics.execution.local.machine import Machine
@@ -114,6 +116,55 @@ def test_a_lane_runs_a_second_job_of_one_device(start: Start) -> None:
     assert executor.state().devices[0].running == (hanging.job.label,)
     assert executor.queue("second").jobs == ()
     assert hanging.cancel()
+
+
+GPU = Device(id="GPU-a", kind="gpu", name="a script")
+
+
+@pytest.fixture
+def busy_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalExecutor]:
+    """Return an executor with one GPU, which a script plays, and sixteen cores."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    executor = LocalExecutor(
+        Settings(silence_s=SILENCE_S, job_s=JOB_S),
+        command=lambda mode: command("obeys.py", mode),
+        devices=(GPU,),
+    )
+    yield executor
+    executor.close()
+
+
+def test_a_lane_opens_while_many_jobs_wait(busy_gpu: LocalExecutor) -> None:
+    executor = busy_gpu
+    assert executor.capacity == 1
+    for _ in range(5):
+        executor.submit(scripted_job("hangs"), limits=LIMITS)
+    lanes = [executor._queues[GPU.id, lane] for lane in range(2)]
+    assert [len(lane.jobs) for lane in lanes] == [5, 0]  # it has no warm worker yet
+    wait_until(lambda: lanes[1].is_open)
+    assert run(executor, scripted_job("answers")).status == "finished"  # beside the first
+    assert executor.submit(scripted_job("hangs"), limits=LIMITS) in lanes[1].jobs
+    assert set(executor._queues) == {(GPU.id, 0), (GPU.id, 1)}  # eight cores a lane
+
+
+def test_few_jobs_open_no_lane(busy_gpu: LocalExecutor) -> None:
+    for _ in range(6):  # never more than two at the same time
+        hanging = busy_gpu.submit(scripted_job("hangs"), limits=LIMITS)
+        waiting = busy_gpu.submit(scripted_job("answers"), limits=LIMITS)
+        assert hanging.cancel()
+        assert waiting.result(60).status == "finished"
+    assert not busy_gpu._queues[GPU.id, 1].pool.is_up
+
+
+def test_an_idle_lane_ends_its_workers(
+    busy_gpu: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_queue, "IDLE_S", 0.0)
+    busy_gpu.queue()
+    lane = busy_gpu._queue(GPU, 1)
+    lane.open()
+    wait_until(lambda: lane.pool.is_up and not lane.is_open and not lane.pool.members)
+    assert run(busy_gpu, scripted_job("answers")).status == "finished"
 
 
 def test_a_version_returns_to_the_worker_that_ran_it(start: Start) -> None:

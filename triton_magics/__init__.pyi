@@ -773,7 +773,7 @@ def batch(
     Args:
         file: JSON lines; each a step, {"verb": "validate", "arguments": {"op": "softmax", "version": "v3"}}, or a list of steps that run in order
         results: where the results go, a line each; lines that it has already are not run again (default: FILE with .results before its suffix)
-        at_once: lines at the same time (default: one more than there are lanes)
+        at_once: lines at the same time (default: two more than there are lanes)
 
     Raises:
         BadValue: the file can't be read, or some of its lines are refused; nothing has run.

@@ -52,7 +52,11 @@ class Settings(Configurable):
         "", help="GPUs for the jobs: `all`, or indices and UUIDs as in `0,1`; empty: the first."
     ).tag(config=True)
     lanes = Int(
-        1, min=1, max=16, help="Jobs at the same time on each device; a timing always runs alone."
+        0,
+        min=0,
+        max=16,
+        help="Jobs at the same time on each device; a timing always runs alone. 0: one, and on a "
+        "GPU more while many wait, one for eight CPU cores.",
     ).tag(config=True)
     pin_cores = Bool(
         False, help="Run the workers of a GPU on the CPU cores of its NUMA node, where it is known."

@@ -95,7 +95,7 @@ class Lab(VerbMethods):
 
         Args:
             items: what to run; all are checked before the first runs.
-            at_once: items at the same time; by default one more than there are devices and lanes.
+            at_once: items at the same time; by default two more than there are devices and lanes.
 
         Raises:
             BadValue: names every item that is refused.

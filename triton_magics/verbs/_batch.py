@@ -124,8 +124,8 @@ def run_items(
     Args:
         session: of the ops and versions.
         items: what to run.
-        at_once: items at the same time; by default one more than the executor runs jobs, so that
-            no device waits while results are stored.
+        at_once: items at the same time; by default two more than the executor runs jobs, so that
+            no device waits while results are stored, and further lanes open.
         on_result: called with each result before anything can interrupt it, in some thread.
     """
 
@@ -135,7 +135,7 @@ def run_items(
         return result
 
     calls = [partial(run_item, item) for item in items]
-    at_once = min(at_once or session.jobs.manager.places + 1, MAX_AT_ONCE)
+    at_once = min(at_once or session.jobs.manager.places + 2, MAX_AT_ONCE)
     for _, result in run_concurrently(session.jobs.manager, calls, at_once=at_once):
         yield result
 

@@ -43,7 +43,7 @@ class BatchRequest(Request):
     at_once: Annotated[
         int | None,
         Field(ge=1, le=MAX_AT_ONCE),
-        option("lines at the same time (default: one more than there are lanes)", metavar="N"),
+        option("lines at the same time (default: two more than there are lanes)", metavar="N"),
     ] = None
 
 

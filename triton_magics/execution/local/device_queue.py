@@ -31,6 +31,7 @@ MAX_HELPERS = 2  # of a validation: an op declares three dtypes as a rule
 # Longest wait for the end of a killed worker, which may hang in a driver: after Ctrl-C, at close.
 INTERRUPTED_S = 0.8
 CLOSE_S = 5.0
+IDLE_S = 20.0  # without a job, until the workers of an extra lane end
 GPU_MODES: tuple[Mode, ...] = ("gpu", "tools")
 WARMING = "starting a worker"
 STUCK = "waiting for a killed worker to release the GPU"
@@ -42,12 +43,18 @@ class DeviceQueue:
     Attributes:
         device: where they run.
         pool: its workers.
+        is_extra: it is open only while many jobs wait: see `open`.
         environment: of its newest worker; None before the first.
         last_key: hash of the code that its newest job ran.
     """
 
     def __init__(
-        self, device: Device, pool: WorkerPool, gpu_fault: Callable[[str | None], str | None]
+        self,
+        device: Device,
+        pool: WorkerPool,
+        gpu_fault: Callable[[str | None], str | None],
+        *,
+        is_extra: bool = False,
     ) -> None:
         """Start nothing yet.
 
@@ -55,7 +62,10 @@ class DeviceQueue:
             device: where the jobs run.
             pool: its workers.
             gpu_fault: returns why the GPU of a UUID can't be used; called after a worker fails.
+            is_extra: end the workers once there was no job for `IDLE_S`.
         """
+        self.is_extra = is_extra
+        self._is_open = not is_extra
         self.device = device
         self.pool = pool
         self.environment: Environment | None = None
@@ -63,6 +73,7 @@ class DeviceQueue:
         self._quarantine = Quarantine(lambda: gpu_fault(device.uuid))
         self._busy = threading.Lock()  # held while the pool is in use
         self._mutex = threading.RLock()
+        self._has_changed = threading.Condition(self._mutex)
         self._waiting: deque[LocalJob] = deque()
         self._running: LocalJob | None = None
         self._thread: threading.Thread | None = None
@@ -82,12 +93,35 @@ class DeviceQueue:
             self._closed = False
             self.last_key = job.key
             self._waiting.append(job)
-            if self._thread is None:
-                atexit.register(self.close)
-                self._thread = threading.Thread(
-                    target=self._serve, name=f"triton-magics-{self.device.id}", daemon=True
-                )
-                self._thread.start()
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        self._has_changed.notify_all()
+        if self._thread is None:
+            atexit.register(self.close)
+            self._thread = threading.Thread(
+                target=self._serve, name=f"triton-magics-{self.device.id}", daemon=True
+            )
+            self._thread.start()
+
+    def open(self) -> None:
+        """Start workers without waiting for them; they end unless jobs come.
+
+        Raises:
+            WorkerError: no process can be started.
+        """
+        self.warm(self.device.kind)
+        with self._mutex:
+            self._closed = False
+            self._start_thread()
+
+    @property
+    def is_open(self) -> bool:
+        """True if it takes jobs: an extra one once a worker is warm, until it was idle."""
+        if not self._is_open:
+            self.update()
+            self._is_open = self.pool.standby_ready(self.device.kind)
+        return self._is_open
 
     def withdraw(self, job: LocalJob) -> None:
         """End a job that waits; do nothing to one that runs."""
@@ -102,6 +136,7 @@ class DeviceQueue:
         """End every process of this device; a later job starts new ones."""
         with self._mutex:
             self._closed = True
+            self._has_changed.notify_all()
             waiting = list(self._waiting)
         for job in waiting:
             job.cancel()
@@ -136,6 +171,7 @@ class DeviceQueue:
 
     def retire_workers(self) -> None:
         """End the workers of a device that is not in use any more."""
+        self._is_open = not self.is_extra
         if self._busy.acquire(blocking=False):
             try:
                 self.pool.prune(set())
@@ -144,15 +180,17 @@ class DeviceQueue:
                 self._busy.release()
 
     def _serve(self) -> None:
-        """Run jobs until none is left."""
+        """Run jobs until none is left; an extra lane waits for more, then ends its workers."""
         while True:
             with self._mutex:
                 self._running = None
+                if self.is_extra:
+                    self._has_changed.wait_for(lambda: self._waiting or self._closed, IDLE_S)
                 if not self._waiting:
                     self._thread = None
                     with suppress(AttributeError):  # at the end of the interpreter
                         atexit.unregister(self.close)
-                    return
+                    break
                 job = self._running = self._waiting.popleft()
             try:
                 outcome: Outcome | BaseException = self._run(job)
@@ -161,6 +199,8 @@ class DeviceQueue:
             with self._mutex:
                 self._running = None
             job.finish(outcome)
+        if self.is_extra:
+            self.retire_workers()
 
     # ------------------------------------------------------------------------------------ a job
 

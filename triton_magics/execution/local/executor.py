@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,6 +29,9 @@ from triton_magics.execution.sandbox import landlock_abi
 from triton_magics.model import DeviceState, EngineState, Environment, Finding, OpFacts
 
 DEVICE_KINDS: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
+CORES_A_LANE = 8  # a full validation kept 7.4 of 16 cores busy, two lanes 11 (H100, 2026-11-24)
+MAX_LANES = 4  # that open on demand
+JOBS_TO_OPEN_A_LANE = 4
 STANDBYS, STANDBYS_TO_SHARE = 2, 3  # of the three one runs a job, one helps, one stays
 NO_GPU = (
     "device = 'gpu', but there is no NVIDIA GPU that this torch can use; "
@@ -38,10 +42,11 @@ NO_GPU = (
 class LocalExecutor(Executor):
     """Runs jobs in worker processes, with warm standbys, and kills those that don't end.
 
-    Each device has as many lanes as the setting `lanes` says, and each lane its own queue, workers
-    and quarantine. A job without a device goes to the lane with the fewest jobs, where the setting
-    `gpus` or `lanes` allows several. Nothing starts before the first `warm` or `submit`. It
-    protects from faults, not from malice: code runs with the user's rights.
+    Each device has as many lanes as the setting `lanes` says, or further ones while many jobs wait.
+    Each lane has its own queue, workers and quarantine. A job without a device goes to the lane
+    with the fewest jobs, where the setting `gpus` or `lanes` allows several. Nothing starts before
+    the first `warm` or `submit`. It protects from faults, not from malice: code runs with the
+    user's rights.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class LocalExecutor(Executor):
         self._devices = tuple(devices) if devices is not None else None
         self._gpu_fault = gpu_fault
         self._queues: dict[tuple[str, int], DeviceQueue] = {}  # of each lane of each device
+        self._n_without_free_lane = 0  # the newest jobs, in a row
         self._lock = threading.RLock()
         self._detected: DeviceKind | None = None
 
@@ -106,8 +112,9 @@ class LocalExecutor(Executor):
 
     @property
     def capacity(self) -> int:
-        """The number of jobs that can run at the same time."""
-        return len(self._places(None))
+        """The number of jobs that can run at the same time, without lanes that open on demand."""
+        places = self._places(None)
+        return len(places if self._settings.lanes else {device.id for device, _ in places})
 
     def queue(self, device: str | None = None) -> DeviceQueue:
         """Return the first queue of a device; None: of the default one.
@@ -126,18 +133,27 @@ class LocalExecutor(Executor):
             raise UnknownName(f"there is no device {device!r}; the devices here are {names}")
         if device is None and not self._settings.gpus:
             chosen = chosen[:1]
-        return [(d, lane) for lane in range(self._settings.lanes) for d in chosen]
+        return [(d, lane) for lane in range(self._n_lanes()) for d in chosen]
+
+    def _n_lanes(self) -> int:
+        """Return the lanes of a device that are open, or may open on demand."""
+        devices = self.devices()
+        cores = (os.cpu_count() or 1) if devices[0].kind == "gpu" else 0
+        on_demand = min(max(cores // (CORES_A_LANE * len(devices)), 1), MAX_LANES)
+        return self._settings.lanes or on_demand
 
     def _queue(self, device: Device, lane: int) -> DeviceQueue:
         devices = {d.id for d in self.devices()}
         with self._lock:
             if (device.id, lane) not in self._queues:
-                queue = DeviceQueue(device, self._pool(device), self._gpu_fault)
+                is_extra = lane > 0 and not self._settings.lanes
+                pool = self._pool(device, lane)
+                queue = DeviceQueue(device, pool, self._gpu_fault, is_extra=is_extra)
                 self._queues[device.id, lane] = queue
             unused = [
                 queue
                 for (name, n), queue in self._queues.items()
-                if name not in devices or n >= self._settings.lanes
+                if name not in devices or n >= self._n_lanes()
             ]
         for queue in unused:
             queue.retire_workers()
@@ -145,15 +161,29 @@ class LocalExecutor(Executor):
 
     def _least_busy(self, device: str | None, key: str) -> DeviceQueue:
         """Return the queue with the fewest jobs; of several the one that ran this code last."""
-        queues = [self._queue(*place) for place in self._places(device)]
+        queues = self._open_lanes([self._queue(*place) for place in self._places(device)])
         return min(queues, key=lambda queue: (len(queue.jobs), queue.last_key != key))
 
-    def _pool(self, device: Device) -> WorkerPool:
+    def _open_lanes(self, queues: Sequence[DeviceQueue]) -> list[DeviceQueue]:
+        """Return the lanes that take jobs; open a further one after some jobs that had to wait.
+
+        It takes jobs once it has a warm worker, so that none waits for its start.
+        """
+        is_open = {queue: queue.is_open for queue in queues}
+        ready = [queue for queue in queues if is_open[queue]]
+        is_free = any(not queue.jobs for queue in ready)
+        self._n_without_free_lane = 0 if is_free else self._n_without_free_lane + 1
+        if self._n_without_free_lane >= JOBS_TO_OPEN_A_LANE and len(ready) < len(queues):
+            self._n_without_free_lane = 0
+            next(queue for queue in queues if not is_open[queue]).open()
+        return ready
+
+    def _pool(self, device: Device, lane: int) -> WorkerPool:
         return WorkerPool(
             self._command,
             partial(_memory_bytes, self._settings),
             fork_server=self._fork_server,
-            standbys=partial(_standbys, self._settings),
+            standbys=partial(_standbys, self._settings, lane),
             gpu=device.uuid if len(gpu_detection.gpus()) > 1 else None,
             sandbox=partial(choose_policy, self._settings, device.kind),
             cores=partial(_cores, self._settings, device),
@@ -295,10 +325,10 @@ def _cores(settings: Settings, device: Device) -> frozenset[int]:
     return cores_near(device.uuid) if is_pinned else frozenset()
 
 
-def _standbys(settings: Settings, mode: Mode) -> int:
+def _standbys(settings: Settings, lane: int, mode: Mode) -> int:
     if mode == "compiler":
         return 1
-    shares = mode == "gpu" and settings.lanes == 1
+    shares = mode == "gpu" and settings.lanes < 2 and lane == 0
     return settings.standbys or (STANDBYS_TO_SHARE if shares else STANDBYS)
 
 
