@@ -140,6 +140,32 @@ def test_orders_of_a_group_run_at_the_same_time_as_others(two: list[int], tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_an_order_that_is_alone_waits_for_its_group(two: list[int], tmp_path: Path) -> None:
+    groups = {"hang": 1, "a": 1, "b": 2}
+    orders = [
+        {"what": name, "group": group, "alone": group == 1, "into": str(tmp_path)}
+        for name, group in groups.items()
+    ]
+    work = compile_processes.submit(orders)
+    assert work
+    assert work.wait({2})
+    assert not work.wait({1}, within_s=0.0)
+    wait_until(lambda: len(children_of(two[0])) == 1)  # the other has nothing to do
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+    work.stop()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_orders_that_are_alone_follow_each_other(two: list[int], tmp_path: Path) -> None:
+    orders = [{"what": n, "group": 1, "alone": True, "into": str(tmp_path)} for n in "abc"]
+    work = compile_processes.submit(orders)
+    assert work
+    assert work.wait()
+    assert {p.name for p in tmp_path.iterdir()} == {"a", "b", "c"}
+    compile_processes.wait_for_exit()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize(("label", "is_left"), [("fork", False), ("leave", True)])
 def test_stop_ends_programs_of_a_process_and_waits_for_none(
     two: list[int], tmp_path: Path, label: str, is_left: bool

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ from triton_magics.model import Case
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
 NICE = 5
+WIDE_COLUMNS = 65_536  # of a wider row in one block, ptxas compiles for up to minutes
 Form = tuple[tuple[int, ...], str, tuple[tuple[str, str], ...]]  # shape, dtype, layouts of inputs
 
 
@@ -147,7 +149,9 @@ def order(op: OpRef, version: VersionRef, form: Form, target: Target) -> dict[st
     refs = json.dumps({"op": op.model_dump(), "version": version.model_dump()})
     # Kernels differ by dtype and, as a rule, by the row's length.
     group = [*form[0][-1:], form[1]]
-    return {**key, "refs": str(job_sources.write(refs, "refs.json")), "mark": mark, "group": group}
+    alone = math.prod(form[0][-1:]) > WIDE_COLUMNS
+    file = str(job_sources.write(refs, "refs.json"))
+    return {**key, "refs": file, "mark": mark, "group": group, "alone": alone}
 
 
 def _name(key: dict[str, Any], version: VersionRef) -> str:

@@ -148,8 +148,9 @@ def submit(orders: Sequence[dict[str, Any]]) -> CompileBatch | None:
     """Start executing the orders; return None if there is no process.
 
     They start in their order, but one whose `group` has an order under execution comes after
-    those of other groups: the two are likely to compile the same. Each process ends as soon as no
-    order is left.
+    those of other groups: the two are likely to compile the same. One that is `alone` starts only
+    once no other of its group is under execution. Each process ends as soon as no order is left
+    for it.
     """
     batch = CompileBatch(_idle_channels, orders)
     _idle_channels.clear()
@@ -169,6 +170,7 @@ class CompileBatch:
         self.failed: set[int] = set()
         self._waiting: list[tuple[int, bytes]] = []
         self._groups: list[Any] = []
+        self._alone = {i for i, order in enumerate(orders) if order.get("alone")}
         self._running: dict[socket.socket, int] = {}
         for order in orders:
             self._add(json.dumps(order).encode(), order.get("group"))
@@ -227,17 +229,18 @@ class CompileBatch:
 
     def _assign(self, channel: socket.socket) -> None:
         place = self._next_place()
-        if self._waiting and _send(channel, self._waiting[place][1]):
+        if place is not None and _send(channel, self._waiting[place][1]):
             self._running[channel] = self._waiting.pop(place)[0]
         else:
             _hang_up(channel)
 
-    def _next_place(self) -> int:
+    def _next_place(self) -> int | None:
         """Return the place of the first order of a group that no process is at; else the first."""
         busy = [self._groups[i] for i in self._running.values()]
-        return next(
-            (at for at, (i, _) in enumerate(self._waiting) if self._groups[i] not in busy), 0
-        )
+        waiting = [(at, i) for at, (i, _) in enumerate(self._waiting)]
+        beside_others = [at for at, i in waiting if self._groups[i] not in busy]
+        beside_its_own = [at for at, i in waiting if i not in self._alone]
+        return next(iter((*beside_others, *beside_its_own)), None)
 
 
 def _readable(channels: Iterable[socket.socket], within_s: float | None) -> list[socket.socket]:
