@@ -118,7 +118,10 @@ def test_no_process_is_left(tmp_path: Path, ending: str) -> None:
         if "job" in ending:
             assert "calling" in pipe.progress_until("calling")
         else:
-            assert pipe.answer(number)["result"]["structuredContent"]["ok"] is True
+            value = pipe.answer(number)["result"]["structuredContent"]
+            while value["ok"] is None:  # a busy machine: the answer is a job
+                value = pipe.call("get_job_status", job_id=value["job"])["structuredContent"]
+            assert value["ok"] is True
         assert len(left(tmp_path)) > 1
         if ending.startswith("EOF"):
             assert pipe.process.stdin
