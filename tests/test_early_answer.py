@@ -12,6 +12,7 @@ from execution_kit import (  # noqa: F401 (engine, release: fixtures)
     next_job_finishes,
     release,
     run,
+    scripted_executor,
     scripted_job,
     wait_until,
 )
@@ -46,6 +47,20 @@ def test_the_caller_has_the_answer_before_the_rest_is_compiled(
         states.append(events.get().state)
     assert [state for state in states if state] == ["running", "ended"]
     assert states[-1] == "ended"  # no step, no output after it
+
+
+def test_a_job_waits_where_its_version_is_compiled(release: Path) -> None:
+    executor = scripted_executor(lanes=2)
+    try:
+        executor.submit(compilation("answers_early"), key="a").result(60.0)
+        other = executor.submit(scripted_job("answers"), key="b")
+        assert other.result(60.0).status == "finished"  # in the other lane, which is free now
+        same = executor.submit(scripted_job("answers"), key="a")
+        assert same in executor.queue().jobs
+        release.touch()
+        assert same.result(60.0).status == "finished"
+    finally:
+        executor.close()
 
 
 def test_a_later_crash_changes_no_answer(engine: LocalExecutor, release: Path) -> None:

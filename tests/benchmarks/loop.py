@@ -106,11 +106,11 @@ def once(lab: Lab, i: int, kind: str, typing_s: float) -> dict[str, float]:
     }
 
 
-def series(lab: Lab, kind: str, typing_s: float) -> list[dict[str, float]]:
+def series(lab: Lab, kind: str, typing_s: float, repeats: int) -> list[dict[str, float]]:
     """Return the seconds of each loop."""
     lab.op("softmax")
     runs = []
-    for i in range(REPEATS + 1):
+    for i in range(repeats + 1):
         wait_for_standby(lab)
         time.sleep(1.0)
         runs.append(once(lab, i, kind, typing_s))
@@ -131,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the loop.")
     parser.add_argument("--sandbox", choices=("off", "on", "auto"))
     parser.add_argument("--type", choices=KERNELS, default="triton")
+    parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--typing", type=float, default=0.0, metavar="SECONDS")
     options = parser.parse_known_args()[0]
     sandbox, kernel_type = options.sandbox, options.type
@@ -138,7 +139,7 @@ def main() -> None:
         if sandbox:
             os.environ["TRITON_MAGICS_CACHE"] = f"{folder}/cache"
         with Lab(f"{folder}/work", settings=Settings(sandbox=sandbox or "auto")) as lab:
-            runs = series(lab, kernel_type, options.typing)
+            runs = series(lab, kernel_type, options.typing, options.repeats)
             kind = lab.engine_state().device
             on_gpu = (
                 lab.engine_state().device_kind == "gpu" and not sandbox and kernel_type == "triton"
@@ -174,7 +175,7 @@ def main() -> None:
     report(
         f"Write, validate --quick, bench of {kernel_type} on {kind}",
         rows,
-        repeats=REPEATS,
+        repeats=options.repeats,
         each=runs,
         sandbox=sandbox,
         type=kernel_type,

@@ -87,6 +87,10 @@ class DeviceQueue:
         with self._mutex:
             return (*([self._running] if self._running else []), *self._waiting)
 
+    def compiles(self, key: str) -> bool:
+        """Return whether this code is being compiled, or is about to be."""
+        return any(isinstance(job.job, CompileJob) and job.key == key for job in self.jobs)
+
     def add(self, job: LocalJob) -> None:
         """Queue a job; a thread runs it as soon as the device is free."""
         with self._mutex:

@@ -160,9 +160,15 @@ class LocalExecutor(Executor):
         return self._queues[device.id, lane]
 
     def _least_busy(self, device: str | None, key: str) -> DeviceQueue:
-        """Return the queue with the fewest jobs; of several the one that ran this code last."""
+        """Return the queue with the fewest jobs; of several the one that ran this code last.
+
+        One that still compiles this code comes first: what it compiles is for this job.
+        """
         queues = self._open_lanes([self._queue(*place) for place in self._places(device)])
-        return min(queues, key=lambda queue: (len(queue.jobs), queue.last_key != key))
+        return min(
+            queues,
+            key=lambda queue: (not queue.compiles(key), len(queue.jobs), queue.last_key != key),
+        )
 
     def _open_lanes(self, queues: Sequence[DeviceQueue]) -> list[DeviceQueue]:
         """Return the lanes that take jobs; open a further one after some jobs that had to wait.
