@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from execution_kit import (  # noqa: F401 (process_tag, release: fixtures)
-    VERSION,
     children,
     forking_executor,
     is_running,
@@ -27,8 +26,6 @@ from execution_kit import (  # noqa: F401 (process_tag, release: fixtures)
 )
 
 from triton_magics.execution import LocalExecutor, seccomp
-from triton_magics.execution.job_refs import OpRef
-from triton_magics.execution.job_requests import RunJob
 from triton_magics.execution.protocol import Progress
 
 
@@ -68,15 +65,6 @@ def test_forked_workers_share_neither_cache_nor_random_numbers(engine: LocalExec
     env, other = (read_facts(run(engine, scripted_job("answers"), key=key))["env"] for key in "ab")
     for name in ("TRITON_CACHE_DIR", "TRITON_TEST_RANDOM"):
         assert env[name] != other[name]
-
-
-def test_later_workers_have_used_languages_loaded(engine: LocalExecutor) -> None:
-    job = RunJob(op=OpRef(name="answers"), version=VERSION.evolve(language="cuda"))
-    loaded = []
-    for one, key in ((scripted_job("answers"), "a"), (job, "b"), (job, "c"), (job, "d")):
-        facts = read_facts(run(engine, one, key=key))
-        loaded.append(facts["env"]["TRITON_TEST_LANGUAGES"])
-    assert (loaded[0], loaded[-1]) == ("", "cuda")
 
 
 def test_fault_after_fault_each_next_job_finds_a_worker(engine: LocalExecutor) -> None:

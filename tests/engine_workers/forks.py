@@ -6,7 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-from triton_magics import languages
 from triton_magics.harness.process import fork_server
 
 
@@ -16,15 +15,10 @@ def prepare():
         time.sleep(0.005)
 
 
-def preload(used):
-    os.environ["TRITON_TEST_LANGUAGES"] = ",".join(used)
-
-
 def work(mode, fd, *, environment=None):
     sys.argv = ["obeys.py", "--mode", mode, "--fd", str(fd)]
     os.environ["TRITON_TEST_RANDOM"] = str(random.random())
     import obeys  # noqa: F401 (serves when imported)
 
 
-languages.preload = preload
 fork_server.serve(int(sys.argv[sys.argv.index("--fd") + 1]), work, prepare)

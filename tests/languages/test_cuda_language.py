@@ -123,23 +123,6 @@ def test_the_call_without_kernels_compiles_none(monkeypatch: pytest.MonkeyPatch)
 
 
 @needs_nvrtc
-def test_loading_the_compiler_starts_no_thread() -> None:
-    code = (
-        "import os\n"
-        "os.environ['OPENBLAS_NUM_THREADS'] = '1'\n"
-        "from triton_magics import languages\n"
-        "from triton_magics.languages.cuda.child import nvrtc_compiler\n"
-        "languages.preload(['cuda', 'toy'])\n"
-        "maps = open('/proc/self/maps').read()\n"
-        "print(len(os.listdir('/proc/self/task')), 'libnvrtc-builtins' in maps)\n"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert process.stdout.split() == ["1", "True"]
-
-
-@needs_nvrtc
 @pytest.mark.parametrize("damage", ["", "{}", "[1", '["code"]', "\x00"])
 def test_compiled_code_is_cached_for_later_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str

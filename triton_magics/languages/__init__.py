@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -112,17 +112,6 @@ def used_runtimes() -> tuple[KernelRuntime, ...]:
     return tuple(_runtimes.values())
 
 
-def preload(used: Iterable[str]) -> None:
-    """Load what the first job of these languages would load, before a fork.
-
-    The default language is loaded already. One of another package is left to the workers: it may
-    start threads.
-    """
-    for name in used:
-        if name in _BUILT_IN and name not in (DEFAULT, *_runtimes):
-            runtime(name).preload()
-
-
 def instruments() -> Instruments:
     """Import and return the kernels that timers measure themselves with."""
     return _attribute(get(DEFAULT).instruments)()  # type: ignore[no-any-return]
@@ -190,7 +179,6 @@ __all__ = [
     "is_interpreting",
     "load_problems",
     "names",
-    "preload",
     "refresh",
     "register",
     "runtime",

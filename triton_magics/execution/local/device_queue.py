@@ -211,7 +211,6 @@ class DeviceQueue:
     def _run(self, job: LocalJob) -> Outcome:
         with self._busy:
             mode = job.job.mode(self.device.kind)
-            self.pool.expect_languages(ref.language for ref in job.job.refs)
             job.report(state="running")
             try:
                 if mode in GPU_MODES:

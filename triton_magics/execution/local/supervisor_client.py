@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,6 @@ class SupervisorClient:
         memory_bytes: int = NO_LIMIT,
         fork_server: ForkServer | None = None,
         is_confined: bool = True,
-        languages: Collection[str] = (),
     ) -> Worker:
         """Start a worker without waiting for it.
 
@@ -145,7 +144,6 @@ class SupervisorClient:
             memory_bytes: limit for it and its descendants.
             fork_server: forks it once ready; None: it is started from argv.
             is_confined: it enters the sandbox that its environment names.
-            languages: kernel languages that its fork server loads before, if it has not.
         """
         scratch = str(self.scratch())
         self._count += 1
@@ -159,7 +157,7 @@ class SupervisorClient:
             {"do": "spawn", "id": worker.number, "argv": [*argv], "cwd": cwd}
             | {"env": self._with_mark(env)}
             | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
-            | {"is_confined": is_confined, "languages": [*languages]}
+            | {"is_confined": is_confined}
             | {"fork_server": fork_server.number if fork_server else None},
             [their_data.fileno(), their_output],
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Literal
@@ -74,7 +74,6 @@ class WorkerPool:
         self._current: dict[Mode, Worker] = {}
         self._leaving: list[Worker] = []
         self._warmed_up: set[Mode] = set()
-        self._languages: dict[str, None] = {}  # in the order of their first use
 
     # ----------------------------------------------------------------------------- state
 
@@ -177,10 +176,6 @@ class WorkerPool:
         shelf = self._standby.setdefault(mode, [])
         while len(shelf) < self._n_standbys(mode):
             shelf.append(self._spawn(mode))
-
-    def expect_languages(self, languages: Iterable[str]) -> None:
-        """Have workers that start from now on ready for kernels of these languages."""
-        self._languages |= dict.fromkeys(languages)
 
     def take(self, mode: Mode, key: str) -> Worker:
         """Take the worker for this key: the current one if it ran this key's code, else a standby.
@@ -363,7 +358,6 @@ class WorkerPool:
         worker = self._supervisor.spawn(
             mode, [*self._command(mode), *FD], env, working_folder(),
             memory_bytes=self._memory_bytes(), fork_server=fork_server, is_confined=is_confined,
-            languages=self._languages,
         )  # fmt: skip
         worker.is_confined = is_confined
         return worker

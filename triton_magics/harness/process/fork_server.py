@@ -58,7 +58,6 @@ class ForkRequest:
         mode, cwd: as for a worker with a process of its own.
         scratch: a folder of its own.
         is_confined: it enters the sandbox that the environment names.
-        languages: kernel languages that its first job is likely to need.
         data, output: descriptors of its data socket and its output pipe.
     """
 
@@ -66,7 +65,6 @@ class ForkRequest:
     cwd: str
     scratch: str
     is_confined: bool
-    languages: tuple[str, ...]
     data: int
     output: int
 
@@ -96,7 +94,6 @@ def serve(fd: int, work: WorkerMain, prepare: Callable[[], Environment | None]) 
         if not message:
             os._exit(0)
         request = ForkRequest(**json.loads(message), data=descriptors[0], output=descriptors[1])
-        languages.preload(request.languages)
         control.send(_fork(request, control, protected, partial(work, environment=environment)))
 
 

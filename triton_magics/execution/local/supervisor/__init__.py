@@ -14,8 +14,7 @@ Commands, one JSON object a line:
     {"do": "open", "id": 1, "argv": [...], "env": {...}, "cwd": "/"}
         starts a fork server: a process that imports what workers need, and forks them
     {"do": "spawn", "id": 2, "argv": [...], "env": {...}, "cwd": "/", "scratch": "/...",
-     "memory_bytes": 8589934592, "fork_server": 1, "mode": "gpu", "is_confined": true,
-     "languages": ["cuda"]}
+     "memory_bytes": 8589934592, "fork_server": 1, "mode": "gpu", "is_confined": true}
         with two descriptors (SCM_RIGHTS): the worker's data socket and the end of its output pipe;
         forked by the fork server once it is ready, or started from argv if there is none (null)
     {"do": "stop", "id": 1}         pauses its process group

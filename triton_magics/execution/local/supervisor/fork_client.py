@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-FORK_FIELDS = ("mode", "cwd", "scratch", "is_confined", "languages")
-
-
 class Unforked(Exception):
     """A fork server did not start a worker.
 
@@ -49,7 +46,7 @@ class ForkServerConnection:
         Raises:
             Unforked: the request could not be sent, or got no answer.
         """
-        order = {name: command[name] for name in FORK_FIELDS}
+        order = {name: command[name] for name in ("mode", "cwd", "scratch", "is_confined")}
         make_scratch(command["scratch"])
         try:
             socket.send_fds(self.control, [json.dumps(order).encode()], [data, output])

@@ -13,13 +13,11 @@ import json
 import re
 from base64 import a85decode, a85encode
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from triton_magics.languages import compile_cache
 
-EMPTY = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void empty() {}"
 INSTALL = "pip install 'triton-magics[cuda]'"
 _ERROR = re.compile(
     r"^(?P<file>.+)\((?P<line>\d+)\): (?:catastrophic )?error.*?: (?P<text>.*)$", re.M
@@ -103,17 +101,6 @@ def missing_compiler() -> str | None:
         first = str(error).strip().splitlines()[:1]
         return f"NVRTC, the compiler of CUDA C++, can't be loaded ({''.join(first)}): {INSTALL}"
     return None
-
-
-def preload() -> None:
-    """Load NVRTC, and what it loads in its first compilation, which takes 0.1 to 0.2 s.
-
-    A process that is forked afterwards has all of it. NVRTC starts no thread.
-    """
-    with suppress(Exception):  # there is none here: a version's verdict will say so
-        newest = max(_call("nvrtcGetSupportedArchs"))
-        _compile(CudaSource(EMPTY, "empty.cu"), "empty", _target_options(newest))
-        importlib.import_module("cuda.bindings.driver")
 
 
 @functools.cache

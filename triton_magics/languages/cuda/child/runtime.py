@@ -48,10 +48,6 @@ class CudaRuntime(KernelRuntime):
     compiles_ahead = True
     package = "cuda"
 
-    def preload(self) -> None:
-        """Load the compiler."""
-        nvrtc_compiler.preload()
-
     def prepare_process(self, mode: str) -> None:
         """Remember how this process runs kernels."""
         launches.STATE.mode = mode

@@ -40,10 +40,6 @@ class MultiKernelRuntime(KernelRuntime):
         self._triton, self._cuda = languages.runtime("triton"), languages.runtime("cuda")
         self._parts: tuple[KernelRuntime, ...] = (self._triton, self._cuda)
 
-    def preload(self) -> None:
-        """Load the compiler of CUDA C++."""
-        self._cuda.preload()
-
     def prepare_process(self, mode: str) -> None:
         """Prepare CUDA C++; Triton is prepared in every process."""
         self._cuda.prepare_process(mode)
