@@ -96,7 +96,7 @@ def test_a_gpu_with_one_lane_has_a_standby_more(settings: dict[str, int], n: int
         executor.close()
 
 
-@pytest.mark.parametrize("changes", [{"sanitize": True}, {"shapes": ((2, 3),)}])
+@pytest.mark.parametrize("changes", [{"plan": "quick"}, {"sanitize": True}, {"shapes": ((2, 3),)}])
 def test_few_cases_are_not_split(executor: LocalExecutor, changes: dict[str, object]) -> None:
     assert not job("validates_a_part", **changes).can_be_split
     assert job("validates_a_part").can_be_split

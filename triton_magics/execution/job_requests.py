@@ -92,8 +92,12 @@ class ValidateJob(VersionJob):
 
     @property
     def can_be_split(self) -> bool:
-        """True for a plan of many cases, which several workers can share."""
-        return self.parts == 1 and not (self.sanitize or self.shapes or self.op.inputs)
+        """True for a plan of many cases, which several workers can share.
+
+        A quick plan has few, and a benchmark follows it, which waits for the end of the helpers.
+        """
+        own = self.sanitize or self.shapes or self.op.inputs
+        return self.plan != "quick" and self.parts == 1 and not own
 
     def split(self, n: int) -> tuple[ValidateJob, ...]:
         """Return jobs that run a part of the cases each."""
