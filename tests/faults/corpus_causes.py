@@ -86,8 +86,9 @@ _KERNELS_OF_CAUSE = {
 _CAUSE_OF_MUTANT = {
     "drop_factor_0_add_strided": "wrong_stride", "drop_factor_2_mean_row": "wrong_stride",
     "drop_factor_3_matmul_grouped": "wrong_stride", "drop_factor_4_relu_tiles": "wrong_stride",
+    "loosen_comparison_4_mha_flash": "wrong_formula",
 }  # fmt: skip
-"""Where the operator's place decides: the factor that these drop is a stride."""
+"""Where the place decides: a factor that is a stride, a comparison that is the causal mask."""
 _CAUSE_OF_KERNEL = {name: cause for cause, names in _KERNELS_OF_CAUSE.items() for name in names}
 
 _OUTSIDE = ("missing_mask", "truncated_extent", "int_overflow", "wrong_stride")

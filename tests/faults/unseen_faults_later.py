@@ -60,4 +60,40 @@ EIGHTH: tuple[tuple[str, str, str, str], ...] = (
     ("right/layer_norm_blocks", "lower_precision", "spread += centred * centred", "spread += (centred * centred).to(tl.float16).to(tl.float32)"),
 )  # fmt: skip
 
-LATER_ROUNDS = {"eighth": EIGHTH}
+NINTH: tuple[tuple[str, str, str, str], ...] = (
+    ("right/attention_flash", "wrong_formula", "total * shrink + tl.sum(p, axis=1)", "total * shrink + tl.max(p, axis=1)"),
+    ("classes/layouts/attention_own_strides", "wrong_stride", "cols[:, None] * vs", "cols[:, None] * ks"),
+    ("right/attention_three_kernels", "wrong_formula", "scores, v, out, seq, dim", "scores, k, out, seq, dim"),
+    ("right/attention_flash", "wrong_stride", "tl.program_id(1).to(tl.int64) * seq * dim", "tl.program_id(1).to(tl.int64) * seq * BD"),
+    ("right/mha_flash", "wrong_formula", "if CAUSAL:", "if CAUSAL and seq > 64:"),
+    ("right/mha_flash", "wrong_formula", "cols[None, :] <= rows[:, None]", "cols[None, :] <= rows[:, None] + 1"),
+    ("right/mha_flash", "wrong_formula", "acc / total[:, None]", "acc / (total[:, None] + 1e-2)"),
+    ("classes/extents/mha_any_head_dim", "wrong_stride", "k_ptr + base + cols[:, None] * dim", "k_ptr + base + cols[:, None] * (dim + 1)"),
+    ("right/matmul_grouped", "wrong_stride", "c_ptr + rows[:, None] * N", "c_ptr + rows[:, None] * K"),
+    ("right/matmul_split_k", "truncated_extent", "tl.program_id(2) * BK, K", "tl.program_id(2) * BK + 1, K"),
+    ("right/matmul_block_pointers", "wrong_formula", "acc.to(c_ptr", "(acc * 2.0).to(c_ptr"),
+    ("classes/layouts/matmul_own_strides", "missing_mask", "(rows < M)[:, None] & (ks < K)[None, :], other", "(rows < M)[:, None], other"),
+    ("quantized_matmul_right", "wrong_formula", "acc * scale[None, :]", "acc + scale[None, :]"),
+    ("classes/combinations/quantized_split_k", "wrong_stride", "places % N", "places // N"),
+    ("classes/layouts/quantized_own_strides", "wrong_stride", "cols * sn", "cols * wk"),
+    ("rope_right", "wrong_stride", "cos_ptr + position * half", "cos_ptr + (position + 1) % seq * half"),
+    ("rope_right", "wrong_stride", "out_ptr + row * 2 * half + cols, a", "out_ptr + row * 2 * half + half - 1 - cols, a"),
+    ("classes/extents/rope_any_head_dim", "wrong_formula", "b * cos + a * sin", "b * cos"),
+    ("swiglu_right", "wrong_formula", "gate * share * up", "tl.where(gate > 0, gate, 0.0) * up"),
+    ("swiglu_right", "wrong_formula", "tl.exp(-gate)", "tl.exp(-gate) * 2.0"),
+    ("rms_norm_right", "wrong_formula", "acc += x * x", "acc += x"),
+    ("classes/extents/rms_norm_any_width", "wrong_stride", "w_ptr + cols", "w_ptr + row % n_cols + cols * 0"),
+    ("rms_norm_right", "lower_precision", "x * scale * w", "(x * scale).to(tl.bfloat16).to(tl.float32) * w"),
+    ("linear_cross_entropy_right", "wrong_stride", "w_ptr + cols[None, :] * hidden", "w_ptr + cols[None, :] * n_classes"),
+    ("linear_cross_entropy_right", "truncated_extent", "picked += tl.sum", "picked = tl.sum"),
+    ("classes/extents/linear_loss_parts", "wrong_formula", "tl.log(total) + largest - picked", "tl.log(total) + largest - 2.0 * picked"),
+    ("right/cross_entropy_rows", "wrong_formula", "tl.log(total) + largest - picked", "tl.log(total) - largest + picked"),
+    ("right/cross_entropy_two_kernels", "wrong_stride", "loss_ptr + offsets, mask", "loss_ptr + offsets * 0, mask"),
+    ("right/softmax_many_rows", "wrong_formula", "x - tl.max(x, axis=1)[:, None]", "(x - tl.max(x, axis=1)[:, None]) * 0.5"),
+    ("right/softmax_online", "missing_rescale", "total * scale + tl.sum(tl.exp(x - new), axis=0)", "total + tl.sum(tl.exp(x - new), axis=0) * scale"),
+    ("right/layer_norm_blocks", "wrong_formula", "(x - mean) * scale * w + b", "(x - mean * scale) * w + b"),
+    ("right/layer_norm_two_kernels", "wrong_formula", "tl.sum(x, axis=0) / n_cols", "tl.sum(x, axis=0) / (n_cols + 1)"),
+    ("right/layer_norm_two_kernels", "wrong_formula", "stats_ptr + 2 * row, mask", "stats_ptr + 2 * row + 1, mask"),
+)  # fmt: skip
+
+LATER_ROUNDS = {"eighth": EIGHTH, "ninth": NINTH}

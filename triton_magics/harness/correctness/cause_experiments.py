@@ -42,6 +42,7 @@ LARGE_REGIMES = ("large", "x10", "shifted")
 LARGE_SPECIALS = ("huge element", "rows unlike their neighbours", "rows at -20000")
 MOST_SEARCHES = 2  # in one validation, for a change of the reference that gives the output
 SAMPLES = 3
+FEW_REPEATS = 6  # more samples, where each has few numbers
 ENOUGH_WRONG = 16
 SMALL_ERROR = 0.05  # of the worst element, relative
 SAMPLE_ELEMENTS = 20_000
@@ -229,15 +230,28 @@ def _matching_change(
     subject.explained.append(case)
     samples = [_sample(subject, case, pristine, arguments, outputs)]
     few = sum(t.numel() for t in outputs) < ENOUGH_WRONG
-    for further in _further_cases(subject, case, repeats=2 if few else 0):
-        with contextlib.suppress(VersionRaised):
-            inputs = subject.make_inputs(further)
-            like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
-            got = _call(subject, inputs, like).outputs
-            samples.append(_sample(subject, further, inputs.pristine, inputs.arguments, got))
-    useful = sorted((s for s in samples if s and not s.is_constant), key=_usefulness)[:SAMPLES]
-    cause = find_matching_change(subject.op, useful) if useful else None
+    further = _further_cases(subject, case, repeats=FEW_REPEATS if few else 0)
+    samples += [_sample_of(subject, each) for each in further]
+    most = SAMPLES + FEW_REPEATS if few else SAMPLES
+    wrong = (s for s in samples if s and s.n_wrong and not s.is_constant)
+    useful = sorted(wrong, key=_usefulness)[:most]
+    if not useful:
+        return None
+    right = [s for s in samples if s and not s.n_wrong and s.case.shape == useful[0].case.shape]
+    again = useful[0].case.evolve(seed=useful[0].case.seed + len(samples))
+    checks = right or [s for s in [_sample_of(subject, again)] if s]
+    cause = find_matching_change(subject.op, useful, checks)
     return cause and _add_source_line(subject, cause)
+
+
+def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
+    """Call the version on a further case, and return its output as a sample; None if it raised."""
+    with contextlib.suppress(VersionRaised):
+        inputs = subject.make_inputs(case)
+        like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
+        got = _call(subject, inputs, like).outputs
+        return _sample(subject, case, inputs.pristine, inputs.arguments, got)
+    return None
 
 
 def _add_source_line(subject: Subject, cause: Cause) -> Cause:
@@ -280,7 +294,7 @@ def _sample(
     arguments: tuple[Any, ...],
     outputs: tuple[torch.Tensor, ...],
 ) -> FaultSample | None:
-    """Return a wrong output with its inputs on the CPU; None if it is right, or large."""
+    """Return an output with its inputs on the CPU; None if it is large."""
     tensors = [x for x in (*inputs, *outputs) if isinstance(x, torch.Tensor)]
     if max(t.numel() for t in tensors) > LARGEST_SAMPLE:
         return None
@@ -291,8 +305,6 @@ def _sample(
     got = tuple(t.cpu() for t in outputs)
     judged = expected.judge_outputs(got)
     wrong = sum(int(j.wrong.sum()) for j in judged if j.wrong is not None)
-    if not wrong:
-        return None
     return FaultSample(
         case=case, inputs=oracle.upcast(pristine), got=tuple(t.double() for t in got),
         expected=expected.values, allowed=expected.allowed, n_wrong=wrong,

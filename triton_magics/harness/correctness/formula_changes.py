@@ -38,6 +38,8 @@ def changes_of_formula(o: TracedOperation, earlier: Sequence[TracedOperation]) -
     yield from _other_operators(o)
     yield from _without_square(o)
     yield from _in_other_order(o)
+    yield from _crossed(o)
+    yield from _other_constants(o)
     yield from _magnitudes(o)
     yield from _missing_operands(o)
     yield from _by_row(o)
@@ -87,6 +89,44 @@ def _regroup(
     within[j] = function(*operands)
     result: torch.Tensor = _BINARY[inner.name](*within)
     return result
+
+
+def _crossed(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a sum or difference of two products that have exchanged a factor."""
+    terms = o.sources if o.name in ("add", "sub") and len(o.args) == 2 else ()
+    if len(terms) != 2 or not all(t and t.name == "mul" and is_floating(t.args[1]) for t in terms):
+        return
+    (a, b), (c, d) = (t.args[:2] for t in terms if t)
+    for words, one, other in (
+        ("second factors", (a, d), (c, b)), ("first factors", (c, b), (a, d)),
+        ("first and the second factor", (d, b), (c, a)),
+    ):  # fmt: skip
+        if one[0].shape == other[0].shape and one[1].shape == other[1].shape:
+            text = f"the terms of {describe(o)} have exchanged their {words}"
+            yield _FORMULA, text, partial(_of_products, one, other)
+
+
+def _of_products(
+    one: tuple[torch.Tensor, torch.Tensor],
+    other: tuple[torch.Tensor, torch.Tensor],
+    o: TracedOperation,
+) -> torch.Tensor:
+    return o.call(one[0] * one[1], other[0] * other[1])
+
+
+def _other_constants(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a product with another constant: its reciprocal, or one of another length.
+
+    A constant follows from a length, as `dim ** -0.5` does; so a kernel may have another length.
+    """
+    value = o.args[1] if o.name in ("mul", "div") and len(o.args) == 2 else None
+    if not isinstance(value, float) or value == 0:
+        return
+    name = describe(o)
+    others = {"the reciprocal of its constant": 1 / value, "the square of its constant": value**2}
+    others["the root of its constant"] = abs(value) ** 0.5
+    for words, other in others.items():
+        yield _FORMULA, f"{name} has {words}", bind(lambda op, c: op.call(op.args[0], c), other)
 
 
 def _magnitudes(o: TracedOperation) -> Iterator[Simple]:

@@ -59,7 +59,7 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
     if not x.numel() or x.dtype == torch.bool:
         return
     if not is_floating(x):
-        for code, text, make in (*_other_indices(name, x), *_other_places(name, x)):
+        for code, text, make in (*_other_indices(name, x), *other_places(name, x)):
             yield Change(
                 code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make))
             )
@@ -70,7 +70,7 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
             yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_read_other, i, k))
             text = f"{name} and argument {k + 1} are exchanged"
             yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_exchange, i, k))
-    for code, text, make in (*_other_values(name, x), *_other_places(name, x)):
+    for code, text, make in (*_other_values(name, x), *other_places(name, x)):
         yield Change(code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make)))
 
 
@@ -83,6 +83,21 @@ def _exchange(i: int, k: int, inputs: Inputs, _: float) -> Inputs:
     order[i], order[k] = k, i
     return tuple(inputs[j] for j in order)
 
+
+def _pairs_as_halves(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x[..., 0::2], x[..., 1::2]], -1)
+
+
+def _halves_as_pairs(x: torch.Tensor) -> torch.Tensor:
+    return torch.stack(x.chunk(2, -1), -1).flatten(-2)
+
+
+HALVES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "its halves exchanged": lambda x: torch.cat([*reversed(x.chunk(2, -1))], -1),
+    "pairs of neighbours taken for its halves": _pairs_as_halves,
+    "its halves taken for pairs of neighbours": _halves_as_pairs,
+}
+"""Other orders of a row of even length."""
 
 _Simple = tuple[CauseCode, str, Callable[[torch.Tensor], torch.Tensor]]
 
@@ -100,17 +115,26 @@ def _other_values(name: str, x: torch.Tensor) -> Iterator[_Simple]:
 
 
 def _other_indices(name: str, x: torch.Tensor) -> Iterator[_Simple]:
-    """Yield integers as a kernel may take them for an index."""
+    """Yield integers as a kernel may take them: for an index, or with another sign."""
+    formula, bits = CauseCode.WRONG_FORMULA, 8 * x.element_size()
+    if bool((x < 0).any()):
+        unsigned = bind(lambda v, whole: torch.where(v < 0, v.int() + whole, v.int()), 1 << bits)
+        if bits < 32:
+            yield formula, f"{name} is read as unsigned", unsigned
+        yield formula, f"{name} has lost its sign", lambda v: v.int().abs()
+        yield formula, f"what is negative in {name} is 0", lambda v: v.clamp(min=0)
     largest = int(x.max())
     for text, change in (
         ("one more", lambda v: (v + 1).clamp(max=largest)),
         ("one less", lambda v: (v - 1).clamp(min=0)),
         ("half", lambda v: v // 2),
     ):
-        yield CauseCode.WRONG_STRIDE, f"{name} is {text}", change
+        is_index = x.dtype in (torch.int32, torch.int64)
+        yield CauseCode.WRONG_STRIDE if is_index else formula, f"{name} is {text}", change
 
 
-def _other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+def other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+    """Yield a tensor as a kernel may read it: one index for all, one off, in another order."""
     place = CauseCode.WRONG_STRIDE
     for dim in range(x.dim()):
         if x.shape[dim] > 1:
@@ -120,11 +144,33 @@ def _other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
                 text = f"{name} is read one place off in dimension {dim}"
                 yield place, text, bind(torch.roll, by, dim)
     yield from _repeated_places(name, x)
+    yield from _other_halves(name, x)
+    for dims in range(2, x.dim()):
+        if sum(n > 1 for n in x.shape[:dims]) > 1:
+            text = f"the first of the leading {dims} dimensions of {name} is read for every one"
+            yield place, text, bind(lambda v, d: v[(slice(1),) * d].expand_as(v), dims)
     if x.dim() > 1 and x.shape[-1] > 1 and x.shape[-2] > 1:
         text = f"{name} is read with rows and columns exchanged"
         yield place, text, lambda v: v.mT.reshape(v.shape)
         text = f"{name} is read as if its columns lay behind each other"
         yield place, text, lambda v: v.reshape(v.mT.shape).mT
+
+
+def _other_halves(name: str, x: torch.Tensor) -> Iterator[_Simple]:
+    """Yield rows of two halves, of which a kernel may read others, or pairs in place of them."""
+    half = x.shape[-1] // 2 if x.dim() > 1 else 0
+    if half < 2 or x.shape[-1] % 2:
+        return
+    for words, function in HALVES.items():
+        yield CauseCode.WRONG_STRIDE, f"each row of {name} is read with {words}", function
+    for by in (-1, 1):
+        text = f"the second half of each row of {name} is read one place off"
+        side = "later" if by < 0 else "earlier"
+        yield CauseCode.WRONG_STRIDE, f"{text} ({side})", bind(_shift_second_half, half, by)
+
+
+def _shift_second_half(x: torch.Tensor, half: int, by: int) -> torch.Tensor:
+    return torch.cat([x[..., :half], x.roll(by, -1)[..., half:]], -1)
 
 
 def _repeated_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:

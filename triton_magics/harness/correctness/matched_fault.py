@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,6 +36,7 @@ from triton_magics.harness.correctness.reference_trace import (
     evaluate_changed,
     trace_reference,
 )
+from triton_magics.harness.correctness.use_changes import changes_of_input_uses
 from triton_magics.model import Case, Cause, CauseCode
 
 LARGE_ELEMENTS = 100_000  # of an input: only extents are tried
@@ -116,7 +117,9 @@ class Match:
         return Cause(code=self.change.code, as_if=text)
 
 
-def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause | None:
+def find_matching_change(
+    op: operators.Op, samples: list[FaultSample], checks: Sequence[FaultSample] = ()
+) -> Cause | None:
     """Return the cause that explains every sample; None without one, or with several.
 
     Changes with a parameter, which give many outputs, are tried only if no other explains them.
@@ -124,6 +127,8 @@ def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause 
     Args:
         op: with the reference.
         samples: wrong outputs, one or more; those of further shapes are more evidence.
+        checks: outputs on other values in a shape of the samples, right or wrong. They are no
+            evidence, but the change has to give them too.
     """
     deadline = time.thread_time() + LIMIT_S
     samples = [sample for sample in samples if not sample.is_constant]
@@ -141,7 +146,11 @@ def find_matching_change(op: operators.Op, samples: list[FaultSample]) -> Cause 
                 is_everywhere = False
             else:
                 by_key = joined
-        likely = [matches[0] for matches in by_key.values() if _bits(matches) >= NEEDED_BITS]
+        by_key = {key: m for key, m in by_key.items() if _bits(m) >= NEEDED_BITS}
+        for check in checks if by_key else ():
+            found = _matches_of(op, check, with_parameter, deadline, by_key)
+            by_key = {key: m for key, m in by_key.items() if key in found}
+        likely = [matches[0] for matches in by_key.values()]
         if len({match.change.code for match in likely}) > 1:
             return None
         if likely:
@@ -214,12 +223,13 @@ def _iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Iter
     names = op.input_names(len(inputs))
     declared = {name: tuple(values) for name, values in op.scalars.items()}
     changes = [*changes_of_inputs(inputs, names, declared)]
-    if len(operations) <= MAX_OPERATIONS:
-        changes += changes_of(operations)
-        if operations:
-            changes += changes_of_outputs(sample.expected[0], inputs)
     averaged = {o.args[0].shape for o in operations if averages_last(o)}
     changes += changes_past_the_end(inputs, names, sample.expected[0], averaged=averaged)
+    if len(operations) <= MAX_OPERATIONS:
+        changes += changes_of(operations)
+        changes += changes_of_input_uses(operations, inputs, names)
+        if operations:
+            changes += changes_of_outputs(sample.expected[0], inputs)
     changes += changes_past_the_last_row(inputs, names)
     changes += changes_of_strides(inputs, names, sample.memory)
     changes += changes_beyond_limits(inputs, names, sample.got[0], sample.expected[0])
@@ -254,7 +264,7 @@ def _try(
         before: its parameter on another sample, which is tried first.
     """
     if before is not None:
-        bits = _evidence(sample, _evaluate(op, inputs, change, before))
+        bits = _evidence(sample, _evaluate(op, inputs, change, before), change)
         if bits is not None:
             return Match(change, before, bits, sample.rows)
     amount = change.start
@@ -262,7 +272,7 @@ def _try(
         amount = _fit(op, sample, inputs, change, amount)
         if amount is None:
             return None
-    bits = _evidence(sample, _evaluate(op, inputs, change, amount or 0.0))
+    bits = _evidence(sample, _evaluate(op, inputs, change, amount or 0.0), change)
     return None if bits is None else Match(change, amount, bits, sample.rows)
 
 
@@ -273,8 +283,14 @@ def _slack(sample: FaultSample, output: torch.Tensor, i: int) -> torch.Tensor:
     return 2 * finite_part(sample.allowed[i]).expand_as(output) + own + 1e-30
 
 
-def _evidence(sample: FaultSample, outputs: tuple[torch.Tensor, ...]) -> float | None:
-    """Return how many bits a changed reference explains; None where it is wrong anywhere."""
+def _evidence(
+    sample: FaultSample, outputs: tuple[torch.Tensor, ...], change: Change
+) -> float | None:
+    """Return how many bits a changed reference explains; None where it is wrong anywhere.
+
+    Every read outside the memory gives NaN, so NaN is no evidence of other strides.
+    """
+    is_place = change.code is CauseCode.WRONG_STRIDE
     total = 0.0
     for i, (output, got) in enumerate(zip(outputs, sample.got, strict=True)):
         if output.shape != got.shape:
@@ -287,7 +303,7 @@ def _evidence(sample: FaultSample, outputs: tuple[torch.Tensor, ...]) -> float |
         if not bool(same.all()):
             return None
         error = (sample.expected[i] - got).abs() / slack
-        error = torch.nan_to_num(error, nan=2.0, posinf=4.0)
+        error = torch.nan_to_num(error, nan=1.0 if is_place else 2.0, posinf=4.0)
         total += float(error.clamp(min=1.0).log2().clamp(max=_MOST_BITS).sum())
     return total
 

@@ -20,6 +20,7 @@ from triton_magics.harness.correctness.reference_changes import (
     subtracts_maximum,
 )
 from triton_magics.harness.correctness.reference_trace import Apply, TracedOperation
+from triton_magics.harness.correctness.softmax_changes import changes_of_softmax
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import CauseCode
 
@@ -61,11 +62,41 @@ def _simple(o: TracedOperation, _: Sequence[TracedOperation] = ()) -> Iterator[S
 
 def _further(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator[Simple]:
     yield from changes_of_reduction(o)
+    yield from changes_of_softmax(o)
     yield from _masks(o)
     yield from _activations(o)
     yield from _round(o)
     yield from _flip_signs(o)
     yield from _mix_up(o, earlier)
+    yield from _other_picks(o)
+
+
+def _other_picks(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a pick by index that takes another element of the row; 0 beyond its end."""
+    if o.name != "gather" or o.args[2].dim() != 2 or o.args[1] != 1:
+        return
+    index = o.args[2]
+    for words, other in (
+        ("the first element of each row", torch.zeros_like(index)),
+        ("the last element of each row", torch.full_like(index, o.args[0].shape[1] - 1)),
+        ("the element of the row's own number", torch.arange(len(index))[:, None]),
+        ("the element after the right one", index + 1),
+        ("the element before the right one", index - 1),
+        ("the element of half the right index", index // 2),
+        ("the right element of the first row", index),
+    ):
+        is_first_row = words.endswith("first row")
+        text = f"{describe(o)} takes {words}"
+        is_other_index = words.endswith("own number")
+        code = CauseCode.WRONG_FORMULA if is_other_index else CauseCode.WRONG_STRIDE
+        yield code, text, bind(_pick, other.expand_as(index), is_first_row)
+
+
+def _pick(o: TracedOperation, index: torch.Tensor, of_first_row: bool) -> torch.Tensor:
+    rows: torch.Tensor = o.args[0][:1].expand_as(o.args[0]) if of_first_row else o.args[0]
+    inside = (index >= 0) & (index < rows.shape[1])
+    picked = rows.gather(1, index.clamp(0, rows.shape[1] - 1))
+    return torch.where(inside, picked, 0.0)
 
 
 def _skip(o: TracedOperation) -> Iterator[Simple]:
@@ -186,6 +217,9 @@ def _other_diagonals(o: TracedOperation) -> Iterator[Simple]:
         yield CauseCode.WRONG_FORMULA, text, change
     rows, columns = o.result.shape[-2:]
     row, column = torch.arange(rows)[:, None], torch.arange(columns)
+    for words, seen in _other_orders(row, column) if o.name == "tril" else ():
+        text = f"{name} has {words}"
+        yield CauseCode.WRONG_FORMULA, text, bind(lambda op, x: x.to(op.result.dtype), seen)
     for block in (b for b in (16, 32, 64, 128) if o.name == "tril"):
         whole = o.args[0].new_ones(rows, columns)
         first = row // block * block
@@ -196,6 +230,19 @@ def _other_diagonals(o: TracedOperation) -> Iterator[Simple]:
             visible = (column <= row + diagonal) & (column < first + more)
             text = f"rows of a block of {block} stop {more} columns after the block's first row"
             yield CauseCode.PARTIAL_EXTENT, text, bind(lambda _, x: x, whole * visible)
+
+
+def _other_orders(row: torch.Tensor, column: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield masks that compare other indices than those of the row and of the column."""
+    yield "the columns from the row on", column >= row
+    yield "the columns after the row", column > row
+    yield "the row halved", column <= row // 2
+    yield "the column halved", column // 2 <= row
+    for block in (b for b in (16, 32, 64, 128) if b < len(row)):
+        yield f"the row within its block of {block}", column <= row % block
+        yield f"the column within its block of {block}", column % block <= row
+        yield f"the first row of a block of {block}", column <= row // block * block
+        yield f"both within their blocks of {block}", column % block <= row % block
 
 
 def _activations(o: TracedOperation) -> Iterator[Simple]:

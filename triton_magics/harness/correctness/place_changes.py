@@ -9,6 +9,7 @@ from functools import partial
 
 import torch
 
+from triton_magics.harness.correctness.input_changes import HALVES
 from triton_magics.harness.correctness.reference_changes import Change, Inputs, bind, replace_input
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import CauseCode
@@ -171,6 +172,24 @@ def changes_of_outputs(output: torch.Tensor, inputs: Inputs) -> Iterator[Change]
                     text,
                     outputs=bind(torch.roll, by, dim),
                 )
+    yield from _changes_of_halves(output, inputs)
     if output.dim() > 1 and output.shape[-1] > 1 and output.shape[-2] > 1:
         text = "the output is stored with rows and columns exchanged"
         yield Change(CauseCode.WRONG_STRIDE, text, outputs=lambda v: v.mT.reshape(v.shape))
+
+
+def _changes_of_halves(output: torch.Tensor, inputs: Inputs) -> Iterator[Change]:
+    """Yield outputs in other orders of a row's halves; input 1 may be read in the same one."""
+    if output.dim() < 2 or output.shape[-1] % 2 or output.shape[-1] < 4:
+        return
+    orders = {**HALVES}
+    for words, function in orders.items():
+        text = f"each row of the output is stored with {words}"
+        yield Change(CauseCode.WRONG_STRIDE, text, outputs=function)
+    first = inputs[0]
+    if isinstance(first, torch.Tensor) and first.shape == output.shape:
+        pairs, halves = [*orders.values()][1:3]
+        yield Change(
+            CauseCode.WRONG_FORMULA, "pairs of neighbours in each row are taken for its halves",
+            inputs=replace_input(0, lambda v, _: pairs(v)), outputs=halves,
+        )  # fmt: skip

@@ -1,7 +1,6 @@
-"""Faults of reductions and matrix products as changes of the reference: parts, divisors, rescaling.
+"""Faults of reductions and matrix products as changes of the reference: other parts, divisors.
 
-A kernel adds up blocks. So it may leave blocks out, stop early, divide by another length, or forget
-to rescale what it has when the maximum grows.
+A kernel adds up blocks. So it may leave blocks out, stop early, or divide by another length.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 
@@ -20,15 +18,14 @@ from triton_magics.harness.correctness.reference_changes import (
     caster,
     describe,
     round_to_tf32,
-    subtracts_maximum,
 )
 from triton_magics.harness.correctness.reference_trace import TracedOperation
 from triton_magics.model import CauseCode
 
 _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp")
-_PRODUCTS = ("mm", "bmm", "matmul")
-_POWERS = tuple(2**n for n in range(4, 18))
-_BLOCKS = tuple(sorted({*_POWERS, *(3 * 2**n for n in range(4, 10))}))
+PRODUCTS = ("mm", "bmm", "matmul")
+POWERS = tuple(2**n for n in range(4, 18))
+BLOCKS = tuple(sorted({*POWERS, *(3 * 2**n for n in range(4, 10))}))
 _SHORT = 5  # steps of a reduction below which few parts of it are evidence
 _FORMULA = CauseCode.WRONG_FORMULA
 
@@ -37,10 +34,9 @@ def changes_of_reduction(o: TracedOperation) -> Iterator[Simple]:
     """Yield the changes of a reduction or a product; none of another operation."""
     if o.name in _REDUCTIONS and isinstance(o.args[0], torch.Tensor):
         yield from _other_reductions(o)
-    if o.name in _PRODUCTS:
+    if o.name in PRODUCTS:
         yield from _part_of_product(o)
     yield from _other_divisors(o)
-    yield from _without_rescaling(o)
 
 
 def _other_reductions(o: TracedOperation) -> Iterator[Simple]:
@@ -84,10 +80,10 @@ def _over_parts(o: TracedOperation, dim: int) -> Iterator[Simple]:
     if o.name in ("sum", "mean"):
         text = f"{name} takes the first 0 of {o.args[0].shape[dim]} elements"
         yield CauseCode.PARTIAL_EXTENT, text, lambda op: torch.zeros_like(op.result)
-    for text, places in _parts(o.args[0].shape[dim]):
+    for text, places in parts_of(o.args[0].shape[dim]):
         part = partial(_reduce_part, reduce_part, dim, places)
         yield CauseCode.PARTIAL_EXTENT, f"{name} takes {text}", part
-    for lanes in _lanes_past_the_end(o.args[0].shape[dim]) if o.name == "sum" else ():
+    for lanes in lanes_past_the_end(o.args[0].shape[dim]) if o.name == "sum" else ():
         text = f"{name} takes {lanes} lanes past the end in, each as far from the mean as 0"
         yield CauseCode.MISSING_MASK, text, bind(_with_padded_squares, lanes)
     if o.name in ("amax", "amin"):
@@ -101,9 +97,9 @@ def _next_power(n: int) -> int:
     return 1 << (int(n) - 1).bit_length()
 
 
-def _lanes_past_the_end(n: int) -> list[int]:
+def lanes_past_the_end(n: int) -> list[int]:
     """Return how many lanes a block that holds n elements, or the last of several, has too many."""
-    return sorted({_next_power(n) - n, *(-n % block for block in _BLOCKS if block < 2048)} - {0})
+    return sorted({_next_power(n) - n, *(-n % block for block in BLOCKS if block < 2048)} - {0})
 
 
 def _with_padded_squares(o: TracedOperation, lanes: int) -> torch.Tensor:
@@ -169,7 +165,7 @@ def _reduce_part(
     return reduce_part(x.index_select(dim, places), [dim]) * share
 
 
-def _parts(n: int) -> Iterator[tuple[str, torch.Tensor]]:
+def parts_of(n: int) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield parts of n steps that whole blocks leave: a text, and the places."""
     every = torch.arange(n)
     if 1 < n < _SHORT:
@@ -177,14 +173,14 @@ def _parts(n: int) -> Iterator[tuple[str, torch.Tensor]]:
         yield f"the last {n - 1} of {n} elements", every[1:]
     if n < _SHORT:
         return
-    ends = {n // b * b for b in _BLOCKS} | {(n - 1) // b * b for b in _BLOCKS} | {n - 1, n // 2}
-    ends |= {n - b for b in _BLOCKS} | set(_BLOCKS)
+    ends = {n // b * b for b in BLOCKS} | {(n - 1) // b * b for b in BLOCKS} | {n - 1, n // 2}
+    ends |= {n - b for b in BLOCKS} | set(BLOCKS)
     for end in sorted((e for e in ends if 0 < e < n), reverse=True):
         yield f"the first {end} of {n} elements", every[:end]
-    starts = {1, *_POWERS, *((n - 1) // b * b for b in _POWERS)}
+    starts = {1, *POWERS, *((n - 1) // b * b for b in POWERS)}
     for start in sorted(s for s in starts if 0 < s < n):
         yield f"the last {n - start} of {n} elements", every[start:]
-    for block in (b for b in _POWERS if b < n):
+    for block in (b for b in POWERS if b < n):
         for step in (2, 4):
             text = f"one of {step} blocks of {block} elements"
             yield text, every[every // block % step == 0]
@@ -194,12 +190,13 @@ def _part_of_product(o: TracedOperation) -> Iterator[Simple]:
     """Yield a matrix product over a part of its terms, or with an operand transposed."""
     a, b = o.args[:2]
     name = describe(o)
-    for text, places in _parts(a.shape[-1]):
+    nothing = (f"the first 0 of {a.shape[-1]} elements", torch.arange(0))
+    for text, places in (*parts_of(a.shape[-1]), nothing):
         yield (
             CauseCode.PARTIAL_EXTENT, f"{name} takes {text} of each sum",
             bind(_product_of_part, places),
         )  # fmt: skip
-    for block in (b for b in _POWERS if b < a.shape[-1]):
+    for block in (b for b in POWERS if b < a.shape[-1]):
         for i in (0, 1):
             text = f"operand {i + 1} of {name} stays at its first {block} terms"
             yield _FORMULA, text, partial(_staying, i, block)
@@ -227,7 +224,7 @@ def _staying(i: int, block: int, o: TracedOperation) -> torch.Tensor:
     return a[..., terms] @ b if i == 0 else a @ b[..., terms, :]
 
 
-# ------------------------------------------------------------------------ divisors, rescaling
+# ---------------------------------------------------------------------------------- divisors
 
 
 def _other_divisors(o: TracedOperation) -> Iterator[Simple]:
@@ -242,7 +239,7 @@ def _other_divisors(o: TracedOperation) -> Iterator[Simple]:
         ("the length of a block that holds the elements", _next_power(n)),
         ("half the number of elements", n // 2),
         ("the number of rows", rows),
-        *((f"the length of its blocks of {b}", -(-n // b) * b) for b in _POWERS if b <= 1024),
+        *((f"the length of its blocks of {b}", -(-n // b) * b) for b in POWERS if b <= 1024),
     ):
         if other not in (0, n):
             text = f"{describe(o)} divides by {words}"
@@ -256,43 +253,3 @@ def _divisor(o: TracedOperation) -> int | None:
     if o.name == "div" and isinstance(o.args[1], int):
         return o.args[1]
     return None
-
-
-def _without_rescaling(o: TracedOperation) -> Iterator[Simple]:
-    """Yield sums of exponentials by blocks, each with the maximum of the blocks so far."""
-    exp = o if o.name == "exp" else _weights_of(o)
-    difference = exp.origins[0] if exp and exp.origins else None
-    if difference is None or not subtracts_maximum(difference):
-        return
-    scores = difference.args[0]
-    dims = [d for d, n in enumerate(difference.args[1].shape) if n != scores.shape[d]]
-    if dims != [scores.dim() - 1]:
-        return
-    target = {"exp": "no sum", "sum": "the sum"}.get(o.name, "the accumulator")
-    for block in (b for b in _POWERS if b < scores.shape[-1]):
-        text = f"{target} is rescaled where the maximum of a block of {block} is a new one"
-        if o.name != "exp":
-            text = f"{target} is not rescaled where the maximum of a block of {block} is a new one"
-        yield CauseCode.MISSING_MAXIMUM, text, bind(_with_running_maximum, scores, block)
-
-
-def _weights_of(o: TracedOperation) -> TracedOperation | None:
-    """Return the exponentials that an operation adds up: a sum, or a product after a quotient."""
-    if o.name not in ("sum", *_PRODUCTS) or not o.origins:
-        return None
-    first = o.origins[0]
-    if o.name != "sum" and first is not None and first.name == "div":
-        first = first.origins[0]
-    return first if first is not None and first.name == "exp" else None
-
-
-def _with_running_maximum(o: TracedOperation, scores: torch.Tensor, block: int) -> torch.Tensor:
-    n = scores.shape[-1]
-    padded = torch.nn.functional.pad(scores, (0, -n % block), value=-math.inf)
-    tops = padded.unflatten(-1, (-1, block)).amax(-1).cummax(-1).values
-    running = tops.repeat_interleave(block, -1)[..., :n]
-    grown = torch.exp(scores.amax(-1, keepdim=True) - running).nan_to_num(posinf=0.0)
-    if o.name == "exp":
-        return o.result * grown
-    first: Any = o.args[0] * grown.reshape(o.args[0].shape)
-    return o.call(first, *o.args[1:])

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from triton_magics import operators
@@ -40,6 +41,7 @@ class TracedOperation:
         number: of this name, from 1; None if the reference calls it once.
         sources: the operations that computed the arguments; None for an input.
         origins: the same, also where an argument is a view of their result.
+        positions: of the reference's inputs that are arguments; None for other arguments.
     """
 
     function: Callable[..., Any]
@@ -49,6 +51,7 @@ class TracedOperation:
     result: torch.Tensor
     sources: tuple[TracedOperation | None, ...] = ()
     origins: tuple[TracedOperation | None, ...] = ()
+    positions: tuple[int | None, ...] = ()
     number: int | None = None
 
     def call(self, *args: Any) -> torch.Tensor:
@@ -67,11 +70,13 @@ class Trace(TorchDispatchMode):
     Attributes:
         at: the index of the operation to change.
         apply: returns its result.
+        inputs: of the reference.
         operations: those that ran, in order.
     """
 
     at: int | None = None
     apply: Apply | None = None
+    inputs: tuple[Any, ...] = ()
     operations: list[TracedOperation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -109,7 +114,8 @@ class Trace(TorchDispatchMode):
         arguments = operation.args if arguments is None else arguments
         sources = tuple(self._made_by.get(id(x)) for x in arguments)
         origins = tuple(self._origin(x) for x in arguments)
-        operation = replace(operation, sources=sources, origins=origins)
+        positions = tuple(self._position(x) for x in arguments)
+        operation = replace(operation, sources=sources, origins=origins, positions=positions)
         result = operation.result
         if len(self.operations) == self.at and self.apply is not None:
             changed = self.apply(operation)
@@ -117,6 +123,11 @@ class Trace(TorchDispatchMode):
         self.operations.append(operation)
         self._made_by[id(result)] = operation
         return result
+
+    def _position(self, x: Any) -> int | None:
+        """Return which input an argument is; None of any other."""
+        own = (i for i, each in enumerate(self.inputs) if each is x)
+        return next(own, None) if isinstance(x, torch.Tensor) else None
 
     def _origin(self, x: Any) -> TracedOperation | None:
         return self._made_by.get(id(x)) or self._view_of.get(id(x))
@@ -156,7 +167,8 @@ def evaluate_changed(
 
 def _run(op: operators.Op, inputs: tuple[Any, ...], trace: Trace) -> tuple[torch.Tensor, ...]:
     own = oracle.own_inputs(op, inputs)
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), trace:
+    trace.inputs = own
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), trace, _AttentionInSteps():
         value = op.reference(*own)
     return tuple(oracle.all_outputs(op, value, own))
 
@@ -178,6 +190,34 @@ def _log_softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torc
     result = shifted - log_sum
     result.parts = (x, top, log_sum)
     return result
+
+
+class _AttentionInSteps(TorchFunctionMode):
+    """Compute attention as kernels do: the product, then the scale, the mask and the softmax."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        is_attention = func is torch.nn.functional.scaled_dot_product_attention
+        if is_attention and len(args) == 3 and kwargs.keys() <= {"is_causal", "scale"}:
+            return _attention(*args, **kwargs)
+        return func(*args, **kwargs)
+
+
+def _attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+        scores = scores.masked_fill(seen.logical_not(), -math.inf)
+    return torch.softmax(scores, -1) @ v
 
 
 def _add(x: torch.Tensor, y: Any, *, alpha: float = 1) -> Any:
