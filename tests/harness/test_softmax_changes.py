@@ -60,8 +60,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor
     return functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)
 
 
-def weigh(kept: torch.Tensor, *, fill: float = -math.inf, lanes: int = 0) -> torch.Tensor:
-    scores = torch.where(kept, Q @ K.T * 8**-0.5, fill)
+def weigh(visible: torch.Tensor, *, fill: float = -math.inf, lanes: int = 0) -> torch.Tensor:
+    scores = torch.where(visible, Q @ K.T * 8**-0.5, fill)
     return (softmax(functional.pad(scores, (0, lanes)))[:, :6] @ V)[None]
 
 
@@ -83,13 +83,13 @@ ROW, COLUMN = torch.arange(6)[:, None], torch.arange(6)
 
 
 @pytest.mark.parametrize(
-    ("words", "kept"),
+    ("words", "visible"),
     [
         ("the columns from the row on", COLUMN >= ROW),
         ("the row halved", COLUMN <= ROW // 2),
         ("the column halved", COLUMN // 2 <= ROW),
     ],
 )
-def test_a_mask_may_compare_other_indices(words: str, kept: torch.Tensor) -> None:
+def test_a_mask_may_compare_other_indices(words: str, visible: torch.Tensor) -> None:
     outputs = changed_outputs(attention, Q, K, V)
-    assert_changed(outputs, f"`tril` has {words}", CauseCode.WRONG_FORMULA, weigh(kept))
+    assert_changed(outputs, f"`tril` has {words}", CauseCode.WRONG_FORMULA, weigh(visible))

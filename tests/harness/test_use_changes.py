@@ -71,11 +71,11 @@ def test_a_pick_takes_another_element(words: str, code: CauseCode, places: list[
 def test_integers_are_read_as_unsigned() -> None:
     weight = torch.tensor([[-128, -1, 0, 127]], dtype=torch.int8)
 
-    def scaled(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    def scale(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return x * w
 
     changes = (c for c in changes_of_inputs((X[:, :4], weight), ("x", "w"), {}) if "sign" in c.text)
-    outputs = outputs_of(changes, scaled, X[:, :4], weight)
+    outputs = outputs_of(changes, scale, X[:, :4], weight)
     expected = X[:, :4] * torch.tensor([[128, 255, 0, 127]])
     assert_changed(outputs, "w is read as unsigned", FORMULA, expected)
     expected = X[:, :4] * torch.tensor([[128, 1, 0, 127]])

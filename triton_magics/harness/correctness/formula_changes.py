@@ -38,7 +38,7 @@ def changes_of_formula(o: TracedOperation, earlier: Sequence[TracedOperation]) -
     yield from _other_operators(o)
     yield from _without_square(o)
     yield from _in_other_order(o)
-    yield from _crossed(o)
+    yield from _cross_terms(o)
     yield from _other_constants(o)
     yield from _magnitudes(o)
     yield from _missing_operands(o)
@@ -91,7 +91,7 @@ def _regroup(
     return result
 
 
-def _crossed(o: TracedOperation) -> Iterator[Simple]:
+def _cross_terms(o: TracedOperation) -> Iterator[Simple]:
     """Yield a sum or difference of two products that have exchanged a factor."""
     terms = o.sources if o.name in ("add", "sub") and len(o.args) == 2 else ()
     if len(terms) != 2 or not all(t and t.name == "mul" and is_floating(t.args[1]) for t in terms):

@@ -148,8 +148,8 @@ def find_matching_change(
                 by_key = joined
         by_key = {key: m for key, m in by_key.items() if _bits(m) >= NEEDED_BITS}
         for check in checks if by_key else ():
-            found = _matches_of(op, check, with_parameter, deadline, by_key)
-            by_key = {key: m for key, m in by_key.items() if key in found}
+            matching = _matches_of(op, check, with_parameter, deadline, by_key)
+            by_key = {key: m for key, m in by_key.items() if key in matching}
         likely = [matches[0] for matches in by_key.values()]
         if len({match.change.code for match in likely}) > 1:
             return None

@@ -217,9 +217,9 @@ def _other_diagonals(o: TracedOperation) -> Iterator[Simple]:
         yield CauseCode.WRONG_FORMULA, text, change
     rows, columns = o.result.shape[-2:]
     row, column = torch.arange(rows)[:, None], torch.arange(columns)
-    for words, seen in _other_orders(row, column) if o.name == "tril" else ():
+    for words, visible in _other_orders(row, column) if o.name == "tril" else ():
         text = f"{name} has {words}"
-        yield CauseCode.WRONG_FORMULA, text, bind(lambda op, x: x.to(op.result.dtype), seen)
+        yield CauseCode.WRONG_FORMULA, text, bind(lambda op, x: x.to(op.result.dtype), visible)
     for block in (b for b in (16, 32, 64, 128) if o.name == "tril"):
         whole = o.args[0].new_ones(rows, columns)
         first = row // block * block

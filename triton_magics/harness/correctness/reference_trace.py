@@ -215,8 +215,8 @@ def _attention(
 ) -> torch.Tensor:
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
-        scores = scores.masked_fill(seen.logical_not(), -math.inf)
+        visible = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+        scores = scores.masked_fill(visible.logical_not(), -math.inf)
     return torch.softmax(scores, -1) @ v
 
 

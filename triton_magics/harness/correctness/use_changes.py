@@ -35,7 +35,7 @@ def changes_of_input_uses(
                 yield Change(code, text + where, at, partial(_with_changed, k, change))
             for other in (j for j, x in enumerate(inputs) if j != i and _is_alike(x, inputs[i])):
                 text = f"{names[other]} is read in place of {names[i]}{where}"
-                change = partial(_replaced, inputs[other])
+                change = partial(_take_other, inputs[other])
                 yield Change(CauseCode.WRONG_FORMULA, text, at, partial(_with_changed, k, change))
 
 
@@ -43,7 +43,7 @@ def _is_alike(x: object, like: torch.Tensor) -> bool:
     return isinstance(x, torch.Tensor) and is_floating(x) and x.shape == like.shape
 
 
-def _replaced(other: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+def _take_other(other: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return other.to(x.dtype)
 
 
