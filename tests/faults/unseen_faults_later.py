@@ -96,4 +96,35 @@ NINTH: tuple[tuple[str, str, str, str], ...] = (
     ("right/layer_norm_two_kernels", "wrong_formula", "stats_ptr + 2 * row, mask", "stats_ptr + 2 * row + 1, mask"),
 )  # fmt: skip
 
-LATER_ROUNDS = {"eighth": EIGHTH, "ninth": NINTH}
+TENTH: tuple[tuple[str, str, str, str], ...] = (
+    ("right/attention_flash", "wrong_formula", 'input_precision="ieee") * scale', 'input_precision="ieee") * scale * scale'),
+    ("right/attention_flash", "truncated_extent", "range(0, seq, BN)", "range(BN, seq, BN)"),
+    ("right/attention_three_kernels", "wrong_stride", "k.stride(0), k.stride(2), k.stride(1)", "q.stride(0), k.stride(2), k.stride(1)"),
+    ("classes/layouts/attention_own_strides", "wrong_formula", "acc / total[:, None], mask", "acc / total[:, None] * scale, mask"),
+    ("right/mha_flash", "wrong_formula", "p = tl.exp(", "p = tl.exp2("),
+    ("right/mha_flash", "wrong_formula", "cols[None, :] <= rows[:, None]", "rows[:, None] - cols[None, :] < 16"),
+    ("classes/extents/mha_any_head_dim", "missing_mask", "(cols < seq)[:, None] & (ds < dim)[None, :]", "(cols >= 0)[:, None] & (ds < dim)[None, :]"),
+    ("right/matmul_grouped", "wrong_stride", "cols[None, :] * bn", "cols[None, :] * ak"),
+    ("right/matmul_autotuned", "wrong_formula", "tl.dot(a, b, acc, ", "tl.dot(a, b + 1.0, acc, "),
+    ("right/matmul_persistent", "lower_precision", "cols[None, :], acc,", "cols[None, :], acc.to(tl.bfloat16),"),
+    ("quantized_matmul_right", "wrong_formula", "acc * scale[None, :]", "acc * scale[None, :] * scale[None, :]"),
+    ("quantized_matmul_right", "truncated_extent", "range(0, K, BK)", "range(0, K - BK + 1, BK)"),
+    ("classes/combinations/quantized_split_k", "wrong_formula", "acc * scale", "acc"),
+    ("rope_right", "wrong_formula", "a * cos - b * sin", "b * cos - a * sin"),
+    ("rope_right", "wrong_stride", "x_ptr + row * 2 * half + half + cols", "x_ptr + row * 2 * half + cols"),
+    ("classes/layouts/rope_own_strides", "wrong_stride", "sin_ptr + position * ss", "sin_ptr + position * cs"),
+    ("swiglu_right", "wrong_formula", "gate * share * up", "up * share * up"),
+    ("swiglu_right", "lower_precision", "1.0 / (1.0 + tl.exp(-gate))", "(1.0 / (1.0 + tl.exp(-gate))).to(tl.bfloat16).to(tl.float32)"),
+    ("rms_norm_right", "wrong_formula", "/ n_cols + eps)", "/ n_cols - eps)"),
+    ("classes/extents/rms_norm_any_width", "wrong_formula", "x * scale * w", "x * scale / w"),
+    ("linear_cross_entropy_right", "wrong_formula", "tl.log(total) + largest - picked", "tl.log(total) + largest"),
+    ("linear_cross_entropy_right", "wrong_stride", "x_ptr + rows[:, None] * hidden", "x_ptr + rows[:, None] * 0"),
+    ("right/cross_entropy_two_kernels", "wrong_formula", "tl.sum(acc, axis=0) / n)", "tl.max(acc, axis=0))"),
+    ("right/cross_entropy_rows", "wrong_formula", "tl.log(total)", "tl.log(total + 1.0)"),
+    ("right/softmax_three_kernels", "wrong_formula", "out = numerator / tl.load(sum_ptr", "out = numerator - tl.load(sum_ptr"),
+    ("right/softmax_persistent", "wrong_formula", "numerator / tl.sum(numerator, axis=0)", "numerator / (tl.sum(numerator, axis=0) - 1.0)"),
+    ("right/layer_norm_blocks", "truncated_extent", "acc += tl.load", "acc = tl.load"),
+    ("right/layer_norm_two_kernels", "wrong_formula", "1.0 / tl.sqrt(var + eps)", "1.0 / tl.sqrt(var) + eps"),
+)  # fmt: skip
+
+LATER_ROUNDS = {"eighth": EIGHTH, "ninth": NINTH, "tenth": TENTH}

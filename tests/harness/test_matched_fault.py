@@ -21,11 +21,11 @@ PARTIAL, PRECISION = CauseCode.PARTIAL_EXTENT, CauseCode.LOWER_PRECISION
 
 
 def sample_of(
-    name: str, shape: tuple[int, ...], wrong: Callable[..., Any], **case: Any
+    name: str, shape: tuple[int, ...], wrong: Callable[..., Any], *, seed: int = 3, **case: Any
 ) -> FaultSample:
     """Return a sample of the outputs that a function gives in float32."""
     op = operators.load(name)
-    own = Case(shape=shape, dtype="float32", seed=3, **case)
+    own = Case(shape=shape, dtype="float32", seed=seed, **case)
     inputs = make_pristine(op, own, CPU)
     got = wrong(*inputs)
     expected = oracle.compute_expected(op, inputs, own, None, None, diagnose=False)
@@ -141,3 +141,103 @@ def test_a_change_that_does_not_explain_every_sample_says_where() -> None:
 def test_few_wrong_elements_are_no_evidence_for_a_parameter() -> None:
     sample = sample_of("sum", (1, 13), lambda x: x.sum(-1) + 0.25)
     assert find_matching_change(operators.load("sum"), [sample]) is None
+
+
+def skip_negative_blocks(a: torch.Tensor, b: torch.Tensor, block: int = 64) -> torch.Tensor:
+    """Multiply without the blocks of terms in which `a` has no positive element."""
+    starts = [k for k in range(0, a.shape[1], block) if bool((a[:, k : k + block] > 0).any())]
+    parts = [a[:, k : k + block] @ b[k : k + block] for k in starts]
+    return sum(parts, torch.zeros(a.shape[0], b.shape[1]))
+
+
+def test_a_fault_of_some_values_is_not_taken_for_a_part_of_a_sum() -> None:
+    shape = (1, 9, 65)  # the second block has one term
+    samples = [sample_of("matmul", shape, skip_negative_blocks, seed=s) for s in range(20)]
+    wrong = next(s for s in samples if s.n_wrong)
+    right = next(s for s in samples if not s.n_wrong)
+    op = operators.load("matmul")
+    cause = find_matching_change(op, [wrong])
+    assert cause is not None
+    assert cause.code is PARTIAL
+    assert find_matching_change(op, [wrong], [right]) is None
+
+
+def test_a_right_output_of_another_shape_refutes_a_formula() -> None:
+    def take_base_two_in_wide_rows(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x * math.log(2), -1) if x.shape[-1] > 15 else torch.softmax(x, -1)
+
+    op, wrong = operators.load("softmax"), take_base_two_in_wide_rows
+    wide, narrow = (sample_of("softmax", shape, wrong) for shape in ((6, 17), (7, 13)))
+    assert narrow.n_wrong == 0
+    cause = find_matching_change(op, [wide])
+    assert cause is not None
+    assert cause.code is FORMULA
+    assert find_matching_change(op, [wide], [narrow]) is None
+
+
+def test_a_part_may_be_a_whole_in_another_shape() -> None:
+    def first_16(x: torch.Tensor) -> torch.Tensor:
+        return x[..., :16].sum(-1)
+
+    wide, narrow = (sample_of("sum", shape, first_16) for shape in ((6, 17), (7, 13)))
+    cause = find_matching_change(operators.load("sum"), [wide], [narrow])
+    assert cause is not None
+    assert cause.as_if == "`sum` takes the first 16 of 17 elements"
+
+
+def test_an_operation_left_out_is_likelier_than_another_place() -> None:
+    def first_terms(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, b * cos], -1)
+
+    sample = sample_of("rope", (1, 2, 9, 6), first_terms)  # sin is 0 at the first position
+    cause = find_matching_change(operators.load("rope"), [sample])
+    assert cause is not None
+    assert (cause.code, cause.as_if) == (FORMULA, "`add` is left out")
+
+
+def test_nan_is_no_evidence_of_a_stride() -> None:
+    def second_head_unset(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        out = F.scaled_dot_product_attention(q, k, v)
+        out[:, 1] = math.nan
+        return out
+
+    sample = sample_of("attention", (1, 2, 9, 16), second_head_unset)
+    assert find_matching_change(operators.load("attention"), [sample]) is None
+
+
+def relu_gate(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    return gate.relu() * up
+
+
+def double_the_power(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    return gate / (1 + 2 * torch.exp(-gate)) * up
+
+
+def average_the_first(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(logits[:1], target[:1])
+
+
+def other_signs(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    top, picked = logits.amax(1), logits.gather(1, target[:, None])[:, 0]
+    return (torch.log(torch.exp(logits - top[:, None]).sum(1)) - top + picked).mean()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "code", "text"),
+    [
+        ("swiglu", relu_gate, FORMULA, "the sigmoid is a step from 0 to 1"),
+        ("swiglu", double_the_power, FORMULA, "operand 1 of `add` is added to the result"),
+        ("cross_entropy", average_the_first, STRIDE, "`mean` takes its first element in place of"),
+        ("cross_entropy", other_signs, FORMULA, "all but number 1 have the other sign"),
+    ],
+)
+def test_fault_of_a_gate_or_a_loss_is_named(
+    name: str, wrong: Callable[..., Any], code: CauseCode, text: str
+) -> None:
+    shapes = [(7, 13), (6, 17), (9, 5), (12, 31), (3, 8), (5, 40)]
+    samples = [sample_of(name, shape, wrong) for shape in shapes]
+    cause = find_matching_change(operators.load(name), samples)
+    assert cause is not None
+    assert cause.code is code
+    assert text in (cause.as_if or "")

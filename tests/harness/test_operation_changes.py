@@ -28,7 +28,7 @@ softmax = torch.nn.functional.softmax
         ),
         (
             lambda x, y: torch.sigmoid(x) * y,
-            "`sigmoid` is the other half: its signs are reversed",
+            "the sigmoid is the other half: its signs are reversed",
             FORMULA,
             lambda x, y: -torch.sigmoid(-x) * y,
         ),

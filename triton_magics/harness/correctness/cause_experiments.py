@@ -237,10 +237,9 @@ def _matching_change(
     useful = sorted(wrong, key=_usefulness)[:most]
     if not useful:
         return None
-    right = [s for s in samples if s and not s.n_wrong and s.case.shape == useful[0].case.shape]
     again = useful[0].case.evolve(seed=useful[0].case.seed + len(samples))
-    checks = right or [s for s in [_sample_of(subject, again)] if s]
-    cause = find_matching_change(subject.op, useful, checks)
+    checks = [s for s in samples if s and not s.n_wrong] + [_sample_of(subject, again)]
+    cause = find_matching_change(subject.op, useful, [s for s in checks if s])
     return cause and _add_source_line(subject, cause)
 
 

@@ -40,6 +40,7 @@ def changes_of_formula(o: TracedOperation, earlier: Sequence[TracedOperation]) -
     yield from _in_other_order(o)
     yield from _cross_terms(o)
     yield from _other_constants(o)
+    yield from _other_signs(o)
     yield from _magnitudes(o)
     yield from _missing_operands(o)
     yield from _by_row(o)
@@ -112,6 +113,31 @@ def _of_products(
     o: TracedOperation,
 ) -> torch.Tensor:
     return o.call(one[0] * one[1], other[0] * other[1])
+
+
+def _other_signs(o: TracedOperation) -> Iterator[Simple]:
+    """Yield a sum of three terms in which two have the other sign."""
+    if o.name not in ("add", "sub") or len(o.args) != 2:
+        return
+    places = [k for k, s in enumerate(o.origins[:2]) if s and s.name in ("add", "sub")]
+    inner = o.origins[places[0]] if places else None
+    if inner is None or len(inner.args) != 2 or inner.result.numel() != o.result.numel():
+        return
+    of_inner = [torch.as_tensor(x).expand_as(inner.result).reshape(o.result.shape)
+                for x in inner.args]  # fmt: skip
+    sign, inner_sign = (-1 if op.name == "sub" else 1 for op in (o, inner))
+    if places[0] == 0:
+        terms = (of_inner[0], inner_sign * of_inner[1], sign * o.args[1])
+    else:
+        terms = (o.args[0], sign * of_inner[0], sign * inner_sign * of_inner[1])
+    for i in range(3):
+        signs = [1 if k == i else -1 for k in range(3)]
+        text = f"of the three terms of {describe(o)} all but number {i + 1} have the other sign"
+        yield _FORMULA, text, bind(_sum_of, [s * t for s, t in zip(signs, terms, strict=True)])
+
+
+def _sum_of(_: TracedOperation, terms: list[torch.Tensor]) -> torch.Tensor:
+    return terms[0] + terms[1] + terms[2]
 
 
 def _other_constants(o: TracedOperation) -> Iterator[Simple]:

@@ -48,6 +48,7 @@ def _changes_of_scalar(i: int, name: str, x: float, declared: tuple[Any, ...]) -
             formula,
             f"{name} is {other}, not {x}",
             inputs=replace_input(i, bind(lambda _, c, v: v, other)),
+            is_simple=True,
         )
     if isinstance(x, float):
         text = f"{name} is {{}}, not {x:.4g}"
@@ -67,7 +68,8 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
     for k, other in enumerate(inputs):
         if k != i and isinstance(other, torch.Tensor) and other.shape == x.shape:
             text = f"argument {k + 1} is read in place of {name}"
-            yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_read_other, i, k))
+            change = partial(_read_other, i, k)
+            yield Change(CauseCode.WRONG_FORMULA, text, inputs=change, is_simple=True)
             text = f"{name} and argument {k + 1} are exchanged"
             yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_exchange, i, k))
     for code, text, make in (*_other_values(name, x), *other_places(name, x)):
@@ -92,10 +94,20 @@ def _halves_as_pairs(x: torch.Tensor) -> torch.Tensor:
     return torch.stack(x.chunk(2, -1), -1).flatten(-2)
 
 
+def _reverse_half(x: torch.Tensor, which: int) -> torch.Tensor:
+    halves = [*x.chunk(2, -1)]
+    halves[which] = halves[which].flip(-1)
+    return torch.cat(halves, -1)
+
+
 HALVES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "its halves exchanged": lambda x: torch.cat([*reversed(x.chunk(2, -1))], -1),
     "pairs of neighbours taken for its halves": _pairs_as_halves,
     "its halves taken for pairs of neighbours": _halves_as_pairs,
+    "its first half in reverse order": bind(_reverse_half, 0),
+    "its second half in reverse order": bind(_reverse_half, 1),
+    "its first half in place of both": lambda x: torch.cat([x.chunk(2, -1)[0]] * 2, -1),
+    "its second half in place of both": lambda x: torch.cat([x.chunk(2, -1)[1]] * 2, -1),
 }
 """Other orders of a row of even length."""
 
@@ -143,6 +155,8 @@ def other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
             for by in (-1, 1):
                 text = f"{name} is read one place off in dimension {dim}"
                 yield place, text, bind(torch.roll, by, dim)
+            text = f"{name} is read in reverse order in dimension {dim}"
+            yield place, text, bind(torch.flip, (dim,))
     yield from _repeated_places(name, x)
     yield from _other_halves(name, x)
     for dims in range(2, x.dim()):

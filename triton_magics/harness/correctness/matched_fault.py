@@ -117,6 +117,9 @@ class Match:
         return Cause(code=self.change.code, as_if=text)
 
 
+_Matches = dict[str, list[Match]]
+
+
 def find_matching_change(
     op: operators.Op, samples: list[FaultSample], checks: Sequence[FaultSample] = ()
 ) -> Cause | None:
@@ -127,37 +130,93 @@ def find_matching_change(
     Args:
         op: with the reference.
         samples: wrong outputs, one or more; those of further shapes are more evidence.
-        checks: outputs on other values in a shape of the samples, right or wrong. They are no
-            evidence, but the change has to give them too.
+        checks: outputs on other values in a shape of the samples, right or wrong, and right ones
+            of other shapes. They are no evidence, but the change has to give them too.
     """
     deadline = time.thread_time() + LIMIT_S
     samples = [sample for sample in samples if not sample.is_constant]
     if not samples:
         return None
     for with_parameter in (False, True):
-        first, *others = (partial(_matches_of, op, s, with_parameter, deadline) for s in samples)
-        by_key = {key: [match] for key, match in first(None).items()}
-        is_everywhere = True
-        for matches_of in others:
-            more = matches_of(by_key) if by_key else {}
-            joined = {key: [*matches, more[key]] for key, matches in by_key.items() if key in more}
-            if not joined and not with_parameter:
-                by_key = {key: m for key, m in by_key.items() if _is_plenty(m)}
-                is_everywhere = False
-            else:
-                by_key = joined
+        by_key, is_everywhere = _explain_samples(op, samples, with_parameter, deadline)
         by_key = {key: m for key, m in by_key.items() if _bits(m) >= NEEDED_BITS}
-        for check in checks if by_key else ():
-            matching = _matches_of(op, check, with_parameter, deadline, by_key)
-            by_key = {key: m for key, m in by_key.items() if key in matching}
-        likely = [matches[0] for matches in by_key.values()]
-        if len({match.change.code for match in likely}) > 1:
+        by_key = _give_other_values(op, by_key, samples, checks, deadline)
+        likely = _simplest(by_key)
+        if len({matches[0].change.code for matches in likely.values()}) > 1:
             return None
         if likely:
-            cause = likely[0].cause
+            likely = _give_other_shapes(op, likely, samples, checks, deadline)
             here = "" if is_everywhere else f" (at {_shape(samples[0])}, not at all shapes)"
-            return cause.evolve(as_if=f"{cause.as_if}{here}")
+            cause = next((matches[0].cause for matches in likely.values()), None)
+            return cause and cause.evolve(as_if=f"{cause.as_if}{here}")
     return None
+
+
+def _explain_samples(
+    op: operators.Op, samples: Sequence[FaultSample], with_parameter: bool, deadline: float
+) -> tuple[_Matches, bool]:
+    """Return by key the changes that give the outputs of all samples, and True.
+
+    Where no change does, return those with plenty of evidence from the first one alone, and False.
+    """
+    first, *others = (partial(_matches_of, op, s, with_parameter, deadline) for s in samples)
+    by_key = {key: [match] for key, match in first(None).items()}
+    is_everywhere = True
+    for matches_of in others:
+        more = matches_of(by_key) if by_key else {}
+        joined = {key: [*matches, more[key]] for key, matches in by_key.items() if key in more}
+        if not joined and not with_parameter:
+            by_key = {key: m for key, m in by_key.items() if _is_plenty(m)}
+            is_everywhere = False
+        else:
+            by_key = joined
+    return by_key, is_everywhere
+
+
+def _give_other_values(
+    op: operators.Op,
+    by_key: _Matches,
+    samples: Sequence[FaultSample],
+    checks: Sequence[FaultSample],
+    deadline: float,
+) -> _Matches:
+    """Return the changes that give the outputs on other values in the shapes of the samples."""
+    shapes = {sample.case.shape for sample in samples}
+    for check in (c for c in checks if c.case.shape in shapes):
+        has_parameter = any(m[0].amount is not None for m in by_key.values())
+        matching = _matches_of(op, check, has_parameter, deadline, by_key) if by_key else {}
+        by_key = {key: m for key, m in by_key.items() if key in matching}
+    return by_key
+
+
+def _give_other_shapes(
+    op: operators.Op,
+    likely: _Matches,
+    samples: Sequence[FaultSample],
+    checks: Sequence[FaultSample],
+    deadline: float,
+) -> _Matches:
+    """Return the changes that no right output of another shape refutes.
+
+    A kernel has its formula for each shape. A part, a fill or a constant may depend on the shape.
+    """
+    shapes = {sample.case.shape for sample in samples}
+    first = [matches[0] for matches in likely.values()]
+    if any(m.amount is not None or m.change.code is not CauseCode.WRONG_FORMULA for m in first):
+        return likely
+    for check in (c for c in checks if c.case.shape not in shapes and not c.n_wrong):
+        matching = _matches_of(op, check, False, deadline, likely)
+        refuted = likely.keys() - matching.keys()
+        refuted &= {change.key for change in _iter_changes(op, check, check.inputs)}
+        likely = {key: m for key, m in likely.items() if key not in refuted}
+    return likely
+
+
+def _simplest(by_key: _Matches) -> _Matches:
+    """Return the simple changes, if causes of several kinds give the same outputs."""
+    if len({matches[0].change.code for matches in by_key.values()}) < 2:
+        return by_key
+    return {key: m for key, m in by_key.items() if m[0].change.is_simple} or by_key
 
 
 def _shape(sample: FaultSample) -> str:

@@ -30,7 +30,8 @@ def changes_of(operations: Sequence[TracedOperation]) -> Iterator[Change]:
     for changes in (_simple, _further, changes_of_formula):
         for at, operation in enumerate(operations):
             for code, text, apply in changes(operation, operations[:at]):
-                yield Change(code, text, at, bind(lambda o, _, apply: apply(o), apply))
+                change = bind(lambda o, _, apply: apply(o), apply)
+                yield Change(code, text, at, change, is_simple=changes is _simple)
     yield from _changes_of_uses(operations)
     for at, operation in enumerate(operations):
         for text, fitted, start in _with_parameter(operation):
@@ -65,6 +66,7 @@ def _further(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator
     yield from changes_of_softmax(o)
     yield from _masks(o)
     yield from _activations(o)
+    yield from _gates(o)
     yield from _round(o)
     yield from _flip_signs(o)
     yield from _mix_up(o, earlier)
@@ -243,6 +245,29 @@ def _other_orders(row: torch.Tensor, column: torch.Tensor) -> Iterator[tuple[str
         yield f"the column within its block of {block}", column % block <= row
         yield f"the first row of a block of {block}", column <= row // block * block
         yield f"both within their blocks of {block}", column % block <= row % block
+
+
+_GATES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "the other half: its signs are reversed": lambda x: -torch.sigmoid(-x),
+    "a step from 0 to 1": lambda x: (x > 0).to(x.dtype),
+    "`tanh`": torch.tanh,
+    "that of 1.702 x": lambda x: torch.sigmoid(1.702 * x),
+    "the normal distribution's": lambda x: 0.5 * (1 + torch.erf(x * math.sqrt(0.5))),
+    "a line between 0 and 1 (x / 6 + 0.5)": lambda x: (x / 6 + 0.5).clamp(0, 1),
+    "a line between 0 and 1 (x / 5 + 0.5)": lambda x: (0.2 * x + 0.5).clamp(0, 1),
+    "`relu`": torch.relu,
+}
+
+
+def _gates(o: TracedOperation) -> Iterator[Simple]:
+    """Yield other functions in place of a sigmoid, 1 / (1 + exp(-x))."""
+    added = o.sources[0] if o.name == "reciprocal" else None
+    power = added.sources[0] if added and added.name == "add" else None
+    negated = power.sources[0] if power and power.name == "exp" else None
+    if negated and negated.name == "neg":
+        for words, function in _GATES.items():
+            text = f"the sigmoid is {words}"
+            yield CauseCode.WRONG_FORMULA, text, bind(lambda _, x: x, function(negated.args[0]))
 
 
 def _activations(o: TracedOperation) -> Iterator[Simple]:

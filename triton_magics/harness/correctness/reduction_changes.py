@@ -80,6 +80,9 @@ def _over_parts(o: TracedOperation, dim: int) -> Iterator[Simple]:
     if o.name in ("sum", "mean"):
         text = f"{name} takes the first 0 of {o.args[0].shape[dim]} elements"
         yield CauseCode.PARTIAL_EXTENT, text, lambda op: torch.zeros_like(op.result)
+    if o.name in ("sum", "mean") and o.args[0].shape[dim] > 1:
+        text = f"{name} takes its first element in place of each"
+        yield CauseCode.WRONG_STRIDE, text, partial(_of_one_element, dim)
     for text, places in parts_of(o.args[0].shape[dim]):
         part = partial(_reduce_part, reduce_part, dim, places)
         yield CauseCode.PARTIAL_EXTENT, f"{name} takes {text}", part
@@ -90,6 +93,11 @@ def _over_parts(o: TracedOperation, dim: int) -> Iterator[Simple]:
         fill = torch.maximum if o.name == "amax" else torch.minimum
         text = f"{name} takes a 0 in"
         yield CauseCode.WRONG_FILL, text, lambda op: fill(op.result, op.result * 0)
+
+
+def _of_one_element(dim: int, o: TracedOperation) -> torch.Tensor:
+    x = o.args[0]
+    return o.call(x.narrow(dim, 0, 1).expand_as(x), *o.args[1:])
 
 
 def _next_power(n: int) -> int:

@@ -34,6 +34,8 @@ class Change:
         start: of a parameter that is fitted; None without one.
         n_read: numbers that were read from the version's output.
         bits: of evidence beside the values.
+        is_simple: an operation or an argument as a whole; where several changes give the same
+            outputs, it is the likely one.
     """
 
     code: CauseCode
@@ -45,6 +47,7 @@ class Change:
     start: float | None = None
     n_read: int = 0
     bits: float = 0.0
+    is_simple: bool = False
 
     @property
     def key(self) -> str:

@@ -231,6 +231,10 @@ def _gelu(x: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
     return x * 0.5 * (1 + torch.tanh(inner))
 
 
+def _sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return torch.reciprocal(torch.exp(-x) + 1)
+
+
 def _silu(x: torch.Tensor) -> torch.Tensor:
     return x * torch.sigmoid(x)
 
@@ -282,6 +286,7 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
         aten._log_softmax.default: _log_softmax,
         aten.gelu.default: _gelu,
         aten.silu.default: _silu,
+        aten.sigmoid.default: _sigmoid,
         aten.native_layer_norm.default: _layer_norm,
         aten.var_mean.correction: var_mean,
         aten.var.correction: lambda *args, **kwargs: var_mean(*args, **kwargs)[0],
