@@ -230,7 +230,8 @@ def _matching_change(
     subject.explained.append(case)
     samples = [_sample(subject, case, pristine, arguments, outputs)]
     few = sum(t.numel() for t in outputs) < ENOUGH_WRONG
-    further = _further_cases(subject, case, repeats=FEW_REPEATS if few else 0)
+    repeats = FEW_REPEATS if math.prod(case.shape) <= SAMPLE_ELEMENTS else 2
+    further = _further_cases(subject, case, repeats=repeats if few else 0)
     samples += [_sample_of(subject, each) for each in further]
     most = SAMPLES + FEW_REPEATS if few else SAMPLES
     wrong = (s for s in samples if s and s.n_wrong and not s.is_constant)
