@@ -107,3 +107,11 @@ def test_masks_of_two_seeds_that_depend_are_refused(fault: str, q: float) -> Non
     for seed in range(20):
         first, second = (TWO_MASKS[fault](SHAPE, s) < q for s in (seed, seed + 1))
         assert find_dependence(first, second, q), seed
+
+
+def test_shared_draws_are_named_where_they_also_change_the_rate() -> None:
+    row = torch.rand(4096, generator=torch.Generator().manual_seed(1)) >= 0.13
+    fault = find_mask_fault(row.expand(64, 4096), 0.9)
+    assert fault == "elements 1 apart in dimension 0 share their random numbers"
+    independent = torch.rand(64, 4096, generator=torch.Generator().manual_seed(2)) >= 0.13
+    assert "elements were kept" in str(find_mask_fault(independent, 0.9))

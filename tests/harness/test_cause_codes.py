@@ -141,3 +141,20 @@ def test_a_version_that_ignores_an_argument_keeps_no_results() -> None:
     assert first.status is CaseStatus.WRONG_VALUES
     assert code_of(first) == "wrong_formula"
     assert "eps is" in (first.mismatch.cause.as_if or "")
+
+
+def test_an_infinite_half_result_is_no_overflow_in_between(tmp_path: Path) -> None:
+    sums = "x if x_ptr.dtype.element_ty == tl.float16 else x - tl.max(x, axis=0)"
+    source = SOFTMAX.replace("tl.sum(numerator, axis=0)", f"tl.sum(tl.exp({sums}), axis=0)")
+    case = Case(shape=(7, 13), dtype="float16", regime="negative", special="equal", seed=1)
+    result = run_source(tmp_path, source, case)
+    assert result.mismatch is not None
+    assert result.mismatch.got == float("inf")
+    assert code_of(result) != "lower_precision"
+
+
+def test_a_call_on_new_tensors_alone_is_no_stale_state() -> None:
+    layout = (("x", "unaligned"), ("weight", "transposed"), ("scale", "expanded"))
+    case = Case(shape=(7, 5, 13), dtype="float16", layouts=layout, seed=1)
+    path = KERNELS / "classes" / "layouts" / "quantized_dense_weight.py"
+    assert code_of(run_cases(path, case)[0]) != "stale_state"

@@ -31,6 +31,9 @@ def find_mask_fault(
     readable = torch.ones_like(keep) if visible is None else visible
     successes, n = int((keep & readable).sum()), int(readable.sum())
     if is_unlikely(successes, n, q):
+        share = successes / n  # of dependent elements it is often far from q
+        if 0 < share < 1 and (dependence := _find_lag(keep, share, readable)):
+            return dependence
         spread = 7 * math.sqrt(n * q * (1 - q)) + 1
         return f"{successes} of {n} elements were kept: should be {n * q:.0f} ± {spread:.0f}"
     return _find_lag(keep, q, readable) if 0 < q < 1 else None

@@ -200,7 +200,8 @@ def _values_cause(subject: Subject, case: Case) -> Cause | None:
 def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
     """Return a lower precision as the cause where the same case is right in float32.
 
-    The error must be one of rounding, or infinite; or else plain values of the dtype must be right.
+    The error must be one of rounding, or infinite with plain values; or else plain values of the
+    dtype must be right.
     """
     assert result.mismatch is not None
     if case.dtype not in HALF_TYPES or "float32" not in subject.op.dtypes:
@@ -209,7 +210,8 @@ def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | No
     error = abs(result.mismatch.got - result.mismatch.expected)
     small = error < SMALL_ERROR * abs(result.mismatch.expected)
     plain = case.evolve(regime=NORMAL, special=PLAIN)
-    if not (overflows or small or (not case.has_plain_values and _passes(subject, plain))):
+    of_values = overflows if case.has_plain_values else not small and _passes(subject, plain)
+    if not (small or of_values):
         return None
     if not _passes(subject, case.evolve(dtype="float32")):
         return None

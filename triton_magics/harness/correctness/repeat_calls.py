@@ -273,13 +273,23 @@ class CallsInARow:
         return compare_outputs(CaseOracle(self.subject, self.case, inputs, torch_outputs), call)
 
     def _with_state(self, result: CaseResult, number: int) -> CaseResult:
-        """Return the wrong result of a later call; in the interpreter only state can differ."""
+        """Return the wrong result of a later call; in the interpreter only state can differ.
+
+        A call on new tensors may also read what lies outside of them, so it has no cause.
+        """
         interpreted = self.subject.is_interpreted
         code = CauseCode.STALE_STATE if interpreted else CauseCode.NOT_DETERMINISTIC
-        mismatch = result.mismatch and result.mismatch.evolve(cause=Cause(code=code))
+        cause = None if interpreted and self._is_first_renewed(number) else Cause(code=code)
+        mismatch = result.mismatch and result.mismatch.evolve(cause=cause)
         detail = result.reason or "another call on the same inputs was right"
         reason = LATER.format(number + 1, len(self.series.turns), detail)
         return result.evolve(deterministic=False, mismatch=mismatch, reason=reason)
+
+    def _is_first_renewed(self, number: int) -> bool:
+        """Return whether a call is on new tensors, and no earlier one on the same contents was."""
+        turns = self.series.turns[: number + 1]
+        own = [turn for turn in turns if turn.content == turns[-1].content]
+        return own[-1].is_renewed and not any(turn.is_renewed for turn in own[:-1])
 
     def _check_earlier_outputs(self) -> CaseResult | None:
         """Check that no call has changed an output that an earlier one returned."""
