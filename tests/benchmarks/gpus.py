@@ -10,8 +10,8 @@ without one the script runs in the interpreter, which only shows that it works.
 time in which a lane runs a job, `starting` the share in which it waits for a worker, `CPU ms` the parent's
 CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
 validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
-one GPU and on all. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of lanes;
-`cores` is how many CPU cores all processes of the container kept busy.
+one GPU and on all. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of
+lanes; 0 is the default (more on demand) and comes alone or after 1. `cores` is how many CPU cores all processes of the container kept busy.
 """
 
 from __future__ import annotations
@@ -166,11 +166,12 @@ def lane_rates(output: Output, lanes: list[int], seconds: float) -> None:
 
 def lane_rate(lab: Lab, lanes: int, seconds: float, number: Iterator[int]) -> dict[str, Any]:
     """Return the figures of so many seconds of validations, after two for each lane."""
-    begun_s = time.perf_counter()
+    begun_s, shown = time.perf_counter(), lanes or "on demand"
+    lanes = lanes or 2  # of 16 cores; the second opens after some jobs
     results = lab.map(steps(next(number), written=False) for _ in range(200 * lanes))
     done: list[Any] = []
     with lane_times() as spent:
-        warm = [next(results) for _ in range(2 * lanes)]
+        warm = [next(results) for _ in range((2 if lanes == shown else 5) * lanes)]
         assert all(r.entry.ok for r in warm), warm
         spent.clear()  # a job that runs now counts whole, one that runs at the end not at all
         start_s, cpu_s = time.perf_counter(), used_cpu_s()
@@ -180,7 +181,7 @@ def lane_rate(lab: Lab, lanes: int, seconds: float, number: Iterator[int]) -> di
     results.close()  # type: ignore[attr-defined]
     own = [r.value.duration_s for r in done if r.entry.ok]
     return {
-        "lanes": lanes, "validations": len(done), "a minute": round(60 * len(done) / wall_s, 1),
+        "lanes": shown, "validations": len(done), "a minute": round(60 * len(done) / wall_s, 1),
         "busy": round(spent["busy"] / wall_s / lanes, 3),
         "starting": round(spent["starting"] / wall_s / lanes, 3),
         "worker_s": round(statistics.median(own), 3) if own else None,
