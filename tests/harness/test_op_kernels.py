@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -17,8 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from triton.runtime.interpreter import InterpreterBuilder
 
 from scripts import op_texts
 from tests.harness.kit import CPU, cases_for
@@ -284,6 +287,35 @@ def test_attention_with_fixed_reference_is_right_for_any_score(
     torch.testing.assert_close(
         got.double(), expected, rtol=1e-3, atol=1e-4 * float(v.abs().max()), equal_nan=True
     )
+
+
+# ------------------------------------------------------------------------------ inexact sums
+
+
+@pytest.fixture
+def inexact_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut products to 13 bits, as tensor cores cut their sums, if to fewer."""
+    exact = InterpreterBuilder.create_dot
+
+    def create_dot(*args: Any) -> Any:
+        product = exact(*args)
+        product.data = (product.data.view(np.uint32) & 0xFFFFF800).view(np.float32)
+        return product
+
+    monkeypatch.setattr(InterpreterBuilder, "create_dot", create_dot)
+
+
+@pytest.mark.usefixtures("inexact_products")
+@pytest.mark.parametrize("version", [v for op, v in VERSIONS if op == "linear_cross_entropy"])
+@pytest.mark.parametrize("shape", [(5, 33, 1025), (70, 200, 64)])
+def test_the_loss_of_equal_logits_is_exact_if_products_are_not(
+    version: str, shape: tuple[int, int, int], tmp_path: Path
+) -> None:
+    call = load_version(version_ref(tmp_path, "linear_cross_entropy", version)).call
+    x, weight, target = inputs_of("linear_cross_entropy", shape)
+    with fake_gpu(CPU):
+        got = call(x + 1, (weight[:1] + 1).expand_as(weight), target)
+    assert got.item() == pytest.approx(math.log(shape[1]), rel=1e-5)
 
 
 def is_float(x: Any) -> bool:
