@@ -53,8 +53,9 @@ def warm_seconds(faults: FaultLab) -> float:
 
 
 def all_ready(faults: FaultLab) -> bool:
+    """Return whether there are standby workers, all of them warm."""
     kind = faults.lab.engine_state().device_kind
-    return faults.pool.n_ready(kind) == faults.lab.settings.standbys
+    return 0 < faults.pool.n_standbys(kind) == faults.pool.n_ready(kind)
 
 
 def memory_mib(pids: tuple[int, ...], kind: str = "Pss") -> float:

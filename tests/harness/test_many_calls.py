@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from triton_magics import operators
+from triton_magics.harness.correctness import call_series
 from triton_magics.harness.correctness.call_record import CallFailure, CallSeries, Turn
 from triton_magics.harness.correctness.call_series import run_series
 from triton_magics.harness.correctness.case_inputs import make_pristine
@@ -140,6 +142,15 @@ def test_a_series_ends_early_but_for_its_first_calls() -> None:
     turns = (Turn(0), Turn(1), Turn(0, True), Turn(1, True), *(Turn(0),) * 20)
     assert run_on(lambda x: 2 * x, turns, limit_s=-1.0)[0].n_calls == 4
     assert run_on(lambda x: 2 * x, turns)[0].n_calls == 24
+
+
+def test_a_series_of_calls_that_wait_ends_before_the_limit_of_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = itertools.count()
+    monkeypatch.setattr(call_series, "monotonic", lambda: 0.5 * next(now))
+    turns = (Turn(0), Turn(1), Turn(0, True), Turn(1, True), *(Turn(0),) * 100)
+    assert run_on(lambda x: 2 * x, turns)[0].n_calls == 17  # the first after 8 s
 
 
 def test_a_series_ends_where_memory_of_an_output_is_used_again() -> None:

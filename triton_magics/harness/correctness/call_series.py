@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import process_time  # now: a version may replace it
+from time import monotonic, process_time  # now: a version may replace them
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from triton_magics.harness.correctness.call_record import (
 from triton_magics.harness.correctness.output_forms import container_of, form_of
 
 _ALIGNMENT = 64  # bytes, of the memory that torch allocates
+WALL_S = 8.0  # of a series: a version may wait in each call, and 20 s of silence end a job
 
 
 def run_series(
@@ -43,7 +44,7 @@ def run_series(
     results: list[tuple[Any, ...]] = []
     addresses = _first_elements(earlier)
     record = SeriesRecord(n_calls=0)
-    started_s = process_time()
+    started_s = process_time(), monotonic()
     for number, turn in enumerate(series.turns):
         is_last = number == len(series.turns) - 1 or _is_spent(series, number + 1, started_s)
         arguments = _prepare(series, turn)
@@ -75,11 +76,17 @@ def run_series(
     return record
 
 
-def _is_spent(series: CallSeries, n_calls: int, started_s: float) -> bool:
-    """Return whether the series has had its CPU time, and its first calls."""
-    if series.limit_s is None or n_calls < FEW_CALLS:
-        return False
-    return process_time() - started_s > series.limit_s
+def _is_spent(series: CallSeries, n_calls: int, started_s: tuple[float, float]) -> bool:
+    """Return whether the series has had its time, and its first calls.
+
+    Args:
+        series: its limit counts CPU time.
+        n_calls: calls so far.
+        started_s: CPU time and clock at the start of the series, seconds.
+    """
+    cpu_s, wall_s = process_time() - started_s[0], monotonic() - started_s[1]
+    is_over = wall_s > WALL_S or (series.limit_s is not None and cpu_s > series.limit_s)
+    return is_over and n_calls >= FEW_CALLS
 
 
 def _prepare(series: CallSeries, turn: Turn) -> tuple[Any, ...]:
