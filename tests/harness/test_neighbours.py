@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.execution_kit import wait_until
 from tests.harness.test_measuring_process import fork
 from triton_magics.execution import sandbox
 from triton_magics.execution.local import sandbox_policy
@@ -38,6 +39,8 @@ def others() -> Iterator[tuple[int, int]]:
         subprocess.Popen(command, stdin=subprocess.PIPE) as stranger,
         subprocess.Popen([*command, "triton_magics.harness"], stdin=subprocess.PIPE) as worker,
     ):
+        for pid in (stranger.pid, worker.pid):  # a process has no command for a moment
+            wait_until((Path("/proc") / str(pid) / "cmdline").read_bytes)
         yield stranger.pid, worker.pid
 
 
