@@ -134,7 +134,7 @@ def test_the_pod_is_confined_and_its_parts_fit() -> None:
     assert name == kinds["PersistentVolumeClaim"]["metadata"]["name"]
     assert server["readinessProbe"]["exec"]["command"] == ["triton-magics-ready"]
     options = command.read_options(parse_options([]))
-    assert spec["terminationGracePeriodSeconds"] > options.drain_s
+    assert spec["terminationGracePeriodSeconds"] > options.drain_s + command.ANSWER_S
 
 
 def parse_options(words: list[str]) -> argparse.Namespace:

@@ -279,6 +279,19 @@ def test_a_stopping_server_refuses_new_jobs_and_ends_the_waiting(
         assert wait(running) == ["completed"]
 
 
+def test_a_job_that_outlasts_the_drain_is_ended_for_those_who_wait(
+    tmp_path: Path, engine: FakeExecutor
+) -> None:
+    with opened(tmp_path, engine, drain_s=0.3) as service:
+        gate = Gate(engine)
+        running = submit(service)
+        assert gate.entered.wait(20)
+        service.drain()  # nobody closes the service yet: the web server waits for its answers
+        assert wait(running) == ["cancelled"]
+        assert service.find(running.id, ANN).fault.http == 503
+        service.close(drain_s=3600)  # that time is over
+
+
 def test_calls_run_on_every_device_at_once(tmp_path: Path, engine: FakeExecutor) -> None:
     devices = [engine.devices()[0].evolve(id=name) for name in ("a", "b")]
     engine.devices = lambda: tuple(devices)  # type: ignore[method-assign]

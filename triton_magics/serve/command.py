@@ -23,6 +23,7 @@ from triton_magics.serve.options import ServeOptions
 
 NEEDED = ("fastapi", "mcp", "uvicorn")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+ANSWER_S = 5.0  # after the last job was ended, for the answers to those who wait for it
 _MIB = 2**20
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 
@@ -293,7 +294,7 @@ def _run(lab: Any, options: ServeOptions, tokens: Any, listener: socket.socket) 
         server_header=False,
         proxy_headers=False,  # a client could choose its address in the log
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=round(options.drain_s),
+        timeout_graceful_shutdown=round(options.drain_s + ANSWER_S),
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
     )

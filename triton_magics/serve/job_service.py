@@ -61,6 +61,7 @@ class JobService:
         self._saved_at: dict[str, float] = {}
         self._lock = threading.RLock()
         self._draining = False
+        self._drain_until: float | None = None  # by time.monotonic()
         self._closing = threading.Event()
         lab.jobs.use_every_device()
         self._watcher = threading.Thread(target=self._watch, name="triton-serve", daemon=True)
@@ -219,7 +220,9 @@ class JobService:
         return is_own and time.time() - max(job.view().times.values()) >= older_than_s
 
     def drain(self) -> None:
-        """Take no more jobs, and cancel those that wait."""
+        """Take no more jobs, and cancel those that wait; the others have `drain_s` seconds."""
+        if self._drain_until is None:
+            self._drain_until = time.monotonic() + self.options.drain_s
         self._draining = True
         for job in self._active():
             if job.call and job.call.state == "queued":
@@ -234,10 +237,10 @@ class JobService:
         """Wait for the running jobs, end the others, and close the Lab and the store.
 
         Args:
-            drain_s: longest time to wait, seconds.
+            drain_s: longest time to wait, seconds; the time since `drain` counts.
         """
         self.drain()
-        until = time.monotonic() + drain_s
+        until = min(time.monotonic() + drain_s, self._drain_until or 0.0)
         for job in self._active():
             job.wait(max(until - time.monotonic(), 0))
         for job in self._active():
@@ -302,7 +305,10 @@ class JobService:
         swept = time.monotonic()
         while not self._closing.wait(WATCH_S):
             now = time.monotonic()
+            is_over = self._drain_until is not None and now > self._drain_until
             for job in self._active():
+                if is_over:
+                    self._stop(job, "stopped")
                 if job.is_followed:
                     job.requested_at = now
                 if job.call is not None and job.call.state == "queued":
