@@ -6,7 +6,7 @@ import datetime
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -45,18 +45,25 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 
 
 def write(best: Mapping[str, str], into: Path) -> None:
-    """Measure on the GPU and write `ops_models.json`; other ops' rows stay.
+    """Measure on the GPU and write `ops_models.json` after each op; other ops' rows stay.
 
     Args:
         best: op -> its best version, for the ops to measure.
         into: the folder of the file.
+
+    Raises:
+        RuntimeError: versions fail their validation; the message names them.
     """
     data = read(into) or {"command": "python scripts/ops.py models", "ops": {}}
     ops = [op for op in SHAPES if op in best]
     with ThreadPoolExecutor(AT_ONCE) as pool:  # compilers work while another op is measured
-        for op, rows in zip(ops, pool.map(measure, ops, [best[op] for op in ops]), strict=True):
-            data["ops"][op] = rows
-            (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        running = {pool.submit(measure, op, best[op]): op for op in ops}
+        for measured in as_completed(running):
+            if not measured.exception():
+                data["ops"][running[measured]] = measured.result()
+                (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    if failed := [str(error) for each in running if (error := each.exception())]:
+        raise RuntimeError("\n".join(failed))
 
 
 def measure(op: str, version: str) -> dict[str, Any]:
