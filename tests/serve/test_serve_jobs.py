@@ -279,9 +279,7 @@ def test_a_stopping_server_refuses_new_jobs_and_ends_the_waiting(
         assert wait(running) == ["completed"]
 
 
-def test_a_job_that_outlasts_the_drain_is_ended_for_those_who_wait(
-    tmp_path: Path, engine: FakeExecutor
-) -> None:
+def test_a_job_that_outlasts_the_drain_is_ended(tmp_path: Path, engine: FakeExecutor) -> None:
     with opened(tmp_path, engine, drain_s=0.3) as service:
         gate = Gate(engine)
         running = submit(service)
