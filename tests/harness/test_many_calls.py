@@ -144,7 +144,7 @@ def test_a_series_ends_early_but_for_its_first_calls() -> None:
     assert run_on(lambda x: 2 * x, turns)[0].n_calls == 24
 
 
-def test_a_series_of_calls_that_wait_ends_before_the_limit_of_silence(
+def test_a_series_of_calls_that_wait_ends_before_silence_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = itertools.count()
