@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.matched_fault import FaultSample, find_matching_change
+from triton_magics.harness.correctness.fault_sample import FaultSample
+from triton_magics.harness.correctness.matched_fault import find_matching_change
 from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.model import Case, CauseCode
 
@@ -238,6 +239,49 @@ def test_fault_of_a_gate_or_a_loss_is_named(
     shapes = [(7, 13), (6, 17), (9, 5), (12, 31), (3, 8), (5, 40)]
     samples = [sample_of(name, shape, wrong) for shape in shapes]
     cause = find_matching_change(operators.load(name), samples)
+    assert cause is not None
+    assert cause.code is code
+    assert text in (cause.as_if or "")
+
+
+def test_a_right_output_refutes_no_change_that_is_none_there() -> None:
+    def lose_the_sign(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.abs() @ b
+
+    samples = [sample_of("matmul", (1, 1, 1), lose_the_sign, seed=seed) for seed in range(12)]
+    right = [s for s in samples if not s.n_wrong]
+    assert right
+    wrong = [sample_of("matmul", (7, 5, 13), lose_the_sign), next(s for s in samples if s.n_wrong)]
+    cause = find_matching_change(operators.load("matmul"), wrong, right)
+    assert cause is not None
+    assert cause.as_if == "operand 1 of `mm` has lost its sign"
+
+
+def halve_the_index(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a @ b[torch.arange(len(b)) // 2]
+
+
+def subtract_the_power(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    return gate / (1 - torch.exp(-gate)) * up
+
+
+def roll_the_second_half(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * cos - b * sin, (b * cos + a * sin).roll(1, -1)], -1)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "wrong", "code", "text"),
+    [
+        ("matmul", (7, 5, 13), halve_the_index, STRIDE, "b is read with the index of dimension 0"),
+        ("swiglu", (7, 13), subtract_the_power, FORMULA, "operand 1 of `add` has the other sign"),
+        ("rope", (1, 2, 7, 5), roll_the_second_half, STRIDE, "second half one place off"),
+    ],
+)
+def test_fault_of_an_index_or_a_sign_is_named(
+    name: str, shape: tuple[int, ...], wrong: Callable[..., Any], code: CauseCode, text: str
+) -> None:
+    cause = find_matching_change(operators.load(name), [sample_of(name, shape, wrong)])
     assert cause is not None
     assert cause.code is code
     assert text in (cause.as_if or "")

@@ -15,7 +15,8 @@ from triton_magics.harness.correctness.call_record import CallOptions, CallRecor
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import copy_outputs
-from triton_magics.harness.correctness.matched_fault import FaultSample, find_matching_change
+from triton_magics.harness.correctness.fault_sample import FaultSample
+from triton_magics.harness.correctness.matched_fault import find_matching_change
 from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES
 from triton_magics.harness.correctness.rounding_experiment import find_rounding

@@ -164,6 +164,8 @@ def _magnitudes(o: TracedOperation) -> Iterator[Simple]:
         if bool((x < 0).any()):
             yield _FORMULA, f"{name} has lost its sign", partial(_of_operand, i, torch.abs)
         yield _FORMULA, f"{name} is squared", partial(_of_operand, i, torch.square)
+        if i == 0 and o.name in ("add", "sub"):
+            yield _FORMULA, f"{name} has the other sign", partial(_of_operand, i, torch.neg)
     yield _FORMULA, f"{describe(o)} is squared", lambda op: op.result.square()
 
 

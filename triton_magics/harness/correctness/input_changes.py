@@ -100,12 +100,22 @@ def _reverse_half(x: torch.Tensor, which: int) -> torch.Tensor:
     return torch.cat(halves, -1)
 
 
+def _roll_half(x: torch.Tensor, which: int, by: int) -> torch.Tensor:
+    halves = [*x.chunk(2, -1)]
+    halves[which] = halves[which].roll(by, -1)
+    return torch.cat(halves, -1)
+
+
 HALVES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "its halves exchanged": lambda x: torch.cat([*reversed(x.chunk(2, -1))], -1),
     "pairs of neighbours taken for its halves": _pairs_as_halves,
     "its halves taken for pairs of neighbours": _halves_as_pairs,
     "its first half in reverse order": bind(_reverse_half, 0),
     "its second half in reverse order": bind(_reverse_half, 1),
+    "its second half one place off (later)": bind(_roll_half, 1, -1),
+    "its second half one place off (earlier)": bind(_roll_half, 1, 1),
+    "its first half one place off (later)": bind(_roll_half, 0, -1),
+    "its first half one place off (earlier)": bind(_roll_half, 0, 1),
     "its first half in place of both": lambda x: torch.cat([x.chunk(2, -1)[0]] * 2, -1),
     "its second half in place of both": lambda x: torch.cat([x.chunk(2, -1)[1]] * 2, -1),
 }
@@ -155,6 +165,8 @@ def other_places(name: str, x: torch.Tensor) -> Iterator[_Simple]:
             for by in (-1, 1):
                 text = f"{name} is read one place off in dimension {dim}"
                 yield place, text, bind(torch.roll, by, dim)
+            halved = bind(lambda v, d: v.index_select(d, torch.arange(v.shape[d]) // 2), dim)
+            yield place, f"{name} is read with the index of dimension {dim} halved", halved
             text = f"{name} is read in reverse order in dimension {dim}"
             yield place, text, bind(torch.flip, (dim,))
     yield from _repeated_places(name, x)

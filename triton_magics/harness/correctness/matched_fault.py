@@ -16,6 +16,7 @@ from functools import partial
 import torch
 
 from triton_magics import operators
+from triton_magics.harness.correctness.fault_sample import FaultSample
 from triton_magics.harness.correctness.input_changes import (
     changes_of_inputs,
     changes_past_the_end,
@@ -24,7 +25,6 @@ from triton_magics.harness.correctness.input_changes import (
 from triton_magics.harness.correctness.judgement import finite_part
 from triton_magics.harness.correctness.operation_changes import changes_of
 from triton_magics.harness.correctness.place_changes import (
-    Memory,
     changes_beyond_limits,
     changes_of_outputs,
     changes_of_strides,
@@ -37,7 +37,7 @@ from triton_magics.harness.correctness.reference_trace import (
     trace_reference,
 )
 from triton_magics.harness.correctness.use_changes import changes_of_input_uses
-from triton_magics.model import Case, Cause, CauseCode
+from triton_magics.model import Cause, CauseCode
 
 LARGE_ELEMENTS = 100_000  # of an input: only extents are tried
 LIMIT_S = 1.5  # CPU time of one search
@@ -46,57 +46,6 @@ PLENTY_OF_BITS = 200.0  # of one sample, where the change does not give that of 
 _BITS_OF_PARAMETER = 14.0
 _MOST_BITS = 16.0  # of one element
 _ROUNDS = 10  # of a fit
-_UNIT = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
-
-
-@dataclass(frozen=True)
-class FaultSample:
-    """A version's wrong output on a case, all tensors on the CPU.
-
-    Attributes:
-        inputs: of the reference, in float64.
-        got: the version's outputs in float64.
-        expected: the oracle.
-        allowed: errors.
-        memory: of the inputs that are tensors.
-        n_wrong: wrong elements.
-        largest: number of the output's dtype.
-    """
-
-    case: Case
-    inputs: Inputs
-    got: tuple[torch.Tensor, ...]
-    expected: tuple[torch.Tensor, ...]
-    allowed: tuple[torch.Tensor, ...]
-    memory: tuple[Memory | None, ...]
-    n_wrong: int
-    largest: float
-
-    @property
-    def unit(self) -> float:
-        """Return the relative rounding of the dtype."""
-        return _UNIT.get(self.case.dtype, 2e-6)
-
-    @property
-    def rows(self) -> int:
-        """Return the number of rows of the output."""
-        got = self.got[0]
-        return got.numel() // max(got.shape[-1], 1) if got.dim() else 1
-
-    @property
-    def is_constant(self) -> bool:
-        """Return whether it is one number: too many changes give it as well."""
-        got = self.got[0].flatten()
-        finite = got[got.isfinite()]
-        if got.numel() == 1:
-            return not len(finite) or bool((got == 0).all())
-        return not len(finite) or bool((finite == finite[0]).all())
-
-    @property
-    def overflows(self) -> bool:
-        """Return whether the version gives NaN or infinity where a number is expected."""
-        pairs = zip(self.got, self.expected, strict=True)
-        return any(bool((~g.isfinite() & e.isfinite()).any()) for g, e in pairs)
 
 
 @dataclass(frozen=True)
@@ -185,8 +134,22 @@ def _give_other_values(
     for check in (c for c in checks if c.case.shape in shapes):
         has_parameter = any(m[0].amount is not None for m in by_key.values())
         matching = _matches_of(op, check, has_parameter, deadline, by_key) if by_key else {}
-        by_key = {key: m for key, m in by_key.items() if key in matching}
+        by_key = _without_refuted(op, check, by_key, matching)
     return by_key
+
+
+def _without_refuted(
+    op: operators.Op, check: FaultSample, by_key: _Matches, matching: Mapping[str, Match]
+) -> _Matches:
+    """Return the changes but those that give another output than the version did.
+
+    On some values a change is none, such as a lost sign where nothing is negative. So where it is
+    not offered, it can't refute a right output.
+    """
+    refuted = by_key.keys() - matching.keys()
+    if refuted and not check.n_wrong:
+        refuted &= {change.key for change in _iter_changes(op, check, check.inputs)}
+    return {key: m for key, m in by_key.items() if key not in refuted}
 
 
 def _give_other_shapes(
@@ -206,9 +169,7 @@ def _give_other_shapes(
         return likely
     for check in (c for c in checks if c.case.shape not in shapes and not c.n_wrong):
         matching = _matches_of(op, check, False, deadline, likely)
-        refuted = likely.keys() - matching.keys()
-        refuted &= {change.key for change in _iter_changes(op, check, check.inputs)}
-        likely = {key: m for key, m in likely.items() if key not in refuted}
+        likely = _without_refuted(op, check, likely, matching)
     return likely
 
 

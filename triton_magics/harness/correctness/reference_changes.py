@@ -52,7 +52,7 @@ class Change:
     @property
     def key(self) -> str:
         """Return what the change is for inputs of any shape and value."""
-        return re.sub(r"(?<!` number )\b\d[\d.]*", "#", self.text)
+        return re.sub(r"(?<!` number )(?<!operand )\b\d[\d.]*", "#", self.text)
 
     def operation(self, amount: float) -> Apply | None:
         """Return how the operation at `at` is computed."""
