@@ -193,6 +193,36 @@ TWELFTH: tuple[tuple[str, str, str, str], ...] = (
     ("right/layer_norm_two_kernels", "wrong_stride", "w_ptr + col, mask", "w_ptr + (n_cols - 1 - col), mask"),
 )  # fmt: skip
 
+THIRTEENTH: tuple[tuple[str, str, str, str], ...] = (
+    ("right/matmul_persistent", "wrong_formula", "acc += tl.dot(a, b", "acc += tl.dot(a * a, b"),
+    ("right/matmul_autotuned", "wrong_stride", "cols[None, :]", "cols[None, :] // 2"),
+    ("right/matmul_grouped", "truncated_extent", "range(0, K, BK)", "range(BK, K + BK, BK)"),
+    ("right/matmul_block_pointers", "wrong_formula", "acc.to(c_ptr", "tl.abs(acc).to(c_ptr"),
+    ("right/attention_flash", "wrong_formula", "q, k, v, out, seq", "q, q, v, out, seq"),
+    ("right/attention_flash", "missing_rescale", "p = tl.exp(scores - new[:, None])", "p = tl.exp(scores - tl.max(scores, axis=1)[:, None])"),
+    ("right/attention_three_kernels", "truncated_extent", "triton.cdiv(dim, 64), n)", "max(1, dim // 64), n)"),
+    ("right/mha_flash", "wrong_stride", "k_ptr + base + cols[:, None] * dim", "k_ptr + base + (cols[:, None] + 1) % seq * dim"),
+    ("right/mha_flash", "wrong_formula", 'input_precision="ieee") * scale', 'input_precision="ieee") + scale'),
+    ("right/mha_flash", "lower_precision", "p = tl.exp(scores - new[:, None])", "p = tl.exp(scores - new[:, None]).to(tl.float16).to(tl.float32)"),
+    ("quantized_matmul_right", "wrong_formula", "w.to(x.dtype)", "(w // 2).to(x.dtype)"),
+    ("quantized_matmul_right", "wrong_stride", "scale_ptr + cols, mask", "scale_ptr + cols // 32, mask"),
+    ("rope_right", "wrong_formula", "a * cos - b * sin", "a * cos - b * cos"),
+    ("rope_right", "wrong_stride", "cos_ptr + position * half", "cos_ptr + (row // seq) * 0 + (seq - 1 - position) * half"),
+    ("swiglu_right", "wrong_formula", "gate * share * up", "share * up + gate"),
+    ("swiglu_right", "truncated_extent", "triton.cdiv(out.numel(), 1024)", "max(1, out.numel() // 1024)"),
+    ("rms_norm_right", "wrong_formula", "tl.rsqrt(tl.sum(acc, axis=0) / n_cols + eps)", "tl.rsqrt(tl.sum(acc, axis=0)) / n_cols + eps"),
+    ("rms_norm_right", "wrong_formula", "x * scale * w", "x * scale * w * w"),
+    ("linear_cross_entropy_right", "wrong_formula", "tl.log(total) + largest - picked", "tl.log(total) + largest - tl.abs(picked)"),
+    ("linear_cross_entropy_right", "wrong_formula", "tl.sum(acc, axis=0) / n)", "tl.sum(acc, axis=0))"),
+    ("right/cross_entropy_rows", "wrong_stride", "logits_ptr + row * n_cols + tl.load(target_ptr + row)", "logits_ptr + row * n_cols + n_cols - 1 - tl.load(target_ptr + row)"),
+    ("right/cross_entropy_two_kernels", "missing_rescale", "total * tl.exp(largest - new) + tl", "total * tl.exp(new - largest) + tl"),
+    ("right/softmax_strided", "wrong_formula", "numerator / tl.sum(numerator, axis=0)", "numerator / tl.sum(tl.abs(x), axis=0)"),
+    ("right/softmax_three_kernels", "wrong_formula", "out = numerator / tl.load(sum_ptr", "out = tl.sqrt(numerator) / tl.load(sum_ptr"),
+    ("right/layer_norm_blocks", "wrong_stride", "x_ptr + row * n_cols + cols, mask=mask)", "x_ptr + row * n_cols + cols // 2, mask=mask)"),
+    ("right/layer_norm_many_rows", "wrong_formula", "tl.sum(centred * centred, axis=1)", "tl.sum(centred * x, axis=1) * 2"),
+)  # fmt: skip
+
 LATER_ROUNDS = {
     "eighth": EIGHTH, "ninth": NINTH, "tenth": TENTH, "eleventh": ELEVENTH, "twelfth": TWELFTH,
+    "thirteenth": THIRTEENTH,
 }  # fmt: skip

@@ -270,9 +270,35 @@ def roll_the_second_half(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) 
     return torch.cat([a * cos - b * sin, (b * cos + a * sin).roll(1, -1)], -1)
 
 
+def halve_the_position(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    position = torch.arange(len(cos)) // 2
+    return operators.load("rope").reference(x, cos[position], sin[position])
+
+
+def take_the_first_half_twice(
+    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
+) -> torch.Tensor:
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * cos - a * sin, b * cos + a * sin], -1)
+
+
+def divide_by_the_root(x: torch.Tensor) -> torch.Tensor:
+    power = torch.exp(x - x.amax(-1, keepdim=True))
+    return power / power.sum(-1, keepdim=True).sqrt()
+
+
+def lose_what_is_negative(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a @ b.relu()
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "wrong", "code", "text"),
     [
+        ("rope", (1, 2, 7, 5), halve_the_position, STRIDE, "cos and sin is read with the index"),
+        ("rope", (1, 2, 7, 5), take_the_first_half_twice, FORMULA, "is operand 1 of `mul` number"),
+        ("softmax", (7, 13), divide_by_the_root, FORMULA, "the root of operand 2 of `div`"),
+        ("matmul", (7, 5, 13), lambda a, b: (a @ b).abs(), FORMULA, "`mm` has lost its sign"),
+        ("matmul", (7, 5, 13), lose_what_is_negative, FORMULA, "negative in operand 2 of `mm`"),
         ("matmul", (7, 5, 13), halve_the_index, STRIDE, "b is read with the index of dimension 0"),
         ("swiglu", (7, 13), subtract_the_power, FORMULA, "operand 1 of `add` has the other sign"),
         ("rope", (1, 2, 7, 5), roll_the_second_half, STRIDE, "second half one place off"),

@@ -74,8 +74,11 @@ def test_integers_are_read_as_unsigned() -> None:
     def scale(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return x * w
 
-    changes = (c for c in changes_of_inputs((X[:, :4], weight), ("x", "w"), {}) if "sign" in c.text)
-    outputs = outputs_of(changes, scale, X[:, :4], weight)
+    changes = changes_of_inputs((X[:, :4], weight), ("x", "w"), {})
+    own = (c for c in changes if c.text.startswith("w ") and "dimension" not in c.text)
+    outputs = outputs_of(own, scale, X[:, :4], weight)
+    halves = X[:, :4] * torch.tensor([[-64, 0, 0, 63]])
+    assert_changed(outputs, "w is half", FORMULA, halves)
     expected = X[:, :4] * torch.tensor([[128, 255, 0, 127]])
     assert_changed(outputs, "w is read as unsigned", FORMULA, expected)
     expected = X[:, :4] * torch.tensor([[128, 1, 0, 127]])

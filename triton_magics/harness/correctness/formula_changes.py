@@ -163,10 +163,15 @@ def _magnitudes(o: TracedOperation) -> Iterator[Simple]:
         name = f"operand {i + 1} of {describe(o)}"
         if bool((x < 0).any()):
             yield _FORMULA, f"{name} has lost its sign", partial(_of_operand, i, torch.abs)
+            yield _FORMULA, f"what is negative in {name} is 0", partial(_of_operand, i, torch.relu)
+        else:
+            yield _FORMULA, f"the root of {name} is taken", partial(_of_operand, i, torch.sqrt)
         yield _FORMULA, f"{name} is squared", partial(_of_operand, i, torch.square)
         if i == 0 and o.name in ("add", "sub"):
             yield _FORMULA, f"{name} has the other sign", partial(_of_operand, i, torch.neg)
     yield _FORMULA, f"{describe(o)} is squared", lambda op: op.result.square()
+    if bool((o.result < 0).any()):
+        yield _FORMULA, f"{describe(o)} has lost its sign", lambda op: op.result.abs()
 
 
 def _missing_operands(o: TracedOperation) -> Iterator[Simple]:
@@ -209,12 +214,20 @@ def _other_operands(o: TracedOperation, earlier: Sequence[TracedOperation]) -> I
     for i, x in enumerate(o.args[:2]):
         if not is_floating(x):
             continue
-        for other in earlier:
-            if (
-                other.result.shape == x.shape
-                and other.result is not x
-                and is_floating(other.result)
-            ):
-                text = f"operand {i + 1} of {describe(o)} is the result of {describe(other)}"
-                change = bind(lambda _, y: y, other.result)
-                yield _FORMULA, text, partial(_of_operand, i, change)
+        for words, y in _values_before(earlier):
+            if y.shape == x.shape and y is not x:
+                text = f"operand {i + 1} of {describe(o)} is {words}"
+                yield _FORMULA, text, partial(_of_operand, i, bind(lambda _, y: y, y))
+
+
+def _values_before(earlier: Sequence[TracedOperation]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the results of operations, and what they were given, each once."""
+    listed: set[int] = set()
+    for other in earlier:
+        operands = enumerate(other.args[:2], 1)
+        values = [(f"the result of {describe(other)}", other.result)]
+        values += [(f"operand {k} of {describe(other)}", x) for k, x in operands]
+        for words, value in values:
+            if is_floating(value) and id(value) not in listed:
+                listed.add(id(value))
+                yield words, value

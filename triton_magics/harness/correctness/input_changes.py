@@ -40,6 +40,26 @@ def changes_of_inputs(
             yield from _changes_of_scalar(i, name, x, values.get(name, ()))
 
 
+def changes_of_alike_inputs(inputs: Inputs, names: Sequence[str]) -> Iterator[Change]:
+    """Yield inputs of one shape that are all read at the same other places."""
+    tensors = [i for i, x in enumerate(inputs) if is_floating(x) and x.numel()]
+    for shape in dict.fromkeys(inputs[i].shape for i in tensors):
+        alike = tuple(i for i in tensors if inputs[i].shape == shape)
+        if len(alike) > 1:
+            label = " and ".join(names[i] for i in alike)
+            for code, text, change in other_places(label, inputs[alike[0]]):
+                yield Change(code, text, inputs=partial(_change_each, alike, change))
+
+
+def _change_each(
+    alike: tuple[int, ...],
+    change: Callable[[torch.Tensor], torch.Tensor],
+    inputs: Inputs,
+    _: float,
+) -> Inputs:
+    return tuple(change(x) if i in alike else x for i, x in enumerate(inputs))
+
+
 def _changes_of_scalar(i: int, name: str, x: float, declared: tuple[Any, ...]) -> Iterator[Change]:
     formula = CauseCode.WRONG_FORMULA
     others = (not x,) if isinstance(x, bool) else (*declared, 0 * x, 1 + 0 * x, -x, abs(x))
@@ -149,7 +169,7 @@ def _other_indices(name: str, x: torch.Tensor) -> Iterator[_Simple]:
     for text, change in (
         ("one more", lambda v: (v + 1).clamp(max=largest)),
         ("one less", lambda v: (v - 1).clamp(min=0)),
-        ("half", lambda v: v // 2),
+        ("half", lambda v: torch.div(v, 2, rounding_mode="trunc")),  # as in a kernel
     ):
         is_index = x.dtype in (torch.int32, torch.int64)
         yield CauseCode.WRONG_STRIDE if is_index else formula, f"{name} is {text}", change

@@ -18,6 +18,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness.correctness.fault_sample import FaultSample
 from triton_magics.harness.correctness.input_changes import (
+    changes_of_alike_inputs,
     changes_of_inputs,
     changes_past_the_end,
     changes_past_the_last_row,
@@ -243,6 +244,7 @@ def _iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Iter
     names = op.input_names(len(inputs))
     declared = {name: tuple(values) for name, values in op.scalars.items()}
     changes = [*changes_of_inputs(inputs, names, declared)]
+    changes += changes_of_alike_inputs(inputs, names)
     averaged = {o.args[0].shape for o in operations if averages_last(o)}
     changes += changes_past_the_end(inputs, names, sample.expected[0], averaged=averaged)
     if len(operations) <= MAX_OPERATIONS:
