@@ -14,8 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.harness.kit import KERNELS, run_cases
+from tests.harness.kit import KERNELS, job_for, run_cases
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.harness.correctness import guarded_call
+from triton_magics.harness.correctness.call_record import CallOptions
+from triton_magics.harness.correctness.guarded_call import LocalCalls
 from triton_magics.harness.correctness.left_behind import LeftBehind, settings
+from triton_magics.harness.load import load_version
 from triton_magics.model import Case
 
 
@@ -145,3 +150,17 @@ def test_numpy_s_handling_of_errors_is_put_back_and_named() -> None:
     np.seterr(all="raise")
     assert "numpy.geterr" in str(left.restore())
     assert "raise" not in np.geterr().values()
+
+
+def test_what_concurrent_compilation_leaves_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = load_version(
+        job_for(KERNELS / "classes" / "leftovers" / "mean_warnings_caught.py").version
+    )
+    calls = LocalCalls(version, OpRef(name="mean"), torch.device("cpu"))
+    with warnings.catch_warnings():
+        # Two threads in `catch_warnings` may leave the filter of the one that ends last.
+        leave_a_filter = lambda *_: warnings.simplefilter("ignore")  # noqa: E731
+        monkeypatch.setattr(guarded_call, "compile_here", leave_a_filter)
+        calls.compile_forms([((7, 13), "float32", ())])
+        record = calls.call((torch.ones(7, 13),), (), CallOptions(guard=True))
+    assert record.left_behind is None

@@ -197,8 +197,13 @@ class LocalCalls:
         return self._left_behind.find_overwritten(lambda: call(*series.arguments))
 
     def compile_forms(self, forms: Sequence[Form]) -> None:
-        """Compile the kernels of these shapes, dtypes and layouts."""
+        """Compile the kernels of these shapes, dtypes and layouts.
+
+        The wrapper is called in several threads at the same time. Python's `catch_warnings`, and
+        whatever else puts a setting of the process back, then leaves what another thread has set.
+        """
         compile_here(load_op(self._op), self._version, forms)
+        self._left_behind.discard()
 
     def _observe(
         self, options: CallOptions, flow: FlowChange

@@ -173,6 +173,10 @@ class LeftBehind:
         """Restore the settings; return a message on the first that had changed."""
         return _write_again(self._before) or self._find_seeded()
 
+    def discard(self) -> None:
+        """Restore the settings after work of ours, whose changes are no fault of the version."""
+        _write_again(self._before)
+
     def find_overwritten(self, call: Callable[[], Any]) -> str | None:
         """Call with every switch in either position; return a message on one that the call sets.
 
