@@ -84,7 +84,7 @@ def measure(op: str, version: str) -> dict[str, Any]:
         "environment": next((b.environment.line for b in timed if b.environment), ""),
         "rows": [asdict(row) for b in timed for row in ops_table.rows(b, version)],
         "not_timed": [
-            f"{b.op} {shape_text(shape)}: {b.message}"
+            f"{b.op} {shape_text(shape)}: {b.message or '; '.join(n.reason for n in b.not_timed)}"
             for b, shape in zip(timed, SHAPES[op], strict=True)
             if not b.passed
         ],
