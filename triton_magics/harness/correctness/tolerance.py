@@ -158,18 +158,23 @@ def perturb_inputs(
 
 
 def lower_precision(inputs: tuple[Any, ...], dtype: str) -> tuple[Any, ...]:
-    """Return the inputs one precision step lower: TF32 for float32, float8 for the half types."""
+    """Return the inputs one precision step lower: TF32 for float32, float8 for the half types.
+
+    Args:
+        inputs: of a case; a tensor may have a dtype of its own.
+        dtype: of the case.
+    """
 
     def lower(x: Any) -> Any:
         if not is_floating(x):
             return x
-        if dtype == "float32":
-            bits = (x.view(torch.int32) + 0x1000) & ~0x1FFF
-            return torch.where(x.isfinite(), bits.view(torch.float32), x)
-        if dtype in ("float16", "bfloat16"):
-            return x.float().clamp(-448, 448).to(torch.float8_e4m3fn).to(x.dtype)
         if x.itemsize == 1:
             return _drop_a_bit(x)
+        if dtype in ("float16", "bfloat16") or x.itemsize == 2:
+            return x.float().clamp(-448, 448).to(torch.float8_e4m3fn).to(x.dtype)
+        if dtype == "float32" and x.dtype is torch.float32:
+            bits = (x.view(torch.int32) + 0x1000) & ~0x1FFF
+            return torch.where(x.isfinite(), bits.view(torch.float32), x)
         return x.float().to(x.dtype)
 
     return tuple(lower(x.contiguous() if isinstance(x, torch.Tensor) else x) for x in inputs)
