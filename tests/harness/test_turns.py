@@ -87,6 +87,18 @@ def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
     assert scheduler.skip_reason(wide) is None
 
 
+@pytest.mark.parametrize(
+    ("load", "full_s", "thorough_s"), [(0.5, 2.0, 20.0), (8.0, 4.0, 40.0), (400.0, 20.0, 200.0)]
+)
+def test_a_busy_machine_has_longer_to_compile_extents(
+    monkeypatch: pytest.MonkeyPatch, load: float, full_s: float, thorough_s: float
+) -> None:
+    monkeypatch.setattr(case_scheduler.os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(case_scheduler.os, "cpu_count", lambda: 4)
+    assert case_scheduler.extents_compile_s(is_thorough=False) == full_s
+    assert case_scheduler.extents_compile_s(is_thorough=True) == thorough_s
+
+
 def test_a_wide_kernel_that_no_process_compiles_is_skipped() -> None:
     job = job_for(KERNELS / "softmax_right.py")
     wide = Case(shape=(1, 280_009), dtype="float32", extent="over 2^18 columns", seed=1)

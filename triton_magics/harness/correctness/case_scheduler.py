@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -19,7 +20,9 @@ from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Case
 
 LOCK_PATIENCE_S = 0.25  # the GPU lock is kept this long while a case is compiled
-EXTENTS_COMPILE_S = 2.0  # a kernel with a row of 151,936 columns in a block compiles for 52 s
+# For all extents; a kernel with a row of 151,936 columns in a block compiles for 52 s.
+EXTENTS_COMPILE_S, THOROUGH_COMPILE_S = 2.0, 20.0
+MAX_STRETCH = 10.0
 
 
 @dataclass
@@ -36,9 +39,10 @@ class CaseScheduler:
     ahead: AheadCompilation | None
     forms: list[Form]
     is_thorough: bool = False
+    extents_limit_s: float = EXTENTS_COMPILE_S
     _lock_stack: ExitStack = field(default_factory=ExitStack)
     _has_lock: bool = False
-    _extents_s: float = EXTENTS_COMPILE_S
+    _waited_s: float = 0.0  # for kernels of extents
 
     @classmethod
     @contextmanager
@@ -54,7 +58,9 @@ class CaseScheduler:
         if not subject.is_interpreted and subject.runtime.compiles_ahead:
             ahead = AheadCompilation(job.op, job.version, input_forms(cases), local_target())
         forms = input_forms(c for c in cases if not c.extent)
-        scheduler = cls(subject, report, lock, ahead, forms, job.plan == "thorough")
+        is_thorough = job.plan == "thorough"
+        limit_s = extents_compile_s(is_thorough=is_thorough)
+        scheduler = cls(subject, report, lock, ahead, forms, is_thorough, limit_s)
         try:
             with scheduler._lock_stack:
                 yield scheduler
@@ -78,12 +84,13 @@ class CaseScheduler:
         waits = self.is_thorough or case.shape[-1] <= MAX_FULL_COLUMNS
         if not waits and self.ahead.is_left(form):
             return "no process compiles its kernel ahead; --thorough compiles it"
-        delayed = self.ahead.is_delayed(form, within_s=self._extents_s if waits else 0.0)
-        self._extents_s = max(0.0, self._extents_s - (time.monotonic() - started_s))
+        left_s = max(0.0, self.extents_limit_s - self._waited_s)
+        delayed = self.ahead.is_delayed(form, within_s=left_s if waits else 0.0)
+        self._waited_s += time.monotonic() - started_s
         if not delayed:
             return None
         if waits:
-            return f"its kernel compiles for more than {EXTENTS_COMPILE_S:g} s"
+            return f"its kernel compiles for more than {self.extents_limit_s:.3g} s"
         return "its kernel compiles longer than the other cases run; --thorough waits for it"
 
     def wait_until_ready(self, case: Case) -> None:
@@ -99,3 +106,13 @@ class CaseScheduler:
         if not self._has_lock:
             self._lock_stack.enter_context(self.lock())
             self._has_lock = True
+
+
+def extents_compile_s(*, is_thorough: bool) -> float:
+    """Return how long the cases may wait for kernels of extents, in all, seconds.
+
+    Longer where more processes run than there are cores: other programs don't change a verdict.
+    """
+    stretch = os.getloadavg()[0] / (os.cpu_count() or 1)
+    limit_s = THOROUGH_COMPILE_S if is_thorough else EXTENTS_COMPILE_S
+    return limit_s * min(max(stretch, 1.0), MAX_STRETCH)
