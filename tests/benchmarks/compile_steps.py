@@ -136,7 +136,6 @@ def main() -> None:
     warm_up.prepare()
     rows = []
     for kind in options.type.split(","):
-        languages.preload([kind])
         runs = [in_a_fork(number, kind, options.plan) for number in range(REPEATS)]
         medians = {name: round(statistics.median(run[name] for run in runs), 3) for name in runs[0]}
         rows.append({"type": kind, "plan": options.plan, **medians})
