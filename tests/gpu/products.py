@@ -109,8 +109,14 @@ def losses() -> Iterator[Check]:
 
 
 def fp8_matmuls() -> Iterator[Check]:
-    """Yield awkward extents of the float8 product, with b by rows and by columns."""
-    multiply = op_texts.wrapper("fp8_matmul", "v3")
+    """Yield awkward extents of the float8 products, with b by rows and by columns."""
+    for version in ("v3", "v4"):
+        yield from fp8_products(version)
+
+
+def fp8_products(version: str) -> Iterator[Check]:
+    """Yield those of a version."""
+    multiply = op_texts.wrapper("fp8_matmul", version)
 
     def excess(a: torch.Tensor, b: torch.Tensor, sa: torch.Tensor, sb: torch.Tensor) -> float:
         right = (a.double() @ b.double().T) * sa.double()[:, None] * sb.double()
@@ -119,11 +125,12 @@ def fp8_matmuls() -> Iterator[Check]:
             multiply(a, b, sa, sb), right, lost * sa.double().abs()[:, None] * sb.double().abs()
         )
 
-    for m, n, k in ((2050, 2104, 208), (2050, 2104, 77), (2050, 2101, 256), (2048, 2048, 1)):
+    large = ((2050, 2104, 208), (2050, 2104, 77), (2050, 2101, 256), (2048, 2048, 1))
+    for m, n, k in (*large, (4000, 8200, 1040), (3, 1000, 208), (40, 1000, 208), (520, 1000, 208)):
         for layout in LAYOUTS[:2]:
             a, b = (normal(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
             inputs = a, layout(b), normal(m), normal(n)
-            name = f"{m}x{n}x{k}, {layout.__name__}"
+            name = f"{version}: {m}x{n}x{k}, {layout.__name__}"
             yield Check(name, lambda inputs=inputs: excess(*inputs))
 
 
