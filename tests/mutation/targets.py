@@ -44,7 +44,12 @@ TARGETS = (
     Target(
         "judge",
         "model/overall_verdict.py",
-        (_VERDICTS, "harness/test_validation_parts.py", "harness/test_computed_by.py"),
+        (
+            "test_model_overall_verdict.py",
+            _VERDICTS,
+            "harness/test_validation_parts.py",
+            "harness/test_computed_by.py",
+        ),
     ),
     Target("judge", f"{_CORRECTNESS}/output_checks.py", (_VERDICTS,)),
     Target("clock", "harness/timing/speed_verdicts.py", (_CLOCK, "harness/test_verdicts.py")),
