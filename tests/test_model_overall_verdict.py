@@ -90,18 +90,18 @@ def test_a_part_without_a_passed_case_does_not_fail_the_whole() -> None:
 
 def test_shares_of_torch_are_those_of_all_parts() -> None:
     shares = (0.002, 0.004)
-    works = [TorchWork(operation="sum", line=3, share=share) for share in shares]
+    operations = [TorchWork(operation="sum", line=3, share=share) for share in shares]
     parts = [
         part(
             result(case, torch_work=(work,)),
             computed_by=ComputedBy(kernel_share=1 - work.share, torch_work=(work,)),
         )
-        for case, work in zip(CASES, works, strict=False)
+        for case, work in zip(CASES, operations, strict=False)
     ]
     computed_by = join_parts(parts, CASES).computed_by
     assert computed_by is not None
     assert computed_by.kernel_share == pytest.approx(0.996)
-    assert computed_by.torch_work == (works[1],)
+    assert computed_by.torch_work == (operations[1],)
     # Where one part alone knows the share, it counts too.
     assert join_parts([parts[0], part(result(CASES[1]))], CASES).computed_by is not None
 
