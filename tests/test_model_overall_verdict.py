@@ -55,7 +55,7 @@ def test_cases_are_in_the_order_of_the_plan_and_further_ones_last() -> None:
     assert joined.computed_by is None
 
 
-def test_the_first_failed_case_of_the_plan_gives_status_and_error() -> None:
+def test_the_first_failed_case_gives_status_and_error() -> None:
     late, early = (KernelError(kind=kind, message=kind) for kind in ("Late", "Early"))
     failed = CaseStatus.RUNTIME_ERROR
     parts = [
