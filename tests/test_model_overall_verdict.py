@@ -44,7 +44,7 @@ def part(*results: CaseResult, status: Status = Status.PASSED, **facts: object) 
     )  # fmt: skip
 
 
-def test_cases_are_in_the_order_of_the_plan_and_further_ones_last() -> None:
+def test_cases_are_in_the_order_of_the_plan_others_last() -> None:
     first = part(result(CASES[2]), result(EXTRA), duration_s=0.5, triton_kernels=("a", "b"))
     second = part(result(CASES[1]), result(CASES[0]), duration_s=0.7, triton_kernels=("b", "c"))
     joined = join_parts([first, second], CASES)
