@@ -129,6 +129,7 @@ def test_a_helper_that_crashes_ends_the_job_and_loses_no_case(
     outcome = run(executor, job("crashes_in_the_last_part"), key="a", on_progress=crash_after_two)
     assert outcome.status == "crashed"
     assert outcome.exit == "SIGSEGV"
+    assert outcome.answer is None
     assert len(outcome.planned) == 3
     assert [result.status for result in outcome.cases] == [CaseStatus.PASSED] * 2
     assert outcome.case == Case(shape=(2, 3), dtype="bfloat16", seed=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triton_magics.execution.job_answers import Answer
 from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.execution.local.job_run import JobEnd, JobRun
 from triton_magics.execution.local.local_job import LocalJob
@@ -101,12 +102,12 @@ class SplitRun:
         answers = [outcome.answer for outcome in outcomes]
         parts = [answer for answer in answers if isinstance(answer, Validation)]
         planned = outcomes[0].planned
-        is_whole = end.status == "finished" and len(parts) == len(self._runs)
-        first = outcomes[self._runs.index(self._culprit)]
-        other_answer = next((a for a in answers if not isinstance(a, Validation)), None)
+        answer: Answer | None = next((a for a in answers if not isinstance(a, Validation)), None)
+        if len(parts) == len(self._runs):
+            answer = join_parts(parts, [result.case for result in planned])
         return replace(
-            first,
-            answer=join_parts(parts, [r.case for r in planned]) if is_whole else other_answer,
+            outcomes[self._runs.index(self._culprit)],
+            answer=answer if end.status == "finished" else None,
             planned=planned,
             cases=tuple(case for outcome in outcomes for case in outcome.cases),
             output="\n".join(dict.fromkeys(o.output for o in outcomes if o.output)),
