@@ -5,7 +5,7 @@ of an algorithm is one output that the oracle judges. On a GPU the kernels run o
 interpreter.
 
     python tests/benchmarks/false_refusals.py [--minutes 10] [--bank kernels|algorithms]
-        [--jobs 8] [--only OP] [--seed 1] [--json PATH]
+        [--jobs 8] [--seeds 25] [--only OP] [--seed 1] [--json PATH]
 """
 
 from __future__ import annotations
@@ -62,23 +62,28 @@ def right_kernels(only: str | None) -> list[Path]:
 
 
 def try_kernels(options: argparse.Namespace, draw: random.Random) -> Iterator[Try]:
-    """Validate right kernels, in turn, in one dtype each; note in a file which one is running."""
+    """Validate right kernels in one dtype each, by several seeds in turn; note which one is running.
+
+    The seeds of a kernel share what is compiled, and the processes begin with different kernels.
+    """
     paths = right_kernels(options.only)
     runtime = kernel_runtime()
-    for i in range(1_000_000):
-        path = paths[i % len(paths)] if i >= len(paths) else draw.choice(paths)
+    while True:
+        path = draw.choice(paths)
         op = operators.load(field_of(path, "op"))
         dtypes = [d for d in op.dtypes if this_device() != CPU or not runtime.refused_on_cpu(d)]
-        plan = "full" if draw.randrange(FULL_EVERY) == 0 else "quick"
-        seed, dtype = draw.getrandbits(31), draw.choice(dtypes)
-        job = job_for(path, seed=seed, plan=plan, dtypes=(dtype,), budget_s=20.0)
-        running = f"{path.stem} --seed {seed} --dtype {dtype} ({plan})"
-        options.to.with_suffix(".running").write_text(running)
-        verdict, is_spent = validate_job.run(job, Recorder())
-        assert isinstance(verdict, Validation)
-        yield op.name, None if verdict.is_conclusive else _reason(path, job.seed, verdict)
-        if is_spent:
-            return
+        dtype = draw.choice(dtypes)
+        for _ in range(options.seeds):
+            plan = "full" if draw.randrange(FULL_EVERY) == 0 else "quick"
+            seed = draw.getrandbits(31)
+            job = job_for(path, seed=seed, plan=plan, dtypes=(dtype,), budget_s=20.0)
+            running = f"{path.stem} --seed {seed} --dtype {dtype} ({plan})"
+            options.to.with_suffix(".running").write_text(running)
+            verdict, is_spent = validate_job.run(job, Recorder())
+            assert isinstance(verdict, Validation)
+            yield op.name, None if verdict.is_conclusive else _reason(path, job.seed, verdict)
+            if is_spent:
+                return
 
 
 def _reason(path: Path, seed: int, verdict: Validation) -> str:
@@ -187,6 +192,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--bank", choices=("kernels", "algorithms"), default="kernels")
     parser.add_argument("--jobs", type=int, default=8 if torch.cuda.is_available() else 1)
+    parser.add_argument("--seeds", type=int, default=25, help="of a kernel and dtype, in turn")
     parser.add_argument("--only")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part")
