@@ -49,3 +49,16 @@ def test_products_are_within_their_allowed_error(
         if isinstance(excess, str) or not excess <= 0  # NaN is wrong, too
     }
     assert wrong == {}
+
+
+def test_the_oracle_adds_float8_as_the_tensor_cores_do() -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = f"{ROOT}:{environment.get('PYTHONPATH', '')}"
+    process = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "gpu" / "float8_sums.py")],
+        capture_output=True, text=True, check=False, timeout=120, env=environment,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr[-3000:]
+    for errors in json.loads(process.stdout):
+        assert errors["core"] > 2.0**-20  # more than sums in float32 have
+        assert errors["core"] / 4 < errors["model"] < 4 * errors["core"]

@@ -10,7 +10,11 @@ import torch
 from torch.nn import functional
 
 from triton_magics.harness.correctness import accumulated_sums
-from triton_magics.harness.correctness.accumulated_sums import AccumulatedSums, TruncatedProducts
+from triton_magics.harness.correctness.accumulated_sums import (
+    AccumulatedSums,
+    Float8Products,
+    TruncatedProducts,
+)
 
 FORWARDS, BACKWARDS, RANDOM = 0, 1, 2
 
@@ -159,3 +163,35 @@ def test_batched_products_and_no_sums_are_truncated() -> None:
     share = (1 - got / a.matmul(b)).flatten()
     assert float(share.min()) >= 0
     assert 1e-8 < float(share.max()) < 5 * 2.0**-23
+
+
+def test_terms_of_float8_are_cut_off_13_bits_below_the_largest() -> None:
+    a = doubles(2.0**13, 1.5, 1.5, -(2.0**13)).unsqueeze(0)
+    ones = torch.ones(4, 1, dtype=torch.float64)
+    with Float8Products() as products:
+        got = float(a @ ones)
+    assert got == 2.0  # each 1.5 loses its half
+    assert products.n_added == 1
+
+
+def test_sums_of_128_products_of_float8_are_added_in_float32() -> None:
+    first = [2.0**20, *[0.0] * 127, 1.0, *[0.0] * 127, -(2.0**20)]
+    a = doubles(*first).unsqueeze(0)
+    with Float8Products():
+        got = float(a @ torch.ones(257, 1, dtype=torch.float64))
+        lost = float(a[:, [0, 128, 256]] @ torch.ones(3, 1, dtype=torch.float64))
+    assert (got, lost) == (1.0, 0.0)
+
+
+def test_products_of_float8_by_rows_are_those_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a, b = normal(2, 9, 70).double(), normal(2, 70, 5, seed=2).double()
+    with Float8Products():
+        whole = a @ b
+    monkeypatch.setattr(accumulated_sums, "FEW_TERMS", 2 * 32 * 5)
+    with Float8Products():
+        by_rows = a @ b
+    assert torch.equal(whole, by_rows)
+    share = (whole - a.matmul(b)).abs() / a.abs().matmul(b.abs())
+    assert 2.0**-20 < float(share.max()) < 2.0**-11

@@ -8,6 +8,7 @@ show it, so the sums are added as a kernel may add them: in several orders, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ from triton_magics.harness.correctness.perturbed_arithmetic import ExpandedArith
 N_ORDERS = 8  # with 3, rows of one element are refused too often: their error may be 0 by chance
 FEW_TERMS = 2**20
 N_ORDERS_OF_MANY = 2  # forwards and backwards
+FLOAT8_TERMS, FLOAT8_BITS = 32, 13  # of one instruction of Hopper's tensor cores
+FLOAT8_TERMS_IN_FLOAT32 = 128
 
 _FLOAT32_BITS = -(1 << 29)  # of a float64: sign, exponent, and the mantissa that float32 has
 
@@ -109,12 +112,57 @@ class TruncatedProducts(ExpandedArithmetic):
         if func not in _PRODUCTS or not result.is_floating_point() or not result.numel():
             return result
         self.n_added += 1
-        total = torch.zeros_like(result, dtype=torch.float64)
-        groups = (x.double().split(self._group, dim) for x, dim in zip(args, (-1, -2), strict=True))
-        for columns, rows in zip(*groups, strict=True):
-            total += columns @ rows
+        return self.multiply(*args).to(result.dtype)
+
+    def multiply(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Return a @ b in float64."""
+        total = torch.zeros((), dtype=torch.float64, device=a.device)
+        for columns, rows in _split(a.double(), b.double(), self._group):
+            total = total + columns @ rows
             total.view(torch.int64).bitwise_and_(_FLOAT32_BITS)
-        return total.to(result.dtype)
+        return total
+
+
+class Float8Products(TruncatedProducts):
+    """Add the terms of every matrix product as Hopper's tensor cores add those of float8.
+
+    They align 32 terms and the sum so far to the largest of them, and cut each off 13 bits below
+    its first bit. Sums of 128 terms are then added in float32, as kernels and cuBLAS do by choice
+    (DeepSeek-V3 technical report, 2024, section 3.3.2).
+    """
+
+    def __init__(self) -> None:
+        super().__init__(FLOAT8_TERMS_IN_FLOAT32)
+
+    def multiply(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Return a @ b in float64, some rows of a at a time."""
+        terms_a_row = FLOAT8_TERMS * b.numel() // b.shape[-2]
+        parts = a.double().split(max(FEW_TERMS // terms_a_row, 1), -2)
+        return torch.cat([self._multiply_rows(rows, b.double()) for rows in parts], -2)
+
+    def _multiply_rows(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        total = a.new_zeros((*a.shape[:-1], b.shape[-1]), dtype=torch.float32)
+        for several in _split(a, b, self._group):
+            part = total.new_zeros((*total.shape, 1), dtype=torch.float64)
+            for columns, rows in _split(*several, FLOAT8_TERMS):
+                terms = columns.unsqueeze(-2) * rows.mT.unsqueeze(-3)
+                part = _add_aligned(torch.cat((part, terms), -1), FLOAT8_BITS)
+            total += part.squeeze(-1)
+        return total.double()
+
+
+def _split(
+    a: torch.Tensor, b: torch.Tensor, size: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield columns of a with the rows of b that they meet."""
+    yield from zip(a.split(size, -1), b.split(size, -2), strict=True)
+
+
+def _add_aligned(terms: torch.Tensor, bits: int) -> torch.Tensor:
+    """Add along the last dimension, which stays; all terms have the largest one's last bit."""
+    exponent = torch.frexp(terms.abs().amax(-1, keepdim=True)).exponent
+    unit = torch.exp2((exponent - 1 - bits).double())
+    return (terms / unit).trunc_().mul_(unit).sum(-1, keepdim=True)
 
 
 def _add_last(terms: torch.Tensor) -> torch.Tensor:

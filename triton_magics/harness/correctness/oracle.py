@@ -9,7 +9,7 @@ or the case does not count as evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from triton_magics.harness.correctness import call_record
 from triton_magics.harness.correctness.accumulated_sums import (
     N_ORDERS,
     AccumulatedSums,
+    Float8Products,
     TruncatedProducts,
 )
 from triton_magics.harness.correctness.judgement import (
@@ -295,6 +296,16 @@ def _accumulate(
             break
         has_products = sums.n_products > 0
         yield moved
-    if has_products and all(x.itemsize <= 2 for x in inputs if is_floating(x)):
-        with TruncatedProducts(TERMS_OF_A_TRUNCATION):
+    if not has_products:
+        return
+    for arithmetic in _tensor_cores([x.itemsize for x in inputs if is_floating(x)]):
+        with arithmetic:
             yield evaluate(op, upcast(inputs))[1]
+
+
+def _tensor_cores(sizes: Sequence[int]) -> Iterator[TruncatedProducts]:
+    """Yield how tensor cores may add, by the bytes of the inputs' elements."""
+    if all(size <= 2 for size in sizes):
+        yield TruncatedProducts(TERMS_OF_A_TRUNCATION)
+    if sizes.count(1) >= 2:  # both factors of a product may be in float8
+        yield Float8Products()
