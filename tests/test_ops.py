@@ -328,6 +328,7 @@ def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
     [
         ("cross_entropy", (1100, 1023), ()),
         ("cross_entropy", (3, 7), ()),
+        ("attention", (1, 2, 800, 16), ()),
         ("mha", (1, 1, 1100, 16), (True,)),
         ("mha", (1, 2, 800, 16), (False,)),
         ("mha", (2, 3, 5, 16), (True,)),

@@ -134,7 +134,8 @@ def exact(
 ) -> torch.Tensor:
     """Compute the reference for some queries at a time: torch would hold the scores of all."""
     (*most, n_queries, head_dim), n_keys = q.shape, k.shape[-2]
-    length = max(1, 2**20 // (math.prod(most) * n_keys))
+    elements = max(2**20, q.numel() // 4)  # of the scores at a time
+    length = max(1, elements // (math.prod(most) * n_keys))
     places = torch.arange(max(n_queries, n_keys), device=q.device)
     out = torch.empty_like(q)
     for start in range(0, n_queries, length):
