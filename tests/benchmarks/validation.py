@@ -2,13 +2,14 @@
 
 Without a GPU the seconds are of the interpreter on two cores, with CPU seconds beside them.
 
-python tests/benchmarks/validation.py [--json PATH] [--seconds]
+python tests/benchmarks/validation.py [--json PATH] [--seconds [--written] [--repeats 3]]
 
 `--seconds` leaves out the memory.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import os
@@ -112,20 +113,30 @@ def cpu_seconds() -> dict[str, float]:
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", action="store_true", help="neither memory nor CPU time")
+    parser.add_argument(
+        "--written", action="store_true", help="only of versions that `write` compiled"
+    )
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    options = parser.parse_known_args()[0]
     rows = []
     with tempfile.TemporaryDirectory() as folder, Lab(folder) as lab:
         lab.op("softmax")
         numbers = iter(range(1, 100))
         seconds(lab, "quick", next(numbers), written=True)  # the first measures the machine
-        for plan, written in itertools.product(("full", "quick"), (True, False)):
-            runs = [seconds(lab, plan, next(numbers), written=written) for _ in range(REPEATS)]
+        ways = (True,) if options.written else (True, False)
+        for plan, written in itertools.product(("full", "quick"), ways):
+            runs = [
+                seconds(lab, plan, next(numbers), written=written) for _ in range(options.repeats)
+            ]
             how = "after it was written" if written else "never compiled"
             rows.append({
                 "what": f"{plan} plan, {how}, s",
                 "median": statistics.median(runs), "least": min(runs), "all": ", ".join(f"{run:.3f}" for run in runs),
             })  # fmt: skip
         engine = lab.engine_state()
-    if "--seconds" in sys.argv:
+    if options.seconds:
         pass
     elif engine.device_kind == "gpu":
         for op, share in peak_memory().items():
@@ -140,7 +151,7 @@ def main() -> None:
     else:
         for plan, cpu_s in cpu_seconds().items():
             rows.append({"what": f"{plan} plan, CPU s", "median": cpu_s, "least": cpu_s, "all": ""})
-    report(f"Validating softmax on {engine.device}", rows, repeats=REPEATS)
+    report(f"Validating softmax on {engine.device}", rows, repeats=options.repeats)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import queue
+import random
 import re
 import sys
 import threading
@@ -171,6 +172,8 @@ def main() -> int:
         if re.search(options.only, str(p.relative_to(KERNELS)))
     ]  # fmt: skip
     paths = by_yield(paths) if options.guards else paths
+    if options.gpu:  # an interrupted run is then a random sample
+        random.Random(options.seed).shuffle(paths)
     start_s = time.monotonic()
     machine = about_machine(options.seed)
     results: list[dict[str, Any]] = []
