@@ -44,6 +44,9 @@ class Compiler:
     def is_delayed(self, form: Form, *, within_s: float) -> bool:
         return form not in self.done
 
+    def is_refused(self, form: Form) -> bool:
+        return False
+
     def end(self, *, within_s: float) -> None:
         self.log.append("ended")
 
@@ -54,7 +57,9 @@ def story(monkeypatch: pytest.MonkeyPatch, *done: Case) -> list[str]:
     job = job_for(KERNELS / "softmax_right.py")
     version = load_version(job.version)
     subject = Subject(operators.load("softmax"), version, job, torch.device("cuda"), "")
-    monkeypatch.setattr(case_scheduler, "AheadCompilation", lambda *args: Compiler(done, log))
+    monkeypatch.setattr(
+        case_scheduler, "AheadCompilation", lambda *args, **more: Compiler(done, log)
+    )
 
     @contextmanager
     def lock() -> Iterator[None]:

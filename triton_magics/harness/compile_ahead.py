@@ -29,7 +29,7 @@ from triton_magics.harness.load import LoadedVersion, load_op, load_version
 from triton_magics.harness.process import compile_processes
 from triton_magics.harness.process.device import META, environment, kernel_runtime
 from triton_magics.harness.process.fake_gpu import FakeCuda, fake_gpu
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_runtime import CompilesLong, Target
 from triton_magics.model import Case
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
@@ -65,14 +65,18 @@ class AheadCompilation:
         target: Target,
         *,
         later: Sequence[Form] = (),
+        brief: Collection[Form] = (),
     ) -> None:
         """Submit the forms to the compile processes, if there are any, in order.
 
         Args:
             op, version, forms, target: the forms to compile, and the GPU to compile for.
             later: more forms, at a lower priority.
+            brief: of all these, those that are refused if compilers work on them for long.
         """
         orders = {form: order(op, version, form, target) for form in forms}
+        for form in orders.keys() & {*brief}:
+            orders[form]["brief"] = True
         for form in later:
             orders.setdefault(form, order(op, version, form, target) | {"nice": NICE})
         self._runtime = kernel_runtime(version.language)
@@ -127,6 +131,12 @@ class AheadCompilation:
             return False
         return not self._work.wait({self._forms.index(form)}, within_s=within_s)
 
+    def is_refused(self, form: Form) -> bool:
+        """Return whether a compile process has found that a `brief` form compiles for long."""
+        return self._work is not None and any(
+            self._forms[i] == form for i in self._work.refused & {*range(len(self._forms))}
+        )
+
     def end(self, *, within_s: float) -> None:
         """Wait that long for the processes to finish all forms, then stop them."""
         if self._work and not self._work.wait(within_s=within_s):
@@ -171,6 +181,7 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
         an order that builds the launchers of its kernels, if they have any that no process builds.
 
     Raises:
+        Refused: compilers would work on a `brief` form for long.
         Exception: whatever the version's file or wrapper raises.
     """
     target = Target(order["target"], order["sm_count"])
@@ -181,7 +192,7 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
     runtime = kernel_runtime(ref.language)
     runtime.use_target(target)
     op = load_op(OpRef(**refs["op"]))
-    with fake_gpu(META, target), runtime.compile_only():
+    with fake_gpu(META, target), runtime.compile_only(brief=order.get("brief", False)):
         version = load_version(ref)
         compile_form(op, version, (tuple(shape), dtype, tuple(map(tuple, own_layouts))))
     if order.get("launchers"):
@@ -238,7 +249,11 @@ def _restore(value: Any, contents: Any) -> None:
 
 
 def compile_form(op: operators.Op, version: LoadedVersion, form: Form) -> None:
-    """Compile the launches of a version for one form, within `compile_only`."""
+    """Compile the launches of a version for one form, within `compile_only`.
+
+    Raises:
+        Refused: compilers would work on one for long, and `compile_only` is brief.
+    """
     shape, dtype, own_layouts = form
     case = Case(shape=shape, dtype=dtype, layouts=own_layouts, seed=0)
     try:
@@ -252,6 +267,8 @@ def compile_form(op: operators.Op, version: LoadedVersion, form: Form) -> None:
         )
         with torch.no_grad(), FakeCuda(META):
             version.call(*inputs)
+    except CompilesLong as raised:
+        raise compile_processes.Refused from raised
     # A KeyboardInterrupt or SystemExit too: the version's own, in the midst of a validation.
     except BaseException:  # noqa: BLE001 (a prefetch: the real call reports the error)
         return

@@ -29,6 +29,10 @@ class NeedsGpu(Exception):
     """
 
 
+class CompilesLong(BaseException):
+    """Compilers would work on a kernel for long; `except Exception` does not catch this."""
+
+
 @dataclass
 class Launches:
     """Kernel launches that were observed: names and grids, in order.
@@ -438,8 +442,12 @@ class KernelRuntime(ABC):
     def mark_compiled(self, key: str) -> None:  # noqa: B027 (most languages need nothing)
         """Note in the compile cache that all kernels of one form are in it."""
 
-    def compile_only(self) -> AbstractContextManager[None]:
-        """Make each launch compile its kernel and do no more."""
+    def compile_only(self, *, brief: bool = False) -> AbstractContextManager[None]:
+        """Make each launch compile its kernel and do no more.
+
+        Args:
+            brief: a launch may raise CompilesLong instead.
+        """
         return nullcontext()
 
     def compile_into(self, folder: str) -> AbstractContextManager[None]:

@@ -23,6 +23,7 @@ LOCK_PATIENCE_S = 0.25  # the GPU lock is kept this long while a case is compile
 # For all extents; a kernel with a row of 151,936 columns in a block compiles for 52 s.
 EXTENTS_COMPILE_S, THOROUGH_COMPILE_S = 2.0, 20.0
 MAX_STRETCH = 10.0
+LARGE_BLOCK = "its kernel has a block so large that it compiles for long; --thorough compiles it"
 
 
 @dataclass
@@ -55,9 +56,12 @@ class CaseScheduler:
     ) -> Iterator[CaseScheduler]:
         """Start compiling all cases if there is a GPU; stop and release the lock at the end."""
         job, ahead = subject.job, None
-        if not subject.is_interpreted and subject.runtime.compiles_ahead:
-            ahead = AheadCompilation(job.op, job.version, input_forms(cases), local_target())
         forms = input_forms(c for c in cases if not c.extent)
+        if not subject.is_interpreted and subject.runtime.compiles_ahead:
+            ahead = AheadCompilation(
+                job.op, job.version, input_forms(cases), local_target(),
+                brief=brief_forms(cases, job.plan),
+            )  # fmt: skip
         is_thorough = job.plan == "thorough"
         limit_s = extents_compile_s(is_thorough=is_thorough)
         scheduler = cls(subject, report, lock, ahead, forms, is_thorough, limit_s)
@@ -81,14 +85,14 @@ class CaseScheduler:
             return None
         started_s = time.monotonic()
         (form,) = input_forms([case])
-        waits = self.is_thorough or case.shape[-1] <= MAX_FULL_COLUMNS
+        waits = self.is_thorough or not _is_wide_extent(case)
         if not waits and self.ahead.is_left(form):
             return "no process compiles its kernel ahead; --thorough compiles it"
         left_s = max(0.0, self.extents_limit_s - self._waited_s)
         delayed = self.ahead.is_delayed(form, within_s=left_s if waits else 0.0)
         self._waited_s += time.monotonic() - started_s
         if not delayed:
-            return None
+            return LARGE_BLOCK if self.ahead.is_refused(form) else None
         if waits:
             return f"its kernel compiles for more than {self.extents_limit_s:.3g} s"
         return "its kernel compiles longer than the other cases run; --thorough waits for it"
@@ -106,6 +110,19 @@ class CaseScheduler:
         if not self._has_lock:
             self._lock_stack.enter_context(self.lock())
             self._has_lock = True
+
+
+def brief_forms(cases: Sequence[Case], plan: str) -> set[Form]:
+    """Return the forms of very wide rows on which compilers must not work for long."""
+    if plan == "thorough":
+        return set()
+    needed = {*input_forms(case for case in cases if not _is_wide_extent(case))}
+    return {*input_forms(cases)} - needed
+
+
+def _is_wide_extent(case: Case) -> bool:
+    """Return whether a case is of a row that is too wide for a block of a full plan."""
+    return bool(case.extent) and case.shape[-1] > MAX_FULL_COLUMNS
 
 
 def extents_compile_s(*, is_thorough: bool) -> float:

@@ -26,7 +26,11 @@ from triton_magics.harness.process import parent_watch
 
 MAX_PROCESSES = 12  # a quick plan of softmax has twelve forms
 ORDER_BYTES = 2**16
-DONE, FAILED = b"done", b"failed"
+DONE, FAILED, REFUSED = b"done", b"failed", b"refused"
+
+
+class Refused(BaseException):
+    """An order was not executed, because it would take too long."""
 
 
 _idle_channels: list[socket.socket] = []  # this process's end of each
@@ -107,6 +111,8 @@ def _serve(
         while message := channel.recv(ORDER_BYTES):
             try:
                 following = work(json.loads(message))
+            except Refused:
+                channel.send(REFUSED)
             except BaseException:  # noqa: BLE001 (the version's error; the worker will report it)
                 channel.send(FAILED)
             else:
@@ -162,12 +168,14 @@ class CompileBatch:
 
     Attributes:
         is_started: whether a process has taken an order.
+        refused: indices of the orders that raised `Refused`.
         failed: indices of the orders that raised; an order that kills its process is dropped. The
             indices of orders that follow others come after those of `orders`.
     """
 
     def __init__(self, channels: Sequence[socket.socket], orders: Sequence[dict[str, Any]]) -> None:
         self.failed: set[int] = set()
+        self.refused: set[int] = set()
         self._waiting: list[tuple[int, bytes]] = []
         self._groups: list[Any] = []
         self._alone = {i for i, order in enumerate(orders) if order.get("alone")}
@@ -220,6 +228,8 @@ class CompileBatch:
         result = _receive(channel)
         if result == FAILED:
             self.failed.add(number)
+        elif result == REFUSED:
+            self.refused.add(number)
         elif following := result.removeprefix(DONE):
             self._add(following)
         if result:

@@ -166,8 +166,8 @@ class CudaRuntime(KernelRuntime):
         """Use another folder as this process's compile cache."""
         return compile_cache.moved(folder)
 
-    def compile_only(self) -> AbstractContextManager[None]:
-        """Make each launch compile its kernel, and do no more.
+    def compile_only(self, *, brief: bool = False) -> AbstractContextManager[None]:
+        """Make each launch compile its kernel, and do no more; none of them takes long.
 
         It compiles for the target of this process, else for its GPU.
         """

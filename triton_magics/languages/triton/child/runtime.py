@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +29,7 @@ from triton_magics.languages.kernel_runtime import (
     WarmUp,
 )
 from triton_magics.languages.triton.child import (
+    block_size,
     bounds,
     compile_errors,
     error_hints,
@@ -171,9 +172,14 @@ class TritonRuntime(KernelRuntime):
         """Leave a mark in the cache."""
         compile_cache.mark(key)
 
-    def compile_only(self) -> AbstractContextManager[None]:
-        """Make each launch, and each configuration of an autotuner, compile and do no more."""
-        return launches.compile_only()
+    @contextmanager
+    def compile_only(self, *, brief: bool = False) -> Iterator[None]:
+        """Make each launch, and each configuration of an autotuner, compile and do no more.
+
+        If it is brief, a kernel with a large block raises CompilesLong.
+        """
+        with launches.compile_only(), block_size.refuse_large() if brief else nullcontext():
+            yield
 
     def compile_into(self, folder: str) -> AbstractContextManager[None]:
         """Use another folder as Triton's cache."""
