@@ -44,8 +44,6 @@ N_GPUS = len(gpu_detection.gpus()) if gpu_detection.detect() == "gpu" else 0
 RATES = (
     (1, 1, False, False),
     (1, 2, False, False),
-    (1, 3, False, False),
-    (1, 2, False, True),
     (2, 1, False, False),
     (2, 2, False, False),
     (2, 2, True, False),
