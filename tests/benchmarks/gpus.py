@@ -11,7 +11,10 @@ time in which a lane runs a job, `starting` the share in which it waits for a wo
 CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
 validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
 one GPU and on all. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of
-lanes; 0 is the default (more on demand) and comes alone or after 1. `cores` is how many CPU cores all processes of the container kept busy.
+lanes; 0 is the default (more on demand) and comes alone or after 1. `cores` is how many CPU cores all
+processes of the container kept busy, `CPU s` the same for each validation. Of that the table has the
+parts of a worker: its warm-up, the judge, the subject process, and the processes that compile. The rest
+are the fork server, compilers that were killed, and this process.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from triton_magics.execution.local import gpu_detection
 from triton_magics.execution.local.device_queue import DeviceQueue
 from triton_magics.lab import Lab
 
+TASKS = ("warm-up", "judge", "subject", "compilers")  # of a worker
 N_GPUS = len(gpu_detection.gpus()) if gpu_detection.detect() == "gpu" else 0
 # GPUs, lanes, pin_cores, written in the batch
 RATES = (
@@ -75,10 +79,29 @@ class Output:
 
 @contextmanager
 def lane_times() -> Iterator[dict[str, float]]:
-    """Yield the seconds that lanes spend in jobs (`busy`), and waiting for workers (`starting`)."""
+    """Yield the seconds that lanes spend in jobs (`busy`), and waiting for workers (`starting`).
+
+    Also the CPU seconds of the workers that have run `jobs`: before the job (`warm-up`) and in it.
+    """
     spent: dict[str, float] = defaultdict(float)
     lock = threading.Lock()
     own = {"busy": DeviceQueue._run, "starting": DeviceQueue._worker}
+    follow = DeviceQueue._follow
+
+    def count_cpu(queue: DeviceQueue, job: Any, mode: Any, run: Any) -> Any:
+        if mode == "compiler":
+            return follow(queue, job, mode, run)
+        workers = (run.worker, *run.helpers)
+        before = [process_cpu_s(worker) for worker in workers]
+        end = follow(queue, job, mode, run)
+        after = [process_cpu_s(worker) for worker in workers]
+        with lock:
+            spent["jobs"] += 1
+            spent["warm-up"] += sum(sum(one.values()) for one in before)
+            for one, later in zip(before, after, strict=True):
+                for name in one:
+                    spent[name] += later[name] - one[name]
+        return end
 
     def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
@@ -93,10 +116,29 @@ def lane_times() -> Iterator[dict[str, float]]:
 
     DeviceQueue._run = timed("busy", own["busy"])  # type: ignore[method-assign]
     DeviceQueue._worker = timed("starting", own["starting"])  # type: ignore[method-assign]
+    DeviceQueue._follow = count_cpu  # type: ignore[method-assign]
     try:
         yield spent
     finally:
+        DeviceQueue._follow = follow  # type: ignore[method-assign]
         DeviceQueue._run, DeviceQueue._worker = own["busy"], own["starting"]  # type: ignore[method-assign]
+
+
+def process_cpu_s(worker: Any) -> dict[str, float]:
+    """Return the CPU seconds of a worker's processes so far, by their task."""
+    judge, subject = (cpu_times_s(pid) for pid in (worker.pid, worker.subject_pid))
+    return {"judge": judge[0], "compilers": judge[1], "subject": sum(subject)}
+
+
+def cpu_times_s(pid: int | None) -> tuple[float, float]:
+    """Return the CPU seconds of a process, and of the children that it has waited for."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0, 0.0
+    user, system, children_user, children_system = map(int, fields[11:15])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + system) / ticks, (children_user + children_system) / ticks
 
 
 def settings_of(gpus: str, **more: Any) -> Settings:
@@ -178,12 +220,14 @@ def lane_rate(lab: Lab, lanes: int, seconds: float, number: Iterator[int]) -> di
         cpu_s = used_cpu_s() - cpu_s
     results.close()  # type: ignore[attr-defined]
     own = [r.value.duration_s for r in done if r.entry.ok]
+    tasks = {f"{task} CPU s": round(spent[task] / max(spent["jobs"], 1), 2) for task in TASKS}
     return {
         "lanes": shown, "validations": len(done), "a minute": round(60 * len(done) / wall_s, 1),
         "busy": round(spent["busy"] / wall_s / lanes, 3),
         "starting": round(spent["starting"] / wall_s / lanes, 3),
         "worker_s": round(statistics.median(own), 3) if own else None,
-        "cores": round(cpu_s / wall_s, 1), "of": os.cpu_count(),
+        "cores": round(cpu_s / wall_s, 1), "of": os.cpu_count(), **tasks,
+        "CPU s": round(cpu_s / len(done), 1),
         "warm_s": round(start_s - begun_s, 1),
         "failed": [r.entry.error or r.entry.status for r in done if not r.entry.ok][:3],
     }  # fmt: skip
