@@ -19,7 +19,6 @@ import importlib
 import mmap
 import os
 import pickle
-import select
 import signal
 import socket
 import struct
@@ -36,6 +35,7 @@ from triton_magics.execution.protocol import CODE_CONNECTION_CLOSED
 from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process import descriptor_reserve, parent_watch, version_signals
+from triton_magics.harness.process.spin_wait import SpinWait
 from triton_magics.model import Value
 
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ TRACEBACK_CHARS = 50_000
 PROGRESS, QUESTION, REPLY, FAULT = b"P", b"Q", b"R", b"F"
 MAP_NORESERVE = 0x4000  # Linux; Python's mmap module names it from 3.13 on
 CPU_BYTES = tuple(2**n for n in (38, 36, 34, 32, 30))  # address space; only used pages take memory
-SPIN_S = 0.005
-SPINNING_CORES = 8
 END_S = 2.0  # between the end of the channel and the end of its process
 _PR_SET_DUMPABLE = 4
 V = TypeVar("V", bound=Value)
+_SPINNING = SpinWait()
 Emit = Callable[[Value], None]
 
 
@@ -213,7 +212,7 @@ class SubjectLink:
 
     def _read(self, n_bytes: int) -> bytes:
         chunks = bytearray()
-        _spin(self._channel.fileno())
+        _SPINNING.wait(self._channel.fileno())
         while len(chunks) < n_bytes:
             try:
                 chunk = self._channel.recv(n_bytes - len(chunks))
@@ -432,21 +431,8 @@ def _fault(error: BaseException) -> Fault:
     return Fault(message=message, traceback=text[-TRACEBACK_CHARS:], user=user)
 
 
-def _spin(fd: int) -> None:
-    """Wait a moment for a message without giving the core up.
-
-    A core that has slept runs Python two to three times as slowly for a millisecond.
-    """
-    if (os.cpu_count() or 1) < SPINNING_CORES:
-        return
-    poller, until_s = select.poll(), time.monotonic() + SPIN_S
-    poller.register(fd, select.POLLIN)
-    while not poller.poll(0) and time.monotonic() < until_s:
-        pass
-
-
 def _read(fd: int) -> bytes:
-    _spin(fd)
+    _SPINNING.wait(fd)
     (length,) = HEADER.unpack(_read_exactly(fd, HEADER.size))
     return _read_exactly(fd, length)
 
