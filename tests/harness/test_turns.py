@@ -78,22 +78,17 @@ def story(monkeypatch: pytest.MonkeyPatch, *done: Case) -> list[str]:
 def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
     wide = Case(shape=(2, 151_936), dtype="float32", extent="151,936 columns", seed=1)
     compiler = Compiler([FIRST], [])
-    full, scheduler = (
-        CaseScheduler(
-            subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[],
-            is_thorough=is_thorough,
-        )
-        for is_thorough in (False, True)
-    )  # fmt: skip
-    assert "--thorough waits" in str(full.skip_reason(wide))
-    assert scheduler.skip_reason(wide) == "its kernel compiles for more than 2 s"
+    scheduler = CaseScheduler(
+        subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[]
+    )
+    assert scheduler.skip_reason(wide) == "its kernel compiles for more than 6 s"
     assert scheduler.skip_reason(SLOW) is None
     compiler.done.add(input_forms([wide])[0])
     assert scheduler.skip_reason(wide) is None
 
 
 @pytest.mark.parametrize(
-    ("load", "full_s", "thorough_s"), [(0.5, 2.0, 20.0), (8.0, 4.0, 40.0), (400.0, 20.0, 200.0)]
+    ("load", "full_s", "thorough_s"), [(0.5, 6.0, 20.0), (8.0, 12.0, 40.0), (400.0, 60.0, 200.0)]
 )
 def test_a_busy_machine_has_longer_to_compile_extents(
     monkeypatch: pytest.MonkeyPatch, load: float, full_s: float, thorough_s: float
@@ -102,6 +97,22 @@ def test_a_busy_machine_has_longer_to_compile_extents(
     monkeypatch.setattr(case_scheduler.os, "cpu_count", lambda: 4)
     assert case_scheduler.extents_compile_s(is_thorough=False) == full_s
     assert case_scheduler.extents_compile_s(is_thorough=True) == thorough_s
+
+
+def test_a_full_plan_waits_for_a_wide_row_that_no_compiler_refuses() -> None:
+    wide = Case(shape=(2, 70_001), dtype="float32", extent="over 65,536 columns", seed=1)
+    waited: list[float] = []
+
+    class Slow(Compiler):
+        def is_delayed(self, form: Form, *, within_s: float) -> bool:
+            waited.append(within_s)
+            return within_s < 5
+
+    scheduler = CaseScheduler(
+        subject=None, report=Recorder(), lock=nullcontext, ahead=Slow([], []), forms=[]
+    )
+    assert scheduler.skip_reason(wide) is None
+    assert waited == [6.0]
 
 
 def test_a_wide_kernel_that_no_process_compiles_is_skipped() -> None:

@@ -20,8 +20,9 @@ from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Case
 
 LOCK_PATIENCE_S = 0.25  # the GPU lock is kept this long while a case is compiled
-# For all extents; a kernel with a row of 151,936 columns in a block compiles for 52 s.
-EXTENTS_COMPILE_S, THOROUGH_COMPILE_S = 2.0, 20.0
+# For all extents. A full plan refuses blocks that compile for longer than 2 s of a quick core, so
+# it seldom waits; a thorough one compiles a row of 151,936 columns in a block, which takes 52 s.
+EXTENTS_COMPILE_S, THOROUGH_COMPILE_S = 6.0, 20.0
 MAX_STRETCH = 10.0
 LARGE_BLOCK = "its kernel has a block so large that it compiles for long; --thorough compiles it"
 
@@ -30,8 +31,7 @@ LARGE_BLOCK = "its kernel has a block so large that it compiles for long; --thor
 class CaseScheduler:
     """Run the first cases while the kernels of the later ones are compiled.
 
-    Other workers can time on the GPU while this one waits for a compiler. Only a thorough plan
-    waits for kernels of very wide rows.
+    Other workers can time on the GPU while this one waits for a compiler.
     """
 
     subject: Subject
@@ -85,17 +85,14 @@ class CaseScheduler:
             return None
         started_s = time.monotonic()
         (form,) = input_forms([case])
-        waits = self.is_thorough or not _is_wide_extent(case)
-        if not waits and self.ahead.is_left(form):
+        if not self.is_thorough and _is_wide_extent(case) and self.ahead.is_left(form):
             return "no process compiles its kernel ahead; --thorough compiles it"
         left_s = max(0.0, self.extents_limit_s - self._waited_s)
-        delayed = self.ahead.is_delayed(form, within_s=left_s if waits else 0.0)
+        delayed = self.ahead.is_delayed(form, within_s=left_s)
         self._waited_s += time.monotonic() - started_s
-        if not delayed:
-            return LARGE_BLOCK if self.ahead.is_refused(form) else None
-        if waits:
+        if delayed:
             return f"its kernel compiles for more than {self.extents_limit_s:.3g} s"
-        return "its kernel compiles longer than the other cases run; --thorough waits for it"
+        return LARGE_BLOCK if self.ahead.is_refused(form) else None
 
     def wait_until_ready(self, case: Case) -> None:
         """Wait until a case is compiled, and hold the GPU lock."""
