@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,9 @@ def write(best: Mapping[str, str], into: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     data = read(into) or {"command": "python scripts/ops.py gradients", "ops": {}}
     with ThreadPoolExecutor(len(SHAPES)) as pool:  # compilers work while another op is measured
-        for op, measured in zip(ops, pool.map(measure, ops), strict=True):
-            data["ops"][op] = measured
+        running = {pool.submit(measure, op): op for op in ops}
+        for measured in as_completed(running):
+            data["ops"][running[measured]] = measured.result()
             (into / FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 

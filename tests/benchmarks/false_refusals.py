@@ -172,9 +172,16 @@ def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Run the parts in processes of their own; return a row for each op."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(options.jobs) as pool:
-        folder = Path(name)
+        folder = options.folder or Path(name)
         list(pool.map(lambda i: run_parts(options, folder, i), range(options.jobs)))
-        results = [json.loads(p.read_text()) for p in sorted(folder.glob("*.json"))]
+        rows = rows_of(folder)
+    print(f"{options.jobs} processes at a time, {time.monotonic() - start:.0f} s")
+    return rows
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    """Return a row for each op from the files of all parts."""
+    results = [json.loads(p.read_text()) for p in sorted(folder.glob("*.json"))]
     rows = []
     for name in sorted({n for r in results for n in r["tried"]}):
         reasons = [why for r in results for why in r["refused"].get(name, ())]
@@ -182,7 +189,6 @@ def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
         rows.append({"op": name, "tried": tried, "refused": len(reasons), "why": reasons[:3]})
     whole = {"op": "all", "tried": sum(r["tried"] for r in rows)}
     rows.append({**whole, "refused": sum(r["refused"] for r in rows), "why": []})
-    print(f"{options.jobs} processes at a time, {time.monotonic() - start:.0f} s")
     return rows
 
 
@@ -195,6 +201,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=25, help="of a kernel and dtype, in turn")
     parser.add_argument("--only")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="of the parts' files; it stays")
     parser.add_argument("--part")
     parser.add_argument("--to", type=Path)
     parser.add_argument("--json", type=Path)
@@ -203,6 +210,8 @@ def main() -> None:
         run_part(options)
         sys.stdout.flush()
         os._exit(0)  # a kernel may have left a thread
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
     where = "a GPU" if torch.cuda.is_available() else "the interpreter"
     report(f"False refusals of right {options.bank}, {where}", run_all(options))
 
