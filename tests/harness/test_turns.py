@@ -99,7 +99,7 @@ def test_a_busy_machine_has_longer_to_compile_extents(
     assert case_scheduler.extents_compile_s(is_thorough=True) == thorough_s
 
 
-def test_a_full_plan_waits_for_a_wide_row_that_no_compiler_refuses() -> None:
+def test_a_full_plan_waits_for_a_wide_row_that_compiles() -> None:
     wide = Case(shape=(2, 70_001), dtype="float32", extent="over 65,536 columns", seed=1)
     waited: list[float] = []
 
