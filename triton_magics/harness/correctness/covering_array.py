@@ -12,7 +12,9 @@ Values are numbered; a set of values is an integer with a bit for each.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,9 +67,17 @@ def covering_array(
     forbids: Callable[[Item, Item], bool],
     start: Iterable[Row] = (),
     seed: int,
+    trait: Callable[[Item], Hashable] = lambda item: None,
+    new_kind_cost: int = 0,
 ) -> CoveringArray:
-    """Return a whole covering array; the arguments are those of `iter_rows`."""
-    builder = _Builder(factors, strength, forbids, seed)
+    """Return a whole covering array of few kinds of rows.
+
+    Args:
+        factors, strength, forbids, start, seed: as of `iter_rows`.
+        trait: what a value contributes to the kind of its row; None: nothing.
+        new_kind_cost: new combinations that make up for a row of a new kind.
+    """
+    builder = _Builder(factors, strength, forbids, seed, trait=trait, new_kind_cost=new_kind_cost)
     rows = tuple(builder.iter_rows(start))
     impossible = tuple(tuple(builder.items[i] for i in sub) for sub in builder.impossible)
     return CoveringArray(rows, builder.n_all - len(impossible), impossible)
@@ -88,10 +98,15 @@ class _Builder:
         strength: int,
         forbids: Callable[[Item, Item], bool],
         seed: int,
+        *,
+        trait: Callable[[Item], Hashable] = lambda item: None,
+        new_kind_cost: int = 0,
     ) -> None:
         self.items: list[Item] = [(name, v) for name, vs in factors.items() for v in vs]
         self._number = {item: i for i, item in enumerate(self.items)}
         self._strength = strength
+        self._kinds = _Kinds(map(trait, self.items))
+        self._new_kind_cost = new_kind_cost
         self._draw = random.Random(seed)  # noqa: S311 (an array that can be replayed)
         own = [{self._number[name, v] for v in vs} for name, vs in factors.items()]
         self._factors = [sorted(numbers) for numbers in own]
@@ -171,10 +186,16 @@ class _Builder:
             return None
         chosen = sum(1 << v for v in row)
         self._draw.shuffle(factor)
-        for value in sorted(factor, key=lambda v: -self._gain(v, row, chosen)):
+        for value in sorted(factor, key=lambda v: self._rank(v, row, chosen)):
             if whole := self._complete((*row, value)):
                 return whole
         return None
+
+    def _rank(self, value: int, row: _Sub, chosen: int) -> int:
+        """Return the place of a value in the order in which a row tries them."""
+        cost = self._new_kind_cost
+        is_new = cost > 0 and self._kinds.is_new((*row, value))
+        return cost * is_new - self._gain(value, row, chosen)
 
     def _gain(self, value: int, row: _Sub, chosen: int) -> int:
         """Return how many missing combinations a value adds to a row."""
@@ -185,10 +206,34 @@ class _Builder:
 
     def _cover(self, row: _Sub) -> Row:
         """Note that the combinations of a row are covered, and return it as values."""
+        self._kinds.add(row)
         others = ~sum(1 << v for v in row)
         for sub in itertools.combinations(row, self._strength - 1):
             self._missing[sub] &= others
         return dict(self.items[v] for v in row)
+
+
+class _Kinds:
+    """The kinds of rows so far; a kind is a set of traits, an integer with a bit for each."""
+
+    def __init__(self, traits: Iterable[Hashable]) -> None:
+        """Take in the trait of each value, in their order."""
+        traits = tuple(traits)
+        bits = {trait: 1 << i for i, trait in enumerate(dict.fromkeys(traits))} | {None: 0}
+        self._bits = [bits[trait] for trait in traits]
+        self._masks: set[int] = set()
+
+    def add(self, row: _Sub) -> None:
+        """Note the kind of a row."""
+        self._masks.add(self._kind(row))
+
+    def is_new(self, part: _Sub) -> bool:
+        """Return whether a row with these values has none of the kinds so far."""
+        kind = self._kind(part)
+        return not any(kind & mask == kind for mask in self._masks)
+
+    def _kind(self, row: _Sub) -> int:
+        return functools.reduce(operator.or_, (self._bits[v] for v in row), 0)
 
 
 def _members(values: int) -> list[int]:
