@@ -47,9 +47,9 @@ N_GPUS = len(gpu_detection.gpus()) if gpu_detection.detect() == "gpu" else 0
 # GPUs, lanes, pin_cores, written in the batch
 RATES = (
     (1, 1, False, False),
-    (1, 2, False, False),
     (2, 1, False, False),
     (2, 2, False, False),
+    (1, 2, False, False),
     (2, 2, True, False),
 )
 
@@ -280,7 +280,7 @@ def measure_times(labs: list[Lab], repeats: int) -> dict[tuple[str, str], list[S
     timing = (both, first, second) if N_GPUS > 1 else (first,)
     for lab in timing:
         lab.kernel("softmax", "v1", KERNEL.read_text(), compile=False)
-        assert lab.validate("softmax", "v1").passed
+        assert lab.validate("softmax", "v1", plan="quick").passed
         time_repeatedly(lab, 2, 2 if lab is both else 1)
     samples: dict[tuple[str, str], list[Sample]] = defaultdict(list)
 
