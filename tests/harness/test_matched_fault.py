@@ -12,7 +12,11 @@ from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.fault_sample import FaultSample
-from triton_magics.harness.correctness.matched_fault import find_matching_change
+from triton_magics.harness.correctness.matched_fault import (
+    Matches,
+    find_known_change,
+    find_matching_change,
+)
 from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.model import Case, CauseCode
 
@@ -137,6 +141,22 @@ def test_a_change_that_does_not_explain_every_sample_says_where() -> None:
     assert str(cause.as_if).endswith("(at 7x13, not at all shapes)")
     small = [sample_of("softmax", (2, 5), lambda x: torch.softmax(x * math.log(2), -1)), samples[1]]
     assert find_matching_change(operators.load("softmax"), small) is None
+
+
+def test_a_known_change_is_named_where_it_gives_the_output() -> None:
+    op = operators.load("softmax")
+    known_changes: Matches = {}
+
+    def take_base_two(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x * math.log(2), -1)
+
+    samples = [sample_of("softmax", shape, take_base_two) for shape in ((7, 13), (6, 17))]
+    assert find_matching_change(op, samples, known_changes=known_changes)
+    again = find_known_change(op, sample_of("softmax", (2, 5), take_base_two), known_changes)
+    assert again is not None
+    assert again.as_if == "`exp` is `exp2`"
+    other = sample_of("softmax", (2, 5), lambda x: torch.softmax(2 * x, -1))
+    assert find_known_change(op, other, known_changes) is None
 
 
 def test_few_wrong_elements_are_no_evidence_for_a_parameter() -> None:

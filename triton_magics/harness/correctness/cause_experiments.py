@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from dataclasses import replace
 from typing import Any
 
 import torch
 
-from triton_magics.harness import layouts
-from triton_magics.harness.correctness import oracle
-from triton_magics.harness.correctness.call_record import CallOptions, CallRecord, VersionRaised
+from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
-from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
+from triton_magics.harness.correctness.change_search import search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
-from triton_magics.harness.correctness.fault_sample import FaultSample
-from triton_magics.harness.correctness.matched_fault import find_matching_change
-from triton_magics.harness.correctness.place_changes import Memory
+from triton_magics.harness.correctness.further_calls import call_guarded, passes
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES
 from triton_magics.harness.correctness.rounding_experiment import find_rounding
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
-from triton_magics.languages.kernel_runtime import Symptom
 from triton_magics.model import (
     NORMAL,
     PLAIN,
     Case,
     CaseResult,
-    CaseStatus,
     Cause,
     CauseCode,
     KernelError,
@@ -40,20 +32,10 @@ MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
 REPEATS = 2
 SHIFTED_REGIMES = ("mean_heavy", "negative")
 LARGE_REGIMES = ("large", "x10", "shifted")
-LARGE_SPECIALS = ("huge element", "rows unlike their neighbours", "rows at -20000")
-MOST_SEARCHES = 2  # in one validation, for a change of the reference that gives the output
-SAMPLES = 3
-FEW_REPEATS = 6  # more samples, where each has few numbers
-ENOUGH_WRONG = 16
+ROWS_APART = ("rows unlike their neighbours", "rows at -20000")
+LARGE_SPECIALS = ("huge element", *ROWS_APART)
 SMALL_ERROR = 0.05  # of the worst element, relative
-SAMPLE_ELEMENTS = 20_000
-LARGEST_SAMPLE = 500_000
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
-SOURCE_SYMPTOMS: dict[CauseCode, Symptom] = {
-    CauseCode.WRONG_FILL: "last dimension is no power of two",
-    CauseCode.MISSING_MASK: "not finite",
-    CauseCode.MISSING_MAXIMUM: "overflow",
-}
 
 
 def explain_wrong_values(
@@ -70,7 +52,7 @@ def explain_wrong_values(
         return _with_cause(result, _race(subject, call.race))
     try:
         if not _is_cheap(subject, inputs, call):
-            cause = _matching_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
+            cause = search_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
             return _with_cause(result, cause) if cause else result
         result, differs = _check_determinism(subject, inputs, call, result)
         if differs:
@@ -78,7 +60,7 @@ def explain_wrong_values(
         layout = _layout_cause(subject, case, inputs.pristine)
         cause = layout or _values_cause(subject, case) or _dtype_cause(subject, case, result)
         if cause is None or cause is layout:
-            cause = _prefer_formula(cause, _matching_change(
+            cause = _prefer_formula(cause, search_change(
                 subject, case, inputs.pristine, inputs.arguments, call.outputs
             ))  # fmt: skip
         cause = cause or find_rounding(subject, case)
@@ -111,7 +93,7 @@ def explain_contents(
         n: x for n, x in zip(names, pristine, strict=True) if not isinstance(x, torch.Tensor)
     }
     case = case.evolve(scalars=tuple(scalars.items()))
-    cause = _matching_change(subject, case, pristine, pristine, outputs)
+    cause = search_change(subject, case, pristine, pristine, outputs)
     return _with_cause(result, cause) if cause else result
 
 
@@ -153,7 +135,7 @@ def _check_determinism(
     first, same = copy_outputs(call), True
     for _ in range(REPEATS):
         inputs.reset()
-        more = _call(subject, inputs, call.outputs).outputs
+        more = call_guarded(subject, inputs, call.outputs).outputs
         pairs: list[tuple[Any, Any]] = list(zip(first, more, strict=True))
         if any(differ_beyond_rounding(a, b, result.tolerance) for a, b in pairs):
             return result.evolve(deterministic=False), True
@@ -166,9 +148,9 @@ def _layout_cause(subject: Subject, case: Case, values: tuple[Any, ...]) -> Caus
 
     Of several tensors it names one whose layout alone makes the output wrong.
     """
-    if case.is_contiguous or not _passes(subject, case.evolve(layouts=()), values):
+    if case.is_contiguous or not passes(subject, case.evolve(layouts=()), values):
         return None
-    alone = (e for e in case.layouts if not _passes(subject, case.evolve(layouts=(e,)), values))
+    alone = (e for e in case.layouts if not passes(subject, case.evolve(layouts=(e,)), values))
     several = len(case.layouts) > 1
     tensor, layout = next(alone, case.layouts[0]) if several else case.layouts[0]
     name = "each input" if tensor == "*" else tensor
@@ -186,7 +168,7 @@ def _values_cause(subject: Subject, case: Case) -> Cause | None:
         return None
     if case.regime in SHIFTED_REGIMES and case.special != PLAIN:
         shifted = case.evolve(special=PLAIN)
-        case = case if _passes(subject, shifted) else shifted
+        case = case if passes(subject, shifted) else shifted
     is_plain_special = case.special == PLAIN
     if case.regime in SHIFTED_REGIMES and is_plain_special:
         cause: Cause | None = Cause(code=CauseCode.CANCELLATION)
@@ -195,7 +177,7 @@ def _values_cause(subject: Subject, case: Case) -> Cause | None:
     else:
         return None
     plain = case.evolve(regime=NORMAL, special=PLAIN)
-    return cause if cause and _passes(subject, plain) else None
+    return cause if cause and passes(subject, plain) else None
 
 
 def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
@@ -211,118 +193,13 @@ def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | No
     error = abs(result.mismatch.got - result.mismatch.expected)
     small = error < SMALL_ERROR * abs(result.mismatch.expected)
     plain = case.evolve(regime=NORMAL, special=PLAIN)
-    of_values = overflows if case.has_plain_values else not small and _passes(subject, plain)
+    of_values = overflows if case.has_plain_values else not small and passes(subject, plain)
     if not (small or of_values):
         return None
-    if not _passes(subject, case.evolve(dtype="float32")):
+    if not passes(subject, case.evolve(dtype="float32")):
         return None
     kind = "overflows in" if overflows else "is rounded to"
     return Cause(code=CauseCode.LOWER_PRECISION, dtype=f"an intermediate value {kind} {case.dtype}")
-
-
-def _matching_change(
-    subject: Subject,
-    case: Case,
-    pristine: tuple[Any, ...],
-    arguments: tuple[Any, ...],
-    outputs: tuple[torch.Tensor, ...],
-) -> Cause | None:
-    """Return the change of the reference that gives the version's outputs, here and elsewhere."""
-    if len(subject.explained) >= MOST_SEARCHES:
-        return None
-    subject.explained.append(case)
-    samples = [_sample(subject, case, pristine, arguments, outputs)]
-    few = sum(t.numel() for t in outputs) < ENOUGH_WRONG
-    repeats = FEW_REPEATS if math.prod(case.shape) <= SAMPLE_ELEMENTS else 2
-    further = _further_cases(subject, case, repeats=repeats if few else 0)
-    samples += [_sample_of(subject, each) for each in further]
-    most = SAMPLES + FEW_REPEATS if few else SAMPLES
-    wrong = (s for s in samples if s and s.n_wrong and not s.is_constant)
-    useful = sorted(wrong, key=_usefulness)[:most]
-    if not useful:
-        return None
-    again = useful[0].case.evolve(seed=useful[0].case.seed + len(samples))
-    checks = [s for s in samples if s and not s.n_wrong] + [_sample_of(subject, again)]
-    cause = find_matching_change(subject.op, useful, [s for s in checks if s])
-    return cause and _add_source_line(subject, cause)
-
-
-def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
-    """Call the version on a further case, and return its output as a sample; None if it raised."""
-    with contextlib.suppress(VersionRaised):
-        inputs = subject.make_inputs(case)
-        like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
-        got = _call(subject, inputs, like).outputs
-        return _sample(subject, case, inputs.pristine, inputs.arguments, got)
-    return None
-
-
-def _add_source_line(subject: Subject, cause: Cause) -> Cause:
-    """Return the cause with the line of the source that shows the same one, and its correction."""
-    symptom = SOURCE_SYMPTOMS.get(cause.code)
-    hint = subject.hint(symptom) if symptom else None
-    if hint is None or hint.code is not cause.code:
-        return cause
-    return hint.evolve(as_if=cause.as_if)
-
-
-def _usefulness(sample: FaultSample) -> tuple[bool, int]:
-    """Sort samples with enough wrong elements first, and of these the small ones."""
-    few = sample.n_wrong < ENOUGH_WRONG
-    return few, -sample.n_wrong if few else sum(t.numel() for t in sample.got)
-
-
-def _further_cases(subject: Subject, case: Case, *, repeats: int) -> list[Case]:
-    """Return cases of the op's other shapes, of moderate size, and of the same one with new values.
-
-    Every case has values of its own: two of one seed may begin with the same row.
-    """
-    fits = [
-        s for s in subject.op.shapes if 8 <= math.prod(s) <= SAMPLE_ELEMENTS and s != case.shape
-    ]
-    fits.sort(key=math.prod)
-    shapes = [*dict.fromkeys((*fits[:2], *fits[-2:])), *[case.shape] * repeats]
-    cases = [
-        case.evolve(shape=shape, size=None, extent="", seed=case.seed + n)
-        for n, shape in enumerate(shapes, 1)
-    ]
-    wide = [c.evolve(regime="x10", special=PLAIN) for c in cases[:1]]
-    return cases + [c for c in wide if "x10" not in subject.op.skip_values]
-
-
-def _sample(
-    subject: Subject,
-    case: Case,
-    inputs: tuple[Any, ...],
-    arguments: tuple[Any, ...],
-    outputs: tuple[torch.Tensor, ...],
-) -> FaultSample | None:
-    """Return an output with its inputs on the CPU; None if it is large."""
-    tensors = [x for x in (*inputs, *outputs) if isinstance(x, torch.Tensor)]
-    if max(t.numel() for t in tensors) > LARGEST_SAMPLE:
-        return None
-    pristine = tuple(x.cpu() if isinstance(x, torch.Tensor) else x for x in inputs)
-    expected = oracle.compute_expected(subject.op, pristine, case, None, None, diagnose=False)
-    if not all(t.dtype.is_floating_point for t in expected.values):
-        return None
-    got = tuple(t.cpu() for t in outputs)
-    judged = expected.judge_outputs(got)
-    wrong = sum(int(j.wrong.sum()) for j in judged if j.wrong is not None)
-    return FaultSample(
-        case=case, inputs=oracle.upcast(pristine), got=tuple(t.double() for t in got),
-        expected=expected.values, allowed=expected.allowed, n_wrong=wrong,
-        memory=tuple(_memory(x) for x in arguments),
-        largest=torch.finfo(got[0].dtype).max,
-    )  # fmt: skip
-
-
-def _memory(x: Any) -> Memory | None:
-    """Return the memory of a tensor of numbers."""
-    return (
-        Memory.of(x)
-        if isinstance(x, torch.Tensor) and x.numel() and x.dtype != torch.bool
-        else None
-    )
 
 
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
@@ -332,26 +209,7 @@ def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseRe
         return result
     whole = 1 << (case.shape[-1] - 1).bit_length()
     full = case.evolve(shape=(*case.shape[:-1], whole), size=None)
-    if _passes(subject, full):
+    if passes(subject, full):
         return result
     assert result.mismatch is not None
     return result.evolve(mismatch=result.mismatch.evolve(cause=None))
-
-
-def _call(subject: Subject, inputs: CaseInputs, like: tuple[Any, ...]) -> CallRecord:
-    """Call the version, which is wrong, with its memory between guard bands."""
-    return subject.call(inputs.arguments, like, options=CallOptions(guard=True), inputs=inputs)
-
-
-def _passes(subject: Subject, case: Case, values: tuple[Any, ...] | None = None) -> bool:
-    """Return whether the version is right on another case, or on these values in its layouts."""
-    inputs = subject.make_inputs(case)
-    if values is not None:
-        inputs = replace(inputs, pristine=values)
-        for argument, value in zip(inputs.arguments, values, strict=True):
-            if isinstance(argument, torch.Tensor):
-                layouts.write(argument, value)
-    torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
-    call = _call(subject, inputs, torch_outputs.outputs)
-    result = compare_outputs(CaseOracle(subject, case, inputs, torch_outputs), call)
-    return result.status is CaseStatus.PASSED

@@ -16,33 +16,16 @@ from functools import partial
 import torch
 
 from triton_magics import operators
+from triton_magics.harness.correctness.fault_changes import evaluate_change, iter_changes
 from triton_magics.harness.correctness.fault_sample import FaultSample
-from triton_magics.harness.correctness.input_changes import (
-    changes_of_alike_inputs,
-    changes_of_inputs,
-    changes_past_the_end,
-    changes_past_the_last_row,
-)
 from triton_magics.harness.correctness.judgement import finite_part
-from triton_magics.harness.correctness.operation_changes import changes_of
-from triton_magics.harness.correctness.place_changes import (
-    changes_beyond_limits,
-    changes_of_outputs,
-    changes_of_strides,
-)
-from triton_magics.harness.correctness.reduction_changes import averages_last
 from triton_magics.harness.correctness.reference_changes import Change, Inputs
-from triton_magics.harness.correctness.reference_trace import (
-    MAX_OPERATIONS,
-    evaluate_changed,
-    trace_reference,
-)
-from triton_magics.harness.correctness.use_changes import changes_of_input_uses
 from triton_magics.model import Cause, CauseCode
 
 LARGE_ELEMENTS = 100_000  # of an input: only extents are tried
 LIMIT_S = 1.5  # CPU time of one search
 NEEDED_BITS = 24.0  # some hundred changes are tried: 9 bits; a chance of 1 in 30,000: 15 bits
+NEEDED_BITS_AGAIN = 8.0  # of a change that explained other cases
 PLENTY_OF_BITS = 200.0  # of one sample, where the change does not give that of another shape
 _BITS_OF_PARAMETER = 14.0
 _MOST_BITS = 16.0  # of one element
@@ -67,11 +50,27 @@ class Match:
         return Cause(code=self.change.code, as_if=text)
 
 
-_Matches = dict[str, list[Match]]
+Matches = dict[str, list[Match]]
+"""Changes by key, with what each sample shows for it."""
+
+
+def find_known_change(
+    op: operators.Op, sample: FaultSample, known_changes: Matches
+) -> Cause | None:
+    """Return the cause of an earlier case if it gives this output as well."""
+    deadline = time.thread_time() + LIMIT_S
+    for with_parameter in (False, True) if known_changes else ():
+        for match in _matches_of(op, sample, with_parameter, deadline, known_changes).values():
+            if match.bits >= NEEDED_BITS_AGAIN:
+                return match.cause
+    return None
 
 
 def find_matching_change(
-    op: operators.Op, samples: list[FaultSample], checks: Sequence[FaultSample] = ()
+    op: operators.Op,
+    samples: list[FaultSample],
+    checks: Sequence[FaultSample] = (),
+    known_changes: Matches | None = None,
 ) -> Cause | None:
     """Return the cause that explains every sample; None without one, or with several.
 
@@ -82,6 +81,7 @@ def find_matching_change(
         samples: wrong outputs, one or more; those of further shapes are more evidence.
         checks: outputs on other values in a shape of the samples, right or wrong, and right ones
             of other shapes. They are no evidence, but the change has to give them too.
+        known_changes: gets the changes that explain the samples.
     """
     deadline = time.thread_time() + LIMIT_S
     samples = [sample for sample in samples if not sample.is_constant]
@@ -98,13 +98,15 @@ def find_matching_change(
             likely = _give_other_shapes(op, likely, samples, checks, deadline)
             here = "" if is_everywhere else f" (at {_shape(samples[0])}, not at all shapes)"
             cause = next((matches[0].cause for matches in likely.values()), None)
+            if known_changes is not None and is_everywhere:
+                known_changes.update(likely)
             return cause and cause.evolve(as_if=f"{cause.as_if}{here}")
     return None
 
 
 def _explain_samples(
     op: operators.Op, samples: Sequence[FaultSample], with_parameter: bool, deadline: float
-) -> tuple[_Matches, bool]:
+) -> tuple[Matches, bool]:
     """Return by key the changes that give the outputs of all samples, and True.
 
     Where no change does, return those with plenty of evidence from the first one alone, and False.
@@ -125,11 +127,11 @@ def _explain_samples(
 
 def _give_other_values(
     op: operators.Op,
-    by_key: _Matches,
+    by_key: Matches,
     samples: Sequence[FaultSample],
     checks: Sequence[FaultSample],
     deadline: float,
-) -> _Matches:
+) -> Matches:
     """Return the changes that give the outputs on other values in the shapes of the samples."""
     shapes = {sample.case.shape for sample in samples}
     for check in (c for c in checks if c.case.shape in shapes):
@@ -140,8 +142,8 @@ def _give_other_values(
 
 
 def _without_refuted(
-    op: operators.Op, check: FaultSample, by_key: _Matches, matching: Mapping[str, Match]
-) -> _Matches:
+    op: operators.Op, check: FaultSample, by_key: Matches, matching: Mapping[str, Match]
+) -> Matches:
     """Return the changes but those that give another output than the version did.
 
     On some values a change is none, such as a lost sign where nothing is negative. So where it is
@@ -149,17 +151,17 @@ def _without_refuted(
     """
     refuted = by_key.keys() - matching.keys()
     if refuted and not check.n_wrong:
-        refuted &= {change.key for change in _iter_changes(op, check, check.inputs)}
+        refuted &= {change.key for change in iter_changes(op, check, check.inputs)}
     return {key: m for key, m in by_key.items() if key not in refuted}
 
 
 def _give_other_shapes(
     op: operators.Op,
-    likely: _Matches,
+    likely: Matches,
     samples: Sequence[FaultSample],
     checks: Sequence[FaultSample],
     deadline: float,
-) -> _Matches:
+) -> Matches:
     """Return the changes that no right output of another shape refutes.
 
     A kernel has its formula for each shape. A part, a fill or a constant may depend on the shape.
@@ -174,7 +176,7 @@ def _give_other_shapes(
     return likely
 
 
-def _simplest(by_key: _Matches) -> _Matches:
+def _simplest(by_key: Matches) -> Matches:
     """Return the simple changes, if causes of several kinds give the same outputs."""
     if len({matches[0].change.code for matches in by_key.values()}) < 2:
         return by_key
@@ -213,7 +215,7 @@ def _matches_of(
     matches: dict[str, Match] = {}
     large = max(t.numel() for t in sample.inputs if isinstance(t, torch.Tensor)) > LARGE_ELEMENTS
     for inputs in _precisions(sample):
-        for change in _iter_changes(op, sample, inputs):
+        for change in iter_changes(op, sample, inputs):
             is_known = change.key in matches or (keys is not None and change.key not in keys)
             if is_known or (change.start is not None) is not with_parameter:
                 continue
@@ -232,41 +234,13 @@ def _precisions(sample: FaultSample) -> Iterator[Inputs]:
     """Yield the inputs in float64; in float32 too, where an intermediate value may overflow."""
     yield sample.inputs
     if sample.overflows or not sample.case.has_plain_values:
-        yield tuple(
-            x.float() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
-            for x in sample.inputs
-        )
+        yield _in_float32(sample.inputs)
 
 
-def _iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Iterator[Change]:
-    """Yield all changes."""
-    operations = trace_reference(op, inputs)
-    names = op.input_names(len(inputs))
-    declared = {name: tuple(values) for name, values in op.scalars.items()}
-    changes = [*changes_of_inputs(inputs, names, declared)]
-    changes += changes_of_alike_inputs(inputs, names)
-    averaged = {o.args[0].shape for o in operations if averages_last(o)}
-    changes += changes_past_the_end(inputs, names, sample.expected[0], averaged=averaged)
-    if len(operations) <= MAX_OPERATIONS:
-        changes += changes_of(operations)
-        changes += changes_of_input_uses(operations, inputs, names)
-        if operations:
-            changes += changes_of_outputs(sample.expected[0], inputs)
-    changes += changes_past_the_last_row(inputs, names)
-    changes += changes_of_strides(inputs, names, sample.memory)
-    changes += changes_beyond_limits(inputs, names, sample.got[0], sample.expected[0])
-    yield from changes
-
-
-def _evaluate(
-    op: operators.Op, inputs: Inputs, change: Change, amount: float
-) -> tuple[torch.Tensor, ...]:
-    """Return the outputs of the changed reference, in float64."""
-    own = change.inputs(inputs, amount) if change.inputs else inputs
-    outputs = evaluate_changed(op, own, change.at, change.operation(amount))
-    if change.outputs:
-        outputs = tuple(change.outputs(o) for o in outputs)
-    return tuple(o.double() for o in outputs)
+def _in_float32(inputs: Inputs) -> Inputs:
+    return tuple(
+        x.float() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs
+    )
 
 
 def _try(
@@ -286,7 +260,7 @@ def _try(
         before: its parameter on another sample, which is tried first.
     """
     if before is not None:
-        bits = _evidence(sample, _evaluate(op, inputs, change, before), change)
+        bits = _evidence(sample, evaluate_change(op, inputs, change, before), change)
         if bits is not None:
             return Match(change, before, bits, sample.rows)
     amount = change.start
@@ -294,7 +268,7 @@ def _try(
         amount = _fit(op, sample, inputs, change, amount)
         if amount is None:
             return None
-    bits = _evidence(sample, _evaluate(op, inputs, change, amount or 0.0), change)
+    bits = _evidence(sample, evaluate_change(op, inputs, change, amount or 0.0), change)
     return None if bits is None else Match(change, amount, bits, sample.rows)
 
 
@@ -336,7 +310,7 @@ def _fit(
     """Return the parameter that comes closest to the version's output; None if none comes close."""
 
     def residual(amount: float) -> torch.Tensor:
-        outputs = _evaluate(op, inputs, change, amount)
+        outputs = evaluate_change(op, inputs, change, amount)
         parts = [(o - g).flatten() for o, g in zip(outputs, sample.got, strict=True)]
         return torch.cat(parts)
 

@@ -49,7 +49,7 @@ def _is_larger_size(op: operators.Op, case: Case) -> bool:
     return case.size not in (None, CUSTOM_SIZE, operators.smallest_size(op))
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
     """Return the CPU time of this process and of the subject process, seconds."""
     link = subject_process.link()
     return time.process_time() + (link.cpu_s if link else 0.0)
@@ -64,12 +64,12 @@ class CpuTimeMeter:
     """
 
     cases: dict[Case, float] = field(default_factory=dict)
-    _started_s: float = field(default_factory=_cpu_s)
+    _started_s: float = field(default_factory=cpu_s)
 
     @property
     def spent_s(self) -> float:
         """Return the seconds so far."""
-        return _cpu_s() - self._started_s
+        return cpu_s() - self._started_s
 
     @contextmanager
     def measure(self, case: Case) -> Iterator[None]:
@@ -130,7 +130,7 @@ def _slow_extent_reason(subject: Subject, case: Case, results: list[CaseResult])
     for smaller in ended:
         if smaller.shape[-1] <= columns and math.prod(smaller.shape) <= n:
             return f"the smaller {smaller.label} takes the interpreter too long"
-    if (programs := _programs(subject, case)) > MAX_EXTENT_PROGRAMS:
+    if (programs := count_programs(subject, case)) > MAX_EXTENT_PROGRAMS:
         return f"the interpreter takes too long for its {programs:,} programs"
     return None
 
@@ -141,11 +141,11 @@ def _estimate_s(subject: Subject, case: Case, small_s: float) -> float:
     if subject.op.op_class == "matmul":
         return small_s * math.prod(b / max(a, 1) for a, b in zip(small, case.shape, strict=False))
     cases = [case.evolve(shape=shape) for shape in (small, case.shape)]
-    programs = [_programs(subject, case) for case in cases]
+    programs = [count_programs(subject, case) for case in cases]
     return small_s * programs[1] / programs[0]
 
 
-def _programs(subject: Subject, case: Case) -> int:
+def count_programs(subject: Subject, case: Case) -> int:
     """Return the number of program instances of one call without running them; 1 if unknown."""
     arguments = subject.make_inputs(case).arguments
     try:

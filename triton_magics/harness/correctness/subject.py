@@ -45,6 +45,7 @@ class Subject:
         long_series: calls in a row on the cases that have many.
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
         explained: the cases for which a change of the reference was searched.
+        known_changes: those that gave the outputs of earlier cases, by key.
     """
 
     op: operators.Op
@@ -59,6 +60,7 @@ class Subject:
     checked_routes: set[tuple[str, ...]] = field(default_factory=set, compare=False)
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
     explained: list[Case] = field(default_factory=list, compare=False)
+    known_changes: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def is_interpreted(self) -> bool:

@@ -1,0 +1,167 @@
+"""Search the change of the reference that gives a version's wrong outputs, by further calls."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.call_record import VersionRaised
+from triton_magics.harness.correctness.fault_sample import FaultSample
+from triton_magics.harness.correctness.further_calls import call_guarded
+from triton_magics.harness.correctness.matched_fault import (
+    LARGE_ELEMENTS,
+    find_known_change,
+    find_matching_change,
+)
+from triton_magics.harness.correctness.place_changes import Memory
+from triton_magics.harness.correctness.skip_rules import count_programs
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.languages.kernel_runtime import Symptom
+from triton_magics.model import PLAIN, Case, Cause, CauseCode
+
+MOST_SEARCHES = 2  # in one validation, for a change of the reference that gives the output
+SAMPLES = 3
+FEW_REPEATS = 6  # more samples, where each has few numbers
+ENOUGH_WRONG = 16
+SAMPLE_ELEMENTS = 20_000
+LARGEST_SAMPLE = 500_000
+MAX_PROGRAMS_OF_CASES = 400
+SOURCE_SYMPTOMS: dict[CauseCode, Symptom] = {
+    CauseCode.WRONG_FILL: "last dimension is no power of two",
+    CauseCode.MISSING_MASK: "not finite",
+    CauseCode.MISSING_MAXIMUM: "overflow",
+}
+
+
+def search_change(
+    subject: Subject,
+    case: Case,
+    pristine: tuple[Any, ...],
+    arguments: tuple[Any, ...],
+    outputs: tuple[torch.Tensor, ...],
+) -> Cause | None:
+    """Return the change of the reference that gives the version's outputs, here and elsewhere."""
+    tensors = [x for x in (*pristine, *outputs) if isinstance(x, torch.Tensor)]
+    if subject.known_changes and max(t.numel() for t in tensors) > LARGE_ELEMENTS:
+        return None  # a smaller case has its cause
+    own = _sample(subject, case, pristine, arguments, outputs)
+    if own and (cause := find_known_change(subject.op, own, subject.known_changes)):
+        return _add_source_line(subject, cause)
+    if len(subject.explained) >= MOST_SEARCHES:
+        return None
+    subject.explained.append(case)
+    samples = [own, *(_sample_of(subject, each) for each in _further_cases(subject, case, outputs))]
+    cause = _search(subject, [s for s in samples if s])
+    return cause and _add_source_line(subject, cause)
+
+
+def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:
+    """Return the change that gives the wrong outputs among the samples, and the right ones."""
+    few = sum(t.numel() for t in samples[0].got) < ENOUGH_WRONG if samples else False
+    wrong = (s for s in samples if s.n_wrong and not s.is_constant)
+    useful = sorted(wrong, key=_usefulness)[: SAMPLES + FEW_REPEATS if few else SAMPLES]
+    if not useful:
+        return None
+    first = useful[0].case
+    again = _sample_of(subject, first.evolve(seed=first.seed + len(samples)))
+    checks = [s for s in (*samples, again) if s and (s is again or not s.n_wrong)]
+    return find_matching_change(subject.op, useful, checks, subject.known_changes)
+
+
+def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
+    """Call the version on a further case, and return its output as a sample; None if it raised."""
+    with contextlib.suppress(VersionRaised):
+        inputs = subject.make_inputs(case)
+        like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
+        got = call_guarded(subject, inputs, like).outputs
+        return _sample(subject, case, inputs.pristine, inputs.arguments, got)
+    return None
+
+
+def _add_source_line(subject: Subject, cause: Cause) -> Cause:
+    """Return the cause with the line of the source that shows the same one, and its correction."""
+    symptom = SOURCE_SYMPTOMS.get(cause.code)
+    hint = subject.hint(symptom) if symptom else None
+    if hint is None or hint.code is not cause.code:
+        return cause
+    return hint.evolve(as_if=cause.as_if)
+
+
+def _usefulness(sample: FaultSample) -> tuple[bool, int]:
+    """Sort samples with enough wrong elements first, and of these the small ones."""
+    few = sample.n_wrong < ENOUGH_WRONG
+    return few, -sample.n_wrong if few else sum(t.numel() for t in sample.got)
+
+
+def _further_cases(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ...]) -> list[Case]:
+    """Return cases of the op's other shapes, of moderate size.
+
+    Where an output has few elements, some are of the same shape. Every case has values of its own:
+    two of one seed may begin with the same row.
+    """
+    few = sum(t.numel() for t in outputs) < ENOUGH_WRONG
+    repeats = (FEW_REPEATS if math.prod(case.shape) <= SAMPLE_ELEMENTS else 2) if few else 0
+    fits = [
+        s for s in subject.op.shapes if 8 <= math.prod(s) <= SAMPLE_ELEMENTS and s != case.shape
+    ]
+    fits.sort(key=math.prod)
+    shapes = [*dict.fromkeys((*fits[:2], *fits[-2:])), *[case.shape] * repeats]
+    cases = [
+        case.evolve(shape=shape, size=None, extent="", seed=case.seed + n)
+        for n, shape in enumerate(shapes, 1)
+    ]
+    wide = [c.evolve(regime="x10", special=PLAIN) for c in cases[:1]]
+    cases += [c for c in wide if "x10" not in subject.op.skip_values]
+    return _affordable(subject, cases)
+
+
+def _affordable(subject: Subject, cases: list[Case]) -> list[Case]:
+    """Return the first cases that an interpreter runs within `MAX_PROGRAMS_OF_CASES` together."""
+    if not subject.is_interpreted:
+        return cases
+    chosen: list[Case] = []
+    programs = 0
+    for case in cases:
+        more = count_programs(subject, case)
+        if programs + more <= MAX_PROGRAMS_OF_CASES:
+            chosen, programs = [*chosen, case], programs + more
+    return chosen
+
+
+def _sample(
+    subject: Subject,
+    case: Case,
+    inputs: tuple[Any, ...],
+    arguments: tuple[Any, ...],
+    outputs: tuple[torch.Tensor, ...],
+) -> FaultSample | None:
+    """Return an output with its inputs on the CPU; None if it is large."""
+    tensors = [x for x in (*inputs, *outputs) if isinstance(x, torch.Tensor)]
+    if max(t.numel() for t in tensors) > LARGEST_SAMPLE:
+        return None
+    pristine = tuple(x.cpu() if isinstance(x, torch.Tensor) else x for x in inputs)
+    expected = oracle.compute_expected(subject.op, pristine, case, None, None, diagnose=False)
+    if not all(t.dtype.is_floating_point for t in expected.values):
+        return None
+    got = tuple(t.cpu() for t in outputs)
+    judged = expected.judge_outputs(got)
+    wrong = sum(int(j.wrong.sum()) for j in judged if j.wrong is not None)
+    return FaultSample(
+        case=case, inputs=oracle.upcast(pristine), got=tuple(t.double() for t in got),
+        expected=expected.values, allowed=expected.allowed, n_wrong=wrong,
+        memory=tuple(_memory(x) for x in arguments),
+        largest=torch.finfo(got[0].dtype).max,
+    )  # fmt: skip
+
+
+def _memory(x: Any) -> Memory | None:
+    """Return the memory of a tensor of numbers."""
+    return (
+        Memory.of(x)
+        if isinstance(x, torch.Tensor) and x.numel() and x.dtype != torch.bool
+        else None
+    )

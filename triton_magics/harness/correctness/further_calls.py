@@ -1,0 +1,48 @@
+"""Further calls of a version that is wrong, to tell the causes of its fault apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.call_record import CallOptions, CallRecord
+from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.model import Case, CaseStatus
+
+
+def call_guarded(subject: Subject, inputs: CaseInputs, like: tuple[Any, ...]) -> CallRecord:
+    """Call the version, which is wrong, with its memory between guard bands.
+
+    Raises:
+        VersionRaised: it raised.
+    """
+    return subject.call(inputs.arguments, like, options=CallOptions(guard=True), inputs=inputs)
+
+
+def write_values(inputs: CaseInputs, values: tuple[Any, ...]) -> CaseInputs:
+    """Return the inputs with these values, which their memory gets too."""
+    for argument, value in zip(inputs.arguments, values, strict=True):
+        if isinstance(argument, torch.Tensor):
+            layouts.write(argument, value)
+    return replace(inputs, pristine=values)
+
+
+def passes(subject: Subject, case: Case, values: tuple[Any, ...] | None = None) -> bool:
+    """Return whether the version is right on another case, or on these values in its layouts.
+
+    Raises:
+        VersionRaised: it raised.
+    """
+    inputs = subject.make_inputs(case)
+    if values is not None:
+        inputs = write_values(inputs, values)
+    torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
+    call = call_guarded(subject, inputs, torch_outputs.outputs)
+    result = compare_outputs(CaseOracle(subject, case, inputs, torch_outputs), call)
+    return result.status is CaseStatus.PASSED
