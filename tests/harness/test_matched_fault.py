@@ -159,6 +159,21 @@ def test_a_known_change_is_named_where_it_gives_the_output() -> None:
     assert find_known_change(op, other, known_changes) is None
 
 
+@pytest.mark.parametrize(("large", "is_named"), [(True, True), (False, False)])
+def test_a_missing_maximum_overflows_on_large_values(large: bool, is_named: bool) -> None:
+    """The log of a sum has the same value without its maximum, until exp overflows."""
+
+    def loss(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        total = x.exp().sum(-1).log() if large else torch.logsumexp(x, -1)
+        return (total + x.amax(-1) - x.gather(1, target[:, None])[:, 0]).mean()
+
+    samples = [sample_of("cross_entropy", (7, 13), loss, seed=s) for s in range(1, 8)]
+    heavy = sample_of("cross_entropy", (7, 13), loss, regime="large")
+    op = operators.load("cross_entropy")
+    cause = find_matching_change(op, samples, large=lambda: heavy)
+    assert (cause is not None and cause.code is CauseCode.MISSING_MAXIMUM) is is_named
+
+
 def test_few_wrong_elements_are_no_evidence_for_a_parameter() -> None:
     sample = sample_of("sum", (1, 13), lambda x: x.sum(-1) + 0.25)
     assert find_matching_change(operators.load("sum"), [sample]) is None

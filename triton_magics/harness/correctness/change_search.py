@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -66,10 +67,11 @@ def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:
     useful = sorted(wrong, key=_usefulness)[: SAMPLES + FEW_REPEATS if few else SAMPLES]
     if not useful:
         return None
-    first = useful[0].case
+    first, widest = useful[0].case, max((s.case for s in useful), key=_n_elements)
     again = _sample_of(subject, first.evolve(seed=first.seed + len(samples)))
     checks = [s for s in (*samples, again) if s and (s is again or not s.n_wrong)]
-    return find_matching_change(subject.op, useful, checks, subject.known_changes)
+    large = partial(_large_sample, subject, widest)
+    return find_matching_change(subject.op, useful, checks, large, subject.known_changes)
 
 
 def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
@@ -80,6 +82,18 @@ def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
         got = call_guarded(subject, inputs, like).outputs
         return _sample(subject, case, inputs.pristine, inputs.arguments, got)
     return None
+
+
+def _large_sample(subject: Subject, case: Case) -> FaultSample | None:
+    """Return an output on large values; None where the op has none."""
+    regime = next((r for r in ("large", "x10") if r not in subject.op.skip_values), None)
+    if regime is None:
+        return None
+    return _sample_of(subject, case.evolve(regime=regime, special=PLAIN, layouts=()))
+
+
+def _n_elements(case: Case) -> int:
+    return math.prod(case.shape)
 
 
 def _add_source_line(subject: Subject, cause: Cause) -> Cause:

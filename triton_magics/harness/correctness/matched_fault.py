@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -70,6 +70,7 @@ def find_matching_change(
     op: operators.Op,
     samples: list[FaultSample],
     checks: Sequence[FaultSample] = (),
+    large: Callable[[], FaultSample | None] = lambda: None,
     known_changes: Matches | None = None,
 ) -> Cause | None:
     """Return the cause that explains every sample; None without one, or with several.
@@ -81,6 +82,7 @@ def find_matching_change(
         samples: wrong outputs, one or more; those of further shapes are more evidence.
         checks: outputs on other values in a shape of the samples, right or wrong, and right ones
             of other shapes. They are no evidence, but the change has to give them too.
+        large: returns an output on large values; called for a change that overflows there.
         known_changes: gets the changes that explain the samples.
     """
     deadline = time.thread_time() + LIMIT_S
@@ -92,7 +94,8 @@ def find_matching_change(
         by_key = {key: m for key, m in by_key.items() if _bits(m) >= NEEDED_BITS}
         by_key = _give_other_values(op, by_key, samples, checks, deadline)
         likely = _simplest(by_key)
-        if len({matches[0].change.code for matches in likely.values()}) > 1:
+        is_one = len({matches[0].change.code for matches in likely.values()}) < 2
+        if not is_one or not _overflow_alike(op, likely, large):
             return None
         if likely:
             likely = _give_other_shapes(op, likely, samples, checks, deadline)
@@ -139,6 +142,24 @@ def _give_other_values(
         matching = _matches_of(op, check, has_parameter, deadline, by_key) if by_key else {}
         by_key = _without_refuted(op, check, by_key, matching)
     return by_key
+
+
+def _overflow_alike(
+    op: operators.Op, by_key: Matches, large: Callable[[], FaultSample | None]
+) -> bool:
+    """Return whether the version overflows on large values wherever a change says so."""
+    keys = [key for key, m in by_key.items() if m[0].change.overflows]
+    sample = large() if keys else None
+    if sample is None:
+        return True
+    inputs = _in_float32(sample.inputs)
+    finite = torch.cat([g.isfinite().flatten() for g in sample.got])
+    for change in iter_changes(op, sample, inputs):
+        if change.key in keys:
+            outputs = torch.cat([o.flatten() for o in evaluate_change(op, inputs, change, 0.0)])
+            if bool((~outputs.isfinite() & finite).any()):
+                return False
+    return True
 
 
 def _without_refuted(

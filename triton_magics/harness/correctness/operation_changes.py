@@ -31,7 +31,9 @@ def changes_of(operations: Sequence[TracedOperation]) -> Iterator[Change]:
         for at, operation in enumerate(operations):
             for code, text, apply in changes(operation, operations[:at]):
                 change = bind(lambda o, _, apply: apply(o), apply)
-                yield Change(code, text, at, change, is_simple=changes is _simple)
+                is_simple = changes is _simple
+                shifts = is_simple and code is CauseCode.MISSING_MAXIMUM
+                yield Change(code, text, at, change, is_simple=is_simple, overflows=shifts)
     yield from _changes_of_uses(operations)
     for at, operation in enumerate(operations):
         for text, fitted, start in _with_parameter(operation):

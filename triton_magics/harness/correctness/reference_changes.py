@@ -36,6 +36,7 @@ class Change:
         bits: of evidence beside the values.
         is_simple: an operation or an argument as a whole; where several changes give the same
             outputs, it is the likely one.
+        overflows: in float32 on large inputs.
     """
 
     code: CauseCode
@@ -48,6 +49,7 @@ class Change:
     n_read: int = 0
     bits: float = 0.0
     is_simple: bool = False
+    overflows: bool = False
 
     @property
     def key(self) -> str:
