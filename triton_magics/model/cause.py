@@ -27,6 +27,7 @@ class CauseCode(StrEnum):
     WRONG_FORMULA = "wrong_formula"
     PARTIAL_EXTENT = "partial_extent"
     NAN_LOST = "nan_lost"
+    OUT_OF_BOUNDS = "out_of_bounds"
     ZEROS = "zeros"
     UNSET_MEMORY = "unset_memory"
     TEXT = "text"
@@ -45,6 +46,7 @@ class Cause(Value):
         layout: of that input.
         dtype: with the precision of the error.
         as_if: the change of the reference that gives the version's output; completes "if …".
+        evidence: what further calls showed; completes "likely: …".
         text: of a record that was written before causes were values.
     """
 
@@ -57,6 +59,7 @@ class Cause(Value):
     layout: str | None = None
     dtype: str | None = None
     as_if: str | None = None
+    evidence: str | None = None
     text: str | None = None
 
     @model_validator(mode="before")

@@ -7,12 +7,15 @@ from typing import Any
 
 import torch
 
+from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.change_search import search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
-from triton_magics.harness.correctness.reference_changes import HALF_TYPES
+from triton_magics.harness.correctness.reach_causes import find_by_reach
+from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
+from triton_magics.harness.correctness.reference_trace import trace_reference
 from triton_magics.harness.correctness.rounding_experiment import find_rounding
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
@@ -58,17 +61,24 @@ def explain_wrong_values(
         if differs:
             return _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
         layout = _layout_cause(subject, case, inputs.pristine)
-        cause = layout or _values_cause(subject, case) or _dtype_cause(subject, case, result)
+        cause = (
+            layout or _values_cause(subject, case, result) or _dtype_cause(subject, case, result)
+        )
         if cause is None or cause is layout:
             cause = _prefer_formula(cause, search_change(
                 subject, case, inputs.pristine, inputs.arguments, call.outputs
             ))  # fmt: skip
-        cause = cause or find_rounding(subject, case)
+        cause = cause or find_rounding(subject, case) or _reach_cause(subject, case)
         if cause is None:
-            return _without_refuted(subject, case, result)
+            return _name_access(_without_refuted(subject, case, result), call)
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
     return _with_cause(result, cause)
+
+
+def _reach_cause(subject: Subject, case: Case) -> Cause | None:
+    """Return the cause that the reach of the inputs shows, for the first cases."""
+    return find_by_reach(subject, case) if case in subject.explained else None
 
 
 def _prefer_formula(layout: Cause | None, change: Cause | None) -> Cause | None:
@@ -118,6 +128,23 @@ def _with_cause(result: CaseResult, cause: Cause) -> CaseResult:
     return result.evolve(mismatch=result.mismatch.evolve(cause=cause))
 
 
+def _name_access(result: CaseResult, call: CallRecord) -> CaseResult:
+    """Return the result with an access outside a tensor as the cause, if nothing else is."""
+    cause = result.mismatch and result.mismatch.cause
+    if call.outside is None or (cause and cause.code is not CauseCode.UNSET_MEMORY):
+        return result
+    error = call.outside
+    return _with_cause(
+        result,
+        Cause(
+            code=CauseCode.OUT_OF_BOUNDS,
+            evidence=error.message,
+            cell_line=error.cell_line,
+            file_line=error.file_line,
+        ),
+    )
+
+
 def _race(subject: Subject, error: KernelError) -> Cause:
     hint = subject.hint("calls differ")
     return Cause(
@@ -162,7 +189,7 @@ def _layout_cause(subject: Subject, case: Case, values: tuple[Any, ...]) -> Caus
     )
 
 
-def _values_cause(subject: Subject, case: Case) -> Cause | None:
+def _values_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
     """Return the cause that large values show where plain ones give the right output."""
     if case.has_plain_values:
         return None
@@ -173,11 +200,22 @@ def _values_cause(subject: Subject, case: Case) -> Cause | None:
     if case.regime in SHIFTED_REGIMES and is_plain_special:
         cause: Cause | None = Cause(code=CauseCode.CANCELLATION)
     elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
-        cause = subject.hint("overflow")
+        cause = subject.hint("overflow") or _lost_maximum(subject, case, result)
     else:
         return None
     plain = case.evolve(regime=NORMAL, special=PLAIN)
     return cause if cause and passes(subject, plain) else None
+
+
+def _lost_maximum(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
+    """Return a missing maximum as the cause of an overflow where the reference subtracts one."""
+    assert result.mismatch is not None
+    if math.isfinite(result.mismatch.got) or case.special in ROWS_APART:
+        return None
+    inputs = subject.make_inputs(case).pristine
+    operations = trace_reference(subject.op, tuple(oracle.upcast(inputs)))
+    shifts = any(subtracts_maximum(o) for o in operations)
+    return Cause(code=CauseCode.MISSING_MAXIMUM) if shifts else None
 
 
 def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:

@@ -22,11 +22,20 @@ _TEXTS: dict[CauseCode, str] = {
     CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out: check the loop and the grid",
     CauseCode.NAN_LOST: "NaN or infinity of the inputs is lost",
+    CauseCode.OUT_OF_BOUNDS: "a load or store goes outside its tensor",
     CauseCode.ZEROS: "all wrong elements are zero",
     CauseCode.UNSET_MEMORY: (
         "NaN from finite inputs: memory that was never written, or lies outside the tensor, may "
         "have reached the output"
     ),
+}
+_TEXTS_OF_CALLS = {
+    CauseCode.WRONG_STRIDE: "a wrong stride or index",
+    CauseCode.MISSING_MASK: "a mask is missing",
+    CauseCode.WRONG_FILL: "the lanes past the end take part, or are counted",
+    CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
+    CauseCode.PARTIAL_EXTENT: "a part of the elements is left out",
+    CauseCode.OUT_OF_BOUNDS: "an access outside a tensor",
 }
 _OBSERVATIONS = (
     CauseCode.CONSTANT_FACTOR,
@@ -54,6 +63,8 @@ def _text(cause: Cause) -> str:
         return f"{_TEXTS[cause.code].partition(': ')[0]}: {cause.as_if}"
     if cause.as_if:
         return f"the output is that of the reference if {cause.as_if}"
+    if cause.evidence:
+        return f"{_TEXTS_OF_CALLS[cause.code]}: {cause.evidence}"
     if cause.code is CauseCode.TEXT:
         return cause.text or ""
     if cause.code is CauseCode.CONSTANT_FACTOR:

@@ -1,0 +1,95 @@
+"""Causes that the reach of the inputs' elements shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.kit import KERNELS, run_cases
+from triton_magics.harness.correctness.reach_probe import PLACES, spread_places
+from triton_magics.model import Case, CaseResult, Cause
+from triton_magics.rendering.views.causes import cause_text
+
+ALIKE = "reaches the outputs that it should, and no others"
+
+
+def write_mutant(tmp_path: Path, kernel: str, old: str, new: str) -> Path:
+    """Write a kernel of the corpus with one substitution."""
+    source = (KERNELS / f"{kernel}.py").read_text()
+    assert old in source
+    path = tmp_path / "kernel.py"
+    path.write_text(source.replace(old, new))
+    return path
+
+
+def cause_of(result: CaseResult) -> Cause | None:
+    assert result.mismatch is not None, result
+    return result.mismatch.cause
+
+
+def plain(*shape: int, **scalars: Any) -> Case:
+    return Case(shape=shape, dtype="float32", seed=1, scalars=tuple(scalars.items()))
+
+
+FAULTS = {
+    "two operators": (
+        "swiglu_right", "gate * share * up", "share * up + gate", plain(7, 13),
+        "wrong_formula", ALIKE,
+    ),
+    "rows by the block": (
+        "right/mean_row", "row * n_cols + cols", "row * BLOCK + cols", plain(2, 3, 129),
+        "wrong_stride", "x[4, 8] reaches output[3], which it should not, and x[4, 8] does not",
+    ),
+    "all rows of a tile": (
+        "right/softmax_many_rows", "tl.sum(numerator, axis=1)[:, None]", "tl.sum(numerator)",
+        plain(7, 13), "wrong_formula", "reaches output[1, 0], which it should not",
+    ),
+    "the last part": (
+        "classes/extents/linear_loss_parts", "range(0, parts)", "range(0, max(1, parts - 1))",
+        plain(3, 1000, 31), "partial_extent", "weight[999, 30] does not reach output",
+    ),
+    "blocks that are not full": (
+        "right/attention_three_kernels", "range(0, K, BK)", "range(0, K - BK + 1, BK)",
+        plain(1, 1, 7, 64), "partial_extent",
+        "nothing reaches the output at 1x1x1x64, and it is right at 1x1x128x64",
+    ),
+    "the maximum twice": (
+        "linear_cross_entropy_right", "tl.log(total) + largest - picked",
+        "tl.log(total) + 2.0 * largest - picked", plain(7, 5, 13), "wrong_formula", ALIKE,
+    ),
+    "no mask of the padding": (
+        "right/attention_flash", 'tl.where((cols < seq)[None, :], scores, -float("inf"))',
+        "scores", plain(1, 1, 7, 64), "wrong_fill", "right at 1x1x128x64",
+    ),
+    "columns by the other stride": (
+        "right/matmul_grouped", "cols[None, :] * bn", "cols[None, :] * bk", plain(7, 5, 13),
+        "out_of_bounds", "reads outside input 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_class_of_faults_is_named(tmp_path: Path, name: str) -> None:
+    kernel, old, new, case, code, text = FAULTS[name]
+    (result,) = run_cases(write_mutant(tmp_path, kernel, old, new), case)
+    cause = cause_of(result)
+    assert cause is not None
+    assert (cause.code.value, text in cause_text(cause)) == (code, True), cause_text(cause)
+
+
+def test_outputs_that_nothing_reaches_have_no_formula(tmp_path: Path) -> None:
+    path = write_mutant(tmp_path, "softmax_right", "numerator / ", "float('nan') * numerator / ")
+    cause = cause_of(run_cases(path, plain(7, 13))[0])
+    assert cause is not None
+    assert cause.code.value == "unset_memory"
+
+
+def test_places_cover_each_index_of_a_tensor() -> None:
+    places = spread_places((3, 1000))
+    assert places[:2] == [(0, 0), (2, 999)]
+    assert len(places) == PLACES
+    assert len({place[1] for place in places}) == PLACES
+    assert {place[0] for place in places} == {0, 1, 2}
+    assert spread_places(()) == [()]
