@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import reprlib
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +23,7 @@ from triton_magics.harness.correctness import guarded_call
 from triton_magics.harness.correctness.call_record import CallOptions
 from triton_magics.harness.correctness.guarded_call import LocalCalls
 from triton_magics.harness.correctness.left_behind import LeftBehind, settings
+from triton_magics.harness.correctness.standard_state import read_state
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case
 
@@ -150,6 +154,32 @@ def test_numpy_s_handling_of_errors_is_put_back_and_named() -> None:
     np.seterr(all="raise")
     assert "numpy.geterr" in str(left.restore())
     assert "raise" not in np.geterr().values()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("logging.Logger.manager.disable", lambda: logging.disable(logging.WARNING)),
+        ("logging.Logger.root.level", lambda: logging.root.setLevel(logging.CRITICAL)),
+        ("reprlib.aRepr.maxlist", lambda: setattr(reprlib.aRepr, "maxlist", 2)),
+        ("sys.dont_write_bytecode", lambda: setattr(sys, "dont_write_bytecode", None)),
+    ],
+)
+def test_a_value_of_a_standard_module_is_put_back_and_named(
+    name: str, change: Callable[[], Any]
+) -> None:
+    before, left = read_state(), LeftBehind()
+    change()
+    assert left.restore() == f"the version left values of Python's modules changed: {name}"
+    assert read_state() == before
+
+
+def test_a_value_that_a_first_use_sets_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    left = LeftBehind()
+    tempfile.gettempdir()
+    assert tempfile.tempdir
+    assert left.restore() is None
 
 
 def test_what_concurrent_compilation_leaves_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,13 +30,14 @@ _SUBNORMAL = 2.0**-130  # of float32
 class Setting(NamedTuple):
     """A setting of this process: its name in messages, and functions that read and write it.
 
-    `is_fault(now, before)` tells whether leaving it so is a fault of the version.
+    `is_fault(now, before)` tells whether leaving it so is a fault of the version; a list names the
+    parts that are.
     """
 
     name: str
     read: Callable[[], Any]
     write: Callable[[Any], Any]
-    is_fault: Callable[[Any, Any], bool] = operator.ne
+    is_fault: Callable[[Any, Any], bool | list[str]] = operator.ne
 
     def try_write(self, value: Any) -> None:
         """Write a value; a setting that can't be written now stays as it is."""

@@ -18,6 +18,7 @@ import torch
 
 from triton_magics import languages
 from triton_magics.harness.correctness.found_settings import Setting, found_settings
+from triton_magics.harness.correctness.standard_state import changed_names, read_state, write_state
 
 _LIBRARY_PREFIXES = ("TORCH", "PYTORCH_", "CUDA_", "OMP_", "MKL_", "NVIDIA_")
 _TORCH = os.path.dirname(torch.__file__)
@@ -93,6 +94,7 @@ _LISTED = (
     Setting("the thread switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Setting("the filter of all warnings", lambda: _IGNORE_ALL in warnings.filters, _write_warnings),
     Setting("variables of the environment", _environment, _write_environment),
+    Setting("values of Python's modules", read_state, write_state, changed_names),
     Setting("the current folder", os.getcwd, os.chdir),
     Setting("the trace function", sys.gettrace, sys.settrace),
     Setting("the profile function", sys.getprofile, threading.setprofile),
@@ -213,13 +215,15 @@ def _write_again(values: list[Any], words: str = "left {} changed{}") -> str | N
     for setting, value in zip(settings(), values, strict=True):
         if (now := setting.read()) != value:
             setting.try_write(value)
-            if setting.is_fault(now, value):
-                shown = f" at {now}," if words.startswith("leaves") else _values(value, now)
+            if fault := setting.is_fault(now, value):
+                shown = f" at {now}," if words.startswith("leaves") else _values(value, now, fault)
                 messages.append(f"the version {words.format(setting.name, shown)}")
     return next(iter(messages), None)
 
 
-def _values(before: Any, now: Any) -> str:
+def _values(before: Any, now: Any, fault: Any) -> str:
+    if isinstance(fault, list):
+        return f": {fault[0]}"
     if isinstance(before, dict):
         names = {*before.items()} ^ {*now.items()}
         return f": {min(name for name, _ in names)}"
