@@ -46,6 +46,27 @@ def test_dropout_accepts_numbers_at_the_ends_of_the_dtype():
     assert dropout.check((x, 0.5, 0), version(x, 0.5, 0), version) is None
 
 
+def with_threshold(bits):
+    """Return a dropout that decides by a number of so many bits."""
+
+    def call(x, p, seed):
+        generator = torch.Generator().manual_seed(seed)
+        draws = torch.randint(2**bits, x.shape, generator=generator)
+        return torch.where(draws >= round(p * 2**bits), x / (1 - p), torch.zeros_like(x))
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("bits", "problem"),
+    [(8, "p = 0.001: 65536 of 65536 elements were kept: should be 65470 ± 58"), (24, None)],
+)
+def test_dropout_refuses_a_threshold_too_coarse_for_rare_events(bits, problem):
+    call = with_threshold(bits)
+    (x, p, seed), _ = run_dropout(shape=(256, 256))
+    assert dropout.check((x, p, seed), call(x, p, seed), call) == problem
+
+
 WRONG = {
     "unscaled": (lambda x, out: torch.where(out != 0, x, out), "neither 0 nor x"),
     "scaled by p": (lambda x, out: out * 1.001, "neither 0 nor x"),

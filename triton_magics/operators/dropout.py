@@ -26,6 +26,8 @@ REGIMES_SKIP = ("zeros", "exact cancellation")
 PROBABILITIES = (0.5, 0.1, 0.0)
 SCALARS = {"p": PROBABILITIES}
 OTHER_PROBABILITIES = (0.0, 0.1, 0.3)
+RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
+ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
 PIECE = 2**21  # elements that are compared in float64 at once
 MANY = 2**16  # elements; larger masks are compared with one other seed only
 FACTS = {
@@ -128,8 +130,12 @@ def check(
 
 
 def _wrong_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -> str | None:
-    """Check other probabilities on a small input: the rate follows p, and p = 0 gives x itself."""
-    for p in OTHER_PROBABILITIES if x.numel() <= MANY else ():
+    """Check other probabilities on a small input: the rate follows p, and p = 0 gives x itself.
+
+    Rare ones where so many elements would be dropped or kept that none is no chance.
+    """
+    rare = (RARE, 1 - RARE) if x.numel() * RARE > ENOUGH else ()
+    for p in (*OTHER_PROBABILITIES, *rare) if x.numel() <= MANY else ():
         output = call(x, p, seed)
         if p == 0 and not torch.equal(x, output):
             return "p = 0 must give x itself"
