@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 import torch
 
 from tests.harness.kit import CPU
+from tests.harness.test_plan import plan_of
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import HALF_MAX, REGIMES, SPECIALS
+from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.model import Case
 
 
@@ -46,6 +49,35 @@ def test_minus_infinity_fills_aligned_blocks_and_rows() -> None:
     masked = rows_with("block of -inf") == -math.inf
     kinds = {tuple(torch.nonzero(row).flatten().tolist()) for row in masked}
     assert kinds == {(), tuple(range(32)), tuple(range(32, 64)), tuple(range(64))}
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_each_of_few_rows_has_a_block_of_minus_infinity(n_rows: int) -> None:
+    kinds = set()
+    for seed in range(20):
+        x = rows_with("block of -inf", shape=(n_rows, 64), seed=seed) == -math.inf
+        kinds |= {tuple(torch.nonzero(row).flatten().tolist()) for row in x}
+        assert x.any(dim=-1).all()
+    assert kinds == {tuple(range(32)), tuple(range(32, 64)), tuple(range(64))}
+
+
+def test_the_double_of_each_number_near_the_largest_is_infinite() -> None:
+    special = "near the largest number"
+    x, y, _ = inputs_with("vector_add", special=special, dtype="float16")
+    for one in (x, y):
+        assert one.isfinite().all()
+        assert (one + one).isinf().all()
+        assert (one > 0).any()
+        assert (one < 0).any()
+    assert (x + y).isfinite().any()
+    assert {c.dtype for c in plan_of("gelu").cases if c.special == special} == {"float16"}
+    assert special not in {c.special for c in plan_of("swiglu").cases}
+
+
+def test_values_at_which_torch_overflows_are_left_out() -> None:
+    double = dataclasses.replace(operators.load("relu"), reference=lambda x: (x + x) * 0.5)
+    specials = [set(usable_specials(op, op.dtypes)) for op in (operators.load("relu"), double)]
+    assert specials[0] - specials[1] == {"near the largest number"}
 
 
 def test_nonfinite_values_are_in_the_edge_lanes_too() -> None:

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.harness.kit import KERNELS, Recorder, job_for, run_validation
+from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_validation
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import plan_job as planning
 from triton_magics.harness.correctness import shape_classes
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_values import SPECIALS
 from triton_magics.model import Case, Plan, Status
@@ -70,7 +71,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 135
+    assert len(plan.cases) <= 140
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -176,9 +177,11 @@ def test_the_interpreter_runs_plain_cases_by_cost(name: str) -> None:
     op = operators.load(name)
     cases = plan_of(name, device=DeviceFacts(is_interpreted=True)).cases
     extents = {c.extent for c in cases if c.extent}
-    first = cases[: len(op.shapes) + len(extents)]
+    first = cases[: 2 * (len(op.shapes) + len(extents)) : 2]  # a combination follows each
     assert {c.extent for c in first} - {""} == extents
     assert {c.shape for c in first if not c.extent} == set(op.shapes)
+    assert all(c.has_plain_values and c.is_contiguous for c in first)
+    assert len({c.regime for c in cases[1 : 2 * len(first) : 2]}) > 3
     costs = [shape_classes.interpreter_cost(op, c.shape) for c in first]
     assert costs == sorted(costs)
     on_gpu = plan_of(name).cases
@@ -201,19 +204,44 @@ def test_the_interpreter_has_a_stand_in_of_many_rows(plan: str) -> None:
     assert "over 2,048 rows" not in {c.extent for c in plan_of("rope", plan).cases}
 
 
+@pytest.mark.parametrize("name", ["mha", "matmul", "quantized_matmul"])
+def test_each_shape_of_a_product_meets_each_dtype_and_scalar(name: str) -> None:
+    op = operators.load(name)
+    rank = len(operators.smallest_shape(op))
+    classes = {shape_classes.classify(shape, rank) for shape in op.shapes}
+    cases = [c for c in plan_of(name).cases if c.shape_class in classes]
+    cheap = [s for s in op.shapes if shape_classes.interpreter_cost(op, s) <= 32]
+    have = {(c.shape, c.dtype, c.scalars) for c in cases}
+    scalars = {c.scalars for c in cases}
+    several = [s for s in cheap if sum(_class_of(op, o) == _class_of(op, s) for o in op.shapes) > 1]
+    assert len(several) >= 4
+    assert have >= set(itertools.product(several, op.dtypes, scalars))
+
+
+def _class_of(op: operators.Op, shape: tuple[int, ...]) -> str:
+    return shape_classes.classify(shape, len(operators.smallest_shape(op)))
+
+
 def test_a_loss_over_a_product_has_many_classes_in_each_regime() -> None:
     device = DeviceFacts(is_interpreted=True)
     cases = [c for c in plan_of("linear_cross_entropy", device=device).cases if c.shape_class]
     many = [c for c in cases if c.shape[1] == 1000]
     assert {c.regime for c in many} == {c.regime for c in cases}
-    assert max(c.shape[1] for c in plan_of("matmul").cases if c.shape_class and c.changes) <= 64
+    assert max(c.shape[1] for c in plan_of("matmul").cases if c.shape_class and c.changes) <= 131
 
 
 def test_the_interpreter_has_a_product_of_many_columns() -> None:
-    plan = plan_of("linear_cross_entropy", device=DeviceFacts(is_interpreted=True))
-    assert max(c.shape[1] for c in plan.cases if c.extent) == 20_011
+    device = DeviceFacts(is_interpreted=True)
+    plan = plan_of("linear_cross_entropy", device=device)
+    assert max(c.shape[1] for c in plan.cases if c.extent) == 40_009
     assert plan.scope is not None
     assert "over 65,535 columns" in {e.item for e in plan.scope.extents}
+    op = operators.load("linear_cross_entropy")
+    past = 0
+    for case in (c for seed in range(10) for c in plan_of(op.name, seed=seed, device=device).cases):
+        if case.extent == "over 32,767 columns" and case.has_plain_values:
+            past += bool((make_pristine(op, case, CPU)[2] > 32_767).any())
+    assert past >= 8
 
 
 def test_products_have_a_long_reduction_on_each_device() -> None:

@@ -9,6 +9,7 @@ which an earlier one has compiled a kernel. Sizes and extents are added to that.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -34,6 +35,8 @@ from triton_magics.harness.correctness.shape_classes import (
     representatives,
     shape_cost,
 )
+from triton_magics.harness.correctness.shape_variants import list_variants, vary_shapes
+from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.languages.kernel_runtime import KernelRuntime
 from triton_magics.model import (
     CONTIGUOUS,
@@ -140,7 +143,8 @@ class _Design:
         self._op, self._dtypes, self._seed = op, dtypes, seed
         self._rank = len(operators.smallest_shape(op))
         self._shapes = representatives(op)
-        self._tensors = {name: _tensor_inputs(op, shape) for name, shape in self._shapes.items()}
+        self._tensors_at = functools.cache(functools.partial(_tensor_inputs, op))
+        self._tensors = {name: self._tensors_at(shape) for name, shape in self._shapes.items()}
         self._factors = self._list_factors()
 
     def _list_factors(self) -> dict[str, list[Hashable]]:
@@ -155,20 +159,12 @@ class _Design:
                 possible = layouts.available(shape, is_mutated=name in mutated)
                 new = [layout for layout in possible if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
-        specials = [
-            name
-            for name, special in SPECIALS.items()
-            if name not in op.skip_values
-            and op.op_class in special.op_classes
-            and (not special.dtypes or set(special.dtypes) & set(self._dtypes))
-            and (special.is_finite or op.defined_for_nonfinite)
-        ]
         return {
             DTYPE: list(self._dtypes),
             SHAPE: list(self._shapes),
             **offered,
             REGIME: [r for r in REGIMES if r not in op.skip_values],
-            SPECIAL: [PLAIN, *specials],
+            SPECIAL: [PLAIN, *usable_specials(op, self._dtypes)],
             **{SCALAR + name: list(values) for name, values in op.scalars.items()},
         }
 
@@ -227,19 +223,23 @@ class _Design:
     def complete(self, plan: str, device: DeviceFacts) -> tuple[list[Case], PlanScope]:
         """Return the cases of a full or thorough plan beside the sizes, and their scope.
 
-        Plain shapes and extents come first, in an interpreter in the order of their cost: a budget
-        that ends early has seen as many as it can.
+        Plain shapes and extents come first, in an interpreter in the order of their cost and with
+        a combination after each: a budget that ends early has seen some of every kind.
         """
         plain = [self._plain_row(shape) for shape in self._op.shapes]
+        starts = [*plain, *self._plain_rows_of_layouts()]
         array = covering_array(
-            self._factors, strength=STRENGTH[plan], forbids=self.forbids,
-            start=[*plain, *self._plain_rows_of_layouts()], seed=self._seed,
-            trait=_specialisation, new_kind_cost=0 if device.is_interpreted else NEW_KIND_COST,
+            self._factors, strength=STRENGTH[plan], forbids=self.forbids, start=starts,
+            seed=self._seed, trait=_specialisation,
+            new_kind_cost=0 if device.is_interpreted else NEW_KIND_COST,
         )  # fmt: skip
         own = [self._case(row) for row in array.rows]
         for i, shape in enumerate(self._op.shapes):  # the shape itself, not its representative
             own[i] = own[i].evolve(shape=shape)
-        own += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
+        layout_cases = [*own[len(plain) : len(starts)]]
+        layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
+        variants = list_variants(self._op)
+        drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
         left_out = left_out_extents(self._op, plan, is_interpreted=device.is_interpreted)
         at_extents = [
             self._extent_cases(name, shape, plan, device)
@@ -251,7 +251,8 @@ class _Design:
         begin = [*own[: len(plain)], *first]
         if device.is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
-        cases = [*begin, *own[len(plain) :], *rest]
+            begin, drawn = _alternate(begin, drawn)
+        cases = [*begin, *layout_cases, *drawn, *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
@@ -294,6 +295,15 @@ class _Design:
         plain: Row = {REGIME: NORMAL, SPECIAL: PLAIN}
         whole = (row | plain | {SHAPE: name} for name in shapes)
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
+
+    def _fits_shape(self, case: Case, shape: tuple[int, ...]) -> bool:
+        """Return whether a case can have another shape: its layouts and special values exist."""
+        tensors = self._tensors_at(shape)
+        rank = max((len(s) for s in tensors.values()), default=0)
+        special = SPECIALS.get(case.special)
+        return all(
+            layouts.place(tensors.get(name, ()), value) is not None for name, value in case.layouts
+        ) and (special is None or any(special.fits(s) for s in tensors.values() if len(s) == rank))
 
     def _extent_cases(
         self, name: str, shape: tuple[int, ...], plan: str, device: DeviceFacts
@@ -350,6 +360,13 @@ def _specialisation(item: Item) -> Hashable:
     if factor in (DTYPE, SHAPE):
         return item
     return (factor, value == layouts.UNALIGNED) if factor.startswith(LAYOUT) else None
+
+
+def _alternate(first: list[Case], others: list[Case]) -> tuple[list[Case], list[Case]]:
+    """Return the first cases with one of the others after each, and the rest of the others."""
+    pairs = itertools.zip_longest(first, others[: len(first)])
+    mixed = [case for pair in pairs for case in pair if case is not None]
+    return mixed, others[len(first) :]
 
 
 def _has_forbidden(row: Row, forbids: Any) -> bool:

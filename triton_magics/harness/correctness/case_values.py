@@ -40,6 +40,8 @@ class Special:
         has_scale: it sets the values itself, so that the regime changes nothing.
         op_classes: classes of ops for which it means something.
         dtypes: for which it means something; empty for all.
+        extreme_of: a regime that it goes beyond: an op that skips that one skips it too, and so
+            does one whose reference in torch overflows at it.
         min_columns: of the tensor's last dimension, for the structure to be there.
         min_rows: of all other dimensions together.
     """
@@ -51,6 +53,7 @@ class Special:
     has_scale: bool = False
     op_classes: tuple[str, ...] = operators.OP_CLASSES
     dtypes: tuple[str, ...] = ()
+    extreme_of: str = ""
     min_columns: int = 1
     min_rows: int = 1
 
@@ -129,10 +132,17 @@ def _rows(x: torch.Tensor) -> torch.Tensor:
     return x.clone().reshape(-1, x.shape[-1])
 
 
-def _every(rows: torch.Tensor, step: int, draw: torch.Generator) -> list[slice]:
-    """Return every step-th row from each start, the starts in random order."""
-    first = int(torch.randint(step, (), generator=draw, device=rows.device))
-    return [slice((first + i) % step, None, step) for i in range(step)]
+def _deal(
+    rows: torch.Tensor, n_roles: int, draw: torch.Generator, *, n_idle: int = 0
+) -> list[slice]:
+    """Return the rows of each role: they take turns, from a random one on, with some idle rows.
+
+    Rows that are too few for that have a role each, unless `n_idle` rows in a turn must be idle.
+    """
+    step = n_roles + (n_idle or 1)
+    n_starts = n_roles if len(rows) < step and not n_idle else step
+    first = int(torch.randint(n_starts, (), generator=draw, device=rows.device))
+    return [slice((first + i) % n_starts, None, step) for i in range(n_roles)]
 
 
 def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -144,7 +154,7 @@ def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     number = torch.arange(len(rows), device=x.device)
     is_mixed = number % 5 == draw.initial_seed() % 5  # the same rows of each tensor
     mixed, others = number[is_mixed], number[~is_mixed]
-    first, last, scattered, _ = (others[rows_of] for rows_of in _every(rows, 4, draw))
+    first, last, scattered = (others[rows_of] for rows_of in _deal(others, 3, draw))
     rows[first, 0] = float("nan")
     rows[last, -1] = float("nan")
     own = rows[scattered].clone().flatten()
@@ -164,7 +174,7 @@ def _block(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Fill an aligned block of some rows: the first or second one, half a row long, or all."""
     rows = _rows(x)
     length = 1 << ((x.shape[-1] // 2).bit_length() - 1)
-    first, second, masked, _ = _every(rows, 4, draw)
+    first, second, masked = _deal(rows, 3, draw)
     rows[first, :length] = float("-inf")
     rows[second, length : 2 * length] = float("-inf")
     rows[masked] = float("-inf")
@@ -204,6 +214,13 @@ def _past_half_in_exp(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return (-math.log(HALF_MAX) - 0.1 - jitter).to(x.dtype)
 
 
+def _near_the_largest(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return numbers of both signs, 0.55 to 0.95 of the largest: the double of each is infinite."""
+    size = torch.rand(x.shape, device=x.device, generator=draw, dtype=torch.float64) * 0.4 + 0.55
+    sign = torch.rand(x.shape, device=x.device, generator=draw) < 0.5
+    return (torch.where(sign, size, -size) * torch.finfo(x.dtype).max).to(x.dtype)
+
+
 def _two_halves(x: torch.Tensor, draw: torch.Generator, size: float) -> torch.Tensor:
     """Return values of about one size: the first half of a row positive, the second negative."""
     n = x.shape[-1]
@@ -233,7 +250,7 @@ def _raise_ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     A kernel that loses an end of a row is then wrong by more than a share of 1 / columns.
     """
     rows = _rows(x)
-    first, last, *_ = _every(rows, 4, draw)
+    first, last = _deal(rows, 2, draw, n_idle=2)
     top = rows.amax(-1)
     peak = (2 * top - rows.amin(-1)).clamp(max=torch.finfo(x.dtype).max)
     rows[first, 0] = peak[first]
@@ -262,6 +279,14 @@ SPECIALS = {
         has_scale=True,
         op_classes=("elementwise",),
         dtypes=("float16", "bfloat16"),
+    ),
+    "near the largest number": Special(
+        _near_the_largest,
+        everywhere=True,
+        has_scale=True,
+        extreme_of="large",
+        op_classes=("elementwise",),
+        dtypes=("float16",),  # float32 has no room for what a right kernel computes with them
     ),
     "exact cancellation": Special(_cancelling, min_columns=2),
     "rows unlike their neighbours": Special(_odd_rows, min_rows=2, has_ends=True),

@@ -1,0 +1,57 @@
+"""The special values that an op can be checked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_values import SPECIALS
+from triton_magics.harness.correctness.judgement import is_correct
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import Case
+
+_CPU = torch.device("cpu")
+
+
+def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
+    """Yield the names of the special values that mean something for an op in one of the dtypes."""
+    for name, special in SPECIALS.items():
+        if (
+            name not in op.skip_values
+            and special.extreme_of not in op.skip_values
+            and op.op_class in special.op_classes
+            and (not special.dtypes or set(special.dtypes) & set(dtypes))
+            and (special.is_finite or op.defined_for_nonfinite)
+            and (not special.extreme_of or keeps_its_range(op, name))
+        ):
+            yield name
+
+
+def keeps_its_range(op: operators.Op, special: str) -> bool:
+    """Return whether torch's own output on these values overflows only where it should.
+
+    Tried on a few elements on the CPU. The output of a random op can't be compared.
+    """
+    dtypes = [d for d in op.dtypes if d in (SPECIALS[special].dtypes or op.dtypes)]
+    if op.check is not None:
+        return False
+    shape = operators.smallest_shape(op)
+    small = tuple(min(n, 8) for n in shape)
+    cases = [Case(shape=small, dtype=dtype, special=special, seed=1) for dtype in dtypes]
+    try:
+        return all(_overflows_rightly(op, case) for case in cases)
+    except Exception:  # noqa: BLE001 (the op's own code, which may need a GPU)
+        return False
+
+
+def _overflows_rightly(op: operators.Op, case: Case) -> bool:
+    inputs = make_pristine(op, case, _CPU)
+    doubled = tuple(x.double() if is_floating(x) else x for x in inputs)
+    with torch.no_grad():
+        got, exact = op.reference(*inputs), op.reference(*doubled)
+    if not is_floating(got):
+        return True
+    return is_correct(got, exact, 0.1 * exact.abs().nan_to_num(posinf=0.0))
