@@ -90,6 +90,22 @@ def test_many_rows_run_where_few_programs_compute_them(tmp_path: Path) -> None:
     assert note == "the interpreter takes too long for its 70,001 programs"
 
 
+def test_what_a_version_keeps_is_never_the_result_of_a_count() -> None:
+    path = KERNELS / "classes" / "randomness" / "dropout_keeps_the_mask.py"
+    job = job_for(path, budget_s=20.0)
+    subject = Subject(operators.load("dropout"), load_version(job.version), job, CPU, "")
+    wide = Case(
+        shape=(2, 7_001), dtype="float32", shape_class="long rows", scalars=(("p", 0.5),), seed=3,
+        extent="over 65,536 columns",
+    )  # fmt: skip
+    assert subject.calls.count_programs(subject.make_inputs(wide).arguments) == 28
+    assert skip_reason(subject, wide, [], CpuTimeMeter()) is None
+    assert subject.version is not None
+    assert subject.version.module.MASKS == {}
+    result, _ = run_case(subject, wide)
+    assert result.status is CaseStatus.PASSED, result.reason
+
+
 @pytest.mark.parametrize("row", ["rows", "rows.to(tl.uint16).to(tl.int64)"])
 def test_a_row_in_16_bits_fails_at_many_rows(tmp_path: Path, row: str) -> None:
     result, _ = run_case(tall_subject(tmp_path, row=row), ROWS)

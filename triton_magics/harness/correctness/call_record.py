@@ -225,6 +225,13 @@ class VersionCalls(Protocol):
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
 
+    def count_programs(self, arguments: tuple[Any, ...]) -> int:
+        """Return how many programs a call launches; 0: unknown.
+
+        No kernel runs, and the version's process keeps nothing of the call: what a version keeps
+        for later calls would be unset memory. Without a GPU only.
+        """
+
     @property
     def tunes_itself(self) -> bool:
         """Return whether a kernel times several configurations on its first call."""

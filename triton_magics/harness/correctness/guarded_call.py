@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -48,11 +50,13 @@ from triton_magics.harness.load import (
 from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.harness.process.forked_call import run_in_fork
 from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault
 from triton_magics.model import KernelError
 
 T = TypeVar("T")
 NAMES_AFTER_CALLS = (1, 16)  # to look at 57,000 names takes some milliseconds
+COUNT_S = 5.0  # for a call without its kernels
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -204,6 +208,21 @@ class LocalCalls:
         """
         compile_here(load_op(self._op), self._version, forms)
         self._left_behind.discard()
+
+    def count_programs(self, arguments: tuple[Any, ...]) -> int:
+        """Return how many programs a call launches, counted in a fork; 0: unknown."""
+        with tempfile.TemporaryDirectory() as folder:
+            count, printed = Path(folder, "count"), Path(folder, "printed")
+            run_in_fork(lambda: self._write_count(arguments, count), printed, COUNT_S)
+            return int(count.read_text()) if count.exists() else 0
+
+    def _write_count(self, arguments: tuple[Any, ...], count: Path) -> None:
+        torch.set_num_threads(1)  # those of the other process do not exist in a fork
+        try:
+            launches = self.call(arguments, (), CallOptions(suppress=True)).launches
+        except VersionRaised as raised:  # it needs the outputs of its kernels
+            launches = raised.launches
+        count.write_text(str(launches.programs))
 
     def _observe(
         self, options: CallOptions, flow: FlowChange

@@ -89,6 +89,12 @@ class Done(Value):
     """The end of a request without a result."""
 
 
+class ProgramCount(Value):
+    """Programs that a call launches; 0: unknown."""
+
+    programs: int
+
+
 # ------------------------------------------------------------------------------------- judge
 
 
@@ -151,6 +157,11 @@ class RemoteCalls:
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
         self._link.request(f"{MODULE}:compile_forms", Done, forms=tuple(forms))
+
+    def count_programs(self, arguments: tuple[Any, ...]) -> int:
+        """Return how many programs a call launches; 0: unknown."""
+        function = f"{MODULE}:count_programs"
+        return self._link.request(function, ProgramCount, arguments=arguments).programs
 
 
 # ------------------------------------------------------------------------- the subject process
@@ -221,6 +232,11 @@ def compile_forms(forms: tuple[Form, ...]) -> Done:
     """Compile the kernels of these shapes and dtypes."""
     _loaded[0].compile_forms(forms)
     return Done()
+
+
+def count_programs(arguments: tuple[Any, ...]) -> ProgramCount:
+    """Count the programs of a call; nothing of it stays in this process."""
+    return ProgramCount(programs=_loaded[0].count_programs(arguments))
 
 
 def _facts(launches: Launches) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import torch
 
 from triton_magics import operators
-from triton_magics.harness.correctness.call_record import CallOptions, VersionRaised
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.process import subject_process
 from triton_magics.harness.process.device import CPU
@@ -147,12 +146,7 @@ def _estimate_s(subject: Subject, case: Case, small_s: float) -> float:
 
 def count_programs(subject: Subject, case: Case) -> int:
     """Return the number of program instances of one call without running them; 1 if unknown."""
-    arguments = subject.make_inputs(case).arguments
-    try:
-        launches = subject.call(arguments, options=CallOptions(suppress=True)).launches
-    except VersionRaised as raised:  # it needs the outputs of its kernels
-        launches = raised.launches
-    return max(launches.programs, 1)
+    return max(subject.calls.count_programs(subject.make_inputs(case).arguments), 1)
 
 
 def not_run_result(case: Case, reason: str) -> CaseResult:
