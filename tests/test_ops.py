@@ -149,13 +149,16 @@ def test_every_op_counts_its_flops():
         ("layer_norm", 3, {1e-5, 1e-6, 1e-3}),
         ("dropout", 1, {0.5, 0.1, 0.0}),
         ("mha", 3, {True, False}),
+        ("gqa", 3, {True, False}),
     ],
 )
 def test_scalar_parameters_vary_with_the_seed(name, index, values):
     assert {inputs_of(name, seed=seed)[index] for seed in range(40)} == values
 
 
-@pytest.mark.parametrize(("name", "index", "value"), [("dropout", 1, 0.5), ("mha", 3, True)])
+@pytest.mark.parametrize(
+    ("name", "index", "value"), [("dropout", 1, 0.5), ("mha", 3, True), ("gqa", 3, True)]
+)
 def test_a_parameter_that_changes_the_work_is_fixed_at_the_sizes(name, index, value):
     small = operators.load(name).sizes["small"]
     assert {inputs_of(name, small, seed=seed)[index] for seed in range(20)} == {value}
@@ -175,6 +178,17 @@ def test_a_causal_mask_hides_later_keys():
     assert (mha(q, k, v, True)[0, 0, 0] - mha(q, k, v, False)[0, 0, 0]).abs().max() > 0.01
     causal, full = (operators.load("mha").flops(q, k, v, c) for c in (True, False))
     assert (causal, full) == (4 * 10 * 64, 4 * 16 * 64)
+
+
+def test_heads_of_a_group_share_keys_and_values():
+    q, k, v, _ = inputs_of("gqa", (2, 6, 3, 5, 16))
+    assert (q.shape, k.shape, v.shape) == ((2, 6, 5, 16), (2, 3, 5, 16), (2, 3, 5, 16))
+    gqa, mha = (operators.load(name).reference for name in ("gqa", "mha"))
+    for is_causal in (True, False):
+        got = gqa(q, k, v, is_causal)
+        for head in range(6):
+            alone = (x[:, i : i + 1] for x, i in ((q, head), (k, head // 2), (v, head // 2)))
+            torch.testing.assert_close(got[:, head : head + 1], mha(*alone, is_causal))
 
 
 def test_cross_entropy_is_the_mean_over_rows():
@@ -332,6 +346,8 @@ def test_the_parts_in_which_an_op_may_be_cut_make_its_whole(name):
         ("mha", (1, 1, 1100, 16), (True,)),
         ("mha", (1, 2, 800, 16), (False,)),
         ("mha", (2, 3, 5, 16), (True,)),
+        ("gqa", (1, 4, 2, 800, 16), (True,)),
+        ("gqa", (2, 6, 3, 5, 16), (False,)),
     ],
 )
 def test_what_takes_less_memory_in_float64_is_the_reference(name, shape, more):
@@ -345,14 +361,17 @@ def test_what_takes_less_memory_in_float64_is_the_reference(name, shape, more):
     assert torch.allclose(exact, whole, rtol=1e-12, atol=1e-13)
 
 
-def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "shape"), [("mha", (1, 2, 1025, 16)), ("gqa", (1, 2, 1, 1025, 16))]
+)
+def test_no_more_than_a_part_of_the_scores_is_held_in_float64(monkeypatch, name, shape):
     sizes = []
     softmax = torch.softmax
     monkeypatch.setattr(
         torch, "softmax", lambda x, dim: sizes.append(x.numel()) or softmax(x, dim=dim)
     )
-    op = operators.load("mha")
-    oracle.evaluate(op, upcast(inputs_of("mha", (1, 2, 1025, 16))))
+    op = operators.load(name)
+    oracle.evaluate(op, upcast(inputs_of(name, shape)))
     assert len(sizes) == 3
     assert max(sizes) <= 2**20
 

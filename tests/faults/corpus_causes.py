@@ -59,6 +59,7 @@ _KERNELS_OF_CAUSE = {
     "wrong_stride": (
         "mul_assumes_equal_strides", "relu_swaps_its_tiles", "confuses_the_stride",
         "rope_position_of_the_head", "quantized_scale_of_the_row", "fp8_scale_of_the_row",
+        "gqa_head_by_remainder", "gqa_keys_of_the_first_batch", "gqa_pairs_of_heads",
     ),
     "lower_precision": (
         "gelu_buffer_in_half", "gelu_half_precision_inside", "matmul_rounds_its_inputs",

@@ -88,7 +88,7 @@ def _principles_of_values(conditions: Sequence[frozenset[str]]) -> list[str]:
 
 def conditions_of(case: Case, op: str) -> frozenset[str]:
     """Return everything in a case that is not as usual."""
-    wide_head = op in ("attention", "mha") and case.shape[-1] > _LARGEST_HEAD
+    wide_head = op in ("attention", "mha", "gqa") and case.shape[-1] > _LARGEST_HEAD
     extreme = bool(case.extent) or wide_head or max(case.shape) > _LONG
     conditions = {
         "layout": bool(case.layouts),

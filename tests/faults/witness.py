@@ -54,6 +54,9 @@ def draw_case(op: operators.Op, draw: random.Random) -> Case:
         shape: tuple[int, ...] = (length(150), length(150), length(700))
     elif rank == 4:
         shape = (1, draw.randint(1, 2), length(200), draw.choice((16, 32, 48, 64)))
+    elif rank == 5:  # several heads of queries to one of keys and values
+        batch, kv_heads, group = (draw.randint(1, 3) for _ in range(3))
+        shape = (batch, group * kv_heads, kv_heads, length(60), draw.choice((16, 32, 48, 64)))
     else:
         shape = (length(60), length(3000))
     regimes = [r for r in REGIMES if r not in op.skip_values]

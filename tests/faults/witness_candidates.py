@@ -10,14 +10,14 @@ from tests.faults.witness_inputs import Witness
 
 STRANGE = ("transposed", "padded", "every_second", "outer_swapped", "expanded", "offset")
 TENSORS = {"vector_add": 2, "vector_mul": 2, "layer_norm": 3, "matmul": 2, "attention": 3,
-           "mha": 3, "cross_entropy": 2, "rms_norm": 2, "rope": 3, "swiglu": 2,
+           "mha": 3, "gqa": 3, "cross_entropy": 2, "rms_norm": 2, "rope": 3, "swiglu": 2,
            "quantized_matmul": 3, "linear_cross_entropy": 3, "fp8_matmul": 4}  # fmt: skip
 INTEGERS = {("cross_entropy", 1), ("quantized_matmul", 1), ("linear_cross_entropy", 2)}
 # Small shapes of the ops that have shapes of their own.
 SHAPES = {
-    "matmul": [5, 7, 6], "attention": [2, 3, 5, 16], "mha": [2, 3, 5, 16], "cross_entropy": [5, 7],
-    "rope": [2, 3, 5, 4], "quantized_matmul": [5, 7, 6], "linear_cross_entropy": [5, 7, 6],
-    "fp8_matmul": [5, 7, 6],
+    "matmul": [5, 7, 6], "attention": [2, 3, 5, 16], "mha": [2, 3, 5, 16], "gqa": [2, 6, 3, 5, 16],
+    "cross_entropy": [5, 7], "rope": [2, 3, 5, 4], "quantized_matmul": [5, 7, 6],
+    "linear_cross_entropy": [5, 7, 6], "fp8_matmul": [5, 7, 6],
 }  # fmt: skip
 
 

@@ -117,8 +117,8 @@ def run_validation(path: Path, **changes: object) -> Validation:
 def cases_for(op: str) -> tuple[Case, ...]:
     """Return a few small cases with hostile values."""
     rank = len(operators.smallest_shape(operators.load(op)))
-    shape = {2: (7, 13), 3: (33, 29, 45), 4: (2, 3, 7, 13)}[rank]
-    wide = {2: (2, 1025), 3: (5, 65, 80), 4: (1, 2, 5, 129)}[rank]
+    shape = {2: (7, 13), 3: (33, 29, 45), 4: (2, 3, 7, 13), 5: (2, 6, 3, 7, 13)}[rank]
+    wide = {2: (2, 1025), 3: (5, 65, 80), 4: (1, 2, 5, 129), 5: (1, 4, 2, 5, 129)}[rank]
     cases = [
         Case(shape=shape, dtype="float32", seed=1),
         Case(shape=wide, dtype="float32", seed=2),

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def limbs_of(op: str, folder: Path) -> ModuleType:
     path = folder / f"{op}_limbs.py"
-    path.write_text(op_texts.kernels(op)["v5_limbs"])
+    path.write_text(op_texts.kernels(op)["v3" if op == "gqa" else "v5_limbs"])
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec
     assert spec.loader
@@ -104,3 +104,15 @@ def test_attention_in_limbs_is_as_accurate_as_torch(folder, shape, causal):
     assert error(attend(folder, op, q, k, v, *causal), expected) < 6e-7
     halves = (x.half().float() for x in (q, k, v))
     assert error(F.scaled_dot_product_attention(*halves, is_causal=is_causal), expected) > 5e-5
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 1, 7, 64), (2, 6, 3, 65, 32), (1, 4, 2, 40, 20)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_grouped_attention_in_limbs_is_as_accurate_as_torch(folder, shape, causal):
+    batch, heads, kv_heads, *rest = shape
+    q, k, v = (normal(batch, n, *rest) for n in (heads, kv_heads, kv_heads))
+    v = v + 1
+    expected = F.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), is_causal=causal, enable_gqa=True
+    )
+    assert error(attend(folder, "gqa", q, k, v, causal), expected) < 6e-7

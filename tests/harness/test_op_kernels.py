@@ -256,7 +256,9 @@ def weights_finite_their_sum_not(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
 
 
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow encountered")
-@pytest.mark.parametrize("causal", [None, False, True])
+@pytest.mark.parametrize(
+    ("op", "causal"), [("attention", None), ("mha", False), ("mha", True), ("gqa", True)]
+)
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -265,9 +267,8 @@ def weights_finite_their_sum_not(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     ],
 )  # fmt: skip
 def test_attention_with_fixed_reference_is_right_for_any_score(
-    spoil: Callable[..., None] | None, causal: bool | None, tmp_path: Path
+    spoil: Callable[..., None] | None, op: str, causal: bool | None, tmp_path: Path
 ) -> None:
-    op = "attention" if causal is None else "mha"
     best = dict(BEST)[op]
     source, n = re.subn(
         r"return q\.dtype == torch\.bfloat16 and .*", "return True", SOURCES[op, best]
@@ -275,14 +276,15 @@ def test_attention_with_fixed_reference_is_right_for_any_score(
     assert n == 1, "where it keeps the reference"
     call = load_version(version_ref(tmp_path, op, best, source)).call
     generator = torch.Generator().manual_seed(3)
-    q, k, v = (torch.randn(1, 1, 160, 16, generator=generator) for _ in "qkv")
+    heads = (4, 2, 2) if op == "gqa" else (1, 1, 1)
+    q, k, v = (torch.randn(1, n, 160, 16, generator=generator) for n in heads)
     if spoil:
         spoil(q, k, v)
     options = {} if causal is None else {"is_causal": causal}
     with fake_gpu(CPU):
         got = call(q, k, v, **options)
     expected = torch.nn.functional.scaled_dot_product_attention(
-        q.double(), k.double(), v.double(), is_causal=bool(causal)
+        q.double(), k.double(), v.double(), is_causal=bool(causal), enable_gqa=True
     )
     torch.testing.assert_close(
         got.double(), expected, rtol=1e-3, atol=1e-4 * float(v.abs().max()), equal_nan=True
@@ -365,11 +367,12 @@ def jobs_for(
 # Triton 3.7 spills 152 bytes in v5's kernel that splits float32 into limbs, at one size; 3.6, with
 # which the GPU has run it, none. Later versions count its offsets in 32 bits. It spills in the
 # float32 form of quantized_matmul's first version too. What mha's seventh spills is read again
-# where the mask ends, outside the loop over the keys.
+# where the mask ends, outside the loop over the keys; gqa's fourth is the same kernel.
 MAY_SPILL = {
     ("attention", "v5_limbs", "split_kernel"),
     ("mha", "v5_limbs", "split_kernel"),
     ("mha", "v7_persistent", "persistent_kernel"),
+    ("gqa", "v4", "persistent_kernel"),
     ("quantized_matmul", "v1", "product_kernel"),
 }
 
