@@ -59,6 +59,14 @@ FAULTS = {
         "linear_cross_entropy_right", "tl.log(total) + largest - picked",
         "tl.log(total) + 2.0 * largest - picked", plain(7, 5, 13), "wrong_formula", ALIKE,
     ),
+    "half of the earlier blocks": (
+        "right/matmul_persistent", "acc += tl.dot", "acc = acc * 0.5 + tl.dot", plain(1, 129, 65),
+        "wrong_formula", "a[0, 0] changes output[0, 0] 0.5 times as much as it should",
+    ),
+    "a lane of each block": (
+        "right/sum_blocks", "(lanes < STEP) & ", "(lanes < STEP - 1) & ", plain(1, 1000),
+        "partial_extent", "elements that were tried count once",
+    ),
     "no mask of the padding": (
         "right/attention_flash", 'tl.where((cols < seq)[None, :], scores, -float("inf"))',
         "scores", plain(1, 1, 7, 64), "wrong_fill", "right at 1x1x128x64",

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import torch
 
+from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.reach_probe import (
@@ -20,6 +21,7 @@ from triton_magics.harness.correctness.reach_probe import (
     ReachMap,
     probe_reach,
 )
+from triton_magics.harness.correctness.reference_trace import trace_reference
 from triton_magics.harness.correctness.skip_rules import count_programs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
@@ -60,7 +62,7 @@ def _plain_cases(subject: Subject, case: Case) -> Iterator[Case]:
     plain = case.evolve(regime=NORMAL, special=PLAIN, layouts=(), dtype=dtype, extent="", size=None)
     small = sorted((s for s in subject.op.shapes if _is_fitting(s)), key=math.prod)
     own = [case.shape] if _is_fitting(case.shape) else []
-    whole = [next(_whole_shapes(case.shape))] if own else []
+    whole = [next(_whole_shapes(shape)) for shape in (*own, *small)[:1]]
     for shape in dict.fromkeys((*small[:1], *own, *small[1:TRIES], *whole)):
         each = plain.evolve(shape=shape)
         if not subject.is_interpreted or count_programs(subject, each) <= MAX_PROGRAMS:
@@ -168,9 +170,36 @@ def _of_formula(subject: Subject, reach_map: ReachMap) -> Cause | None:
         text = f"right at {_x(shape)}, where no block is cut"
         return Cause(code=CauseCode.WRONG_FILL, evidence=text)
     if _is_right_where_small(subject, reach_map.case):
-        return None
+        return _of_joined_blocks(subject, reach_map)
     n = len(reach_map.reaches)
-    return _formula(f"each of {n} elements reaches the outputs that it should, and no others")
+    text = f"each of {n} elements reaches the outputs that it should, and no others"
+    return _formula(f"{text}{_describe_change(reach_map)}")
+
+
+def _of_joined_blocks(subject: Subject, reach_map: ReachMap) -> Cause | None:
+    """Return the cause of outputs that are right at small shapes, if they hold no exponentials.
+
+    A sum of which every element that was tried counts once has left others out.
+    """
+    inputs = subject.make_inputs(reach_map.case).pristine
+    names = {o.name for o in trace_reference(subject.op, oracle.upcast(inputs))}
+    if names & {"exp", "amax"}:
+        return None
+    if changed := _describe_change(reach_map):
+        return _formula(f"right at smaller shapes, so what joins the blocks is wrong{changed}")
+    text = "elements that were tried count once, and the output is right at smaller shapes"
+    return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
+
+
+def _describe_change(reach_map: ReachMap) -> str:
+    """Return a clause on an element that changes the output by another amount than it should."""
+    for reach in reach_map.reaches:
+        if reach.times is not None and abs(reach.times - 1) > LARGE_ERROR:
+            output = _first(reach_map, reach.should)
+            return (
+                f"; {_place(reach)} changes {output} {reach.times:.3g} times as much as it should"
+            )
+    return ""
 
 
 def _formula(text: str) -> Cause:

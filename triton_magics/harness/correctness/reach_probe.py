@@ -41,6 +41,8 @@ class Reach:
         may: by the reference, even a little.
         does: by the version, at all.
         clearly: by the version, by more than rounding.
+        most: the element that should change most; None unless it should clearly.
+        times: by which its change is that of the reference.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Reach:
     may: torch.Tensor
     does: torch.Tensor
     clearly: torch.Tensor
+    most: int | None = None
+    times: float = 1.0
 
     @property
     def extra(self) -> torch.Tensor:
@@ -160,14 +164,18 @@ class _Probe:
     def _add(self, reach: Reach, values: tuple[Any, ...]) -> Reach:
         finite = self.before.isfinite() & self.right.isfinite()
         right = _flat(oracle.evaluate(self.subject.op, oracle.upcast(values))[1])
-        should = (right - self.right).abs()
         after = _outputs(self.subject, self.inputs, values)
+        should = ((right - self.right).abs() * finite).nan_to_num()
         does = (after - self.before).abs().nan_to_num(nan=math.inf)
         clear = CLEAR * self.allowed
+        most = int(should.argmax())
+        if reach.most is None and bool(should[most] > clear[most]):
+            times = float((after - self.before)[most] / (right - self.right)[most])
+            reach = replace(reach, most=most, times=times)
         return replace(
             reach,
-            should=reach.should | (should > clear) & finite,
-            may=reach.may | (should > 0) | ~right.isfinite(),
+            should=reach.should | (should > clear),
+            may=reach.may | (right != self.right) | ~right.isfinite(),
             does=reach.does | (does > 0) & finite,
             clearly=reach.clearly | (does > clear) & finite,
         )
