@@ -71,6 +71,23 @@ FAULTS = {
         "right/attention_flash", 'tl.where((cols < seq)[None, :], scores, -float("inf"))',
         "scores", plain(1, 1, 7, 64), "wrong_fill", "right at 1x1x128x64",
     ),
+    "a mean of the columns of a tile": (
+        "right/layer_norm_many_rows", "tl.sum(x, axis=1)[:, None] / n_cols",
+        "tl.sum(x, axis=0)[None, :] / n_cols", plain(7, 13, eps=1e-5), "wrong_formula",
+        "x[0, 0] reaches output[1, 0], which it should not",
+    ),
+    "the first row's position for all heads": (
+        "rope_right", "position = row % seq", "position = row % tl.num_programs(0)",
+        plain(1, 2, 33, 40), "out_of_bounds", "reads outside input 1",
+    ),
+    "an exponential that overflows": (
+        "swiglu_right", "1.0 / (1.0 + tl.exp(-gate))", "tl.exp(gate) / (1.0 + tl.exp(gate))",
+        plain(7, 13).evolve(regime="large"), "lower_precision", "plain values of this shape are",
+    ),
+    "no maximum at all": (
+        "right/cross_entropy_rows", "largest = tl.max(x, axis=0)", "largest = 0.0",
+        plain(7, 13).evolve(regime="large"), "missing_maximum", "exp overflows",
+    ),
     "columns by the other stride": (
         "right/matmul_grouped", "cols[None, :] * bn", "cols[None, :] * bk", plain(7, 5, 13),
         "out_of_bounds", "reads outside input 1",
@@ -92,6 +109,12 @@ def test_outputs_that_nothing_reaches_have_no_formula(tmp_path: Path) -> None:
     cause = cause_of(run_cases(path, plain(7, 13))[0])
     assert cause is not None
     assert cause.code.value == "unset_memory"
+
+
+def test_the_maximum_of_a_tile_is_no_missing_one() -> None:
+    case = Case(shape=(16, 32), dtype="float32", special="huge element", seed=1)
+    cause = cause_of(run_cases(KERNELS / "wrong" / "softmax_max_of_the_tile.py", case)[0])
+    assert cause is None or cause.code.value != "missing_maximum"
 
 
 def test_places_cover_each_index_of_a_tensor() -> None:

@@ -38,6 +38,7 @@ LARGE_REGIMES = ("large", "x10", "shifted")
 ROWS_APART = ("rows unlike their neighbours", "rows at -20000")
 LARGE_SPECIALS = ("huge element", *ROWS_APART)
 SMALL_ERROR = 0.05  # of the worst element, relative
+MEMORY_CAUSES = (CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC, CauseCode.PARTIAL_EXTENT)
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
 
@@ -56,10 +57,11 @@ def explain_wrong_values(
     try:
         if not _is_cheap(subject, inputs, call):
             cause = search_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
-            return _with_cause(result, cause) if cause else result
+            return _with_cause(result, cause) if cause else _name_access(result, call)
         result, differs = _check_determinism(subject, inputs, call, result)
         if differs:
-            return _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
+            differing = _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
+            return _name_access(differing, call)
         layout = _layout_cause(subject, case, inputs.pristine)
         cause = (
             layout or _values_cause(subject, case, result) or _dtype_cause(subject, case, result)
@@ -68,9 +70,13 @@ def explain_wrong_values(
             cause = _prefer_formula(cause, search_change(
                 subject, case, inputs.pristine, inputs.arguments, call.outputs
             ))  # fmt: skip
-        cause = cause or find_rounding(subject, case) or _reach_cause(subject, case)
+        cause = cause or _overflow_cause(subject, case, result) or find_rounding(subject, case)
         if cause is None:
-            return _name_access(_without_refuted(subject, case, result), call)
+            cause = _reach_cause(subject, case)
+            result = (
+                _with_cause(result, cause) if cause else _without_refuted(subject, case, result)
+            )
+            return _name_access(result, call)
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
     return _with_cause(result, cause)
@@ -79,6 +85,18 @@ def explain_wrong_values(
 def _reach_cause(subject: Subject, case: Case) -> Cause | None:
     """Return the cause that the reach of the inputs shows, for the first cases."""
     return find_by_reach(subject, case) if case in subject.explained else None
+
+
+def _overflow_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
+    """Return an overflow as the cause where finite inputs give NaN, and plain ones none."""
+    assert result.mismatch is not None
+    is_lost = math.isfinite(result.mismatch.expected) and not math.isfinite(result.mismatch.got)
+    if not is_lost or case.has_plain_values or case.special == "nonfinite":
+        return None
+    if not passes(subject, case.evolve(regime=NORMAL, special=PLAIN)):
+        return None
+    text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
+    return Cause(code=CauseCode.LOWER_PRECISION, evidence=text)
 
 
 def _prefer_formula(layout: Cause | None, change: Cause | None) -> Cause | None:
@@ -131,7 +149,7 @@ def _with_cause(result: CaseResult, cause: Cause) -> CaseResult:
 def _name_access(result: CaseResult, call: CallRecord) -> CaseResult:
     """Return the result with an access outside a tensor as the cause, if nothing else is."""
     cause = result.mismatch and result.mismatch.cause
-    if call.outside is None or (cause and cause.code is not CauseCode.UNSET_MEMORY):
+    if call.outside is None or (cause and cause.code not in MEMORY_CAUSES):
         return result
     error = call.outside
     return _with_cause(
@@ -200,7 +218,7 @@ def _values_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | N
     if case.regime in SHIFTED_REGIMES and is_plain_special:
         cause: Cause | None = Cause(code=CauseCode.CANCELLATION)
     elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
-        cause = subject.hint("overflow") or _lost_maximum(subject, case, result)
+        cause = _lost_maximum(subject, case, result)
     else:
         return None
     plain = case.evolve(regime=NORMAL, special=PLAIN)
@@ -208,14 +226,22 @@ def _values_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | N
 
 
 def _lost_maximum(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
-    """Return a missing maximum as the cause of an overflow where the reference subtracts one."""
+    """Return a missing maximum as the cause where the reference subtracts one.
+
+    The source shows it, or else NaN does, which large values give in every row.
+    """
     assert result.mismatch is not None
-    if math.isfinite(result.mismatch.got) or case.special in ROWS_APART:
-        return None
     inputs = subject.make_inputs(case).pristine
     operations = trace_reference(subject.op, tuple(oracle.upcast(inputs)))
-    shifts = any(subtracts_maximum(o) for o in operations)
-    return Cause(code=CauseCode.MISSING_MAXIMUM) if shifts else None
+    if not any(subtracts_maximum(o) for o in operations):
+        return None
+    if hint := subject.hint("overflow"):
+        return hint
+    heavy = case.evolve(regime="mean_heavy", special=PLAIN)
+    is_other = math.isfinite(result.mismatch.got) or case.special in ROWS_APART
+    if is_other or heavy.regime in subject.op.skip_values or passes(subject, heavy):
+        return None
+    return Cause(code=CauseCode.MISSING_MAXIMUM)
 
 
 def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:

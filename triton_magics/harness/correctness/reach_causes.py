@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import torch
 
+from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.further_calls import passes
@@ -22,8 +23,10 @@ from triton_magics.harness.correctness.reach_probe import (
     probe_reach,
 )
 from triton_magics.harness.correctness.reference_trace import trace_reference
+from triton_magics.harness.correctness.rounding_experiment import has_errors_of_formula
 from triton_magics.harness.correctness.skip_rules import count_programs
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.load import UserFault
 from triton_magics.model import NORMAL, PLAIN, Case, Cause, CauseCode
 
@@ -60,8 +63,9 @@ def _plain_cases(subject: Subject, case: Case) -> Iterator[Case]:
     """Yield cases of the op's small shapes with plain values, the smallest first."""
     dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
     plain = case.evolve(regime=NORMAL, special=PLAIN, layouts=(), dtype=dtype, extent="", size=None)
-    small = sorted((s for s in subject.op.shapes if _is_fitting(s)), key=math.prod)
-    own = [case.shape] if _is_fitting(case.shape) else []
+    op = subject.op
+    small = sorted((s for s in op.shapes if _is_fitting(op, s)), key=math.prod)
+    own = [case.shape] if _is_fitting(op, case.shape) else []
     whole = [next(_whole_shapes(shape)) for shape in (*own, *small)[:1]]
     for shape in dict.fromkeys((*small[:1], *own, *small[1:TRIES], *whole)):
         each = plain.evolve(shape=shape)
@@ -69,8 +73,8 @@ def _plain_cases(subject: Subject, case: Case) -> Iterator[Case]:
             yield each
 
 
-def _is_fitting(shape: tuple[int, ...]) -> bool:
-    return SMALLEST <= math.prod(shape) <= LARGEST
+def _is_fitting(op: operators.Op, shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) >= SMALLEST and operators.largest_input(op, shape) <= LARGEST
 
 
 def _conclude(subject: Subject, reach_map: ReachMap) -> Cause | None:
@@ -84,7 +88,7 @@ def _conclude(subject: Subject, reach_map: ReachMap) -> Cause | None:
     if both or has_extra:
         return _of_extra(subject, reach_map, both or has_extra, is_shifted=bool(both))
     if has_missed:
-        return _of_missed(reach_map, reaches, has_missed)
+        return _of_missed(subject, reach_map, reaches, has_missed)
     return _of_formula(subject, reach_map)
 
 
@@ -108,7 +112,8 @@ def _of_extra(
     if is_shifted:
         lost = next(r for r in own if bool(r.missed.any()))
         text += f", and {_place(lost)} does not reach {_first(reach_map, lost.missed)}"
-    if is_shifted or any(_has_gap(reach_map, r) for r in own) or _is_of_one_row(own):
+    is_elsewhere = any(_has_gap(reach_map, r) for r in own) or _is_of_one_row(own)
+    if is_shifted or (is_elsewhere and not all(map(_counts_once, own))):
         return Cause(code=CauseCode.WRONG_STRIDE, evidence=text)
     if shape := _right_whole_shape(subject, reach_map.case):
         text += f"; right at {_x(shape)}, where no block is cut"
@@ -123,16 +128,26 @@ def _is_of_one_row(reaches: list[Reach]) -> bool:
     return len(rows) >= ENOUGH_PLACES and len(extra) == 1 and not any(extra[0])
 
 
+def _counts_once(reach: Reach) -> bool:
+    """Return whether an element changes its own output as it should: others get it in addition."""
+    return reach.most is None or abs(reach.times - 1) < LARGE_ERROR
+
+
 def _has_gap(reach_map: ReachMap, reach: Reach) -> bool:
     """Return whether the rows that an element reaches are not all next to each other."""
     shape = reach_map.shapes[0]
-    reached = (reach.should | reach.clearly)[: math.prod(shape)].reshape(-1, (*shape, 1)[-1])
+    reached = reach.does[: math.prod(shape)].reshape(-1, (*shape, 1)[-1])
     rows = reached.any(1).nonzero().flatten()
     return len(rows) > 1 and int(rows[-1] - rows[0]) >= len(rows)
 
 
-def _of_missed(reach_map: ReachMap, reaches: list[Reach], names: list[str]) -> Cause | None:
-    """Return the cause of elements that do not reach the outputs that they should."""
+def _of_missed(
+    subject: Subject, reach_map: ReachMap, reaches: list[Reach], names: list[str]
+) -> Cause | None:
+    """Return the cause of elements that do not reach the outputs that they should.
+
+    Of blocks that are rescaled one operand alone may be lost, such as the values of an attention.
+    """
     for name in names:
         own = [r for r in reaches if r.name == name]
         if len(own) >= ENOUGH_PLACES and not any(bool(r.does.any()) for r in own):
@@ -142,8 +157,20 @@ def _of_missed(reach_map: ReachMap, reaches: list[Reach], names: list[str]) -> C
     lost = missed or [r for r in reaches if bool(r.missed.any())]
     if missed and any(bool((r.does & r.should).any()) for r in missed):
         return None  # it reaches some of them: a mask of another kind
+    if _is_of_one_operand(subject, reach_map, names):
+        return None
     text = f"{_place(lost[0])} does not reach {_first(reach_map, lost[0].missed)}"
     return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
+
+
+def _is_of_one_operand(subject: Subject, reach_map: ReachMap, names: list[str]) -> bool:
+    """Return whether another input of the same shape loses nothing, beside exponentials."""
+    inputs = subject.make_inputs(reach_map.case).pristine
+    all_names = subject.op.input_names(len(inputs))
+    shapes = {n: x.shape for n, x in zip(all_names, inputs, strict=True) if is_floating(x)}
+    others = {shapes[r.name] for r in reach_map.reaches if r.name in shapes.keys() - names}
+    alike = any(shapes.get(name) in others for name in names)
+    return alike and _has_exponentials(subject, reach_map.case)
 
 
 def _unset(reaches: list[Reach]) -> torch.Tensor:
@@ -163,7 +190,8 @@ def _of_nothing(subject: Subject, case: Case) -> Cause | None:
 
 def _of_formula(subject: Subject, reach_map: ReachMap) -> Cause | None:
     """Return the formula as the cause where neither shapes nor rounding explain the error."""
-    if reach_map.error < LARGE_ERROR or reach_map.has_nan:
+    is_clear = reach_map.error > LARGE_ERROR or has_errors_of_formula(subject, reach_map.case)
+    if reach_map.has_nan or not is_clear:
         return None
     adds = subject.op.op_class != "elementwise"
     if adds and (shape := _right_whole_shape(subject, reach_map.case)):
@@ -181,14 +209,19 @@ def _of_joined_blocks(subject: Subject, reach_map: ReachMap) -> Cause | None:
 
     A sum of which every element that was tried counts once has left others out.
     """
-    inputs = subject.make_inputs(reach_map.case).pristine
-    names = {o.name for o in trace_reference(subject.op, oracle.upcast(inputs))}
-    if names & {"exp", "amax"}:
+    if _has_exponentials(subject, reach_map.case):
         return None
     if changed := _describe_change(reach_map):
         return _formula(f"right at smaller shapes, so what joins the blocks is wrong{changed}")
     text = "elements that were tried count once, and the output is right at smaller shapes"
     return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
+
+
+def _has_exponentials(subject: Subject, case: Case) -> bool:
+    """Return whether the reference computes exponentials or maxima."""
+    inputs = subject.make_inputs(case).pristine
+    names = {o.name for o in trace_reference(subject.op, oracle.upcast(inputs))}
+    return bool(names & {"exp", "amax"})
 
 
 def _describe_change(reach_map: ReachMap) -> str:
@@ -236,11 +269,9 @@ def _whole_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 def _right_whole_shape(subject: Subject, case: Case) -> tuple[int, ...] | None:
     """Return a shape of whole blocks at which the version is right."""
-    for shape in dict.fromkeys(_whole_shapes(case.shape)):
-        fits = shape != case.shape and math.prod(shape) <= LARGEST
-        if fits and _is_right(subject, case.evolve(shape=shape)):
-            return shape
-    return None
+    shapes = (s for s in dict.fromkeys(_whole_shapes(case.shape)) if s != case.shape)
+    fitting = (s for s in shapes if _is_fitting(subject.op, s))
+    return next((s for s in fitting if _is_right(subject, case.evolve(shape=s))), None)
 
 
 def _is_right_where_small(subject: Subject, case: Case) -> bool:

@@ -24,6 +24,7 @@ MOVE = 2.0**-6  # relative; some times the spacing of bfloat16
 LEAST_ERROR = 2.0**-17  # of the output's size; those of TF32 are larger, those of float32 smaller
 LARGEST_ERROR = 2.0**-6  # of the output's size; those of bfloat16 are smaller
 MOST_ALIKE = 0.8  # correlation of the errors of two calls; that of a formula is above 0.99
+LEAST_ALIKE = 0.97  # of the errors of a formula
 RATIO = 3.0  # of their sizes
 LEAST_RANDOM = 0.3  # of the errors, beside a common factor
 ENOUGH = 64  # elements; the correlation of that many random errors is below 0.4
@@ -41,6 +42,24 @@ def find_rounding(subject: Subject, case: Case) -> Cause | None:
     Raises:
         VersionRaised: the version raised.
     """
+    alike = _alike_errors(subject, case)
+    if alike is None or alike > MOST_ALIKE:
+        return None
+    return Cause(code=CauseCode.LOWER_PRECISION, dtype="an intermediate value is rounded")
+
+
+def has_errors_of_formula(subject: Subject, case: Case) -> bool:
+    """Return whether small errors stay when the inputs change by a hundredth.
+
+    Raises:
+        VersionRaised: the version raised.
+    """
+    alike = _alike_errors(subject, case)
+    return alike is not None and alike > LEAST_ALIKE
+
+
+def _alike_errors(subject: Subject, case: Case) -> float | None:
+    """Return the correlation of the errors of two calls; None where they can't be compared."""
     if case.dtype != "float32" or not case.has_plain_values:
         return None
     fitting = (s for s in subject.op.shapes if math.prod(s) <= MOST and math.prod(s[:-1]) <= ROWS)
@@ -53,10 +72,7 @@ def find_rounding(subject: Subject, case: Case) -> Cause | None:
     sizes = [float(errors.norm()) for errors in (before, after)]
     if not min(sizes) * RATIO >= max(sizes) > 0:
         return None
-    alike = abs(float(before @ after)) / (sizes[0] * sizes[1])
-    if alike > MOST_ALIKE:
-        return None
-    return Cause(code=CauseCode.LOWER_PRECISION, dtype="an intermediate value is rounded")
+    return abs(float(before @ after)) / (sizes[0] * sizes[1])
 
 
 def _move(inputs: CaseInputs) -> tuple[Any, ...]:

@@ -36,6 +36,7 @@ _TEXTS_OF_CALLS = {
     CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out",
     CauseCode.OUT_OF_BOUNDS: "an access outside a tensor",
+    CauseCode.LOWER_PRECISION: "an intermediate value overflows, or a divisor is 0",
 }
 _OBSERVATIONS = (
     CauseCode.CONSTANT_FACTOR,
