@@ -1,4 +1,4 @@
-"""Print as JSON the errors of the last attention, mha and cross_entropy on difficult inputs.
+"""Print as JSON the errors of the last attention, mha, gqa and cross_entropy on difficult inputs.
 
 Run without Triton's interpreter: python tests/gpu/careful.py
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,9 +21,13 @@ def last(op: str) -> Callable[..., torch.Tensor]:
     return wrapper(op, max(kernels(op)).partition("_")[0])
 
 
-def attention() -> Iterator[tuple[str, Any, tuple[torch.Tensor, ...], dict[str, bool]]]:
+def attention(
+    batch: int, heads: int, kv_heads: int, columns: int
+) -> Iterator[tuple[str, Any, tuple[torch.Tensor, ...], dict[str, bool]]]:
     """Yield inputs with long rows of bfloat16, whose first tile of keys is unlike the others."""
-    usual = [torch.randn(1, 4, 2048, 64, device="cuda") for _ in "qkv"]
+    numbers = (heads, kv_heads, kv_heads)
+    usual = [torch.randn(batch, n, 2048, columns, device="cuda") for n in numbers]
+    reference = partial(F.scaled_dot_product_attention, enable_gqa=True)
     for name, scale_q, scale_k in (
         ("usual", 1, 1),
         ("queries x40", 40, 1),
@@ -32,18 +37,23 @@ def attention() -> Iterator[tuple[str, Any, tuple[torch.Tensor, ...], dict[str, 
         q *= scale_q
         k[:, :, 128:] *= scale_k
         inputs = tuple(x.bfloat16() for x in (q, k, v))
-        yield name, F.scaled_dot_product_attention, inputs, {"is_causal": False}
-        yield f"{name}, causal", F.scaled_dot_product_attention, inputs, {"is_causal": True}
+        yield name, reference, inputs, {"is_causal": False}
+        yield f"{name}, causal", reference, inputs, {"is_causal": True}
 
 
 def errors() -> Iterator[tuple[str, float]]:
     """Yield the largest error of each case, as a share of the largest output."""
     attend, attend_masked, loss = last("attention"), last("mha"), last("cross_entropy")
-    for name, reference, inputs, options in attention():
+    for name, reference, inputs, options in attention(1, 4, 4, 64):
         truth = reference(*(x.double() for x in inputs), **options)
         masked = options["is_causal"]
         output = attend_masked(*inputs, True) if masked else attend(*inputs)
         yield name, float((output - truth).abs().max() / truth.abs().max())
+    grouped = last("gqa")
+    for name, reference, inputs, options in attention(2, 6, 3, 128):
+        truth = reference(*(x.double() for x in inputs), **options)
+        error = (grouped(*inputs, options["is_causal"]) - truth).abs().max()
+        yield f"grouped, {name}", float(error / truth.abs().max())
     target = torch.randint(4096, (4096,), device="cuda")
     for scale in (1, 100):
         for every in (1, 50):
