@@ -67,6 +67,7 @@ ROUGH = VALUE * (1 + 5e-4 * NOISE)
 UNMASKED = "cols = tl.arange(0, BLOCK)\nx = tl.load(p + cols)\nn = tl.load(n_ptr)"
 UNFILLED = "x = tl.load(p + cols, mask=mask).to(tl.float32)\ny = tl.max(x, axis=0)"
 NAN = torch.where(NOISE > 0.9, torch.nan, VALUE)
+UNWRITTEN = torch.where(NOISE > 0.9, torch.tensor(-1).view(torch.float64), VALUE)
 # (output, source, fields of the case, the cause)
 HAS_IT_OR_LOOKS_LIKE_IT = [
     (ROUGH, "acc += tl.dot(a, b)", {}, "lower_precision"),
@@ -78,6 +79,7 @@ HAS_IT_OR_LOOKS_LIKE_IT = [
     (NAN, "x = tl.load(x_ptr)", {}, "unset_memory"),
     (NAN, UNMASKED + "\ny = tl.load(q + cols)", {}, "unset_memory"),
     (NAN, UNMASKED, {"regime": "large"}, None),
+    (UNWRITTEN, "", {"regime": "large"}, "unset_memory"),
     (VALUE * 0.9 + 0.01 * NOISE, UNFILLED, {}, "wrong_fill"),
     (VALUE * 0.9 + 0.01 * NOISE, UNFILLED + "\nx = tl.where(mask, x, 0)", {}, None),
     (VALUE * 0.9 + 0.01 * NOISE, UNFILLED.replace("max", "sum"), {}, None),

@@ -38,9 +38,10 @@ FAULTS = {
         "swiglu_right", "gate * share * up", "share * up + gate", plain(7, 13),
         "wrong_formula", ALIKE,
     ),
-    "rows by the block": (
-        "right/mean_row", "row * n_cols + cols", "row * BLOCK + cols", plain(2, 3, 129),
-        "wrong_stride", "x[4, 8] reaches output[3], which it should not, and x[4, 8] does not",
+    "every second column": (
+        "rope_right", "a = tl.load(x_ptr + row * 2 * half + cols",
+        "a = tl.load(x_ptr + row * 2 * half + 2 * cols", plain(1, 1, 7, 13), "wrong_stride",
+        "x[0, 0, 4, 16] reaches output[0, 0, 4, 8], which it should not, and x[0, 0, 4, 2] does",
     ),
     "all rows of a tile": (
         "right/softmax_many_rows", "tl.sum(numerator, axis=1)[:, None]", "tl.sum(numerator)",
@@ -61,11 +62,20 @@ FAULTS = {
     ),
     "half of the earlier blocks": (
         "right/matmul_persistent", "acc += tl.dot", "acc = acc * 0.5 + tl.dot", plain(1, 129, 65),
-        "wrong_formula", "a[0, 0] changes output[0, 0] 0.5 times as much as it should",
+        "wrong_formula", "0.5 times as much as it should; right at smaller shapes",
     ),
     "a lane of each block": (
         "right/sum_blocks", "(lanes < STEP) & ", "(lanes < STEP - 1) & ", plain(1, 1000),
-        "partial_extent", "elements that were tried count once",
+        "partial_extent", "x[0, 191] changes output[0] 0 times as much as it should",
+    ),
+    "lanes of the next step": (
+        "right/sum_blocks", "mask = (lanes < STEP) & (cols < n_cols)", "mask = cols < n_cols",
+        plain(1, 1000), "counted_again", "2 times as much as it should",
+    ),
+    "half a block of one operand": (
+        "right/matmul_torch_transposes", "bt_ptr + cols[:, None] * K + ks[None, :]",
+        "bt_ptr + cols[:, None] * K + start // 2 + tl.arange(0, BK)[None, :]", plain(1, 129, 65),
+        None, "",
     ),
     "no mask of the padding": (
         "right/attention_flash", 'tl.where((cols < seq)[None, :], scores, -float("inf"))',
@@ -100,8 +110,8 @@ def test_a_class_of_faults_is_named(tmp_path: Path, name: str) -> None:
     kernel, old, new, case, code, text = FAULTS[name]
     (result,) = run_cases(write_mutant(tmp_path, kernel, old, new), case)
     cause = cause_of(result)
-    assert cause is not None
-    assert (cause.code.value, text in cause_text(cause)) == (code, True), cause_text(cause)
+    assert (cause and cause.code.value) == code, cause
+    assert cause is None or text in cause_text(cause)
 
 
 def test_outputs_that_nothing_reaches_have_no_formula(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def _overflow_cause(subject: Subject, case: Case, result: CaseResult) -> Cause |
     """Return an overflow as the cause where finite inputs give NaN, and plain ones none."""
     assert result.mismatch is not None
     is_lost = math.isfinite(result.mismatch.expected) and not math.isfinite(result.mismatch.got)
-    if not is_lost or case.has_plain_values or case.special == "nonfinite":
+    is_unset = result.mismatch.cause is not None
+    if not is_lost or is_unset or case.has_plain_values or case.special == "nonfinite":
         return None
     if not passes(subject, case.evolve(regime=NORMAL, special=PLAIN)):
         return None

@@ -145,7 +145,7 @@ def _cause(
     """Return the likely cause; None where the values show none."""
     have, want = got.double()[wrong], value[wrong]
     if bool((~have.isfinite() & want.isfinite()).any()):
-        return _nonfinite_cause(have, case, hint)
+        return _nonfinite_cause(got[wrong], case, hint)
     ratio = have / want
     ratio = ratio[ratio.isfinite() & (ratio != 0)]
     if kind == "all" and (factor := _common_factor(ratio)):
@@ -185,7 +185,17 @@ def _scale(value: torch.Tensor) -> float:
 
 
 def _nonfinite_cause(have: torch.Tensor, case: Case, hint: Hint) -> Cause | None:
-    """Return the cause of NaN from plain values; other values may overflow on their own."""
-    if not case.has_plain_values or not bool(have.isnan().any()):
+    """Return the cause of NaN from plain values; other values may overflow on their own.
+
+    New memory holds NaN of which every bit is set, which no arithmetic gives.
+    """
+    is_poison = bool(have.isnan().any()) if case.has_plain_values else _has_poison(have)
+    if not is_poison:
         return None
     return hint("not finite") or Cause(code=CauseCode.UNSET_MEMORY)
+
+
+def _has_poison(values: torch.Tensor) -> bool:
+    """Return whether a value has every bit set, as memory that was never written."""
+    integers = {2: torch.int16, 4: torch.int32, 8: torch.int64}.get(values.element_size())
+    return integers is not None and bool((values.contiguous().view(integers) == -1).any())

@@ -20,6 +20,7 @@ from triton_magics.harness.correctness.reach_probe import (
     ENOUGH_PLACES,
     Reach,
     ReachMap,
+    find_miscounted,
     probe_reach,
 )
 from triton_magics.harness.correctness.reference_trace import trace_reference
@@ -34,6 +35,7 @@ SMALLEST, LARGEST = 8, 100_000  # elements of the shapes that are tried
 TRIES = 5
 MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
 LEAST_BLOCKS = (1, 64, 1024)
+LINEAR = {"add", "sub", "mul", "div", "neg", "sum", "mean", "mm", "bmm", "matmul"}
 LARGE_ERROR = 0.02  # of a formula, beside errors of rounding
 
 
@@ -79,6 +81,11 @@ def _is_fitting(op: operators.Op, shape: tuple[int, ...]) -> bool:
 
 def _conclude(subject: Subject, reach_map: ReachMap) -> Cause | None:
     """Return the cause: of places that are wrong, or else of the formula."""
+    if error := reach_map.outside:
+        return Cause(
+            code=CauseCode.OUT_OF_BOUNDS, evidence=error.message, cell_line=error.cell_line,
+            file_line=error.file_line,
+        )  # fmt: skip
     reaches = [r for r in reach_map.reaches if bool(r.should.any())]
     if len(reaches) < ENOUGH_PLACES:
         return None
@@ -157,6 +164,10 @@ def _of_missed(
     lost = missed or [r for r in reaches if bool(r.missed.any())]
     if missed and any(bool((r.does & r.should).any()) for r in missed):
         return None  # it reaches some of them: a mask of another kind
+    counted = [r for r in reaches if r not in lost and r.most is not None]
+    is_linear = not _operations(subject, reach_map.case) - LINEAR
+    if is_linear and not all(map(_counts_once, counted)):
+        return None  # an index that is wrong beside a sum
     if _is_of_one_operand(subject, reach_map, names):
         return None
     text = f"{_place(lost[0])} does not reach {_first(reach_map, lost[0].missed)}"
@@ -211,17 +222,30 @@ def _of_joined_blocks(subject: Subject, reach_map: ReachMap) -> Cause | None:
     """
     if _has_exponentials(subject, reach_map.case):
         return None
-    if changed := _describe_change(reach_map):
-        return _formula(f"right at smaller shapes, so what joins the blocks is wrong{changed}")
-    text = "elements that were tried count once, and the output is right at smaller shapes"
-    return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
+    if _operations(subject, reach_map.case) - LINEAR:
+        changed = _describe_change(reach_map)
+        return _formula(f"right at smaller shapes{changed}") if changed else None
+    reach = next((r for r in reach_map.reaches if not _counts_once(r)), None)
+    reach = reach or find_miscounted(subject, reach_map.case)
+    if reach is None or reach.most is None:
+        return None
+    change = f"{_place(reach)} changes {reach_map.label(reach.most)}"
+    text = f"{change} {reach.times:.3g} times as much as it should; right at smaller shapes"
+    if abs(reach.times) < LARGE_ERROR:
+        return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
+    is_again = reach.times > 1.5 and abs(reach.times - round(reach.times)) < LARGE_ERROR
+    return Cause(code=CauseCode.COUNTED_AGAIN, evidence=text) if is_again else _formula(text)
 
 
 def _has_exponentials(subject: Subject, case: Case) -> bool:
     """Return whether the reference computes exponentials or maxima."""
+    return bool(_operations(subject, case) & {"exp", "amax"})
+
+
+def _operations(subject: Subject, case: Case) -> set[str]:
+    """Return the names of the operations of the reference."""
     inputs = subject.make_inputs(case).pristine
-    names = {o.name for o in trace_reference(subject.op, oracle.upcast(inputs))}
-    return bool(names & {"exp", "amax"})
+    return {o.name for o in trace_reference(subject.op, oracle.upcast(inputs))}
 
 
 def _describe_change(reach_map: ReachMap) -> str:

@@ -20,7 +20,7 @@ from triton_magics.harness.correctness.further_calls import call_guarded, write_
 from triton_magics.harness.correctness.skip_rules import cpu_s
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import is_floating
-from triton_magics.model import Case
+from triton_magics.model import Case, KernelError
 
 PLACES = 10  # of each input
 ENOUGH_PLACES = 3
@@ -76,6 +76,7 @@ class ReachMap:
         wrong: elements of the output, bool [n].
         error: of the wrong elements, relative to the output's size; the median.
         has_nan: some element of the output is not finite, and should be.
+        outside: an access outside a tensor. What is read there can change with every call.
     """
 
     case: Case
@@ -84,6 +85,7 @@ class ReachMap:
     wrong: torch.Tensor
     error: float
     has_nan: bool = False
+    outside: KernelError | None = None
 
     def label(self, element: int) -> str:
         """Return a label of an element of the outputs, such as `output[0, 3]`."""
@@ -97,39 +99,69 @@ class ReachMap:
 
 
 def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
-    """Return what elements of the inputs reach; None where the version is right, or too slow.
+    """Return what elements of the inputs reach; None where the version is right.
 
     Raises:
         VersionRaised: the version raised.
     """
     deadline = cpu_s() + LIMIT_S
-    inputs = subject.make_inputs(case)
-    pristine = inputs.pristine
-    expected = oracle.compute_expected(
-        subject.op, pristine, case, None, None, with_conditioning=False, diagnose=False
-    )
-    allowed = _flat(
-        [a.expand_as(v) for a, v in zip(expected.allowed, expected.values, strict=True)]
-    )
-    before, right = _outputs(subject, inputs, pristine), _flat(expected.values)
-    wrong = ~((before - right).abs() <= allowed)
-    finite = before.isfinite() & right.isfinite()
-    shapes = tuple(tuple(v.shape) for v in expected.values)
-    if not bool(wrong.any()):
+    probe = _start(subject, case)
+    if not bool(probe.wrong.any()):
         return None
-    if not bool((wrong & finite).any()):
-        return ReachMap(case, (), shapes, wrong, math.inf, has_nan=True)
-    probe = _Probe(subject, inputs, before, right, allowed)
     reaches: list[Reach] = []
-    for name, i, place in _places(subject, pristine):
+    for name, i, place in _places(subject, probe.inputs.pristine) if probe.is_useful else ():
         if cpu_s() > deadline:
             break
         reaches.append(probe.measure(name, i, place))
-    scale = float(right[right.isfinite()].square().mean().sqrt()) or 1.0
-    errors = ((before - right).abs() / scale)[wrong & finite]
-    error = float(errors.median()) if len(errors) else math.inf
-    has_nan = bool((~before.isfinite() & right.isfinite()).any())
-    return ReachMap(case, tuple(reaches), shapes, wrong, error, has_nan)
+    return ReachMap(
+        case, tuple(reaches), probe.shapes, probe.wrong, probe.error,
+        has_nan=bool((~probe.before.isfinite() & probe.right.isfinite()).any()),
+        outside=probe.outside,
+    )  # fmt: skip
+
+
+def find_miscounted(subject: Subject, case: Case) -> Reach | None:
+    """Return an element that a linear op counts another number of times than once.
+
+    The half of the elements whose change does not change the output as it should has one.
+
+    Raises:
+        VersionRaised: the version raised.
+    """
+    deadline = cpu_s() + LIMIT_S
+    probe = _start(subject, case)
+    names = subject.op.input_names(len(probe.inputs.pristine))
+    for i, (name, x) in enumerate(zip(names, probe.inputs.pristine, strict=True)):
+        if not is_floating(x):
+            continue
+        draw = torch.Generator().manual_seed(1)
+        move = (1 + torch.rand(x.numel(), generator=draw)).to(x)
+        start, end = 0, x.numel()
+        if not probe.differs(i, move, start, end):
+            continue
+        while end - start > 1 and cpu_s() < deadline:
+            middle = (start + end) // 2
+            first = probe.differs(i, move, start, middle)
+            start, end = (start, middle) if first else (middle, end)
+        if end - start == 1:
+            index = torch.unravel_index(torch.tensor(start), x.shape)
+            return probe.measure(name, i, tuple(int(k) for k in index))
+    return None
+
+
+def _start(subject: Subject, case: Case) -> _Probe:
+    inputs = subject.make_inputs(case)
+    expected = oracle.compute_expected(
+        subject.op, inputs.pristine, case, None, None, with_conditioning=False, diagnose=False
+    )
+    pairs = zip(expected.allowed, expected.values, strict=True)
+    like = expected.torch_outputs
+    call = call_guarded(subject, write_values(inputs, inputs.pristine), like)
+    return _Probe(
+        subject, inputs, _flat(call.outputs), _flat(expected.values),
+        _flat([a.expand_as(v) for a, v in pairs]),
+        shapes=tuple(tuple(v.shape) for v in expected.values), outside=call.outside,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,6 +174,8 @@ class _Probe:
         before: the version's outputs on them, float64 [n].
         right: the expected ones.
         allowed: errors.
+        shapes: of the outputs.
+        outside: an access outside a tensor.
     """
 
     subject: Subject
@@ -149,6 +183,50 @@ class _Probe:
     before: torch.Tensor
     right: torch.Tensor
     allowed: torch.Tensor
+    shapes: tuple[tuple[int, ...], ...]
+    outside: KernelError | None
+
+    @property
+    def wrong(self) -> torch.Tensor:
+        """Return which elements of the output are wrong; bool [n]."""
+        return ~((self.before - self.right).abs() <= self.allowed)
+
+    @property
+    def finite(self) -> torch.Tensor:
+        """Return which elements are finite, and should be; bool [n]."""
+        return self.before.isfinite() & self.right.isfinite()
+
+    @property
+    def is_useful(self) -> bool:
+        """Return whether a wrong element is finite."""
+        return bool((self.wrong & self.finite).any())
+
+    @property
+    def error(self) -> float:
+        """Return the median error of the wrong elements, relative to the output's size."""
+        if not self.is_useful:
+            return math.inf
+        scale = float(self.right[self.right.isfinite()].square().mean().sqrt()) or 1.0
+        return float(((self.before - self.right).abs() / scale)[self.wrong & self.finite].median())
+
+    def differs(self, i: int, move: torch.Tensor, start: int, end: int) -> bool:
+        """Return whether some elements of input i, moved, do not change the output as they should.
+
+        Args:
+            i: the input.
+            move: is added to its elements, flat.
+            start, end: the elements.
+        """
+        x = self.inputs.pristine[i]
+        part = torch.zeros_like(move)
+        part[start:end] = move[start:end]
+        values = list(self.inputs.pristine)
+        values[i] = x + part.reshape(x.shape)
+        right = _flat(oracle.evaluate(self.subject.op, oracle.upcast(tuple(values)))[1])
+        after = _outputs(self.subject, self.inputs, tuple(values))
+        error = ((after - self.before) - (right - self.right)).abs()
+        allowed = self.allowed + 1e-5 * (right - self.right).abs()
+        return bool((error > CLEAR * allowed).any())
 
     def measure(self, name: str, i: int, place: tuple[int, ...]) -> Reach:
         """Return what one element of input i reaches."""
@@ -162,7 +240,7 @@ class _Probe:
         return reach
 
     def _add(self, reach: Reach, values: tuple[Any, ...]) -> Reach:
-        finite = self.before.isfinite() & self.right.isfinite()
+        finite = self.finite
         right = _flat(oracle.evaluate(self.subject.op, oracle.upcast(values))[1])
         after = _outputs(self.subject, self.inputs, values)
         should = ((right - self.right).abs() * finite).nan_to_num()
