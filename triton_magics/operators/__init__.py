@@ -20,6 +20,7 @@ and it may define
                   was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False
     REGIMES_SKIP                  kinds of input that are meaningless for it; ()
+    GRADIENTS_SKIP                further ones that are meaningless for its gradients; ()
     QUICK_REGIMES                 kinds of input that a quick plan also has, in every dtype; ()
     MUTATES       positions of the inputs that a call changes; ()
     STRUCTURED    positions of the tensors that are sorted, symmetric or the like: their values are

@@ -78,7 +78,8 @@ class BackwardOp(Op):
 
     @property
     def skip_values(self) -> tuple[str, ...]:
-        return self._forward.skip_values
+        own = getattr(self._forward, "skip_in_gradients", ())  # of a module's op alone
+        return (*self._forward.skip_values, *own)
 
     @property
     def scalars(self) -> Mapping[str, tuple[Scalar, ...]]:

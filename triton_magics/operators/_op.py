@@ -66,6 +66,7 @@ class ModuleOp:
     mutates: tuple[int, ...] = ()
     structured: tuple[int, ...] = ()
     independent: tuple[int | None, ...] = ()
+    skip_in_gradients: tuple[str, ...] = ()
     scratch: Callable[..., int] | None = None
     exact: Callable[..., Any] | None = None
 
@@ -108,6 +109,7 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         mutates=_positions(module, "MUTATES", "the inputs that a call changes", name),
         structured=_positions(module, "STRUCTURED", "sorted or symmetric inputs", name),
         independent=_independent(getattr(module, "INDEPENDENT", ()), name),
+        skip_in_gradients=_names(module, "GRADIENTS_SKIP", (*REGIMES, *SPECIALS), name),
         scratch=getattr(module, "scratch", None),
         exact=getattr(module, "exact", None),
     )
