@@ -28,6 +28,7 @@ RIVALS = ("torch", ops_table.COMPILE, "liger")
 LIGER_COLUMNS = {"layer_norm": 65536, "rms_norm": 65536, "softmax": 65536}  # it takes no more
 LONG_ROWS = ((65536, 1024), (4096, 32000), (2048, 151936))
 SHAPES = {
+    "attention": ((8, 16, 1024, 64), (4, 16, 4096, 64), (2, 16, 4096, 128), (16, 16, 512, 128)),
     "cross_entropy": LONG_ROWS,
     "layer_norm": ((65536, 1024), (8192, 4096), (4096, 14336)),
     "rms_norm": ((65536, 1024), (8192, 4096), (4096, 14336)),
@@ -35,7 +36,8 @@ SHAPES = {
 }
 ABOUT = """\
 The backward pass alone: the forward pass runs before each call, and is not timed. Those of the norms compute
-again from x what they need; softmax and cross entropy keep two numbers a row. liger-kernel computes the gradient
+again from x what they need; softmax and cross entropy keep two numbers a row,
+attention its output too. liger-kernel computes the gradient
 of cross entropy in its forward pass, so it has no backward pass to compare; [both passes](row_kernels.md)."""
 
 
