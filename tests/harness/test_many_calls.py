@@ -189,6 +189,36 @@ def test_an_overwritten_output_of_a_pool_is_seen_at_the_end(tmp_path: Path) -> N
     assert long_result(path) is CaseStatus.ALIASED
 
 
+@pytest.mark.parametrize(
+    ("name", "status"), [("x", "side_effect"), ("out", "side_effect"), ("n", "passed")]
+)
+def test_a_version_may_not_keep_the_tensors_of_every_call(
+    tmp_path: Path, name: str, status: str
+) -> None:
+    line = f"{NEW}    n = out.numel()\n    KEPT.append({name})\n"
+    path = write_variant(KERNELS / "right" / "relu_flat.py", tmp_path, NEW, line)
+    path.write_text(path.read_text().replace("import torch\n", "import torch\nKEPT = []\n", 1))
+    assert long_result(path) == status
+    last = path.read_text().replace("KEPT.append", "KEPT[-8:] = KEPT[-7:]; KEPT.append")
+    path.write_text(last)
+    assert long_result(path) == "passed"
+
+
+NEW = "    out = torch.empty_like(x)\n"
+POOL = """    out = next((t for t in POOL if sys.getrefcount(t) == 3), None)
+    if out is None:
+        out = torch.empty_like(x)
+        POOL.append(out)
+"""
+
+
+def test_memory_belongs_to_who_holds_it_without_its_tensor(tmp_path: Path) -> None:
+    path = write_variant(KERNELS / "right" / "relu_flat.py", tmp_path, NEW, POOL)
+    source = path.read_text()
+    path.write_text(source.replace("import torch\n", "import sys, torch\nPOOL = []\n", 1))
+    assert long_result(path) == "aliased"
+
+
 @pytest.mark.parametrize(("calls", "status"), [(3, "failed"), (42, "failed"), (60, "passed")])
 def test_a_call_of_a_long_series_has_to_be_right(tmp_path: Path, calls: int, status: str) -> None:
     end = "    return out.view(x.shape)\n"

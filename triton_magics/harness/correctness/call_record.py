@@ -171,6 +171,7 @@ class SeriesRecord(Value):
         shares_input: the last one returned memory of an input.
         reuses_memory: the last one returned memory of an earlier output.
         overwritten: a message on a setting that a call sets, whatever it was.
+        keeps: `inputs` or `outputs`, if those of all calls are alive after the last one.
     """
 
     n_calls: int
@@ -181,6 +182,7 @@ class SeriesRecord(Value):
     shares_input: bool = False
     reuses_memory: bool = False
     overwritten: str | None = None
+    keeps: str | None = None
 
 
 def outputs_of(value: Any) -> tuple[Any, ...]:

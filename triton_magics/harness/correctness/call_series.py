@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from time import monotonic, process_time  # now: a version may replace them
 from typing import Any
@@ -21,6 +23,7 @@ from triton_magics.harness.correctness.call_record import (
 from triton_magics.harness.correctness.output_forms import container_of, form_of
 
 _ALIGNMENT = 64  # bytes, of the memory that torch allocates
+MANY_ALIVE = 16  # tensors that live on; a version may keep some of its last ones
 WALL_S = 8.0  # of a series: a version may wait in each call, and 20 s of silence end a job
 
 
@@ -41,6 +44,46 @@ def run_series(
         find_late_work: returns a message on work that continues after a return.
         describe: describes an exception of the function.
     """
+    watch = _LifetimeWatch()
+    record = _call_all(
+        function, series, earlier=earlier, find_late_work=find_late_work, describe=describe,
+        watch=watch,
+    )  # fmt: skip
+    return record.evolve(keeps=watch.find_leak())
+
+
+class _LifetimeWatch:
+    """Weak references to the tensors of the calls, which nobody but a version can keep alive."""
+
+    def __init__(self) -> None:
+        self._tensors: dict[str, list[weakref.ref[torch.Tensor]]] = {"inputs": [], "outputs": []}
+
+    def add(self, kind: str, values: tuple[Any, ...]) -> None:
+        """Watch the tensors of a call, its `inputs` or its `outputs`."""
+        self._tensors[kind] += [weakref.ref(x) for x in values if isinstance(x, torch.Tensor)]
+
+    def find_leak(self) -> str | None:
+        """Return which tensors of nearly all calls are alive, after the last one; None: neither."""
+        if not any(map(_are_alive, self._tensors.values())):
+            return None
+        gc.collect()
+        return next((kind for kind, own in self._tensors.items() if _are_alive(own)), None)
+
+
+def _are_alive(tensors: list[weakref.ref[torch.Tensor]]) -> bool:
+    n_alive = sum(tensor() is not None for tensor in tensors)
+    return n_alive >= MANY_ALIVE and n_alive > 0.9 * len(tensors)
+
+
+def _call_all(
+    function: Callable[..., Any],
+    series: CallSeries,
+    *,
+    earlier: tuple[Any, ...],
+    find_late_work: Callable[[tuple[Any, ...]], str | None],
+    describe: Callable[[BaseException], CallFailure],
+    watch: _LifetimeWatch,
+) -> SeriesRecord:
     results: list[tuple[Any, ...]] = []
     addresses = _first_elements(earlier)
     record = SeriesRecord(n_calls=0)
@@ -60,7 +103,11 @@ def run_series(
             break
         for memory, output in zip(series.at_return, outputs, strict=True):
             memory[number].copy_(output)
-        results.append(outputs)
+        results.append(_hold(outputs, number))
+        if number % 2 and not series.mutates:
+            watch.add("outputs", outputs)
+        if turn.is_renewed:
+            watch.add("inputs", arguments)
         own = _first_elements(outputs_of(value))
         shares_input = bool(_storages(outputs_of(value)) & _storages(arguments))
         if not series.mutates and (shares_input or own & addresses):
@@ -74,6 +121,15 @@ def run_series(
             break
     _keep_final(series, results)
     return record
+
+
+def _hold(outputs: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    """Return what keeps the outputs of a call: themselves, or after every second one their memory.
+
+    A version may use the memory of a tensor again when nobody holds that tensor. A caller may still
+    hold a part of it, an array of NumPy for example.
+    """
+    return tuple(x.data for x in outputs) if number % 2 else outputs
 
 
 def _is_spent(series: CallSeries, n_calls: int, started_s: tuple[float, float]) -> bool:

@@ -315,6 +315,9 @@ class CallsInARow:
         """Check that a call leaves the settings of the process to its caller."""
         if message := self.record.overwritten:
             return failed_case(self.case, CaseStatus.SIDE_EFFECT, message)
+        if kind := self.record.keeps:
+            message = f"the version keeps the {kind} of every call: memory grows with each of them"
+            return failed_case(self.case, CaseStatus.SIDE_EFFECT, message)
         return None
 
     def _check_form(self) -> CaseResult | None:
