@@ -114,3 +114,16 @@ def test_dropout_with_p_zero_is_the_identity():
     x = torch.randn(7)
     assert dropout.check((x, 0.0, 1), x.clone()) is None
     assert dropout.check((x, 0.0, 1), x * 1.0001) == "p = 0 must give x itself"
+
+
+def test_dropout_refuses_a_seed_that_is_the_step_of_the_stream():
+    stream = torch.rand(2**17 - 1, generator=torch.Generator().manual_seed(1))
+
+    def call(x, p, seed):
+        places = (torch.arange(1, x.numel() + 1) * (2 * seed + 1)) % len(stream)
+        return torch.where(stream[places].view(x.shape) >= p, x / (1 - p), torch.zeros_like(x))
+
+    (x, p, _), _ = run_dropout()
+    seed = 1234567
+    problem = dropout.check((x, p, seed), call(x, p, seed), call)
+    assert problem == "the seeds 0 and 1 gave the same mask, of every 3 elements one"

@@ -88,6 +88,9 @@ TWO_MASKS: dict[str, Make] = {
     "seed moves the stream by rows": lambda shape, seed: (
         uniform((math.prod(shape) + 100 * shape[-1],), 0)[seed * shape[-1] :][: math.prod(shape)]
     ).reshape(shape),
+    "seed is the step of the stream": lambda shape, seed: uniform((20 * math.prod(shape),), 0)[
+        seed + 1 :: seed + 1
+    ][: math.prod(shape)].reshape(shape),
     "seed is opposite": lambda shape, seed: (
         uniform(shape, 0) if seed % 2 else 1 - uniform(shape, 0)
     ),
@@ -104,7 +107,7 @@ def test_mask_with_a_fault_is_refused(fault: str, q: float) -> None:
 @pytest.mark.parametrize("fault", TWO_MASKS)
 @pytest.mark.parametrize("q", [0.5, 0.9])
 def test_masks_of_two_seeds_that_depend_are_refused(fault: str, q: float) -> None:
-    for seed in range(20):
+    for seed in range(1 if "step" in fault else 20):  # far seeds have few draws in common
         first, second = (TWO_MASKS[fault](SHAPE, s) < q for s in (seed, seed + 1))
         assert find_dependence(first, second, q), seed
 

@@ -9,6 +9,7 @@ than `MAX_TESTS` of them, so all tests together do so with at most 1e-9.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ import torch
 
 FALSE_ALARM = 1e-12
 MAX_TESTS = 1000
+STEPS = (2, 3, 4, 5)
 
 
 def find_mask_fault(
@@ -44,7 +46,8 @@ def find_dependence(
 ) -> str | None:
     """Return how two masks of one shape depend on each other, None if they look independent.
 
-    The second may also be the first one moved: a seed that only shifts the stream.
+    The second may also be the first one moved or stretched: a seed that only shifts the stream, or
+    is its step.
 
     Args:
         first: of one call.
@@ -62,6 +65,17 @@ def find_dependence(
             both = s[: n - shift] & s[shift:]
             if _are_dependent(x[: n - shift], y[shift:], both, q):
                 return f"the same mask, {shift} elements {where}" if shift else "dependent masks"
+    return _find_stretch(a, b, s, q)
+
+
+def _find_stretch(a: torch.Tensor, b: torch.Tensor, s: torch.Tensor, q: float) -> str | None:
+    """Return how every second to fifth element of one mask gives the other; None: it does not."""
+    for step, (x, y) in itertools.product(STEPS, ((a, b), (b, a))):
+        for start in range(step):
+            parts, visible = x[start::step], s[start::step]
+            both = visible & s[: len(parts)]
+            if _are_dependent(parts, y[: len(parts)], both, q):
+                return f"the same mask, of every {step} elements one"
     return None
 
 

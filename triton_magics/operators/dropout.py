@@ -6,6 +6,7 @@ Any shape. The output is random, so `check` judges it instead of a comparison wi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import torch
@@ -28,6 +29,7 @@ SCALARS = {"p": PROBABILITIES}
 OTHER_PROBABILITIES = (0.0, 0.1, 0.3)
 RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
 ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
+MODERATE = 2**12  # elements; fewer show no dependence of a part
 PIECE = 2**21  # elements that are compared in float64 at once
 MANY = 2**16  # elements; larger masks are compared with one other seed only
 FACTS = {
@@ -156,6 +158,17 @@ def _dependent_seeds(
         mask = call(x, p, other) != 0
         if fault := find_dependence(output != 0, mask, 1 - p, visible):
             return f"the seeds {seed} and {other} gave {fault}"
+    return _small_seeds(x, p, call)
+
+
+def _small_seeds(x: torch.Tensor, p: float, call: Callable[..., torch.Tensor]) -> str | None:
+    """Check the first seeds, which people use most, on inputs of moderate size."""
+    if not MODERATE < x.numel() <= MANY:
+        return None
+    masks, visible = [call(x, p, seed) != 0 for seed in range(3)], _visible(x)
+    for one, other in itertools.combinations(range(3), 2):
+        if fault := find_dependence(masks[one], masks[other], 1 - p, visible):
+            return f"the seeds {one} and {other} gave {fault}"
     return None
 
 
