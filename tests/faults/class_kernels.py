@@ -3,7 +3,8 @@
 A class is a folder of `kernels/classes`. A kernel's docstring begins with the reason, then has
 fields: `op`, `status` (`passed` or `failed`), and for a wrong kernel `cause`, one of `CAUSES`.
 `held_out: yes` keeps it out of the figures by which checks are developed; `needs: gpu, …` names
-why the interpreter can't show the fault.
+why the interpreter can't show the fault. `round: second` is for those written against the checks of
+2026-11-24, from their description for users alone.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class ClassKernel:
         cause: of the fault; None for a right kernel.
         needs: the only device that shows the fault, `gpu`; None: any.
         operator: of the mutation that made it; None: written by hand.
+        round: `first`, or a later one that was written against the checks of its time.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class ClassKernel:
     held_out: bool
     needs: str | None
     operator: str | None
+    round: str = "first"
 
 
 def read_kernel(path: Path) -> ClassKernel:
@@ -78,6 +81,7 @@ def read_kernel(path: Path) -> ClassKernel:
         held_out=fields.get("held_out") == "yes",
         needs="gpu" if fields.get("needs", "").startswith("gpu") else None,
         operator=fields.get("operator"),
+        round=fields.get("round", "first"),
     )
 
 

@@ -7,9 +7,11 @@ process of its own, because a kernel may patch torch or crash.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib.util
 import itertools
+import logging
 import os
 import random
 import sys
@@ -17,14 +19,17 @@ import threading
 import time
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
+import triton
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
+from triton.runtime.interpreter import InterpretedFunction
 
 from tests.faults.witness_inputs import Witness, make_witness_inputs
 from triton_magics import operators
@@ -151,6 +156,9 @@ def show_calls(path: Path, op: operators.Op, witness: Witness) -> Any:
             first_extent, *others = witness["shape"]
             shape = [max(1, first_extent - number), *others]
             inputs = make_witness_inputs(op, {**witness, "shape": shape}, device())
+        elif witness["change"] == "half_the_columns":
+            shape = [*witness["shape"][:-1], max(1, witness["shape"][-1] >> number)]
+            inputs = make_witness_inputs(op, {**witness, "shape": shape}, device())
         elif number:
             inputs = changed_inputs(first, witness["change"], number)
         copies = tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in inputs)
@@ -160,6 +168,29 @@ def show_calls(path: Path, op: operators.Op, witness: Witness) -> Any:
         if error is not None:
             return {"call": number, "error": error}
     return None
+
+
+def show_views(path: Path, op: operators.Op, witness: Witness) -> Any:
+    """Keep the memory of an output but not its object, and call again; the fault is a change."""
+    call = load_entry(path, op.name)
+    memory = call(*make_witness_inputs(op, witness, device())).data
+    before = memory.clone()
+    call(*make_witness_inputs(op, {**witness, "seed": 2}, device()))
+    return None if torch.equal(memory, before) else {"changed": "the memory of the first output"}
+
+
+def show_leak(path: Path, op: operators.Op, witness: Witness) -> Any:
+    """Call many times with new inputs; the fault is that all of the inputs are alive afterwards."""
+    call, calls = load_entry(path, op.name), 12
+    alive = []
+    for number in range(calls):
+        inputs = make_witness_inputs(op, {**witness, "seed": number}, device())
+        alive.append(weakref.ref(inputs[0]))
+        call(*inputs)
+    del inputs
+    gc.collect()
+    n_alive = sum(reference() is not None for reference in alive)
+    return {"alive": n_alive} if n_alive == calls else None
 
 
 # ------------------------------------------------------------------------------------- torch
@@ -206,14 +237,22 @@ def poison_everywhere(poison: Poison) -> Iterator[None]:
 COMPUTE_NOTHING = (
     "empty", "view", "copy", "clone", "detach", "slice", "select", "as_strided", "new_empty",
     "transpose", "t.default", "expand", "squeeze", "alias", "reshape", "zero", "fill", "full",
-    "lift", "permute", "local_scalar", "unbind", "split", "arange",
+    "lift", "permute", "local_scalar", "unbind", "split", "arange", "pad",
 )  # fmt: skip
+
+
+def _leave_open(name: str, function: Any = None, **options: Any) -> Any:
+    """Stand in for `torch.library.custom_op`, also as a decorator."""
+    if function is None:
+        return functools.partial(_leave_open, name, **options)
+    function.register_fake = lambda fake: fake
+    return function
 
 
 def _load_open(path: Path, op: operators.Op) -> Callable[..., Any]:
     """Load a kernel whose custom ops are plain functions, so that a mode sees what they call."""
     custom_op = torch.library.custom_op
-    torch.library.custom_op = lambda name, function=None, **_: function
+    torch.library.custom_op = _leave_open
     try:
         return load_entry(path, op.name)
     finally:
@@ -228,8 +267,8 @@ def show_torch(path: Path, op: operators.Op, witness: Witness) -> Any:
     """
     call = _load_open(path, op)
     inputs = make_witness_inputs(op, witness, device())
-    if witness.get("aten") == "Tensor.numpy":
-        return _show_numpy(call, op, inputs)
+    if witness.get("aten", "").startswith("Tensor."):
+        return _show_host(call, inputs, witness["aten"].removeprefix("Tensor."))
     record = Poison()
     with poison_everywhere(record):
         output = call(*inputs)
@@ -246,14 +285,26 @@ def show_torch(path: Path, op: operators.Op, witness: Witness) -> Any:
     return None
 
 
-def _show_numpy(call: Callable[..., Any], op: operators.Op, inputs: tuple[Any, ...]) -> Any:
-    output, original = call(*inputs), torch.Tensor.numpy
-    torch.Tensor.numpy = lambda x, **options: original(x, **options) * 2  # type: ignore[method-assign]
+def _show_host(call: Callable[..., Any], inputs: tuple[Any, ...], name: str) -> Any:
+    """Double what the host reads by a method of a tensor, `numpy` or `tolist`."""
+    output, original = call(*inputs), getattr(torch.Tensor, name)
+    doubled = lambda x, **options: original((x * 2).to(x.dtype), **options)  # noqa: E731
+    setattr(torch.Tensor, name, doubled)
     try:
         poisoned = call(*inputs)
     finally:
-        torch.Tensor.numpy = original  # type: ignore[method-assign]
-    return None if torch.equal(poisoned, output) else {"aten": "Tensor.numpy"}
+        setattr(torch.Tensor, name, original)
+    return None if torch.equal(poisoned, output) else {"aten": f"Tensor.{name}"}
+
+
+def show_launchless(path: Path, op: operators.Op, witness: Witness) -> Any:
+    """Call without any launch; the fault is a right answer that no kernel computed."""
+    call = load_entry(path, op.name)
+    inputs = make_witness_inputs(op, witness, device())
+    launcher = InterpretedFunction if device().type == "cpu" else triton.JITFunction
+    launcher.run = lambda *_, **__: None
+    error = find_error(op, inputs, call(*inputs))
+    return {"launches": "change nothing"} if error is None else None
 
 
 # ------------------------------------------------------------------------------------- judge
@@ -310,7 +361,11 @@ STATES: dict[str, Callable[[], Any]] = {
     "numpy.random.get_state()": lambda: str(numpy.random.get_state()),
     "warnings.filters": lambda: str(warnings.filters),
     "gc.isenabled()": gc.isenabled,
+    "gc.get_threshold()": gc.get_threshold,
+    "logging.root.manager.disable": lambda: logging.root.manager.disable,
+    "torch.backends.cuda.matmul.allow_tf32": lambda: torch.backends.cuda.matmul.allow_tf32,
     "os.environ": lambda: dict(os.environ),
+    "os.getcwd()": os.getcwd,
     "sys.getrecursionlimit()": sys.getrecursionlimit,
     "threading.active_count()": threading.active_count,
 }
@@ -347,8 +402,11 @@ def show_statistic(path: Path, op: operators.Op, witness: Witness) -> Any:
     if not torch.equal(first, draw(seed)):
         return {"statistic": "another mask from the same seed"}
     scores = dict(_scores(first, shape))
-    for step in SEED_STEPS:
+    for step in (*SEED_STEPS, *witness.get("steps", ())):
         other = draw(seed + step)
+        for dilation in witness.get("dilations", ()):
+            pair = first[dilation - 1 :: dilation] * other[: len(other) // dilation]
+            scores[f"seed + {step}, every {dilation}th"] = _score(pair)
         for shift in (0, 1, 2):
             pair = first[shift:] * other[: len(other) - shift]
             scores[f"seed + {step}, shifted by {shift}"] = _score(pair)
@@ -374,7 +432,10 @@ def _scores(draws: torch.Tensor, shape: tuple[int, ...]) -> Iterator[tuple[str, 
 SHOWS: dict[str, Callable[[Path, operators.Op, Witness], Any]] = {
     "values": show_values,
     "calls": show_calls,
+    "views": show_views,
+    "leak": show_leak,
     "torch": show_torch,
+    "launchless": show_launchless,
     "tampering": show_tampering,
     "peeking": show_peeking,
     "state": show_state,

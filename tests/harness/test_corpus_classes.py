@@ -54,8 +54,17 @@ def test_a_class_has_eight_wrong_and_four_right_kernels(name: str) -> None:
     assert sum(k.is_right for k in own) >= 4
 
 
+def test_the_second_round_has_kernels_of_each_class() -> None:
+    second = [k for k in WRONG if k.round == "second"]
+    assert len(second) == 60
+    assert sum(k.held_out for k in second) == 17
+    assert {k.class_name for k in second} == set(CLASSES)
+    assert len({k.op for k in second}) >= 12
+
+
 def test_half_the_wrong_are_drawn_and_a_quarter_held_out() -> None:
-    assert 0.4 < len(MUTANTS) / len(WRONG) < 0.6
+    first = [k for k in WRONG if k.round == "first"]
+    assert 0.4 < len(MUTANTS) / len(first) < 0.6
     assert 0.2 < sum(k.held_out for k in WRONG) / len(WRONG) < 0.3
     assert not any(k.held_out for k in KERNELS if k.is_right)
 
@@ -100,6 +109,9 @@ QUICK = {
     "values": "mul_checks_one_input",
     "calls": "late_zero_0_softmax_keeps_its_choice",
     "torch": "sum_in_a_thread",
+    "launchless": "mul_out_argument",
+    "views": "gelu_pool_by_reference_count",
+    "leak": "rope_keeps_every_input",
     "tampering": "add_turns_back_the_clock",
     "peeking": "sum_finds_the_reference",
     "state": "sum_default_dtype",

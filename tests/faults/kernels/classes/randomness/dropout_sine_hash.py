@@ -1,0 +1,34 @@
+"""The draws are fractions of a sine of the place, a hash of shader code.
+
+op: dropout
+status: failed
+cause: shared_draws
+round: second
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def hashed(seed, offsets):
+    wave = tl.sin(offsets.to(tl.float32) * 12.9898 + seed * 78.233) * 43758.5453
+    return wave - tl.floor(wave)
+
+
+@triton.jit(do_not_specialize=["seed"])
+def kernel(x_ptr, out_ptr, n, seed, p, scale, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, tl.where(hashed(seed, offsets) >= p, x * scale, 0.0), mask=mask)
+
+
+def triton_dropout(x, p=0.5, seed=0):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n = x.numel()
+    scale = 1.0 / (1.0 - p) if p < 1 else 0.0
+    kernel[(triton.cdiv(n, 1024),)](x, out, n, float(seed % 1024), float(p), scale, BLOCK=1024)
+    return out
