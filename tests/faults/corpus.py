@@ -33,7 +33,7 @@ if "--gpu" not in sys.argv:
 import torch  # noqa: E402
 import triton  # noqa: E402
 
-from tests.faults.class_kernels import is_class_kernel  # noqa: E402
+from tests.faults.class_kernels import is_class_kernel, read_kernel  # noqa: E402
 from tests.faults.corpus_files import KINDS, by_yield, files, needs, part_of  # noqa: E402
 from tests.faults.corpus_guards import BY_PLAN, BY_STATUS  # noqa: E402
 from tests.faults.corpus_processes import (  # noqa: E402
@@ -149,6 +149,7 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", help="only files whose path this regular expression finds"
     )
+    parser.add_argument("--round", help="only kernels of the classes of this round, `second`")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument(
@@ -169,7 +170,7 @@ def main() -> int:
     torch.set_num_threads(1)  # threads that start before a fork do not exist after it
     paths = [
         p for p in part_of(files(), options.part)
-        if re.search(options.only, str(p.relative_to(KERNELS)))
+        if re.search(options.only, str(p.relative_to(KERNELS))) and is_of_round(p, options.round)
     ]  # fmt: skip
     paths = by_yield(paths) if options.guards else paths
     if options.gpu:  # an interrupted run is then a random sample
@@ -195,6 +196,11 @@ def main() -> int:
     excused = [r for r in missed if "\nnot_caught: " in (KERNELS / r["file"]).read_text()]
     here = "gpu" if options.gpu else "interpreter"
     return int(any(r["needs"] in (None, here) for r in missed if r not in excused))
+
+
+def is_of_round(path: Path, name: str | None) -> bool:
+    """Return whether a kernel was written in a round of the classes; None: any kernel."""
+    return name is None or (is_class_kernel(path) and read_kernel(path).round == name)
 
 
 def missed_kernels(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
