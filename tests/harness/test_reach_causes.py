@@ -79,7 +79,7 @@ FAULTS = {
     ),
     "no mask of the padding": (
         "right/attention_flash", 'tl.where((cols < seq)[None, :], scores, -float("inf"))',
-        "scores", plain(1, 1, 7, 64), "wrong_fill", "right at 1x1x128x64",
+        "scores", plain(1, 1, 7, 64), "wrong_fill", "31 lanes of score 0",
     ),
     "a mean of the columns of a tile": (
         "right/layer_norm_many_rows", "tl.sum(x, axis=1)[:, None] / n_cols",

@@ -12,7 +12,6 @@ from triton_magics.harness.correctness.input_changes import (
     changes_of_alike_inputs,
     changes_of_inputs,
     changes_past_the_end,
-    changes_past_the_last_row,
 )
 from triton_magics.harness.correctness.operation_changes import changes_of
 from triton_magics.harness.correctness.place_changes import (
@@ -44,7 +43,6 @@ def iter_changes(op: operators.Op, sample: FaultSample, inputs: Inputs) -> Itera
         changes += changes_of_input_uses(operations, inputs, names)
         if operations:
             changes += changes_of_outputs(sample.expected[0], inputs)
-    changes += changes_past_the_last_row(inputs, names)
     changes += changes_of_strides(inputs, names, sample.memory)
     changes += changes_beyond_limits(inputs, names, sample.got[0], sample.expected[0])
     yield from changes

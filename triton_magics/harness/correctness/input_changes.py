@@ -269,22 +269,6 @@ def changes_past_the_end(
             yield Change(code, text, inputs=change, outputs=outputs, start=start)
 
 
-def changes_past_the_last_row(inputs: Inputs, names: Sequence[str]) -> Iterator[Change]:
-    """Yield inputs after the first with rows of zeros past their end, as a block may have."""
-    padded = [i for i, x in enumerate(inputs) if i and is_floating(x) and x.dim() > 1]
-    if len(padded) < 2 or len({inputs[i].shape[-2] for i in padded}) > 1:
-        return
-    n, label = inputs[padded[0]].shape[-2], " and ".join(names[i] for i in padded)
-    for rows in sorted({-n % block for block in (16, 32, 64, 128)} - {0}):
-        text = f"{rows} rows of zeros past the end of {label} take part"
-        yield Change(CauseCode.MISSING_MASK, text, inputs=bind(_pad_rows, tuple(padded), rows))
-
-
-def _pad_rows(inputs: Inputs, _: float, padded: tuple[int, ...], rows: int) -> Inputs:
-    pad = torch.nn.functional.pad
-    return tuple(pad(x, (0, 0, 0, rows)) if i in padded else x for i, x in enumerate(inputs))
-
-
 def _pad(x: torch.Tensor, value: float, lanes: int) -> torch.Tensor:
     return torch.nn.functional.pad(x, (0, lanes), value=value)
 

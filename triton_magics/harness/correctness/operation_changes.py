@@ -227,9 +227,6 @@ def _other_diagonals(o: TracedOperation) -> Iterator[Simple]:
     for block in (b for b in (16, 32, 64, 128) if o.name == "tril"):
         whole = o.args[0].new_ones(rows, columns)
         first = row // block * block
-        text = f"rows of a block of {block} see all columns up to the last row of the block"
-        visible = column < first + block
-        yield CauseCode.MISSING_MASK, text, bind(lambda _, x: x, whole * visible)
         for more in (0, 1, *(b for b in (16, 32, 64) if b < block)):
             visible = (column <= row + diagonal) & (column < first + more)
             text = f"rows of a block of {block} stop {more} columns after the block's first row"
