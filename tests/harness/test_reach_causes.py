@@ -98,6 +98,15 @@ FAULTS = {
         "right/cross_entropy_rows", "largest = tl.max(x, axis=0)", "largest = 0.0",
         plain(7, 13).evolve(regime="large"), "missing_maximum", "exp overflows",
     ),
+    "rows of float8 by the block": (
+        "fp8_matmul_right", "a_ptr + rows[:, None] * K", "a_ptr + rows[:, None] * BK",
+        Case(shape=(33, 64, 16), dtype="float16", seed=1), "out_of_bounds", "reads outside input 0",
+    ),
+    "half of the earlier float8 blocks": (
+        "fp8_matmul_right", "b.to(tl.float16), acc)", "b.to(tl.float16), acc * 0.5)",
+        Case(shape=(33, 64, 272), dtype="float16", seed=1), "wrong_formula",
+        "times as much as it should; right at smaller shapes",
+    ),
     "columns by the other stride": (
         "right/matmul_grouped", "cols[None, :] * bn", "cols[None, :] * bk", plain(7, 5, 13),
         "out_of_bounds", "reads outside input 1",

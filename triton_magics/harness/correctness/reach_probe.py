@@ -135,7 +135,7 @@ def find_miscounted(subject: Subject, case: Case) -> Reach | None:
         if not is_floating(x):
             continue
         draw = torch.Generator().manual_seed(1)
-        move = (1 + torch.rand(x.numel(), generator=draw)).to(x)
+        move = 1 + torch.rand(x.numel(), generator=draw).double()
         start, end = 0, x.numel()
         if not probe.differs(i, move, start, end):
             continue
@@ -221,7 +221,7 @@ class _Probe:
         part = torch.zeros_like(move)
         part[start:end] = move[start:end]
         values = list(self.inputs.pristine)
-        values[i] = x + part.reshape(x.shape)
+        values[i] = (x.double() + part.to(x.device).reshape(x.shape)).to(x.dtype)
         right = _flat(oracle.evaluate(self.subject.op, oracle.upcast(tuple(values)))[1])
         after = _outputs(self.subject, self.inputs, tuple(values))
         error = ((after - self.before) - (right - self.right)).abs()
@@ -302,15 +302,16 @@ def _change_element(
     """Return the inputs with one element changed a little, in both directions, and far."""
 
     def change(value: float) -> tuple[Any, ...]:
-        changed = inputs[i].clone()
+        changed = inputs[i].double().clone()
         changed[place] = value
+        changed = changed.to(inputs[i].dtype)
         return (*inputs[:i], changed, *inputs[i + 1 :])
 
-    x, own = inputs[i], float(inputs[i][place])
-    if not is_floating(x):
+    x, own = inputs[i].double(), float(inputs[i][place])
+    if not is_floating(inputs[i]):
         low, high = int(x.min()), int(x.max())
         return [change(own + 1 if own < high else max(own - 1, low))], []
-    size = float(x.double().square().mean().sqrt()) or 1.0
+    size = float(x.square().mean().sqrt()) or 1.0
     larger = abs(own) + 2 * size
     if not bool((x < 0).any()):  # a scale, say
         return [change(larger), change(own / 4)], [change(FAR * size)]
