@@ -174,6 +174,17 @@ def test_a_missing_maximum_overflows_on_large_values(large: bool, is_named: bool
     assert (cause is not None and cause.code is CauseCode.MISSING_MAXIMUM) is is_named
 
 
+@pytest.mark.parametrize(("factor", "is_named"), [(0.98, True), (0.997, False)])
+def test_a_factor_within_the_rounding_of_bfloat16_is_no_cause(
+    factor: float, is_named: bool
+) -> None:
+    samples = [
+        sample_of("vector_mul", shape, lambda x, y: x * y * factor) for shape in ((7, 13), (6, 17))
+    ]
+    cause = find_matching_change(operators.load("vector_mul"), samples)
+    assert (cause is not None) is is_named
+
+
 def test_few_wrong_elements_are_no_evidence_for_a_parameter() -> None:
     sample = sample_of("sum", (1, 13), lambda x: x.sum(-1) + 0.25)
     assert find_matching_change(operators.load("sum"), [sample]) is None

@@ -64,6 +64,10 @@ FAULTS = {
         "right/matmul_persistent", "acc += tl.dot", "acc = acc * 0.5 + tl.dot", plain(1, 129, 65),
         "wrong_formula", "0.5 times as much as it should; right at smaller shapes",
     ),
+    "half of sixteen earlier blocks": (
+        "right/matmul_persistent", "acc += tl.dot", "acc = acc * 0.5 + tl.dot",
+        plain(3, 31, 1025), "wrong_formula", "1.53e-05 times as much as it should",
+    ),
     "a lane of each block": (
         "right/sum_blocks", "(lanes < STEP) & ", "(lanes < STEP - 1) & ", plain(1, 1000),
         "partial_extent", "x[0, 191] changes output[0] 0 times as much as it should",

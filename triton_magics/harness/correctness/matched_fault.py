@@ -27,6 +27,7 @@ LIMIT_S = 1.5  # CPU time of one search
 NEEDED_BITS = 24.0  # some hundred changes are tried: 9 bits; a chance of 1 in 30,000: 15 bits
 NEEDED_BITS_AGAIN = 8.0  # of a change that explained other cases
 PLENTY_OF_BITS = 200.0  # of one sample, where the change does not give that of another shape
+LEAST_MOVE = 2.0**-7  # of a parameter, relative: rounding to bfloat16 may give half of it
 _BITS_OF_PARAMETER = 14.0
 _MOST_BITS = 16.0  # of one element
 _ROUNDS = 10  # of a fit
@@ -349,5 +350,5 @@ def _fit(
         if not float(following.norm()) < 0.9 * float(here.norm()):
             break
         amount, here = amount + move, following
-    moved = abs(amount - start) > 1e-3 * max(abs(start), 1e-6)
+    moved = abs(amount - start) > LEAST_MOVE * max(abs(start), 1e-6)
     return amount if moved else None

@@ -216,10 +216,7 @@ def _of_formula(subject: Subject, reach_map: ReachMap) -> Cause | None:
 
 
 def _of_joined_blocks(subject: Subject, reach_map: ReachMap) -> Cause | None:
-    """Return the cause of outputs that are right at small shapes, if they hold no exponentials.
-
-    A sum of which every element that was tried counts once has left others out.
-    """
+    """Return the cause of outputs that are right at small shapes, if they hold no exponentials."""
     if _has_exponentials(subject, reach_map.case):
         return None
     if _operations(subject, reach_map.case) - LINEAR:
@@ -231,7 +228,7 @@ def _of_joined_blocks(subject: Subject, reach_map: ReachMap) -> Cause | None:
         return None
     change = f"{_place(reach)} changes {reach_map.label(reach.most)}"
     text = f"{change} {reach.times:.3g} times as much as it should; right at smaller shapes"
-    if abs(reach.times) < LARGE_ERROR:
+    if bool(reach.missed.any()):
         return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
     is_again = reach.times > 1.5 and abs(reach.times - round(reach.times)) < LARGE_ERROR
     return Cause(code=CauseCode.COUNTED_AGAIN, evidence=text) if is_again else _formula(text)
