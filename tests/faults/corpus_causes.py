@@ -106,6 +106,7 @@ CORRECT: dict[str, tuple[str, ...]] = {
     CauseCode.WRONG_FORMULA: ("wrong_formula", "ignored_argument"),
     CauseCode.PARTIAL_EXTENT: ("truncated_extent",),
     CauseCode.NAN_LOST: ("nan_lost",),
+    CauseCode.OVERFLOW: ("overflow", "missing_maximum"),
     CauseCode.CONSTANT_FACTOR: ("wrong_formula", "wrong_rate"),
     CauseCode.UNSET_MEMORY: ("unset_memory", "truncated_extent", "missing_mask"),
     CauseCode.NOT_DETERMINISTIC: ("race", "stale_state", "call_count"),
@@ -133,6 +134,7 @@ CORRECT: dict[str, tuple[str, ...]] = {
 _VAGUE = {
     *(c.value for c in (CauseCode.ZEROS, CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC)),
     *(c.value for c in (CauseCode.CONSTANT_FACTOR, CauseCode.COUNTED_AGAIN, CauseCode.TEXT)),
+    CauseCode.OVERFLOW.value,
     *(s.value for s in (CaseStatus.RUNTIME_ERROR, CaseStatus.COMPILE_ERROR, CaseStatus.RACE)),
     *(s.value for s in (CaseStatus.OUT_OF_BOUNDS, CaseStatus.CRASHED)),
 }

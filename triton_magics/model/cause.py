@@ -11,7 +11,7 @@ from triton_magics.model.base import Value
 
 
 class CauseCode(StrEnum):
-    """Kind of a cause; the last five are observations that name no fault."""
+    """Kind of a cause; the last six are observations that name no fault."""
 
     RACE = "race"
     NOT_DETERMINISTIC = "not_deterministic"
@@ -28,6 +28,7 @@ class CauseCode(StrEnum):
     PARTIAL_EXTENT = "partial_extent"
     NAN_LOST = "nan_lost"
     OUT_OF_BOUNDS = "out_of_bounds"
+    OVERFLOW = "overflow"
     COUNTED_AGAIN = "counted_again"
     ZEROS = "zeros"
     UNSET_MEMORY = "unset_memory"

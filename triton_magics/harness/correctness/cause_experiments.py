@@ -15,7 +15,7 @@ from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
 from triton_magics.harness.correctness.reach_causes import find_by_reach
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
-from triton_magics.harness.correctness.reference_trace import trace_reference
+from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
 from triton_magics.harness.correctness.rounding_experiment import find_rounding
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
@@ -97,7 +97,7 @@ def _overflow_cause(subject: Subject, case: Case, result: CaseResult) -> Cause |
     if not passes(subject, case.evolve(regime=NORMAL, special=PLAIN)):
         return None
     text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
-    return Cause(code=CauseCode.LOWER_PRECISION, evidence=text)
+    return Cause(code=CauseCode.OVERFLOW, evidence=text)
 
 
 def _prefer_formula(layout: Cause | None, change: Cause | None) -> Cause | None:
@@ -217,7 +217,7 @@ def _values_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | N
         case = case if passes(subject, shifted) else shifted
     is_plain_special = case.special == PLAIN
     if case.regime in SHIFTED_REGIMES and is_plain_special:
-        cause: Cause | None = Cause(code=CauseCode.CANCELLATION)
+        cause = Cause(code=CauseCode.CANCELLATION) if _has_spread(subject, case) else None
     elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
         cause = _lost_maximum(subject, case, result)
     else:
@@ -226,19 +226,29 @@ def _values_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | N
     return cause if cause and passes(subject, plain) else None
 
 
+def _has_spread(subject: Subject, case: Case) -> bool:
+    """Return whether the reference takes the root of a mean, as a norm does."""
+    names = {o.name for o in _trace(subject, case)}
+    return "mean" in names and bool(names & {"rsqrt", "sqrt"})
+
+
+def _trace(subject: Subject, case: Case) -> list[TracedOperation]:
+    inputs = subject.make_inputs(case).pristine
+    return trace_reference(subject.op, tuple(oracle.upcast(inputs)))
+
+
 def _lost_maximum(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
     """Return a missing maximum as the cause where the reference subtracts one.
 
     The source shows it, or else NaN does, which large values give in every row.
     """
     assert result.mismatch is not None
-    inputs = subject.make_inputs(case).pristine
-    operations = trace_reference(subject.op, tuple(oracle.upcast(inputs)))
-    if not any(subtracts_maximum(o) for o in operations):
+    if not any(subtracts_maximum(o) for o in _trace(subject, case)):
         return None
     if hint := subject.hint("overflow"):
         return hint
-    heavy = case.evolve(regime="mean_heavy", special=PLAIN)
+    dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
+    heavy = case.evolve(regime="mean_heavy", special=PLAIN, dtype=dtype)
     is_other = math.isfinite(result.mismatch.got) or case.special in ROWS_APART
     if is_other or heavy.regime in subject.op.skip_values or passes(subject, heavy):
         return None

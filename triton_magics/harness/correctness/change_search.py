@@ -22,7 +22,7 @@ from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.harness.correctness.skip_rules import count_programs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.languages.kernel_runtime import Symptom
-from triton_magics.model import PLAIN, Case, Cause, CauseCode
+from triton_magics.model import NORMAL, PLAIN, Case, Cause, CauseCode
 
 MOST_SEARCHES = 2  # in one validation, for a change of the reference that gives the output
 SAMPLES = 3
@@ -56,8 +56,18 @@ def search_change(
         return None
     subject.explained.append(case)
     samples = [own, *(_sample_of(subject, each) for each in _further_cases(subject, case, outputs))]
-    cause = _search(subject, [s for s in samples if s])
+    cause = _search(subject, [s for s in samples if s]) or _search_plain(subject, case, outputs)
     return cause and _add_source_line(subject, cause)
+
+
+def _search_plain(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ...]) -> Cause | None:
+    """Return the change that gives the outputs on plain values, if the case has other ones."""
+    plain = case.evolve(regime=NORMAL, special=PLAIN, layouts=())
+    if plain == case:
+        return None
+    cases = [plain, *_further_cases(subject, plain, outputs)]
+    samples = (_sample_of(subject, each) for each in _affordable(subject, cases))
+    return _search(subject, [s for s in samples if s])
 
 
 def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:

@@ -23,6 +23,7 @@ _TEXTS: dict[CauseCode, str] = {
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out: check the loop and the grid",
     CauseCode.NAN_LOST: "NaN or infinity of the inputs is lost",
     CauseCode.OUT_OF_BOUNDS: "a load or store goes outside its tensor",
+    CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
     CauseCode.COUNTED_AGAIN: "elements are counted more than once",
     CauseCode.ZEROS: "all wrong elements are zero",
     CauseCode.UNSET_MEMORY: (
@@ -38,9 +39,10 @@ _TEXTS_OF_CALLS = {
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out",
     CauseCode.OUT_OF_BOUNDS: "an access outside a tensor",
     CauseCode.COUNTED_AGAIN: "elements are counted more than once, so blocks overlap",
-    CauseCode.LOWER_PRECISION: "an intermediate value overflows, or a divisor is 0",
+    CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
 }
 _OBSERVATIONS = (
+    CauseCode.OVERFLOW,
     CauseCode.COUNTED_AGAIN,
     CauseCode.CONSTANT_FACTOR,
     CauseCode.ZEROS,
