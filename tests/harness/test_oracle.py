@@ -23,6 +23,7 @@ from triton_magics.harness.correctness.judgement import is_correct, judge
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseStatus
+from triton_magics.operators import BackwardOp
 
 RIGHT = KERNELS / "softmax_right.py"
 
@@ -37,6 +38,41 @@ def in_another_order(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     for j in range(k.shape[-2]):
         out += p[..., j : j + 1] * v[..., j : j + 1, :]
     return out / p.sum(-1, keepdim=True)
+
+
+def attention_gradients(
+    inputs: tuple[torch.Tensor, ...], dtype: torch.dtype
+) -> tuple[torch.Tensor, ...]:
+    """Compute the gradients of attention; tensor cores multiply weights and scores in a dtype."""
+    grad, q, k, v = (x.float() for x in inputs)
+    factor = q.shape[-1] ** -0.5
+    weights = torch.softmax(q @ k.mT * factor, -1)
+    delta = (grad * (weights @ v)).sum(-1, keepdim=True)
+    scores = (weights * (grad @ v.mT - delta)).to(dtype).float()
+    gradients = scores @ k * factor, scores.mT @ q * factor, weights.to(dtype).float().mT @ grad
+    return tuple(x.to(inputs[0].dtype) for x in gradients)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lower"),
+    [(torch.float16, torch.bfloat16), (torch.bfloat16, torch.float8_e4m3fn)],
+)
+def test_tensor_cores_multiply_results_in_the_inputs_dtype(
+    dtype: torch.dtype, lower: torch.dtype
+) -> None:
+    op = BackwardOp("attention_backward", operators.load("attention"))
+    accepted = {dtype: 0, lower: 0}
+    for seed in range(8):  # with seed 8 a product is past float16's range
+        case = Case(
+            shape=(1, 2, 33, 80), dtype=str(dtype).removeprefix("torch."), regime="normal",
+            special="huge element", seed=seed,
+        )  # fmt: skip
+        inputs = make_pristine(op, case, CPU)
+        (expected,) = list(oracle.iter_expected(op, inputs, case))[1:]
+        for products in accepted:
+            judgements = expected.judge_outputs(attention_gradients(inputs, products))
+            accepted[products] += all(j.is_correct for j in judgements)
+    assert accepted == {dtype: 8, lower: 0}
 
 
 def test_a_sound_attention_with_large_scores_is_not_refused() -> None:

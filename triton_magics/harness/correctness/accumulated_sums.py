@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from triton_magics.harness.correctness.perturbed_arithmetic import ExpandedArithmetic
+from triton_magics.harness.correctness.perturbed_arithmetic import PRODUCTS, ExpandedArithmetic
 
 N_ORDERS = 8  # with 3, rows of one element are refused too often: their error may be 0 by chance
 FEW_TERMS = 2**20
@@ -26,7 +26,6 @@ _FLOAT32_BITS = -(1 << 29)  # of a float64: sign, exponent, and the mantissa tha
 _aten = torch.ops.aten
 _MEANS = (_aten.mean.default, _aten.mean.dim)
 _SUMS = (_aten.sum.default, _aten.sum.dim_IntList, *_MEANS)
-_PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 
 
 class AccumulatedSums(ExpandedArithmetic):
@@ -48,14 +47,14 @@ class AccumulatedSums(ExpandedArithmetic):
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function, of the usual shape and dtype."""
         result = func(*args, **kwargs)
-        if func not in _SUMS + _PRODUCTS or not result.is_floating_point() or not result.numel():
+        if func not in _SUMS + PRODUCTS or not result.is_floating_point() or not result.numel():
             return result
-        n_terms = args[0].numel() * (args[1].shape[-1] if func in _PRODUCTS else 1)
+        n_terms = args[0].numel() * (args[1].shape[-1] if func in PRODUCTS else 1)
         if self._which >= (N_ORDERS if n_terms <= FEW_TERMS else N_ORDERS_OF_MANY) or not n_terms:
             return result
         self.n_added += 1
-        self.n_products += func in _PRODUCTS
-        add = self._add_product if func in _PRODUCTS else self._add_elements
+        self.n_products += func in PRODUCTS
+        add = self._add_product if func in PRODUCTS else self._add_elements
         total = add(*args[:2])
         if func in _MEANS:
             total = total / (args[0].numel() // result.numel())
@@ -109,7 +108,7 @@ class TruncatedProducts(ExpandedArithmetic):
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function, of the usual shape and dtype."""
         result = func(*args, **kwargs)
-        if func not in _PRODUCTS or not result.is_floating_point() or not result.numel():
+        if func not in PRODUCTS or not result.is_floating_point() or not result.numel():
             return result
         self.n_added += 1
         return self.multiply(*args).to(result.dtype)

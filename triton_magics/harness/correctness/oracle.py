@@ -264,20 +264,26 @@ def _conditioning(
     """
     unit = accumulation_unit(dtype)
     steps = [torch.zeros((), dtype=torch.float64, device=v.device) for v in values]
-    for moved in (*_perturb(op, inputs, unit), *_accumulate(op, inputs, unit)):
+    for moved in (*_perturb(op, inputs, dtype), *_accumulate(op, inputs, unit)):
         for i, (there, here) in enumerate(zip(moved, values, strict=True)):
             steps[i] = torch.maximum(steps[i], finite_part(there.double() - here.double()).abs())
     return steps
 
 
 def _perturb(
-    op: operators.Op, inputs: tuple[Any, ...], unit: float
+    op: operators.Op, inputs: tuple[Any, ...], dtype: str
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield the outputs with the inputs and every intermediate result moved by one unit."""
+    """Yield the outputs with the inputs and every intermediate result moved by one unit.
+
+    Of half types, tensor cores multiply intermediate results, too, in the inputs' dtype.
+    """
+    unit = accumulation_unit(dtype)
+    own: torch.dtype = getattr(torch, dtype)
+    factors = own if own.is_floating_point and own.itemsize == 2 else None
     for which in range(PERTURBATIONS):
         signs = RandomSigns(which)
         changed = perturb_inputs(upcast(inputs), which, unit, signs)
-        with PerturbedArithmetic(unit, signs, coherent=which % 2 == 0):
+        with PerturbedArithmetic(unit, signs, coherent=which % 2 == 0, factors=factors):
             moved = evaluate(op, changed)[1]
         yield moved
 

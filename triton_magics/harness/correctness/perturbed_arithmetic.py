@@ -15,6 +15,8 @@ import torch
 from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 
+PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.bmm.default)
+
 
 class RandomSigns:
     """Random signs, the same in every process on a device."""
@@ -80,17 +82,38 @@ class PerturbedArithmetic(ExpandedArithmetic):
         signs: directions of the changes.
         coherent: one direction for each result; else one for each element. Errors of one direction
             do not average out in a later sum.
+        factors: the dtype in which tensor cores take the factors of a product; None: as they are.
     """
 
-    def __init__(self, unit: float, signs: RandomSigns, *, coherent: bool) -> None:
+    def __init__(
+        self,
+        unit: float,
+        signs: RandomSigns,
+        *,
+        coherent: bool,
+        factors: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         self._unit, self._signs, self._coherent = unit, signs, coherent
+        self._factors = factors
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function, perturbed."""
+        if self._factors and func in PRODUCTS:
+            args = tuple(self._round_factor(x, self._factors) for x in args)
         result = func(*args, **kwargs)
         self._perturb(func, result)
         return result
+
+    def _round_factor(self, x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Return a factor moved by a rounding to a dtype, but for values that the dtype has.
+
+        Inputs have them, except for a perturbation of some float32 units. A rounding is off by a
+        quarter of a unit or less, as a root mean square.
+        """
+        is_rounded = (x.to(dtype).to(x.dtype) - x).abs() > 4 * self._unit * x.abs()
+        moved = x * (1 + torch.finfo(dtype).eps / 4 * self._signs.draw(x.shape, x.device))
+        return torch.where(is_rounded, moved, x)
 
     def _perturb(self, func: Any, result: Any) -> None:
         """Change the new floating tensors of a result in place; views and float8 stay as they are.
