@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.kit import KERNELS, run_cases
+from triton_magics.harness.correctness import cause_experiments
 from triton_magics.harness.correctness.reach_probe import PLACES, spread_places
 from triton_magics.model import Case, CaseResult, Cause
 from triton_magics.rendering.views.causes import cause_text
@@ -147,3 +148,17 @@ def test_places_cover_each_index_of_a_tensor() -> None:
     assert len({place[1] for place in places}) == PLACES
     assert {place[0] for place in places} == {0, 1, 2}
     assert spread_places(()) == [()]
+
+
+def test_an_experiment_that_raises_loses_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise IndexError("no such place")
+
+    monkeypatch.setattr(cause_experiments, "search_change", fail)
+    kernel, old, new, case = FAULTS["two operators"][:4]
+    (result,) = run_cases(write_mutant(tmp_path, kernel, old, new), case)
+    assert result.status == "wrong_values"
+    assert cause_of(result) is None
+    assert result.reason == "the search for the cause raised IndexError: no such place"

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from triton_magics.exception_text import one_line
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
@@ -79,6 +80,8 @@ def explain_wrong_values(
             return _name_access(result, call)
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
+    except Exception as error:  # noqa: BLE001 (the outputs are wrong, whatever an experiment does)
+        return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
     return _with_cause(result, cause)
 
 
