@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops site format clean types lint layers soak fuzz fault-pairs mutants release-check lowest
+.PHONY: install demo test full corpus lab check notebooks ops measured site format clean types lint layers soak fuzz fault-pairs mutants release-check lowest
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -89,6 +89,9 @@ ops: install  ## the ops' notebooks, executed, and docs/measured/ops.md; needs a
 	$(BIN)/python scripts/ops.py gradients
 	$(BIN)/python scripts/ops.py reading
 	$(BIN)/python scripts/ops.py measure
+
+measured: install  ## what needs a GPU and is not done yet, in parts: LIMIT=590 seconds
+	$(BIN)/python scripts/gpu_steps.py --limit $(or $(LIMIT),590)
 
 site: install  ## the documentation as a site, in build/site; a broken link or anchor fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
