@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.faults.unseen_faults_later import LATER_ROUNDS
+from tests.faults.unseen_faults_third import THIRD_ROUNDS
 from tests.faults.unseen_ops import OPS
 from tests.harness.kit import KERNELS
 
@@ -341,6 +342,7 @@ ROUNDS: dict[str, tuple[Fault, ...]] = {
     "sixth": SIXTH,
     "seventh": SEVENTH,
     **LATER_ROUNDS,
+    **THIRD_ROUNDS,
 }
 
 
