@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,12 @@ import torch
 from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness import call_series
-from triton_magics.harness.correctness.call_record import CallFailure, CallSeries, Turn
+from triton_magics.harness.correctness.call_record import (
+    CallFailure,
+    CallSeries,
+    SeriesRecord,
+    Turn,
+)
 from triton_magics.harness.correctness.call_series import run_series
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.near_inputs import near_contents
@@ -77,11 +83,15 @@ def run_on(function, turns: tuple[Turn, ...], **more: object):
     x = torch.arange(6.0)
     memory = tuple(torch.zeros(len(turns), 6) for _ in range(2))
     series = CallSeries((x,), ((x.clone(),), (-x,)), turns, (memory[0],), (memory[1],), **more)
-    record = run_series(
+    return run_silently(function, series), *memory, x
+
+
+def run_silently(function: Callable[..., object], series: CallSeries) -> SeriesRecord:
+    """Run a series without a look at threads and streams."""
+    return run_series(
         function, series, earlier=(), find_late_work=lambda outputs: None,
         describe=lambda error: CallFailure.model_construct(text=str(error)),
     )  # fmt: skip
-    return record, *memory, x
 
 
 def test_a_series_calls_on_all_contents_and_restores_the_first() -> None:
@@ -115,10 +125,7 @@ def test_new_tensors_have_memory_of_their_own(offset: int) -> None:
         (banded,), ((banded.clone(),), (-banded,)), (Turn(0), Turn(0, True)), (memory,),
         (memory.clone(),),
     )  # fmt: skip
-    run_series(
-        note, series, earlier=(), find_late_work=lambda outputs: None,
-        describe=lambda error: CallFailure.model_construct(text=str(error)),
-    )  # fmt: skip
+    run_silently(note, series)
     assert placements[0][0] == 64 + offset
     assert placements[1] == (offset, 4 * (offset + 6), (1, 2))
     assert torch.equal(memory[0], memory[1])
@@ -202,6 +209,21 @@ def test_a_version_may_not_keep_the_tensors_of_every_call(
     last = path.read_text().replace("KEPT.append", "KEPT[-8:] = KEPT[-7:]; KEPT.append")
     path.write_text(last)
     assert long_result(path) == "passed"
+
+
+@pytest.mark.parametrize(("n_renewed", "kept"), [(20, "inputs"), (12, None)])
+def test_each_input_counts_by_itself(n_renewed: int, kept: str | None) -> None:
+    """One of two that is kept is a leak; two of a few calls may be a cache of the last ones."""
+    keep: list[torch.Tensor] = []
+
+    def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        keep.extend((x,) if kept else (x, y))
+        return x + y
+
+    x, memory = torch.arange(6.0), torch.zeros(n_renewed, 6)
+    turns = (Turn(0, True),) * n_renewed
+    series = CallSeries((x, x.clone()), ((x, x),), turns, (memory,), (memory.clone(),))
+    assert run_silently(add, series).keeps == kept
 
 
 NEW = "    out = torch.empty_like(x)\n"

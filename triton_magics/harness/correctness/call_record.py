@@ -171,7 +171,7 @@ class SeriesRecord(Value):
         shares_input: the last one returned memory of an input.
         reuses_memory: the last one returned memory of an earlier output.
         overwritten: a message on a setting that a call sets, whatever it was.
-        keeps: `inputs` or `outputs`, if those of all calls are alive after the last one.
+        keeps: `inputs` or `outputs`: one of nearly every call is alive after the last one.
     """
 
     n_calls: int

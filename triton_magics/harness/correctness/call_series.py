@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import defaultdict
 from collections.abc import Callable
 from time import monotonic, process_time  # now: a version may replace them
 from typing import Any
@@ -23,7 +24,7 @@ from triton_magics.harness.correctness.call_record import (
 from triton_magics.harness.correctness.output_forms import container_of, form_of
 
 _ALIGNMENT = 64  # bytes, of the memory that torch allocates
-MANY_ALIVE = 16  # tensors that live on; a version may keep some of its last ones
+MANY_ALIVE = 16  # calls whose tensors live on; a version may keep those of its last ones
 WALL_S = 8.0  # of a series: a version may wait in each call, and 20 s of silence end a job
 
 
@@ -56,18 +57,20 @@ class _LifetimeWatch:
     """Weak references to the tensors of the calls, which nobody but a version can keep alive."""
 
     def __init__(self) -> None:
-        self._tensors: dict[str, list[weakref.ref[torch.Tensor]]] = {"inputs": [], "outputs": []}
+        self._tensors: dict[tuple[str, int], list[weakref.ref[torch.Tensor]]] = defaultdict(list)
 
     def add(self, kind: str, values: tuple[Any, ...]) -> None:
         """Watch the tensors of a call, its `inputs` or its `outputs`."""
-        self._tensors[kind] += [weakref.ref(x) for x in values if isinstance(x, torch.Tensor)]
+        for position, value in enumerate(values):
+            if isinstance(value, torch.Tensor) and value.numel():
+                self._tensors[kind, position].append(weakref.ref(value))
 
     def find_leak(self) -> str | None:
-        """Return which tensors of nearly all calls are alive, after the last one; None: neither."""
+        """Return the kind of a tensor that is alive of nearly all calls; None: there is none."""
         if not any(map(_are_alive, self._tensors.values())):
             return None
         gc.collect()
-        return next((kind for kind, own in self._tensors.items() if _are_alive(own)), None)
+        return next((k for (k, _), own in sorted(self._tensors.items()) if _are_alive(own)), None)
 
 
 def _are_alive(tensors: list[weakref.ref[torch.Tensor]]) -> bool:

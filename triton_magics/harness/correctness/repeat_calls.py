@@ -316,7 +316,7 @@ class CallsInARow:
         if message := self.record.overwritten:
             return failed_case(self.case, CaseStatus.SIDE_EFFECT, message)
         if kind := self.record.keeps:
-            message = f"the version keeps the {kind} of every call: memory grows with each of them"
+            message = f"the version keeps {kind} of every call: memory grows with each of them"
             return failed_case(self.case, CaseStatus.SIDE_EFFECT, message)
         return None
 
