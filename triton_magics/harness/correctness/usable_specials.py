@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from triton_magics import operators
+from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import SPECIALS
 from triton_magics.harness.correctness.judgement import is_correct
@@ -51,7 +52,9 @@ def _overflows_rightly(op: operators.Op, case: Case) -> bool:
     inputs = make_pristine(op, case, _CPU)
     doubled = tuple(x.double() if is_floating(x) else x for x in inputs)
     with torch.no_grad():
-        got, exact = op.reference(*inputs), op.reference(*doubled)
-    if not is_floating(got):
-        return True
-    return is_correct(got, exact, 0.1 * exact.abs().nan_to_num(posinf=0.0))
+        got, exact = (all_outputs(op.reference(*x), x, op.mutates) for x in (inputs, doubled))
+    return all(
+        is_correct(g, e, 0.1 * e.abs().nan_to_num(posinf=0.0))
+        for g, e in zip(got, exact, strict=True)
+        if is_floating(g)
+    )
