@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.harness.kit import KERNELS, field_of, run_cases
+from tests.harness.kit import CPU, KERNELS, field_of, run_cases
 from triton_magics import operators
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.masked_memory import version_threads
 from triton_magics.model import BadgeCode, Case, CaseStatus, TorchWork, Validation
 from triton_magics.model.overall_verdict import share_work
@@ -39,9 +40,47 @@ def test_work_outside_of_kernels_is_refused(path: Path) -> None:
 
 @pytest.mark.parametrize("path", RIGHT, ids=[p.stem for p in RIGHT])
 def test_moving_data_outside_of_kernels_passes(path: Path) -> None:
-    results = run_cases(path, *_cases(path), _small(path))
+    tiny = _small(path).evolve(shape=operators.load(field_of(path, "op")).shapes[0], size=None)
+    results = run_cases(path, tiny, *_cases(path), _small(path))
     reasons = [(r.case.label, r.status, r.reason) for r in results]
     assert all(r.status is CaseStatus.PASSED for r in results), reasons
+
+
+def test_a_table_for_a_scalar_may_be_cached(tmp_path: Path) -> None:
+    """The launches are suppressed for scalars only whose kernels have run."""
+    source = (FOLDER / "right" / "dropout_without_work.py").read_text()
+    for old, new in (
+        ("keep = tl.rand(seed, offsets) >= p", "keep = tl.rand(seed, offsets) >= tl.load(p_ptr)"),
+        ("kernel(x_ptr, ", "kernel(x_ptr, p_ptr, "),
+        ("x, out, x.numel()", "x, cached_limit(p), out, x.numel()"),
+    ):
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    path = tmp_path / "dropout.py"
+    path.write_text(source + CACHED_LIMIT)
+    first, second = (Case(shape=(7, 130), dtype="float32", seed=seed) for seed in (5, 5 ^ 0xA0))
+    drawn = [make_pristine(operators.load("dropout"), case, CPU)[1] for case in (first, second)]
+    assert drawn == [0.1, 0.5]
+    results = run_cases(path, first, second)
+    assert [r.status for r in results] == [CaseStatus.PASSED] * 2, [r.reason for r in results]
+
+
+CACHED_LIMIT = """
+
+LIMITS = {}
+
+
+@triton.jit
+def write_limit(limit_ptr, p):
+    tl.store(limit_ptr, p)
+
+
+def cached_limit(p):
+    if p not in LIMITS:
+        LIMITS[p] = torch.empty(1)
+        write_limit[(1,)](LIMITS[p], p)
+    return LIMITS[p]
+"""
 
 
 def test_a_refusal_names_operation_share_and_line() -> None:

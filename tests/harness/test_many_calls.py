@@ -211,19 +211,19 @@ def test_a_version_may_not_keep_the_tensors_of_every_call(
     assert long_result(path) == "passed"
 
 
-@pytest.mark.parametrize(("n_renewed", "kept"), [(20, "inputs"), (12, None)])
-def test_each_input_counts_by_itself(n_renewed: int, kept: str | None) -> None:
+@pytest.mark.parametrize(("n_renewed", "leak"), [(20, "inputs"), (12, None)])
+def test_each_input_counts_by_itself(n_renewed: int, leak: str | None) -> None:
     """One of two that is kept is a leak; two of a few calls may be a cache of the last ones."""
     keep: list[torch.Tensor] = []
 
     def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        keep.extend((x,) if kept else (x, y))
+        keep.extend((x,) if leak else (x, y))
         return x + y
 
     x, memory = torch.arange(6.0), torch.zeros(n_renewed, 6)
     turns = (Turn(0, True),) * n_renewed
     series = CallSeries((x, x.clone()), ((x, x),), turns, (memory,), (memory.clone(),))
-    assert run_silently(add, series).keeps == kept
+    assert run_silently(add, series).keeps == leak
 
 
 NEW = "    out = torch.empty_like(x)\n"

@@ -98,7 +98,7 @@ def test_what_a_version_keeps_is_never_the_result_of_a_count() -> None:
         shape=(2, 7_001), dtype="float32", shape_class="long rows", scalars=(("p", 0.5),), seed=3,
         extent="over 65,536 columns",
     )  # fmt: skip
-    assert subject.calls.count_programs(subject.make_inputs(wide).arguments) == 28
+    assert subject.calls.dry_run(subject.make_inputs(wide).arguments).programs == 28
     assert skip_reason(subject, wide, [], CpuTimeMeter()) is None
     assert subject.version is not None
     assert subject.version.module.MASKS == {}

@@ -25,6 +25,7 @@ class CallOptions:
     Attributes:
         guard: put new memory between guard bands, poison it, and check bounds.
         suppress: let every kernel launch do nothing.
+        trace: record torch's operations, as a guarded or suppressed call does.
         poison: poison the results of torch's operations at this site.
         hide_from_host: mask all memory, but for so many elements, except while a launch or a torch
             operation runs.
@@ -37,6 +38,7 @@ class CallOptions:
 
     guard: bool = False
     suppress: bool = False
+    trace: bool = False
     poison: Site | None = None
     hide_from_host: int | None = None
     fix_seed: bool = False
@@ -50,7 +52,7 @@ class DataFlow(Value):
     """Facts on the flow of data in a call.
 
     Attributes:
-        operations: of torch, that compute; of a call with guards only.
+        operations: of torch, that compute; of a traced call only.
         is_poisoned: every result at the site was poisoned; a size, for example, can't be.
         threads: names of the version's other threads; of a call with masked memory only.
     """
@@ -114,6 +116,18 @@ class CallRecord:
     shared_inputs: tuple[int, ...] = ()
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
+
+
+class DryRun(Value):
+    """A call whose kernels did not run.
+
+    Attributes:
+        programs: that it launches; 0: unknown.
+        operations: of torch, that compute.
+    """
+
+    programs: int = 0
+    operations: tuple[Operation, ...] = ()
 
 
 FEW_CALLS = 4  # of each series
@@ -227,11 +241,11 @@ class VersionCalls(Protocol):
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
 
-    def count_programs(self, arguments: tuple[Any, ...]) -> int:
-        """Return how many programs a call launches; 0: unknown.
+    def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
+        """Return the facts of a call whose kernels do not run.
 
-        No kernel runs, and the version's process keeps nothing of the call: what a version keeps
-        for later calls would be unset memory. Without a GPU only.
+        The version's process keeps nothing of the call: what a version keeps for later calls would
+        be unset memory. Without a GPU only.
         """
 
     @property

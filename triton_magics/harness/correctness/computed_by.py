@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from triton_magics import operators
 from triton_magics.harness.correctness.call_record import CallOptions, CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.output_checks import (
@@ -114,7 +115,7 @@ def _shares(
     """
     shares = _work_shares(subject, inputs.pristine, call.flow.operations)
     if sum(shares.values()) > MAX_TORCH_SHARE and case.size is None:
-        usual = _shares_at_smallest_size(subject, case, call)
+        usual = _shares_at_smallest_size(subject, case)
         shares = {site: min(share, usual.get(site, share)) for site, share in shares.items()}
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
@@ -136,17 +137,27 @@ def _op_work(subject: Subject, pristine: tuple[Any, ...]) -> float:
     return float(max(flops, 1))
 
 
-def _shares_at_smallest_size(subject: Subject, case: Case, call: CallRecord) -> dict[Site, float]:
-    """Return the shares at the smallest benchmark size; no kernel is launched for it."""
+def _shares_at_smallest_size(subject: Subject, case: Case) -> dict[Site, float]:
+    """Return the shares at the smallest benchmark size."""
     if case.dtype not in subject.size_shares:
         size, shape = next(iter(subject.op.sizes.items()))
         usual = case.evolve(shape=shape, regime="normal", size=size)
         inputs = subject.make_inputs(usual)
-        bare = TracedCall(subject, inputs, ()).run(suppress=True)
-        operations = bare.flow.operations if bare else ()
-        shares = _work_shares(subject, inputs.pristine, operations)
+        shares = _work_shares(subject, inputs.pristine, _trace_operations(subject, inputs))
         subject.size_shares[case.dtype] = shares
     return subject.size_shares[case.dtype]
+
+
+def _trace_operations(subject: Subject, inputs: CaseInputs) -> Sequence[Operation]:
+    """Return torch's operations in a call that leaves no unset memory in the version's process.
+
+    A version may keep what a kernel wrote for later calls of the same shape. So the kernels run, or
+    the call is one of a fork, which a process with a CUDA context does not allow.
+    """
+    if subject.is_interpreted:
+        return subject.calls.dry_run(inputs.arguments).operations
+    call = TracedCall(subject, inputs, ()).run(trace=True)
+    return call.flow.operations if call else ()
 
 
 def _needed_sites(traced: TracedCall, shares: dict[Site, float]) -> dict[Site, float]:
@@ -247,7 +258,7 @@ def check_launches(
     """
     if not _needs_check(subject, "launches", case, inputs, call=call):
         return None
-    fresh = subject.make_inputs(case.evolve(seed=case.seed ^ 0xA0))
+    fresh = subject.make_inputs(_with_other_tensors(subject.op, case, inputs))
     outputs = _outputs_without_launches(TracedCall(subject, fresh, call.outputs))
     if outputs is None or needs_no_launch(outputs, fresh.pristine):
         return None
@@ -257,6 +268,16 @@ def check_launches(
         f"the output is the same with every {subject.runtime.title} launch suppressed: no kernel "
         "computes it",
     )
+
+
+def _with_other_tensors(op: operators.Op, case: Case, inputs: CaseInputs) -> Case:
+    """Return the case with new tensors and its own scalars.
+
+    A version may keep what a kernel wrote for a shape and scalars. Of these one has run.
+    """
+    named = zip(op.input_names(len(inputs.pristine)), inputs.pristine, strict=True)
+    scalars = tuple((name, value) for name, value in named if name in op.scalars)
+    return case.evolve(seed=case.seed ^ 0xA0, scalars=scalars)
 
 
 def _outputs_without_launches(traced: TracedCall) -> tuple[Any, ...] | None:

@@ -22,6 +22,7 @@ from triton_magics.harness.correctness.call_record import (
     CallRecord,
     CallSeries,
     DataFlow,
+    DryRun,
     Meanwhile,
     SeriesRecord,
     VersionRaised,
@@ -56,7 +57,7 @@ from triton_magics.model import KernelError
 
 T = TypeVar("T")
 NAMES_AFTER_CALLS = (1, 16)  # to look at 57,000 names takes some milliseconds
-COUNT_S = 5.0  # for a call without its kernels
+DRY_RUN_S = 5.0
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -209,20 +210,23 @@ class LocalCalls:
         compile_here(load_op(self._op), self._version, forms)
         self._left_behind.discard()
 
-    def count_programs(self, arguments: tuple[Any, ...]) -> int:
-        """Return how many programs a call launches, counted in a fork; 0: unknown."""
+    def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
+        """Return the facts of a call whose kernels do not run, in a fork; of a long one none."""
         with tempfile.TemporaryDirectory() as folder:
-            count, printed = Path(folder, "count"), Path(folder, "printed")
-            run_in_fork(lambda: self._write_count(arguments, count), printed, COUNT_S)
-            return int(count.read_text()) if count.exists() else 0
+            facts, printed = Path(folder, "facts"), Path(folder, "printed")
+            is_over = run_in_fork(lambda: self._write_facts(arguments, facts), printed, DRY_RUN_S)
+            if not is_over or not facts.exists():
+                return DryRun()
+            return DryRun.model_validate_json(facts.read_bytes())
 
-    def _write_count(self, arguments: tuple[Any, ...], count: Path) -> None:
+    def _write_facts(self, arguments: tuple[Any, ...], facts: Path) -> None:
         torch.set_num_threads(1)  # those of the other process do not exist in a fork
         try:
-            launches = self.call(arguments, (), CallOptions(suppress=True)).launches
+            call = self.call(arguments, (), CallOptions(suppress=True))
+            run = DryRun(programs=call.launches.programs, operations=call.flow.operations)
         except VersionRaised as raised:  # it needs the outputs of its kernels
-            launches = raised.launches
-        count.write_text(str(launches.programs))
+            run = DryRun(programs=raised.launches.programs)
+        facts.write_text(run.model_dump_json())
 
     def _observe(
         self, options: CallOptions, flow: FlowChange
@@ -245,7 +249,7 @@ class LocalCalls:
         before = ProcessState.record(self._device)
         with (
             torch.no_grad(),
-            _guard(path, guarded=options.guard or options.suppress) as memory,
+            _guard(path, guarded=options.guard or options.suppress or options.trace) as memory,
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),

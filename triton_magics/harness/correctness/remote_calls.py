@@ -16,6 +16,7 @@ from triton_magics.harness.correctness.call_record import (
     CallRecord,
     CallSeries,
     DataFlow,
+    DryRun,
     Meanwhile,
     SeriesRecord,
     VersionRaised,
@@ -89,12 +90,6 @@ class Done(Value):
     """The end of a request without a result."""
 
 
-class ProgramCount(Value):
-    """Programs that a call launches; 0: unknown."""
-
-    programs: int
-
-
 # ------------------------------------------------------------------------------------- judge
 
 
@@ -158,10 +153,9 @@ class RemoteCalls:
         """Compile the kernels of these shapes and dtypes."""
         self._link.request(f"{MODULE}:compile_forms", Done, forms=tuple(forms))
 
-    def count_programs(self, arguments: tuple[Any, ...]) -> int:
-        """Return how many programs a call launches; 0: unknown."""
-        function = f"{MODULE}:count_programs"
-        return self._link.request(function, ProgramCount, arguments=arguments).programs
+    def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
+        """Return the facts of a call whose kernels do not run."""
+        return self._link.request(f"{MODULE}:dry_run", DryRun, arguments=arguments)
 
 
 # ------------------------------------------------------------------------- the subject process
@@ -234,9 +228,9 @@ def compile_forms(forms: tuple[Form, ...]) -> Done:
     return Done()
 
 
-def count_programs(arguments: tuple[Any, ...]) -> ProgramCount:
-    """Count the programs of a call; nothing of it stays in this process."""
-    return ProgramCount(programs=_loaded[0].count_programs(arguments))
+def dry_run(arguments: tuple[Any, ...]) -> DryRun:
+    """Return the facts of a call whose kernels do not run; nothing of it stays in this process."""
+    return _loaded[0].dry_run(arguments)
 
 
 def _facts(launches: Launches) -> dict[str, Any]:

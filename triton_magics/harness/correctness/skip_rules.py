@@ -146,7 +146,7 @@ def _estimate_s(subject: Subject, case: Case, small_s: float) -> float:
 
 def count_programs(subject: Subject, case: Case) -> int:
     """Return the number of program instances of one call without running them; 1 if unknown."""
-    return max(subject.calls.count_programs(subject.make_inputs(case).arguments), 1)
+    return max(subject.calls.dry_run(subject.make_inputs(case).arguments).programs, 1)
 
 
 def not_run_result(case: Case, reason: str) -> CaseResult:
