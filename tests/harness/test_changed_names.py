@@ -20,7 +20,12 @@ torch.softmax = lambda x, dim: x
 torch.Tensor.__sub__ = lambda a, b: a
 torch.cuda.Event.elapsed_time = lambda a, b: 0.1
 time.perf_counter = lambda: 0.0
+class EqualToAll:
+    def __eq__(self, other): return True
+    def __call__(self, *tensors): return True
+import math; math.sqrt = EqualToAll()
 del builtins.sum
+builtins.all = lambda values: True
 torch.a_new_name = lambda: 0
 ''', "/cells/v1.py", "exec"))
 replaced = sorted(record.restore())
@@ -39,7 +44,7 @@ def test_replaced_names_are_restored_but_torchs_imports_are_not() -> None:
     )  # fmt: skip
     nothing, replaced, again, is_back = json.loads(answer.stdout)
     assert nothing == again == []
-    assert len(replaced) == 5
-    ends = ("softmax", "__sub__", "elapsed_time", "perf_counter", "sum")
+    assert len(replaced) == 7
+    ends = ("softmax", "__sub__", "elapsed_time", "perf_counter", "sum", "sqrt", "all")
     assert all(any(name.endswith(end) for name in replaced) for end in ends), replaced
     assert is_back

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import operator
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +27,9 @@ _SHARED_PACKAGES = (
 _OPERATORS = "triton_magics.operators"
 _LANGUAGES = "triton_magics.languages."
 
+# Before a version can replace them.
+_all, _any, _isinstance, _len, _map = all, any, isinstance, len, map
+_from_iterable, _is, _differ = itertools.chain.from_iterable, operator.is_, operator.ne
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: attributes can be set
 
 
@@ -47,32 +51,23 @@ class Owner:
 
     def __init__(self, label: str, owner: ModuleType | type) -> None:
         self.label, self.owner = label, owner
-        self._record()
+        self.names = vars(owner)  # a view of them as they are now
+        self.record()
 
-    def _record(self) -> None:
-        names = vars(self.owner)
-        self._names, self._values = tuple(names), tuple(names.values())
-        self._code = {n: v for n, v in names.items() if _is_code(v)}
-
-    def differs(self) -> bool:
-        """Return whether a name was replaced, removed or, in a class, added."""
-        now = vars(self.owner)
-        if tuple(now) == self._names and all(map(operator.is_, now.values(), self._values)):
-            return False  # nothing at all was set: so it is for most, and quickly seen
-        if isinstance(self.owner, type) and len(now) != len(self._names):
-            return True
-        return not self._code.items() <= now.items()
+    def record(self) -> None:
+        """Take the names as they are now for the right ones."""
+        self.before = self.names.copy()
 
     def restore(self) -> list[str]:
         """Put replaced names back, and remove those that hide one of a base class."""
-        now = dict(vars(self.owner))
-        changed = [name for name, value in self._code.items() if now.get(name) is not value]
+        now, code = self.names.copy(), {n: v for n, v in self.before.items() if _is_code(v)}
+        changed = [name for name, value in code.items() if now.get(name) is not value]
         changed = [name for name in changed if not _is_own_change(self.label, now.get(name))]
         for name in changed:
-            setattr(self.owner, name, self._code[name])
+            setattr(self.owner, name, code[name])
         if isinstance(self.owner, type):
             bases = self.owner.__mro__[1:]
-            added = [n for n in now.keys() - self._code.keys() if any(n in vars(b) for b in bases)]
+            added = [n for n in now.keys() - code.keys() if any(n in vars(b) for b in bases)]
             added = [
                 name for name in added
                 if _is_code(now[name]) and not _is_own_change(self.label, now[name])
@@ -80,7 +75,7 @@ class Owner:
             for name in added:
                 delattr(self.owner, name)
             changed += added
-        self._record()
+        self.record()
         return [f"{self.label}.{name}" for name in changed]
 
 
@@ -94,16 +89,31 @@ class NameRecord:
 
     def accept(self) -> None:
         """Take all names as they are now for the right ones, those of new languages too."""
-        self._owners = [
-            Owner(each.label, each.owner) if each.differs() else each for each in self._owners
-        ]
+        for each in self._owners:
+            each.record()
         labels = {each.label for each in self._owners}
         new = ((label, owner) for label, owner in _owners(_LANGUAGES) if label not in labels)
         self._owners += [Owner(label, owner) for label, owner in new]
 
     def restore(self) -> tuple[str, ...]:
         """Put replaced names back; return them, as `torch.cuda.streams.Event.elapsed_time`."""
-        return tuple(name for each in self._owners if each.differs() for name in each.restore())
+        if not _has_changed(self._owners):
+            return ()
+        changed = [each for each in self._owners if _has_changed([each])]
+        return tuple(name for each in changed for name in each.restore())
+
+
+def _has_changed(owners: Sequence[Owner]) -> bool:
+    """Return whether a name has another value than before, be it code or not.
+
+    Identity counts: a version's object may call itself equal to the one that it replaces. 100,000
+    names take some milliseconds.
+    """
+    now = [each.names.values() for each in owners]
+    before = [each.before.values() for each in owners]
+    if _any(_map(_differ, _map(_len, now), _map(_len, before))):
+        return True
+    return not _all(_map(_is, _from_iterable(now), _from_iterable(before)))
 
 
 def _owners(prefix: str = "") -> Iterator[tuple[str, ModuleType | type]]:
