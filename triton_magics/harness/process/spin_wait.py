@@ -39,14 +39,15 @@ class SpinWait:
             give_way: lets another process run that wants the core.
             cores: returns the number of cores.
         """
-        self._clock, self._give_way, self._cores = clock, give_way, cores
+        self._clock, self._give_way = clock, give_way
+        self._may_spin = (cores() or 1) >= SPINNING_CORES
         self._paused_until_s = 0.0
 
     def wait(self, fd: int) -> None:
         """Return once the descriptor is readable, after `SPIN_S`, or when the core is wanted."""
-        now_s = self._clock()
-        if (self._cores() or 1) < SPINNING_CORES or now_s < self._paused_until_s:
+        if not self._may_spin or self._clock() < self._paused_until_s:
             return
+        now_s = self._clock()
         poller, until_s = select.poll(), now_s + SPIN_S
         poller.register(fd, select.POLLIN)
         while not poller.poll(0) and now_s < until_s:

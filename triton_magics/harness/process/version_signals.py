@@ -6,15 +6,18 @@ version its handlers are set aside, so that no exception cuts a message or loses
 
 from __future__ import annotations
 
+import importlib
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Before a version can replace them.
-_get, _set, _mask = signal.getsignal, signal.signal, signal.pthread_sigmask
+# Before a version can replace them. Those of `signal` make an enum of each number, which takes half
+# a millisecond for all of them.
+_c = importlib.import_module("_signal")
+_get, _set, _mask = _c.getsignal, _c.signal, _c.pthread_sigmask
 _SIGNALS = tuple(sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}))
-_IGNORED = dict.fromkeys(_SIGNALS, signal.SIG_IGN) | {signal.SIGCHLD: signal.SIG_DFL}
+_IGNORED = dict.fromkeys(_SIGNALS, _c.SIG_IGN) | {signal.SIGCHLD: _c.SIG_DFL}
 _TRIES = 100  # a timer of a microsecond can interrupt each try
 _aside: dict[int, Any] = {}
 
