@@ -72,9 +72,15 @@ class ModuleOp:
 
     def input_names(self, n: int) -> list[str]:
         """Return the names of the first n inputs: the reference's parameters, else numbers."""
-        parameters = inspect.signature(self.reference).parameters.values()
-        named = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+        named = _parameter_names(self.reference)
         return [*named[:n], *(f"input {i}" for i in range(len(named), n))]
+
+
+@functools.lru_cache(maxsize=64)
+def _parameter_names(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters, less `*args`."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
 
 
 def from_module(module: ModuleType, name: str) -> ModuleOp:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -188,9 +189,13 @@ def largest_input(op: Op, shape: Shape) -> int:
 
     Where `make_inputs` needs real data, it is the product of the shape.
     """
-    meta = torch.device("meta")
+    return _largest_input(op.make_inputs, shape, op.dtypes[0])
+
+
+@functools.lru_cache(maxsize=256)  # a random number without memory takes torch a millisecond
+def _largest_input(make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dtype: str) -> int:
     try:
-        inputs = op.make_inputs(shape, getattr(torch, op.dtypes[0]), meta, torch.Generator())
+        inputs = make_inputs(shape, getattr(torch, dtype), torch.device("meta"), torch.Generator())
     except Exception:  # noqa: BLE001 (the op's own code, which may refuse meta tensors)
         return math.prod(shape)
     return max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)

@@ -111,6 +111,7 @@ class LocalCalls:
         self._n_guarded = 0
         self._has_turned = False
         self._version = version
+        self._path = str(job_sources.version_path(version.ref))
         self._op = op
         self._device = device
         self._earlier_outputs: tuple[Any, ...] = ()
@@ -133,7 +134,7 @@ class LocalCalls:
             VersionRaised: it raised.
         """
         launches = Launches()
-        flow = FlowChange(options, str(job_sources.version_path(self._version.ref)))
+        flow = FlowChange(options, self._path)
         is_due = self._count(options)
         try:
             with self._observe(options, flow) as launches:
@@ -245,11 +246,12 @@ class LocalCalls:
         *,
         flow: FlowChange,
     ) -> CallRecord:
-        path = str(job_sources.version_path(self._version.ref))
         before = ProcessState.record(self._device)
         with (
             torch.no_grad(),
-            _guard(path, guarded=options.guard or options.suppress or options.trace) as memory,
+            _guard(
+                self._path, guarded=options.guard or options.suppress or options.trace
+            ) as memory,
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),
@@ -282,9 +284,8 @@ class LocalCalls:
     ) -> contextlib.AbstractContextManager[BoundsCheck]:
         if not options.guard:
             return contextlib.nullcontext(BoundsCheck())
-        path = str(job_sources.version_path(self._version.ref))
         return self._version.runtime.check_bounds(
-            path, lambda: (*guards, *memory.guarded), limit_s=options.limit_s
+            self._path, lambda: (*guards, *memory.guarded), limit_s=options.limit_s
         )
 
     def _error_at(self, kind: str, fault: MemoryFault | None) -> KernelError | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -89,7 +90,7 @@ def skip_reason(
         results: the results of the earlier cases.
         meter: their CPU time.
     """
-    if case.shape_class and sum(r.status.failed for r in results) >= MAX_FAILED:
+    if case.shape_class and _are_failed(results, MAX_FAILED):
         return f"{MAX_FAILED} cases have failed already"
     if not subject.is_interpreted:
         return None
@@ -107,6 +108,12 @@ def skip_reason(
         if small and meter.spent_s + _estimate_s(subject, case, small[0]) > budget:
             return f"it would exceed the interpreter's budget of {budget:g} s of CPU time"
     return None
+
+
+def _are_failed(results: Sequence[CaseResult], n: int) -> bool:
+    """Return whether at least n cases have failed; the statuses that occur are few."""
+    counts = Counter(result.status for result in results)
+    return sum(count for status, count in counts.items() if status.failed) >= n
 
 
 def limit_of_call(subject: Subject, case: Case) -> float | None:
