@@ -93,8 +93,21 @@ def kernels(op: str, language: str = "triton") -> dict[str, str]:
 
 
 def with_new(text: str) -> str:
-    """Return a text whose new sections, which no GPU has run yet, are like the others."""
-    return text.replace(f"{NEW}\n\n", "").replace(f"{NEW_END}\n\n", "")
+    """Return a text whose new sections, which no GPU has run yet, are like the others.
+
+    With versions of the op among them, a choice of the best by hand holds no more: it was made
+    before they ran.
+    """
+    sections = re.findall(f"{NEW}\n\n(.*?){NEW_END}\n\n", text, flags=re.DOTALL)
+    joined = text.replace(f"{NEW}\n\n", "").replace(f"{NEW_END}\n\n", "")
+    if any(_is_version(block) for section in sections for block in blocks(section)):
+        joined = re.sub(rf"{CHOSEN.pattern}\n\n?", "", joined)
+    return joined
+
+
+def _is_version(block: Block) -> bool:
+    """Return whether a block is a version of the text's own op."""
+    return isinstance(block, Code) and block.version is not None and block.op is None
 
 
 def keep_new(op: str) -> None:

@@ -23,7 +23,8 @@ The source of a notebook, kernels included, is `scripts/notebooks/<op>.md`, in r
     <!-- compare v4 -->           stands for the benchmarks of all versions beside torch and
                                   torch.compile, in bfloat16 and float32, and a table of v4,
                                   which is the op's best;
-    <!-- best v4: the reason -->   chooses it by hand, where %triton_best would name another.
+    <!-- best v4: the reason -->   chooses it by hand, where %triton_best would name another, until
+                                  new versions run.
 
 The choice, the state and the log end every notebook.
 """

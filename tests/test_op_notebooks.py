@@ -114,6 +114,15 @@ def test_a_new_section_is_left_out_until_it_has_run(builder: ModuleType) -> None
     ]
 
 
+def test_a_choice_by_hand_ends_where_new_versions_run() -> None:
+    chosen = f"{TEXT}<!-- best v1: simpler -->\n\n"
+    section = "```python{} v2 other\nimport torch\n```\n\n"
+    own, gradients = (section.format(op) for op in ("", " relu_backward"))
+    new = f"{op_texts.NEW}\n\n{{}}{op_texts.NEW_END}\n\n"
+    assert op_texts.with_new(chosen + new.format(own)) == TEXT + own
+    assert op_texts.with_new(chosen + new.format(gradients)) == chosen + gradients
+
+
 def test_gradients_are_versions_of_their_own_op(
     builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
