@@ -20,7 +20,12 @@ from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import BenchJob, CompileJob, Mode, ValidateJob
 from triton_magics.harness import compile_ahead, job_sources
 from triton_magics.harness import compile_job as compiling
-from triton_magics.harness.correctness import remote_calls, validate_job
+from triton_magics.harness.correctness import (
+    left_behind,
+    remote_calls,
+    standard_state,
+    validate_job,
+)
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import compile_cache, load_version
 from triton_magics.harness.process import compile_processes, device, fork_server, subject_process
@@ -57,6 +62,8 @@ def prepare() -> Environment | None:
     languages.names()  # reads the entry points
     for runtime in languages.used_runtimes():
         runtime.preload()
+    left_behind.settings()
+    standard_state.read_state()  # finds where the values are, 0.2 s
     if not languages.is_interpreting():
         return None
     with fork_server.one_thread(), job_sources.temporary_scratch():
