@@ -16,7 +16,8 @@ from triton_magics.config import Settings
 from triton_magics.lab import Lab
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.mcp_server import make_server
-from triton_magics.serve.mcp_tools import Tool, tools
+from triton_magics.serve.mcp_tool import Tool
+from triton_magics.serve.mcp_tools import tools
 from triton_magics.serve.openapi import example_of
 
 OP = "tiny"

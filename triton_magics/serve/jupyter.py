@@ -15,7 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from triton_magics.config import Settings
-from triton_magics.serve.mcp_tools import Tool, tools
+from triton_magics.serve.mcp_tool import Tool
+from triton_magics.serve.mcp_tools import tools
 
 if TYPE_CHECKING:
     from triton_magics.serve.mcp_session import McpSession

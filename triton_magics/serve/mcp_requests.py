@@ -12,7 +12,8 @@ from triton_magics.model import short
 from triton_magics.next_step import NextStep
 from triton_magics.serve.known_names import find_unknown_names
 from triton_magics.serve.mcp_session import McpSession
-from triton_magics.serve.mcp_tools import ChooseRequest, Tool
+from triton_magics.serve.mcp_tool import Tool
+from triton_magics.serve.mcp_tools import ChooseRequest
 from triton_magics.verbs._base import Request, Verb
 
 _WRITES = ("kernel", "template")  # a version that is left out is the next one to write

@@ -28,8 +28,9 @@ from triton_magics.serve.job_model import Caller
 from triton_magics.serve.job_service import JobService
 from triton_magics.serve.mcp_resources import PAGES, TEMPLATES
 from triton_magics.serve.mcp_session import DEFAULT_LIMIT, McpSession, McpSessions
+from triton_magics.serve.mcp_tool import Tool
 from triton_magics.serve.mcp_toolbox import Toolbox, ToolFault
-from triton_magics.serve.mcp_tools import Tool, tools
+from triton_magics.serve.mcp_tools import tools
 
 SESSION_HEADER = "mcp-session-id"
 PATH = "/mcp"

@@ -31,11 +31,11 @@ from triton_magics.serve.mcp_kernels import (
 from triton_magics.serve.mcp_requests import read_call, read_fields
 from triton_magics.serve.mcp_result import ToolResult, cut, result_of
 from triton_magics.serve.mcp_session import McpSession
+from triton_magics.serve.mcp_tool import Tool
 from triton_magics.serve.mcp_tools import (
     MAX_WAIT_S,
     WAIT_S,
     JobStatusRequest,
-    Tool,
     as_call,
     find,
     in_arguments,
