@@ -28,6 +28,7 @@ from triton_magics.harness.process import (
     device,
     measuring_process,
     subject_process,
+    subject_server,
 )
 from triton_magics.harness.timing import peak_rates
 
@@ -170,7 +171,7 @@ def test_a_subject_process_leaves_the_measurement_to_its_judge(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     measured_by(FAILS.format(folder=tmp_path), monkeypatch, tmp_path)
-    monkeypatch.setattr(subject_process, "_judges", [print])
+    monkeypatch.setattr(subject_server, "_judges", [print])
     assert peak_rates.get_peak_rates(GPU, Recorder()) is None
     assert not (tmp_path / "runs").exists()
 

@@ -58,13 +58,14 @@ from triton_magics.harness.process import (
     measuring_process,
     neighbours,
     parent_watch,
+    subject_process,
 )
 from triton_magics.harness.process.output_flush import flush
+from triton_magics.harness.process.subject_link import SubjectFault, SubjectLink
 from triton_magics.model import Benchmark, Environment, Sweep, Validation
 
 if TYPE_CHECKING:
     from triton_magics.harness.process.reporter import Reporter
-    from triton_magics.harness.process.subject_process import SubjectLink
 
 CHUNK_BYTES = 2**16
 ANSWER_S = 0.01  # the engine sends a waiting job within this time
@@ -132,15 +133,10 @@ def work(mode: Mode, fd: int, *, environment: Environment | None = None) -> None
     # Last, so that a user's module can't shadow one of torch's.
     sys.path.append(os.getcwd())
     if link:
-        _subject_process().hide_memory()
+        subject_process.hide_memory()
     orders = _orders(data, link)
     serve(_with_spares(orders) if mode == "tools" else orders, send, link)
     _leave()
-
-
-def _subject_process() -> Any:
-    """Import and return the module, and with it torch."""
-    return importlib.import_module("triton_magics.harness.process.subject_process")
 
 
 def _start_subject(mode: Mode, fd: int, environment: Environment | None) -> SubjectLink:
@@ -151,7 +147,7 @@ def _start_subject(mode: Mode, fd: int, environment: Environment | None) -> Subj
             importlib.import_module("triton_magics.harness.process.device").create_context(mode)
             importlib.import_module("triton_magics.harness.correctness.remote_calls").name_record()
 
-    link: SubjectLink = _subject_process().start(prepare, close=fd)
+    link: SubjectLink = subject_process.start(prepare, close=fd)
     return link
 
 
@@ -194,8 +190,8 @@ def _warm_up(
     if environment is None:
         device = importlib.import_module("triton_magics.harness.process.device")
         environment = device.create_context(mode)
-        if mode == "gpu" and (link := _subject_process().link()):
-            link.can_share = _subject_process().can_share(link, device.GPU)
+        if mode == "gpu" and (link := subject_process.link()):
+            link.can_share = subject_process.can_share(link, device.GPU)
         ready(environment, "due")
         postpone = partial(ready, environment, "postponed")
         warm_up = importlib.import_module("triton_magics.harness.warm_up")
@@ -312,7 +308,7 @@ def _is_reusable(link: SubjectLink) -> bool:
     """
     try:
         return not link.request(FINISH, Finished).is_exhausted
-    except _subject_process().SubjectFault:
+    except SubjectFault:
         return False
 
 

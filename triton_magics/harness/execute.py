@@ -13,6 +13,7 @@ from triton_magics.execution.protocol import Order, Progress, Reply
 from triton_magics.harness.process import compile_processes, descriptor_reserve, version_signals
 from triton_magics.harness.process.output_flush import flush
 from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.process.subject_link import SubjectFault
 from triton_magics.model import Value
 
 TRACEBACK_CHARS = 50_000
@@ -67,7 +68,7 @@ class Execution:
         self.reply = Reply(nonce=self.reply.nonce, answer=answer, retire=retire)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        version_signals.set_aside()  # `subject_process` puts them back before the next call
+        version_signals.set_aside()  # `subject_server` puts them back before the next call
         if error is not None:  # SystemExit too: it must not end the loop silently
             self.reply = self.reply.evolve(answer=self._answer_to(error))
         compile_processes.wait_for_exit()
@@ -77,8 +78,6 @@ class Execution:
 
     def _answer_to(self, error: BaseException) -> WorkerFault:
         """Return the error, with the version as its cause if it happened in a version's process."""
-        from triton_magics.harness.process.subject_process import SubjectFault
-
         is_exhausted = descriptor_reserve.is_exhaustion_error(error)
         if is_exhausted:
             descriptor_reserve.release_reserve()
@@ -121,9 +120,7 @@ def handler_of(kind: str) -> Handler:
 
 def fault_of(error: BaseException) -> WorkerFault:
     """Return the error as a value that can be sent."""
-    # Late: these import torch, as handlers have by now.
-    from triton_magics.harness.load import UserFault
-    from triton_magics.harness.process.subject_process import SubjectFault
+    from triton_magics.harness.load import UserFault  # it imports torch, as handlers have by now
 
     if type(error) is SubjectFault:
         return WorkerFault(user=False, message=error.message, traceback=error.traceback)

@@ -36,7 +36,7 @@ from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.shared_memory import round_up
-from triton_magics.harness.process.subject_process import SubjectLink
+from triton_magics.harness.process.subject_link import SubjectLink
 from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import KernelError, Value
 

@@ -19,7 +19,7 @@ from triton_magics import exception_text, operators
 from triton_magics.execution.job_requests import BenchJob
 from triton_magics.harness.correctness.call_record import outputs_of
 from triton_magics.harness.load import UserFault, load_op
-from triton_magics.harness.process import subject_process
+from triton_magics.harness.process import subject_server
 from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.shared_memory import SharedMemory
 from triton_magics.harness.timing.input_pool import timing_case
@@ -235,15 +235,15 @@ class JudgedContents:
 
 def open_contents(op: operators.Op, case: Case, size: str, device: torch.device) -> Contents:
     """Return the contents of a size, judged by the judge if this process has one."""
-    if subject_process.has_judge():
-        answer = subject_process.ask(ContentsQuestion(kind="open", size=size))
+    if subject_server.has_judge():
+        answer = subject_server.ask(ContentsQuestion(kind="open", size=size))
         if answer is not None:
             return JudgedContents(_raise_error(answer))
     return TimedContents(op, case, device)
 
 
 def _ask(question: ContentsQuestion) -> JudgesAnswer:
-    return _raise_error(subject_process.ask(question))
+    return _raise_error(subject_server.ask(question))
 
 
 def _raise_error(answer: JudgesAnswer) -> JudgesAnswer:

@@ -23,7 +23,7 @@ from triton_magics.harness.process import device, measuring_process
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
-from triton_magics.harness.process.subject_process import has_judge
+from triton_magics.harness.process.subject_server import has_judge
 from triton_magics.harness.timers.gated_timer import (
     GatedTimer,
     TimedCall,
