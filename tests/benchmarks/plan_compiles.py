@@ -39,7 +39,7 @@ from triton_magics.harness.load import LoadedVersion, load_version
 from triton_magics.harness.process.compile_processes import Refused
 from triton_magics.harness.process.device import META, kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from triton_magics.model import Case
 
 KERNELS = Path(__file__).parent.parent / "faults" / "kernels"

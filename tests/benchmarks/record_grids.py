@@ -149,7 +149,7 @@ def inputs_of(name: str) -> tuple[Any, tuple[Any, ...]]:
 def check_points(name: str, numbers: list[int], folder: Path) -> Iterator[dict[str, Any]]:
     """Compile, run and compare points; yield what is known of each."""
 
-    from triton_magics.languages.kernel_runtime import CodeRequest
+    from triton_magics.languages.kernel_compiler import CodeRequest
     from triton_magics.languages.triton.child.kernel_records import GpuRecord
 
     op, inputs = inputs_of(name)

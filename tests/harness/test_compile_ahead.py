@@ -30,7 +30,7 @@ from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import compile_cache, load_version
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from tests.harness.kit import Recorder, version_of
 
 what, path, least_s = sys.argv[1:]

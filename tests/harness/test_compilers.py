@@ -28,7 +28,7 @@ from triton_magics.harness.process import compile_processes, fork_server
 from triton_magics.harness import compile_ahead
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from triton_magics.harness.load import load_version
 from triton_magics.execution.job_requests import OpRef
 from triton_magics import operators
@@ -318,7 +318,7 @@ from triton_magics.harness.process import parent_watch
 from triton_magics.harness.load import load_version
 from triton_magics.harness.process.device import kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from tests.execution_kit import wait_until
 from tests.harness.kit import KERNELS, version_of
 

@@ -26,7 +26,7 @@ from triton_magics.harness.correctness import case_scheduler
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
 from triton_magics.harness.process import compile_processes, fork_server
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from triton_magics.languages.triton.child import block_size
 from triton_magics.model import Case
 from triton_magics import operators

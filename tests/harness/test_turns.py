@@ -15,7 +15,7 @@ from triton_magics.harness.correctness import case_scheduler
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from triton_magics.model import Case
 
 FIRST, SLOW, LAST = (Case(shape=shape, dtype="float32", seed=1) for shape in ((1,), (2,), (3,)))

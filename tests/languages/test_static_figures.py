@@ -22,7 +22,7 @@ from triton_magics.harness.correctness import describe_job, run_job
 from triton_magics.harness.load import UserFault, compile_cache
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock, lock_path
-from triton_magics.languages.kernel_runtime import Target
+from triton_magics.languages.kernel_compiler import Target
 from triton_magics.languages.occupancy import occupancy, waves
 from triton_magics.languages.triton.child import triton_process
 from triton_magics.languages.triton.child.error_hints import corrected_line, hint_for

@@ -29,7 +29,7 @@ from triton_magics.harness.load import LoadedVersion, load_op, load_version
 from triton_magics.harness.process import compile_processes
 from triton_magics.harness.process.device import META, environment, kernel_runtime
 from triton_magics.harness.process.fake_gpu import FakeCuda, fake_gpu
-from triton_magics.languages.kernel_runtime import CompilesLong, Target
+from triton_magics.languages.kernel_compiler import CompilesLong, Target
 from triton_magics.model import Case
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s

@@ -43,7 +43,7 @@ from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.output_flush import flush
 from triton_magics.harness.process.reporter import Reporter
-from triton_magics.languages.kernel_runtime import CodeRequest, KernelRecord, Target
+from triton_magics.languages.kernel_compiler import CodeRequest, KernelRecord, Target
 from triton_magics.model import Case, Compilation, KernelError, Status
 
 # What others than the sizes may take beyond those. A launcher, for example, takes gcc 0.4 s.

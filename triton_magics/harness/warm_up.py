@@ -32,7 +32,8 @@ from triton_magics.harness.process import compile_processes, device, fork_server
 from triton_magics.harness.process.device import CPU, GPU
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.timing import bench_job
-from triton_magics.languages.kernel_runtime import Target, WarmUp
+from triton_magics.languages.kernel_compiler import Target
+from triton_magics.languages.kernel_runtime import WarmUp
 from triton_magics.model import Case, Environment, Value
 
 WARM_COMPILE_PROCESSES = 4  # 13 MiB each; they compile a version's own sizes and the largest forms

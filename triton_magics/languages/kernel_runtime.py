@@ -7,6 +7,7 @@ launches can be observed and suppressed. That is all that a correct verdict need
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,8 @@ from types import ModuleType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from triton_magics.io_contract import IOContract
-from triton_magics.model import Cause, KernelError, KernelResources, Listing
+from triton_magics.languages.kernel_compiler import KernelCompiler
+from triton_magics.model import Cause, KernelError
 
 TOO_SLOW = "a call takes the interpreter more than"
 
@@ -27,10 +29,6 @@ class NeedsGpu(Exception):
 
     It can't, or it takes too long.
     """
-
-
-class CompilesLong(BaseException):
-    """Compilers would work on a kernel for long; `except Exception` does not catch this."""
 
 
 @dataclass
@@ -47,32 +45,7 @@ class Launches:
     @property
     def programs(self) -> int:
         """Return the number of program instances of all launches."""
-        return sum(_volume(grid) for grid in self.grids)
-
-
-def _volume(grid: Sequence[int]) -> int:
-    product = 1
-    for n in grid:
-        product *= n
-    return product
-
-
-# Source: NVIDIA's architecture whitepapers (A100, H100 SXM and H200, B200). The GPUs of any other
-# capability differ: 58 (L4) to 142 (L40S) of sm_89.
-_SM_COUNTS = {80: 108, 90: 132, 100: 148}
-UNKNOWN_SMS = 132  # of a fake GPU whose number of SMs is not known
-
-
-class Target(NamedTuple):
-    """A GPU to compile for: its compute capability (90 for sm_90), its number of SMs if known."""
-
-    capability: int = 90
-    measured_sms: int | None = None
-
-    @property
-    def sm_count(self) -> int | None:
-        """Return the number of SMs; None where GPUs of this capability differ in it."""
-        return self.measured_sms or _SM_COUNTS.get(self.capability)
+        return sum(map(math.prod, self.grids))
 
 
 class SourcePlace(NamedTuple):
@@ -131,61 +104,6 @@ class BoundsCheck:
     race: MemoryFault | None = None
 
 
-class KernelRecord(Protocol):
-    """Static figures and code of the kernels that one thread launches.
-
-    Attributes:
-        size: the name of the size that launches belong to from now on.
-    """
-
-    size: str
-
-    def during(self, size: str) -> AbstractContextManager[None]:
-        """Record every launch as one of that size."""
-
-    @property
-    def kernels(self) -> tuple[KernelResources, ...]:
-        """Return the figures of each kernel at each size."""
-
-    @property
-    def listings(self) -> tuple[Listing, ...]:
-        """Return the code of the kernels, in the forms that were requested."""
-
-    def clear(self) -> None:
-        """Delete all records."""
-
-    def launch_refusal(self) -> str | None:
-        """Return why a GPU would refuse one of these launches; None where it would not."""
-
-
-class NoRecord:
-    """The record of a language whose kernels have no static figures."""
-
-    size = ""
-    kernels: tuple[KernelResources, ...] = ()
-    listings: tuple[Listing, ...] = ()
-
-    def __init__(self, code: CodeRequest) -> None:
-        self.code = code
-
-    def during(self, size: str) -> AbstractContextManager[None]:
-        """Record nothing."""
-        return nullcontext()
-
-    def clear(self) -> None:
-        """Do nothing."""
-
-    def launch_refusal(self) -> None:
-        """Return None."""
-
-
-class CodeRequest(NamedTuple):
-    """The parts of a kernel's code to read: instruction counts, and listings by their form."""
-
-    detail: bool = False
-    listings: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class WarmUp:
     """A small correct version, for a new worker to run before its first job."""
@@ -224,17 +142,12 @@ Symptom = Literal[
 LaunchContext = Callable[[], AbstractContextManager[object]]
 
 
-class KernelRuntime(ABC):
-    """The child half of a language, one instance a process."""
+class KernelRuntime(KernelCompiler, ABC):
+    """The child half of a language, one instance a process; `KernelCompiler` has what compiles."""
 
     title: ClassVar[str]
     computes_in_torch: ClassVar[bool] = False
     """True where torch operations are the version's own work: who computes is not checked."""
-    builds_on_load: ClassVar[bool] = False
-    """True where importing a version compiles, which takes a minute."""
-    compiles_ahead: ClassVar[bool] = False
-    """True where kernels are compiled on first launch, and can be compiled without a launch."""
-
     package: ClassVar[str] = ""
     """Package that compiles and launches kernels; a version must replace nothing in it."""
     self_changing_modules: ClassVar[tuple[str, ...]] = ()
@@ -242,10 +155,10 @@ class KernelRuntime(ABC):
 
     # ----------------------------------------------------------------------------- the process
 
-    def preload(self) -> None:  # noqa: B027 (most languages need nothing)
+    def preload(self) -> None:
         """Import what the first job would import; called before a fork, must start no thread."""
 
-    def prepare_process(self, mode: str) -> None:  # noqa: B027 (most languages need nothing)
+    def prepare_process(self, mode: str) -> None:
         """Make this process ready to run kernels.
 
         Args:
@@ -254,10 +167,6 @@ class KernelRuntime(ABC):
         Raises:
             RuntimeError: kernels can't run here; the message says what to install.
         """
-
-    def missing_tool(self) -> str | None:
-        """Return what is missing to compile kernels here, and its remedy; None: nothing."""
-        return None
 
     def refused_here(self) -> str | None:
         """Return why this process can run no kernel at all; None where it can."""
@@ -406,77 +315,6 @@ class KernelRuntime(ABC):
     def is_launch_error(self, message: str) -> bool:
         """Return True where no GPU would take the launch."""
         return False
-
-    # ------------------------------------------------------------------------------- compiling
-
-    def compile_cache(
-        self, sources: Sequence[str], *, is_warm_up: bool = False
-    ) -> AbstractContextManager[None]:
-        """Share what is compiled meanwhile with other workers.
-
-        Args:
-            sources: sha256 of the versions' sources.
-            is_warm_up: no version has run in this worker's processes.
-        """
-        return nullcontext()
-
-    def missing_launchers(self) -> Sequence[Callable[[], None]]:
-        """Return calls that each build a launcher that versions need and that is not shared yet."""
-        return ()
-
-    def claim_launchers(self) -> bool:
-        """Return True if kernels of this process need launchers that no process here builds."""
-        return False
-
-    def build_launchers(self) -> None:  # noqa: B027 (most languages need nothing)
-        """Build the launchers of the kernels that this process has compiled, without a GPU."""
-
-    def compile_key(self) -> Mapping[str, str]:
-        """Return the settings, beside the source, that decide what the compiler makes of it."""
-        return {}
-
-    def is_compiled(self, key: str) -> bool:
-        """Return True where `mark_compiled` was called with this key, here or before."""
-        return False
-
-    def mark_compiled(self, key: str) -> None:  # noqa: B027 (most languages need nothing)
-        """Note in the compile cache that all kernels of one form are in it."""
-
-    def compile_only(self, *, brief: bool = False) -> AbstractContextManager[None]:
-        """Make each launch compile its kernel and do no more.
-
-        Args:
-            brief: a launch may raise CompilesLong instead.
-        """
-        return nullcontext()
-
-    def compile_into(self, folder: str) -> AbstractContextManager[None]:
-        """Use another folder as this process's compile cache."""
-        return nullcontext()
-
-    def stop_at_compilation(self) -> AbstractContextManager[None]:
-        """Make launches do nothing, and end a call that compiles a kernel by hand."""
-        return nullcontext()
-
-    def use_target(self, target: Target) -> None:  # noqa: B027 (most languages need nothing)
-        """Compile for a GPU that this machine need not have, from now on in this process."""
-
-    def cross_compile(
-        self, target: Target
-    ) -> AbstractContextManager[Callable[[CodeRequest], KernelRecord]]:
-        """Compile for another GPU; nothing is launched.
-
-        Yields:
-            makes a record of what the calling thread would launch.
-        """
-        return nullcontext(NoRecord)
-
-    def record_kernels(self, code: CodeRequest) -> KernelRecord:
-        """Return a record for kernels that run on this GPU."""
-        return NoRecord(code)
-
-    def on_compile(self, callback: Callable[[], None]) -> None:  # noqa: B027 (most languages need nothing)
-        """Call back whenever a kernel has been compiled in this process."""
 
 
 class Instruments(Protocol):

@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from triton_magics.harness.process.device import GPU
-from triton_magics.languages.kernel_runtime import UNKNOWN_SMS, Target
+from triton_magics.languages.kernel_compiler import UNKNOWN_SMS, Target
 
 _IS_CUDA = torch.Tensor.is_cuda.__get__
 _DEVICE = torch.Tensor.device.__get__

@@ -32,7 +32,7 @@ from triton_magics.harness.timing import bench_job, speed_verdicts
 from triton_magics.harness.timing.input_pool import InputPool, timing_case
 from triton_magics.harness.timing.peak_rates import PeakRates, get_peak_rates
 from triton_magics.harness.timing.sweep_task import GridPoint, StepTimer, SweepTask
-from triton_magics.languages.kernel_runtime import CodeRequest, Target
+from triton_magics.languages.kernel_compiler import CodeRequest, Target
 from triton_magics.model import (
     Case,
     CaseResult,

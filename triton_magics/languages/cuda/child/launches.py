@@ -15,7 +15,8 @@ from triton_magics.languages import machine_code
 from triton_magics.languages.cuda.child import gpu_driver
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch
 from triton_magics.languages.cuda.child.nvrtc_compiler import Cubin, compile_kernel
-from triton_magics.languages.kernel_runtime import CodeRequest, Launches, NeedsGpu, Target
+from triton_magics.languages.kernel_compiler import CodeRequest, Target
+from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.occupancy import LIMITS, occupancy, waves
 from triton_magics.model import KernelResources, Listing
 

@@ -26,15 +26,13 @@ from triton_magics.languages.cuda.cpp_source import (
     read_options,
     read_section,
 )
+from triton_magics.languages.kernel_compiler import CodeRequest, KernelRecord, Target
 from triton_magics.languages.kernel_runtime import (
-    CodeRequest,
-    KernelRecord,
     KernelRuntime,
     LanguageFacts,
     LaunchContext,
     Launches,
     SourcePlace,
-    Target,
 )
 from triton_magics.model import KernelError
 

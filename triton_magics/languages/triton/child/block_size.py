@@ -14,7 +14,7 @@ from typing import Any
 
 from triton.compiler.compiler import ASTSource
 
-from triton_magics.languages.kernel_runtime import CompilesLong
+from triton_magics.languages.kernel_compiler import CompilesLong
 
 MAX_ELEMENTS = 512  # of a block, for each thread
 _WARP = 32

@@ -12,7 +12,7 @@ import torch
 import triton
 from triton.compiler.compiler import CompiledKernel
 
-from triton_magics.languages.kernel_runtime import CodeRequest, Target
+from triton_magics.languages.kernel_compiler import CodeRequest, Target
 from triton_magics.languages.occupancy import LIMITS
 from triton_magics.languages.triton.child.error_hints import hint_for
 from triton_magics.languages.triton.child.static_figures import (

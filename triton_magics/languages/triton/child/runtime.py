@@ -14,18 +14,16 @@ from triton.runtime.jit import KernelInterface
 from triton_magics.io_contract import IOContract, LaunchConfig
 from triton_magics.languages import compile_cache
 from triton_magics.languages.contract_launch import make_launcher
+from triton_magics.languages.kernel_compiler import CodeRequest, KernelRecord, Target
 from triton_magics.languages.kernel_runtime import (
     BoundsCheck,
-    CodeRequest,
     GuardedTensor,
-    KernelRecord,
     KernelRuntime,
     LanguageFacts,
     LaunchContext,
     Launches,
     SourcePlace,
     Symptom,
-    Target,
     WarmUp,
 )
 from triton_magics.languages.triton.child import (

@@ -10,7 +10,7 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from triton_magics.languages.kernel_runtime import UNKNOWN_SMS, Target
+from triton_magics.languages.kernel_compiler import UNKNOWN_SMS, Target
 
 _CUDA = torch.device("cuda", 0)
 _NUMBERS = itertools.count()
