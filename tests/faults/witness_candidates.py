@@ -47,6 +47,7 @@ COMBINED: dict[str, list[list[int]]] = {
     "rope": [[1, 2, 37, 16], [1, 3, 21, 5]],
     "quantized_matmul": [[5, 7, 13], [3, 5, 901]],
     "linear_cross_entropy": [[40, 70, 9], [3, 1300, 9]],
+    "gqa": [[1, 4, 2, 37, 16], [1, 2, 1, 70, 24]],
 }
 
 
@@ -187,7 +188,8 @@ def special_candidates(op: str) -> Iterator[Witness]:
         yield {"shape": shape, "edits": [{"set": 0.0}, {"input": 1, "cols": [3, 5], "set": "inf"}]}
 
 
-PLAIN = {"matmul": [9, 10, 1100], "attention": [1, 2, 37, 32], "mha": [1, 2, 37, 32],
+PLAIN = {"gqa": [1, 4, 2, 37, 32], "fp8_matmul": [5, 9, 300], "matmul": [9, 10, 1100],
+         "attention": [1, 2, 37, 32], "mha": [1, 2, 37, 32],
          "rope": [1, 2, 37, 16], "quantized_matmul": [5, 9, 700],
          "linear_cross_entropy": [9, 700, 20]}  # fmt: skip
 
@@ -201,7 +203,8 @@ def call_candidates(op: str) -> Iterator[Witness]:
     """Yield few calls with changes in place or of one element; many with new inputs."""
     shapes = {"matmul": [4, 5, 6], "mha": [1, 1, 40, 16], "attention": [1, 1, 40, 16],
               "rope": [1, 2, 40, 8], "quantized_matmul": [4, 5, 6],
-              "linear_cross_entropy": [4, 50, 6]}  # fmt: skip
+              "linear_cross_entropy": [4, 50, 6], "gqa": [1, 2, 1, 40, 16],
+              "fp8_matmul": [4, 5, 6]}  # fmt: skip
     shape = shapes.get(op, [2, 700])
     for change in ("in_place", "one_element", "swapped"):
         yield {"shape": shape, "calls": 4, "change": change}

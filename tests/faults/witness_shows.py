@@ -131,7 +131,7 @@ def changed_inputs(inputs: tuple[Any, ...], change: str, number: int) -> tuple[A
             places = torch.tensor([number, number + x.numel() // 2])
             x.view(-1)[places] = x.view(-1)[places.flip(0)]
         return copies
-    flat = copies[0].view(-1)
+    flat = next(filter(_is_floating, copies)).view(-1)
     place = (3 * number + 1) % (flat.numel() - 1)
     if change == "one_element":
         flat[place] += 2.0
@@ -141,7 +141,8 @@ def changed_inputs(inputs: tuple[Any, ...], change: str, number: int) -> tuple[A
 
 
 def _is_floating(x: Any) -> bool:
-    return isinstance(x, torch.Tensor) and x.is_floating_point()
+    """Return True for a tensor of floating-point numbers; torch has no arithmetic of float8."""
+    return isinstance(x, torch.Tensor) and x.is_floating_point() and x.element_size() > 1
 
 
 def show_calls(path: Path, op: operators.Op, witness: Witness) -> Any:
@@ -152,9 +153,10 @@ def show_calls(path: Path, op: operators.Op, witness: Witness) -> Any:
     for number in range(witness["calls"]):
         if witness["change"] == "new":
             inputs = make_witness_inputs(op, {**witness, "seed": number}, device())
-        elif witness["change"] == "fewer_rows":
+        elif witness["change"] in ("fewer_rows", "more_rows"):
             first_extent, *others = witness["shape"]
-            shape = [max(1, first_extent - number), *others]
+            step = number if witness["change"] == "more_rows" else -number
+            shape = [max(1, first_extent + step), *others]
             inputs = make_witness_inputs(op, {**witness, "shape": shape}, device())
         elif witness["change"] == "half_the_columns":
             shape = [*witness["shape"][:-1], max(1, witness["shape"][-1] >> number)]
@@ -367,6 +369,9 @@ STATES: dict[str, Callable[[], Any]] = {
     "os.environ": lambda: dict(os.environ),
     "os.getcwd()": os.getcwd,
     "sys.getrecursionlimit()": sys.getrecursionlimit,
+    "sys.getswitchinterval()": sys.getswitchinterval,
+    "torch.is_anomaly_enabled()": torch.is_anomaly_enabled,
+    "print options": lambda: str(torch._tensor_str.PRINT_OPTS),
     "threading.active_count()": threading.active_count,
 }
 

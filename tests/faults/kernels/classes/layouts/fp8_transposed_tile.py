@@ -1,0 +1,45 @@
+"""A tile holds the product transposed, and is stored by swapped indices.
+
+op: fp8_matmul
+status: passed
+held_out: yes
+drawn: no
+round: third
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(
+    a_ptr, b_ptr, scale_a_ptr, scale_b_ptr, out_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):
+    rows = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
+    cols = tl.program_id(1).to(tl.int64) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BN, BM), dtype=tl.float32)
+    for start in range(0, K, BK):
+        ks = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :],
+                    mask=(rows < M)[:, None] & (ks < K)[None, :], other=0.0)
+        b = tl.load(b_ptr + cols[:, None] * K + ks[None, :],
+                    mask=(cols < N)[:, None] & (ks < K)[None, :], other=0.0)
+        acc += tl.dot(b.to(tl.float32), tl.trans(a.to(tl.float32)), input_precision="ieee")
+    scale_a = tl.load(scale_a_ptr + rows, mask=rows < M, other=0.0).to(tl.float32)
+    scale_b = tl.load(scale_b_ptr + cols, mask=cols < N, other=0.0).to(tl.float32)
+    acc = acc * scale_b[:, None] * scale_a[None, :]
+    mask = (rows < M)[None, :] & (cols < N)[:, None]
+    tl.store(out_ptr + rows[None, :] * N + cols[:, None], acc, mask=mask)
+
+
+def triton_fp8_matmul(a, b, scale_a, scale_b):
+    a, b = a.contiguous(), b.contiguous()
+    scale_a, scale_b = scale_a.contiguous(), scale_b.contiguous()
+    (M, K), N = a.shape, b.shape[0]
+    out = torch.empty((M, N), dtype=scale_a.dtype, device=a.device)
+    kernel[(triton.cdiv(M, 32), triton.cdiv(N, 64))](
+        a, b, scale_a, scale_b, out, M, N, K, BM=32, BN=64, BK=64
+    )
+    return out
