@@ -81,7 +81,9 @@ def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:
     scheduler = CaseScheduler(
         subject=None, report=Recorder(), lock=nullcontext, ahead=compiler, forms=[]
     )
-    assert scheduler.skip_reason(wide) == "its kernel compiles for more than 6 s"
+    assert (
+        scheduler.skip_reason(wide) == "its kernel is not compiled after 6 s of waiting for extents"
+    )
     assert scheduler.skip_reason(SLOW) is None
     compiler.done.add(input_forms([wide])[0])
     assert scheduler.skip_reason(wide) is None

@@ -133,9 +133,9 @@ class AheadCompilation:
 
     def is_refused(self, form: Form) -> bool:
         """Return whether a compile process has found that a `brief` form compiles for long."""
-        return self._work is not None and any(
-            self._forms[i] == form for i in self._work.refused & {*range(len(self._forms))}
-        )
+        if self._work is None or form not in self._marks:
+            return False
+        return self._forms.index(form) in self._work.refused
 
     def end(self, *, within_s: float) -> None:
         """Wait that long for the processes to finish all forms, then stop them."""

@@ -91,7 +91,8 @@ class CaseScheduler:
         delayed = self.ahead.is_delayed(form, within_s=left_s)
         self._waited_s += time.monotonic() - started_s
         if delayed:
-            return f"its kernel compiles for more than {self.extents_limit_s:.3g} s"
+            limit_s = f"{self.extents_limit_s:.3g} s"
+            return f"its kernel is not compiled after {limit_s} of waiting for extents"
         return LARGE_BLOCK if self.ahead.is_refused(form) else None
 
     def wait_until_ready(self, case: Case) -> None:
