@@ -52,8 +52,8 @@ def test_a_worker_that_takes_long_to_die_is_not_waited_for(
     engine: LocalExecutor, limits_clock: LimitsClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("triton_magics.execution.local.device_queue.KILL_S", 0.0)
-    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.RESUME_S", float("inf"))
-    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.ANSWER_S", float("inf"))
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_process.RESUME_S", float("inf"))
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_process.ANSWER_S", float("inf"))
     supervisor = read_facts(run(engine, scripted_job("answers"), key="a"))["parent"]
 
     def stop_supervisor(_: Progress) -> None:

@@ -33,8 +33,8 @@ def test_a_gpu_with_a_hung_process_is_in_quarantine(
     process_tag: str, limits_clock: LimitsClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("triton_magics.execution.local.device_queue.KILL_S", 0.3)
-    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.RESUME_S", float("inf"))
-    monkeypatch.setattr("triton_magics.execution.local.supervisor_client.ANSWER_S", float("inf"))
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_process.RESUME_S", float("inf"))
+    monkeypatch.setattr("triton_magics.execution.local.supervisor_process.ANSWER_S", float("inf"))
     engine = scripted_executor(device="gpu")
     facts = read_facts(run(engine, scripted_job("answers"), key="a"))
     hung = engine.queue().pool._supervisor

@@ -34,7 +34,7 @@ from execution_kit import (  # noqa: F401 (process_tag, engine, limits_clock: fi
 )
 
 from triton_magics.execution import LocalExecutor, scratch
-from triton_magics.execution.local import supervisor_client
+from triton_magics.execution.local import supervisor_client, supervisor_process
 from triton_magics.execution.local.supervisor import process_table, scratch_folders
 from triton_magics.execution.protocol import Progress
 
@@ -153,12 +153,13 @@ def test_supervisor_that_does_not_respond_is_replaced(
     engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits_clock = LimitsClock()
-    monkeypatch.setattr(supervisor_client, "time", limits_clock)
-    monkeypatch.setattr(supervisor_client, "RESUME_S", float("inf"))
+    for module in (supervisor_client, supervisor_process):
+        monkeypatch.setattr(module, "time", limits_clock)
+    monkeypatch.setattr(supervisor_process, "RESUME_S", float("inf"))
     run(engine, scripted_job("answers"), key="a")
     first = stop_supervisor(engine)
     engine.queue().pool._supervisor.ping()
-    limits_clock.skip(supervisor_client.ANSWER_S)
+    limits_clock.skip(supervisor_process.ANSWER_S)
     for key in "bcd":
         assert run(engine, scripted_job("answers"), key=key).status == "finished"
     assert engine.queue().pool.pids[0] != first
@@ -168,7 +169,7 @@ def test_supervisor_that_does_not_respond_is_replaced(
 def test_closing_ends_a_stopped_supervisor(
     engine: LocalExecutor, process_tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor_client, "CLOSE_S", 0.5)
+    monkeypatch.setattr(supervisor_process, "CLOSE_S", 0.5)
     run(engine, scripted_job("answers"), key="a")
     stop_supervisor(engine)
     engine.close()

@@ -1,33 +1,24 @@
-"""The executor's side of the supervisor process."""
+"""The workers and fork servers of a supervisor process, as the executor sees them."""
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_magics.errors import WorkerError
 from triton_magics.execution.job_requests import Mode
-from triton_magics.execution.local.supervisor.process_table import MARK, is_stopped, kill_marked
-from triton_magics.execution.local.worker_process import CHUNK_BYTES, SEND_S, Exit, Worker
+from triton_magics.execution.local.supervisor.process_table import MARK, kill_marked
+from triton_magics.execution.local.supervisor_process import SupervisorProcess
+from triton_magics.execution.local.worker_process import Exit, Worker
 from triton_magics.execution.scratch import SCRATCH
 
 KILL_S = 10.0
-CLOSE_S = 5.0
-# An idle supervisor answers a ping in 1 ms; a fork server that hangs makes it wait 5 s.
-RESUME_S = 1.0  # without an answer, it may have been stopped (SIGSTOP): continue it
-ANSWER_S = 10.0  # without an answer, it is replaced
 NO_LIMIT = 2**63
-_PACKAGE = Path(__file__).with_name("supervisor")
 
 
 @dataclass
@@ -53,7 +44,6 @@ class SupervisorClient:
     Attributes:
         workers: by their id in commands.
         fork_servers: by their id in commands.
-        is_lost: the supervisor has ended or does not respond.
     """
 
     def __init__(self, home: Path, env: Mapping[str, str]) -> None:
@@ -70,32 +60,26 @@ class SupervisorClient:
         self.fork_servers: dict[int, ForkServer] = {}
         self._leaving: dict[int, tuple[Worker, float]] = {}  # killed, with the deadline
         self._stuck: dict[int, Worker] = {}  # killed, and not gone by the deadline
-        self.is_lost = False
-        self._hung_up = False
         self._home = home
         self._count = 0
-        self._buffer = b""
-        self._pinged_at: float | None = None  # the oldest ping without an answer
-        self._owner = os.getpid()
-        self._control, theirs = socket.socketpair()
-        try:
-            self._process = _start_supervisor(theirs, home, env)
-        except OSError as error:
-            self._control.close()
-            raise WorkerError(f"the supervisor process could not be started: {error}") from error
-        finally:
-            theirs.close()
-        self._control.setblocking(False)
+        self._supervisor = SupervisorProcess(
+            home, env, on_answer=self._handle_answer, on_loss=self._end_workers
+        )
 
     @property
     def pid(self) -> int:
         """The pid of the supervisor."""
-        return self._process.pid
+        return self._supervisor.pid
 
     @property
     def is_foreign(self) -> bool:
         """True in a forked copy of the process that started the supervisor."""
-        return os.getpid() != self._owner
+        return self._supervisor.is_foreign
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the supervisor has ended or does not respond."""
+        return self._supervisor.is_lost
 
     def scratch(self) -> Path:
         """Return the folder for the next worker; it is removed with that worker."""
@@ -118,13 +102,13 @@ class SupervisorClient:
         fork_server = ForkServer(self._count, {**env})
         self.fork_servers[fork_server.number] = fork_server
         command = {"do": "open", "id": fork_server.number, "argv": [*argv], "cwd": "/"}
-        self._command(command | {"env": self._with_mark(env) | {SCRATCH: scratch}})
+        self._supervisor.command(command | {"env": self._with_mark(env) | {SCRATCH: scratch}})
         return fork_server
 
     def close_fork_server(self, fork_server: ForkServer) -> None:
         """End a fork server; its workers continue."""
         self.fork_servers.pop(fork_server.number, None)
-        self._command({"do": "kill", "id": fork_server.number})
+        self._supervisor.command({"do": "kill", "id": fork_server.number})
 
     def spawn(
         self,
@@ -153,7 +137,7 @@ class SupervisorClient:
         os.set_blocking(output, False)
         worker = Worker(self._count, mode, data, output, scratch=Path(scratch))
         self.workers[worker.number] = worker
-        self._command(
+        self._supervisor.command(
             {"do": "spawn", "id": worker.number, "argv": [*argv], "cwd": cwd}
             | {"env": self._with_mark(env)}
             | {"scratch": scratch, "memory_bytes": memory_bytes, "mode": mode}
@@ -170,15 +154,15 @@ class SupervisorClient:
 
     def pause(self, worker: Worker | ForkServer) -> None:
         """Stop the process group of a worker or fork server, until `resume`."""
-        self._command({"do": "stop", "id": worker.number})
+        self._supervisor.command({"do": "stop", "id": worker.number})
 
     def resume(self, worker: Worker | ForkServer) -> None:
         """Continue a paused process group."""
-        self._command({"do": "continue", "id": worker.number})
+        self._supervisor.command({"do": "continue", "id": worker.number})
 
     def dump_stack(self, worker: Worker) -> None:
         """Make a worker write its stacks into its scratch folder."""
-        self._command({"do": "dump_stack", "id": worker.number})
+        self._supervisor.command({"do": "dump_stack", "id": worker.number})
 
     def kill(self, worker: Worker, within_s: float = KILL_S) -> bool:
         """Kill a worker and its descendants; return False if one is left by the deadline.
@@ -191,7 +175,7 @@ class SupervisorClient:
             return worker not in self._stuck.values()
         deadline = time.monotonic() + within_s
         if worker.exit is None:
-            self._command({"do": "kill", "id": worker.number})
+            self._supervisor.command({"do": "kill", "id": worker.number})
         while worker.exit is None and (left := deadline - time.monotonic()) > 0:
             self.poll(left)
         worker.close()
@@ -203,7 +187,7 @@ class SupervisorClient:
     def kill_without_waiting(self, worker: Worker) -> None:
         """Kill a worker without waiting for its end."""
         if worker.exit is None:
-            self._command({"do": "kill", "id": worker.number})
+            self._supervisor.command({"do": "kill", "id": worker.number})
             self._leaving[worker.number] = worker, time.monotonic() + KILL_S
         worker.close()
         self.workers.pop(worker.number, None)
@@ -237,42 +221,23 @@ class SupervisorClient:
         for worker in self.workers.values():
             sources |= worker.sources()
         if not self.is_lost:
-            sources[self._control.fileno()] = self._read_answers
+            sources[self._supervisor.fileno()] = self._supervisor.read_answers
         poller = select.poll()
         for fd in [*sources, *([] if wake_fd is None else [wake_fd])]:
             poller.register(fd, select.POLLIN)
-        if self._pinged_at is not None:
-            timeout_s = min(timeout_s, RESUME_S)
+        timeout_s = self._supervisor.longest_wait_s(timeout_s)
         for fd, _ in poller.poll(max(0.0, timeout_s) * 1000):
             if fd in sources:
                 sources[fd]()
-        self._check_response()
+        self._supervisor.check_response()
 
     def ping(self) -> None:
         """Ask the supervisor for a sign of life; `poll` checks that it comes."""
-        if self._pinged_at is None and not self.is_lost:
-            self._pinged_at = time.monotonic()
-            self._send({"do": "ping"})
-
-    def _check_response(self) -> None:
-        """Continue a supervisor that may be stopped; give up one that does not respond."""
-        if self._pinged_at is None or self.is_lost or self.is_foreign:
-            return
-        silence_s = time.monotonic() - self._pinged_at
-        if silence_s > ANSWER_S:
-            self._give_up(Exit(error="its supervisor did not respond and was replaced", ours=True))
-        elif silence_s > RESUME_S:
-            self._process.send_signal(signal.SIGCONT)
+        self._supervisor.ping()
 
     def hang_up(self) -> None:
         """Make the supervisor kill all processes and end; safe in any thread."""
-        if not self.is_foreign:
-            self._hung_up = True
-            self._process.send_signal(signal.SIGCONT)  # a stopped one could not end its workers
-            try:
-                self._control.shutdown(socket.SHUT_RDWR)
-            except OSError:  # it has ended already
-                self.is_lost = True
+        self._supervisor.hang_up()
 
     def close(self) -> None:
         """End the supervisor and its workers and wait for it; a second call does nothing.
@@ -286,60 +251,11 @@ class SupervisorClient:
         self.workers.clear()
         self._leaving.clear()
         self.fork_servers.clear()
-        self.is_lost = True
-        self._control.close()
-        if self.is_foreign:
-            self._process.returncode = 0  # not our child: there is nothing to wait for
-        else:
-            self._wait()
-            if was_lost:
-                kill_marked(self._home.name)
-
-    def _wait(self) -> None:
-        try:
-            self._process.wait(CLOSE_S)
-        except subprocess.TimeoutExpired:
-            if is_stopped(self.pid):
-                self._process.kill()
-                self._process.wait()
-            else:
-                # A worker hangs in a driver; the supervisor ends by itself, 10 s after the hang-up.
-                self._process.returncode = 0
-
-    # ------------------------------------------------------------------------- the supervisor
-
-    def _command(self, command: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-        self._send(command, descriptors)
-        self.ping()
-
-    def _send(self, command: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-        line = json.dumps(command).encode() + b"\n"
-        self._control.settimeout(SEND_S)
-        try:
-            sent = socket.send_fds(self._control, [line], descriptors)
-            self._control.sendall(line[sent:])
-        except OSError:
-            self._give_up()
-        else:
-            self._control.setblocking(False)
-
-    def _read_answers(self) -> None:
-        try:
-            data = self._control.recv(CHUNK_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._give_up()
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        for line in lines:
-            self._handle_answer(json.loads(line))
+        self._supervisor.close()
+        if was_lost and not self.is_foreign:
+            kill_marked(self._home.name)
 
     def _handle_answer(self, answer: dict[str, Any]) -> None:
-        if "pong" in answer:
-            self._pinged_at = None
-            return
         number = answer["started"] if "started" in answer else answer["gone"]
         if "gone" in answer:
             self._stuck.pop(number, None)
@@ -358,12 +274,8 @@ class SupervisorClient:
                 Exit(answer["code"], answer["signal"], answer["error"], answer.get("over"))
             )
 
-    def _give_up(self, how: Exit | None = None) -> None:
-        """Give up the supervisor; its workers die with it (PR_SET_PDEATHSIG)."""
-        self.is_lost = True
-        if self._hung_up:
-            how = Exit(error="the executor was closed", ours=True)
-        how = how or Exit(error="its supervisor process ended")
+    def _end_workers(self, how: Exit) -> None:
+        """Note that all workers have ended like this, because the supervisor is lost."""
         for worker in self.workers.values():
             if worker.exit is None:
                 worker.set_exit(how)
@@ -376,38 +288,6 @@ def _pids(workers: Iterable[Worker]) -> list[int | None]:
         others = (worker.watchdog, worker.subject_pid)
         pids += [worker.pid, *(pid for pid in others if pid is not None)]
     return pids
-
-
-def _start_supervisor(
-    control: socket.socket, home: Path, env: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-I", "-S", str(_PACKAGE)]
-    notebook = _own_pidfd()
-    try:
-        return subprocess.Popen(
-            [*argv, str(control.fileno()), str(notebook), home],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=dict(env),
-            cwd="/",
-            pass_fds=[fd for fd in (control.fileno(), notebook) if fd >= 0],
-            start_new_session=True,
-        )
-    finally:
-        if notebook >= 0:
-            os.close(notebook)
-
-
-def _own_pidfd() -> int:
-    """Return a descriptor that is readable at this process's end; -1 on a kernel before 5.3.
-
-    End-of-file on the control socket is not enough: a process that the user forked has a copy.
-    """
-    try:
-        return os.pidfd_open(os.getpid())
-    except OSError:
-        return -1
 
 
 __all__ = ["SupervisorClient"]
