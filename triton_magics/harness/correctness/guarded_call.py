@@ -56,7 +56,6 @@ from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, Memory
 from triton_magics.model import KernelError
 
 T = TypeVar("T")
-NAMES_AFTER_CALLS = (1, 16)  # to look at 57,000 names takes some milliseconds
 DRY_RUN_S = 5.0
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
@@ -140,25 +139,21 @@ class LocalCalls:
             with self._observe(options, flow) as launches:
                 record = self._call(arguments, guards, options, launches, flow=flow)
             left_behind = self._left_behind.restore() if is_due else None
-            return replace(record, left_behind=left_behind, replaced=self._restore_names(options))
+            if self._names and is_due:
+                self._replaced += self._names.restore()
+            return replace(record, left_behind=left_behind, replaced=self._replaced)
         # A KeyboardInterrupt too: here it is the version's own, for a worker ignores the user's.
         except BaseException as error:
             failure = self._failure(error, launched=bool(launches.names))
             raise VersionRaised(failure, launches) from error
 
     def _count(self, options: CallOptions) -> bool:
-        """Return whether settings are read after this call: guarded call 1, 2, 4, 8 and so on."""
+        """Return whether settings and names are compared: after guarded calls 1, 2, 4, 8 and on."""
         if not options.guard:
             return False
         self._n_guarded += 1
         self._left_behind.prepare()
         return not self._n_guarded & (self._n_guarded - 1)
-
-    def _restore_names(self, options: CallOptions) -> tuple[str, ...]:
-        """Put back what the version has replaced; look after some of the guarded calls."""
-        if self._names and options.guard and self._n_guarded in NAMES_AFTER_CALLS:
-            self._replaced += self._names.restore()
-        return self._replaced
 
     def describe_failures(self, function: Callable[[], T], launches: Launches) -> T:
         """Return the result of work on what a call returned.

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import operator
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from triton_magics import languages
+from triton_magics.harness.process.dict_versions import version_of
 
 _SHARED_PACKAGES = (
     "builtins", "ctypes", "functools", "gc", "math", "numpy", "operator", "os", "statistics",
@@ -28,8 +28,7 @@ _OPERATORS = "triton_magics.operators"
 _LANGUAGES = "triton_magics.languages."
 
 # Before a version can replace them.
-_all, _any, _isinstance, _len, _map = all, any, isinstance, len, map
-_from_iterable, _is, _differ = itertools.chain.from_iterable, operator.is_, operator.ne
+_all, _len, _map, _is = all, len, map, operator.is_
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: attributes can be set
 
 
@@ -47,16 +46,41 @@ def _self_changing() -> tuple[str, ...]:
 
 
 class Owner:
-    """A module or class, and the functions and classes that it has by name."""
+    """A module or class, and the functions and classes that it has by name.
+
+    Attributes:
+        names: a view of them as they are now.
+        before: as they were when they were last taken for the right ones.
+    """
 
     def __init__(self, label: str, owner: ModuleType | type) -> None:
         self.label, self.owner = label, owner
-        self.names = vars(owner)  # a view of them as they are now
-        self.record()
+        self.names = vars(owner)
+        self._version = version_of(self.names)
+        self._take()
 
-    def record(self) -> None:
+    def accept(self) -> None:
         """Take the names as they are now for the right ones."""
+        if self._may_differ():
+            self._take()
+
+    def _take(self) -> None:
+        self._version_before = self._version and self._version.value
         self.before = self.names.copy()
+
+    def _may_differ(self) -> bool:
+        return self._version is None or self._version.value != self._version_before
+
+    def has_changed(self) -> bool:
+        """Return whether a name has another value than before, be it code or not.
+
+        Identity counts: a version's object may call itself equal to the one that it replaces.
+        """
+        if not self._may_differ():
+            return False
+        if _len(self.names) != _len(self.before):
+            return True
+        return not _all(_map(_is, self.names.values(), self.before.values()))
 
     def restore(self) -> list[str]:
         """Put replaced names back, and remove those that hide one of a base class."""
@@ -75,7 +99,7 @@ class Owner:
             for name in added:
                 delattr(self.owner, name)
             changed += added
-        self.record()
+        self._take()
         return [f"{self.label}.{name}" for name in changed]
 
 
@@ -90,30 +114,15 @@ class NameRecord:
     def accept(self) -> None:
         """Take all names as they are now for the right ones, those of new languages too."""
         for each in self._owners:
-            each.record()
+            each.accept()
         labels = {each.label for each in self._owners}
         new = ((label, owner) for label, owner in _owners(_LANGUAGES) if label not in labels)
         self._owners += [Owner(label, owner) for label, owner in new]
 
     def restore(self) -> tuple[str, ...]:
         """Put replaced names back; return them, as `torch.cuda.streams.Event.elapsed_time`."""
-        if not _has_changed(self._owners):
-            return ()
-        changed = [each for each in self._owners if _has_changed([each])]
+        changed = [each for each in self._owners if each.has_changed()]
         return tuple(name for each in changed for name in each.restore())
-
-
-def _has_changed(owners: Sequence[Owner]) -> bool:
-    """Return whether a name has another value than before, be it code or not.
-
-    Identity counts: a version's object may call itself equal to the one that it replaces. 100,000
-    names take some milliseconds.
-    """
-    now = [each.names.values() for each in owners]
-    before = [each.before.values() for each in owners]
-    if _any(_map(_differ, _map(_len, now), _map(_len, before))):
-        return True
-    return not _all(_map(_is, _from_iterable(now), _from_iterable(before)))
 
 
 def _owners(prefix: str = "") -> Iterator[tuple[str, ModuleType | type]]:
