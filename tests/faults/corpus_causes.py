@@ -133,7 +133,7 @@ CORRECT: dict[str, tuple[str, ...]] = {
 
 _VAGUE = {
     *(c.value for c in (CauseCode.ZEROS, CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC)),
-    *(c.value for c in (CauseCode.CONSTANT_FACTOR, CauseCode.COUNTED_AGAIN, CauseCode.TEXT)),
+    *(c.value for c in (CauseCode.CONSTANT_FACTOR, CauseCode.REACH, CauseCode.TEXT)),
     CauseCode.OVERFLOW.value,
     *(s.value for s in (CaseStatus.RUNTIME_ERROR, CaseStatus.COMPILE_ERROR, CaseStatus.RACE)),
     *(s.value for s in (CaseStatus.OUT_OF_BOUNDS, CaseStatus.CRASHED)),

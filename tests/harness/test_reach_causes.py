@@ -46,7 +46,7 @@ FAULTS = {
     ),
     "all rows of a tile": (
         "right/softmax_many_rows", "tl.sum(numerator, axis=1)[:, None]", "tl.sum(numerator)",
-        plain(7, 13), "wrong_formula", "reaches output[1, 0], which it should not",
+        plain(16, 32), "reach", "reaches output[1, 0], which it should not",
     ),
     "the last part": (
         "classes/extents/linear_loss_parts", "range(0, parts)", "range(0, max(1, parts - 1))",
@@ -63,24 +63,24 @@ FAULTS = {
     ),
     "half of the earlier blocks": (
         "right/matmul_persistent", "acc += tl.dot", "acc = acc * 0.5 + tl.dot", plain(1, 129, 65),
-        "wrong_formula", "0.5 times as much as it should; right at smaller shapes",
+        "reach", "0.5 times as much as it should",
     ),
     "half of sixteen earlier blocks": (
         "right/matmul_persistent", "acc += tl.dot", "acc = acc * 0.5 + tl.dot",
-        plain(3, 31, 1025), "wrong_formula", "1.53e-05 times as much as it should",
+        plain(3, 31, 1025), "reach", "1.53e-05 times as much as it should",
     ),
     "a lane of each block": (
         "right/sum_blocks", "(lanes < STEP) & ", "(lanes < STEP - 1) & ", plain(1, 1000),
-        "partial_extent", "x[0, 191] changes output[0] 0 times as much as it should",
+        "reach", "right at 7x13, wrong at 1x1000",
     ),
     "lanes of the next step": (
         "right/sum_blocks", "mask = (lanes < STEP) & (cols < n_cols)", "mask = cols < n_cols",
-        plain(1, 1000), "counted_again", "2 times as much as it should",
+        plain(1, 1000), "reach", "2 times as much as it should",
     ),
     "half a block of one operand": (
         "right/matmul_torch_transposes", "bt_ptr + cols[:, None] * K + ks[None, :]",
         "bt_ptr + cols[:, None] * K + start // 2 + tl.arange(0, BK)[None, :]", plain(1, 129, 65),
-        None, "",
+        "wrong_stride", "right where b has one value",
     ),
     "no mask of the padding": (
         "right/attention_flash", 'tl.where((cols < seq)[None, :], scores, -float("inf"))',
@@ -88,7 +88,7 @@ FAULTS = {
     ),
     "a mean of the columns of a tile": (
         "right/layer_norm_many_rows", "tl.sum(x, axis=1)[:, None] / n_cols",
-        "tl.sum(x, axis=0)[None, :] / n_cols", plain(7, 13, eps=1e-5), "wrong_formula",
+        "tl.sum(x, axis=0)[None, :] / n_cols", plain(7, 13, eps=1e-5), "reach",
         "x[0, 0] reaches output[1, 0], which it should not",
     ),
     "the first row's position for all heads": (
@@ -109,8 +109,25 @@ FAULTS = {
     ),
     "half of the earlier float8 blocks": (
         "fp8_matmul_right", "b.to(tl.float16), acc)", "b.to(tl.float16), acc * 0.5)",
-        Case(shape=(33, 64, 272), dtype="float16", seed=1), "wrong_formula",
-        "times as much as it should; right at smaller shapes",
+        Case(shape=(33, 64, 272), dtype="float16", seed=1), "reach",
+        "times as much as it should",
+    ),
+    "rows of a scalar loss by the block": (
+        "linear_cross_entropy_right", "x_ptr + rows[:, None] * hidden",
+        "x_ptr + rows[:, None] * BK", plain(129, 2, 64), "wrong_stride", "x",
+    ),
+    "rows and columns of a block": (
+        "right/matmul_descriptors", "a_desc.load([row, start])", "a_desc.load([start, row])",
+        plain(257, 131, 101), "reach", "b[0, 0] does not reach output[128, 0]",
+    ),
+    "every second row's mean": (
+        "right/layer_norm_two_kernels", "mean = tl.load(stats_ptr + 2 * row, mask=mask)",
+        "mean = tl.load(stats_ptr + row, mask=mask)", plain(16, 32, eps=1e-3), "wrong_stride",
+        "x[0, 0] reaches output[1, 0], which it should not",
+    ),
+    "a scale by the row": (
+        "quantized_matmul_right", "acc * scale[None, :]", "acc * scale[:, None]",
+        plain(16, 16, 32), "wrong_stride", "scale[0] reaches output[0, 1]",
     ),
     "columns by the other stride": (
         "right/matmul_grouped", "cols[None, :] * bn", "cols[None, :] * bk", plain(7, 5, 13),

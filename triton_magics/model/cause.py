@@ -29,7 +29,7 @@ class CauseCode(StrEnum):
     NAN_LOST = "nan_lost"
     OUT_OF_BOUNDS = "out_of_bounds"
     OVERFLOW = "overflow"
-    COUNTED_AGAIN = "counted_again"
+    REACH = "reach"
     ZEROS = "zeros"
     UNSET_MEMORY = "unset_memory"
     TEXT = "text"

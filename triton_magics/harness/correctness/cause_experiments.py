@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,6 +16,13 @@ from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise
 from triton_magics.harness.correctness.change_search import search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
+from triton_magics.harness.correctness.hypotheses import (
+    Hypothesis,
+    Trial,
+    find_confirmed,
+    fresh,
+    vanishes,
+)
 from triton_magics.harness.correctness.reach_causes import find_by_reach
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
@@ -63,26 +72,39 @@ def explain_wrong_values(
         if differs:
             differing = _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
             return _name_access(differing, call)
-        layout = _layout_cause(subject, case, inputs.pristine)
-        cause = (
-            layout or _values_cause(subject, case, result) or _dtype_cause(subject, case, result)
-        )
-        if cause is None or cause is layout:
-            cause = _prefer_formula(cause, search_change(
-                subject, case, inputs.pristine, inputs.arguments, call.outputs
-            ))  # fmt: skip
-        cause = cause or _overflow_cause(subject, case, result) or find_rounding(subject, case)
-        if cause is None:
-            cause = _reach_cause(subject, case)
-            result = (
-                _with_cause(result, cause) if cause else _without_refuted(subject, case, result)
-            )
-            return _name_access(result, call)
+        cause = _find_cause(subject, case, inputs, call, result)
+        if cause is None or cause.code is CauseCode.REACH:  # the pattern may say more
+            result = _without_refuted(subject, case, result)
+            own = result.mismatch and result.mismatch.cause
+            cause = own or cause
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
     except Exception as error:  # noqa: BLE001 (the outputs are wrong, whatever an experiment does)
         return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
-    return _with_cause(result, cause)
+    result = _with_cause(result, cause) if cause else result
+    return result if cause and cause.as_if else _name_access(result, call)
+
+
+def _find_cause(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord, result: CaseResult
+) -> Cause | None:
+    """Return the cause that is confirmed: a layout, a kind of values, a change of the reference."""
+    layout = find_confirmed(subject, _of_layout(subject, case, inputs.pristine))
+    cause = (
+        layout
+        or find_confirmed(subject, _of_values(subject, case, result))
+        or find_confirmed(subject, _of_dtype(subject, case, result))
+    )
+    if cause is None or cause is layout:
+        cause = _prefer_formula(cause, search_change(
+            subject, case, inputs.pristine, inputs.arguments, call.outputs
+        ))  # fmt: skip
+    return (
+        cause
+        or find_confirmed(subject, _of_overflow(case, result))
+        or find_rounding(subject, case)
+        or _reach_cause(subject, case)
+    )
 
 
 def _reach_cause(subject: Subject, case: Case) -> Cause | None:
@@ -90,17 +112,19 @@ def _reach_cause(subject: Subject, case: Case) -> Cause | None:
     return find_by_reach(subject, case) if case in subject.explained else None
 
 
-def _overflow_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
-    """Return an overflow as the cause where finite inputs give NaN, and plain ones none."""
+def _of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
+    """Yield an overflow where finite inputs give NaN, and plain ones none."""
     assert result.mismatch is not None
     is_lost = math.isfinite(result.mismatch.expected) and not math.isfinite(result.mismatch.got)
     is_unset = result.mismatch.cause is not None
     if not is_lost or is_unset or case.has_plain_values or case.special == "nonfinite":
-        return None
-    if not passes(subject, case.evolve(regime=NORMAL, special=PLAIN)):
-        return None
+        return
     text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
-    return Cause(code=CauseCode.OVERFLOW, evidence=text)
+    yield vanishes(Cause(code=CauseCode.OVERFLOW, evidence=text), case, _with_plain_values)
+
+
+def _with_plain_values(case: Case) -> Case:
+    return case.evolve(regime=NORMAL, special=PLAIN)
 
 
 def _prefer_formula(layout: Cause | None, change: Cause | None) -> Cause | None:
@@ -192,41 +216,39 @@ def _check_determinism(
     return result.evolve(deterministic=same), False
 
 
-def _layout_cause(subject: Subject, case: Case, values: tuple[Any, ...]) -> Cause | None:
-    """Return a wrong stride as the cause where the same contiguous inputs give the right output.
+def _of_layout(subject: Subject, case: Case, values: tuple[Any, ...]) -> Iterator[Hypothesis]:
+    """Yield a wrong stride where the same contiguous inputs give the right output.
 
     Of several tensors it names one whose layout alone makes the output wrong.
     """
     if case.is_contiguous or not passes(subject, case.evolve(layouts=()), values):
-        return None
+        return
     alone = (e for e in case.layouts if not passes(subject, case.evolve(layouts=(e,)), values))
     several = len(case.layouts) > 1
     tensor, layout = next(alone, case.layouts[0]) if several else case.layouts[0]
     name = "each input" if tensor == "*" else tensor
-    return Cause(
+    cause = Cause(
         code=CauseCode.WRONG_STRIDE,
         tensor=tensor,
         layout=layout,
         advice=f"pass every stride of {name} to the kernel, or make it contiguous in the wrapper",
     )
+    yield vanishes(cause, case, lambda c: c.evolve(layouts=()))
 
 
-def _values_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
-    """Return the cause that large values show where plain ones give the right output."""
+def _of_values(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
+    """Yield the cause that large values show where plain ones give the right output."""
     if case.has_plain_values:
-        return None
+        return
     if case.regime in SHIFTED_REGIMES and case.special != PLAIN:
         shifted = case.evolve(special=PLAIN)
         case = case if passes(subject, shifted) else shifted
     is_plain_special = case.special == PLAIN
     if case.regime in SHIFTED_REGIMES and is_plain_special:
-        cause = Cause(code=CauseCode.CANCELLATION) if _has_spread(subject, case) else None
+        if _has_spread(subject, case):
+            yield vanishes(Cause(code=CauseCode.CANCELLATION), case, _with_plain_values)
     elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
-        cause = _lost_maximum(subject, case, result)
-    else:
-        return None
-    plain = case.evolve(regime=NORMAL, special=PLAIN)
-    return cause if cause and passes(subject, plain) else None
+        yield from _of_maximum(subject, case, result)
 
 
 def _has_spread(subject: Subject, case: Case) -> bool:
@@ -240,44 +262,47 @@ def _trace(subject: Subject, case: Case) -> list[TracedOperation]:
     return trace_reference(subject.op, tuple(oracle.upcast(inputs)))
 
 
-def _lost_maximum(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
-    """Return a missing maximum as the cause where the reference subtracts one.
+def _of_maximum(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
+    """Yield a missing maximum where the reference subtracts one.
 
     The source shows it, or else NaN does, which large values give in every row.
     """
     assert result.mismatch is not None
     if not any(subtracts_maximum(o) for o in _trace(subject, case)):
-        return None
+        return
     if hint := subject.hint("overflow"):
-        return hint
+        yield vanishes(hint, case, _with_plain_values)
+        return
     dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
     heavy = case.evolve(regime="mean_heavy", special=PLAIN, dtype=dtype)
     is_other = math.isfinite(result.mismatch.got) or case.special in ROWS_APART
-    if is_other or heavy.regime in subject.op.skip_values or passes(subject, heavy):
-        return None
-    return Cause(code=CauseCode.MISSING_MAXIMUM)
+    if not is_other and heavy.regime not in subject.op.skip_values:
+        cause = Cause(code=CauseCode.MISSING_MAXIMUM)
+        hypothesis = vanishes(cause, case, _with_plain_values)
+        yield replace(hypothesis, wrong=(*hypothesis.wrong, Trial(fresh(heavy))))
 
 
-def _dtype_cause(subject: Subject, case: Case, result: CaseResult) -> Cause | None:
-    """Return a lower precision as the cause where the same case is right in float32.
+def _of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
+    """Yield a lower precision where the same case is right in float32.
 
     The error must be one of rounding, or infinite with plain values; or else plain values of the
     dtype must be right.
     """
     assert result.mismatch is not None
     if case.dtype not in HALF_TYPES or "float32" not in subject.op.dtypes:
-        return None
+        return
     overflows = math.isinf(result.mismatch.got) and math.isfinite(result.mismatch.expected)
     error = abs(result.mismatch.got - result.mismatch.expected)
     small = error < SMALL_ERROR * abs(result.mismatch.expected)
-    plain = case.evolve(regime=NORMAL, special=PLAIN)
-    of_values = overflows if case.has_plain_values else not small and passes(subject, plain)
-    if not (small or of_values):
-        return None
-    if not passes(subject, case.evolve(dtype="float32")):
-        return None
+    if not small and case.has_plain_values and not overflows:
+        return
     kind = "overflows in" if overflows else "is rounded to"
-    return Cause(code=CauseCode.LOWER_PRECISION, dtype=f"an intermediate value {kind} {case.dtype}")
+    dtype = f"an intermediate value {kind} {case.dtype}"
+    cause = Cause(code=CauseCode.LOWER_PRECISION, dtype=dtype)
+    hypothesis = vanishes(cause, case, lambda c: c.evolve(dtype="float32"))
+    is_of_values = not small and not case.has_plain_values
+    plain = (Trial(fresh(_with_plain_values(case))),) if is_of_values else ()
+    yield replace(hypothesis, right=(*hypothesis.right, *plain))
 
 
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
@@ -285,9 +310,9 @@ def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseRe
     cause = result.mismatch and result.mismatch.cause
     if not cause or cause.code not in ROW_END_CAUSES or not case.shape:
         return result
-    whole = 1 << (case.shape[-1] - 1).bit_length()
-    full = case.evolve(shape=(*case.shape[:-1], whole), size=None)
-    if passes(subject, full):
-        return result
     assert result.mismatch is not None
-    return result.evolve(mismatch=result.mismatch.evolve(cause=None))
+    whole = (*case.shape[:-1], 1 << (case.shape[-1] - 1).bit_length())
+    hypothesis = vanishes(cause, case, lambda c: c.evolve(shape=whole, size=None))
+    return result.evolve(
+        mismatch=result.mismatch.evolve(cause=find_confirmed(subject, [hypothesis]))
+    )

@@ -1,29 +1,34 @@
-"""Tell strides, parts left out, masks and formulas apart by what the inputs' elements reach.
+"""Tell indices, parts left out, masks and formulas apart by what the inputs' elements reach.
 
-This is for outputs that no single change of the reference gives. The cause is named with two places
-as evidence, or with the shapes at which the version is right.
+This is for outputs that no single change of the reference gives. The elements that are reached
+suggest causes; further calls confirm one, or else the places alone are shown.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import VersionRaised
-from triton_magics.harness.correctness.further_calls import passes
+from triton_magics.harness.correctness.hypotheses import (
+    Hypothesis,
+    Trial,
+    find_confirmed,
+    fresh,
+    make_constant,
+)
 from triton_magics.harness.correctness.reach_probe import (
     ENOUGH_PLACES,
     Reach,
     ReachMap,
-    find_miscounted,
     probe_reach,
 )
-from triton_magics.harness.correctness.reference_trace import trace_reference
 from triton_magics.harness.correctness.rounding_experiment import has_errors_of_formula
 from triton_magics.harness.correctness.skip_rules import count_programs
 from triton_magics.harness.correctness.subject import Subject
@@ -35,7 +40,6 @@ SMALLEST, LARGEST = 8, 100_000  # elements of the shapes that are tried
 TRIES = 5
 MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
 LEAST_BLOCKS = (1, 64, 1024)
-LINEAR = {"add", "sub", "mul", "div", "neg", "sum", "mean", "mm", "bmm", "matmul"}
 LARGE_ERROR = 0.02  # of a formula, beside errors of rounding
 
 
@@ -56,7 +60,7 @@ def find_by_reach(subject: Subject, case: Case) -> Cause | None:
             continue
         has_nan = has_nan or reach_map.has_nan
         if any(bool(r.does.any()) for r in reach_map.reaches):
-            return _conclude(subject, replace(reach_map, has_nan=has_nan))
+            return _Reached(subject, replace(reach_map, has_nan=has_nan)).conclude()
         unreached = unreached or (None if reach_map.has_nan else each)
     return _of_nothing(subject, unreached) if unreached else None
 
@@ -79,196 +83,268 @@ def _is_fitting(op: operators.Op, shape: tuple[int, ...]) -> bool:
     return math.prod(shape) >= SMALLEST and operators.largest_input(op, shape) <= LARGEST
 
 
-def _conclude(subject: Subject, reach_map: ReachMap) -> Cause | None:
-    """Return the cause: of places that are wrong, or else of the formula."""
-    if error := reach_map.outside:
-        return Cause(
-            code=CauseCode.OUT_OF_BOUNDS, evidence=error.message, cell_line=error.cell_line,
-            file_line=error.file_line,
-        )  # fmt: skip
-    reaches = [r for r in reach_map.reaches if bool(r.should.any())]
-    if len(reaches) < ENOUGH_PLACES:
-        return None
-    has_extra = [name for name in _names(reaches) if _any(reaches, name, "extra")]
-    has_missed = [name for name in _names(reaches) if _any(reaches, name, "missed")]
-    both = [name for name in has_extra if name in has_missed]
-    if both or has_extra:
-        return _of_extra(subject, reach_map, both or has_extra, is_shifted=bool(both))
-    if has_missed:
-        return _of_missed(subject, reach_map, reaches, has_missed)
-    return _of_formula(subject, reach_map)
-
-
-def _names(reaches: list[Reach]) -> list[str]:
-    return list(dict.fromkeys(r.name for r in reaches))
-
-
-def _any(reaches: list[Reach], name: str, kind: str) -> bool:
-    return any(bool(getattr(r, kind).any()) for r in reaches if r.name == name)
-
-
-def _of_extra(
-    subject: Subject, reach_map: ReachMap, names: list[str], *, is_shifted: bool
-) -> Cause | None:
-    """Return the cause of elements that reach outputs that they should not."""
-    own = [r for r in reach_map.reaches if r.name in names]
-    first = next(r for r in own if bool(r.extra.any()))
-    text = f"{_place(first)} reaches {_first(reach_map, first.extra)}, which it should not"
-    if switch := _right_switch(subject, reach_map.case):
-        return _formula(f"{text}; right where {switch}")
-    if is_shifted:
-        lost = next(r for r in own if bool(r.missed.any()))
-        text += f", and {_place(lost)} does not reach {_first(reach_map, lost.missed)}"
-    is_elsewhere = any(_has_gap(reach_map, r) for r in own) or _is_of_one_row(own)
-    if is_shifted or (is_elsewhere and not all(map(_counts_once, own))):
-        return Cause(code=CauseCode.WRONG_STRIDE, evidence=text)
-    if shape := _right_whole_shape(subject, reach_map.case):
-        text += f"; right at {_x(shape)}, where no block is cut"
-        return Cause(code=CauseCode.MISSING_MASK, evidence=text)
-    return _formula(text)
-
-
-def _is_of_one_row(reaches: list[Reach]) -> bool:
-    """Return whether only elements of the first row reach too much: it is read for every row."""
-    rows = {r.place[:-1]: bool(r.extra.any()) for r in reaches}
-    extra = [row for row, has_extra in rows.items() if has_extra]
-    return len(rows) >= ENOUGH_PLACES and len(extra) == 1 and not any(extra[0])
-
-
-def _counts_once(reach: Reach) -> bool:
-    """Return whether an element changes its own output as it should: others get it in addition."""
-    return reach.most is None or abs(reach.times - 1) < LARGE_ERROR
-
-
-def _has_gap(reach_map: ReachMap, reach: Reach) -> bool:
-    """Return whether the rows that an element reaches are not all next to each other."""
-    shape = reach_map.shapes[0]
-    reached = reach.does[: math.prod(shape)].reshape(-1, (*shape, 1)[-1])
-    rows = reached.any(1).nonzero().flatten()
-    return len(rows) > 1 and int(rows[-1] - rows[0]) >= len(rows)
-
-
-def _of_missed(
-    subject: Subject, reach_map: ReachMap, reaches: list[Reach], names: list[str]
-) -> Cause | None:
-    """Return the cause of elements that do not reach the outputs that they should.
-
-    Of blocks that are rescaled one operand alone may be lost, such as the values of an attention.
-    """
-    for name in names:
-        own = [r for r in reaches if r.name == name]
-        if len(own) >= ENOUGH_PLACES and not any(bool(r.does.any()) for r in own):
-            return _formula(f"no element of {name} reaches the output")
-    unset = _unset(reaches)
-    missed = [r for r in reaches if bool((r.missed & ~unset).any())]
-    lost = missed or [r for r in reaches if bool(r.missed.any())]
-    if missed and any(bool((r.does & r.should).any()) for r in missed):
-        return None  # it reaches some of them: a mask of another kind
-    counted = [r for r in reaches if r not in lost and r.most is not None]
-    is_linear = not _operations(subject, reach_map.case) - LINEAR
-    if is_linear and not all(map(_counts_once, counted)):
-        return None  # an index that is wrong beside a sum
-    if _is_of_one_operand(subject, reach_map, names):
-        return None
-    text = f"{_place(lost[0])} does not reach {_first(reach_map, lost[0].missed)}"
-    return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
-
-
-def _is_of_one_operand(subject: Subject, reach_map: ReachMap, names: list[str]) -> bool:
-    """Return whether another input of the same shape loses nothing, beside exponentials."""
-    inputs = subject.make_inputs(reach_map.case).pristine
-    all_names = subject.op.input_names(len(inputs))
-    shapes = {n: x.shape for n, x in zip(all_names, inputs, strict=True) if is_floating(x)}
-    others = {shapes[r.name] for r in reach_map.reaches if r.name in shapes.keys() - names}
-    alike = any(shapes.get(name) in others for name in names)
-    return alike and _has_exponentials(subject, reach_map.case)
-
-
-def _unset(reaches: list[Reach]) -> torch.Tensor:
-    """Return the output's elements that no input reaches, of those that one should; bool [n]."""
-    should = torch.stack([r.should for r in reaches]).any(0)
-    does = torch.stack([r.does for r in reaches]).any(0)
-    return should & ~does
-
-
 def _of_nothing(subject: Subject, case: Case) -> Cause | None:
     """Return the cause of outputs that nothing reaches: a part is left out, if blocks are right."""
-    if shape := _right_whole_shape(subject, case):
-        text = f"nothing reaches the output at {_x(case.shape)}, and it is right at {_x(shape)}"
-        return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
-    return None
+    text = f"nothing reaches the output at {_x(case.shape)}, and it is right at "
+    return find_confirmed(subject, _at_whole_blocks(subject, case, CauseCode.PARTIAL_EXTENT, text))
 
 
-def _of_formula(subject: Subject, reach_map: ReachMap) -> Cause | None:
-    """Return the formula as the cause where neither shapes nor rounding explain the error."""
-    is_clear = reach_map.error > LARGE_ERROR or has_errors_of_formula(subject, reach_map.case)
-    if reach_map.has_nan or not is_clear:
-        return None
-    adds = subject.op.op_class != "elementwise"
-    if adds and (shape := _right_whole_shape(subject, reach_map.case)):
-        text = f"right at {_x(shape)}, where no block is cut"
-        return Cause(code=CauseCode.WRONG_FILL, evidence=text)
-    if _is_right_where_small(subject, reach_map.case):
-        return _of_joined_blocks(subject, reach_map)
-    n = len(reach_map.reaches)
-    text = f"each of {n} elements reaches the outputs that it should, and no others"
-    return _formula(f"{text}{_describe_change(reach_map)}")
+@dataclass(frozen=True)
+class _Reached:
+    """Reach of the inputs of a wrong case, and the causes that fit.
 
+    Attributes:
+        subject: the version.
+        reach_map: of the case.
+    """
 
-def _of_joined_blocks(subject: Subject, reach_map: ReachMap) -> Cause | None:
-    """Return the cause of outputs that are right at small shapes, if they hold no exponentials."""
-    if _has_exponentials(subject, reach_map.case):
-        return None
-    if _operations(subject, reach_map.case) - LINEAR:
-        changed = _describe_change(reach_map)
-        return _formula(f"right at smaller shapes{changed}") if changed else None
-    reach = next((r for r in reach_map.reaches if not _counts_once(r)), None)
-    reach = reach or find_miscounted(subject, reach_map.case)
-    if reach is None or reach.most is None:
-        return None
-    change = f"{_place(reach)} changes {reach_map.label(reach.most)}"
-    text = f"{change} {reach.times:.3g} times as much as it should; right at smaller shapes"
-    if bool(reach.missed.any()):
-        return Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
-    is_again = reach.times > 1.5 and abs(reach.times - round(reach.times)) < LARGE_ERROR
-    return Cause(code=CauseCode.COUNTED_AGAIN, evidence=text) if is_again else _formula(text)
+    subject: Subject
+    reach_map: ReachMap
 
+    @property
+    def case(self) -> Case:
+        return self.reach_map.case
 
-def _has_exponentials(subject: Subject, case: Case) -> bool:
-    """Return whether the reference computes exponentials or maxima."""
-    return bool(_operations(subject, case) & {"exp", "amax"})
+    @cached_property
+    def reaches(self) -> list[Reach]:
+        """Return those of the places that should reach something."""
+        return [r for r in self.reach_map.reaches if bool(r.should.any())]
 
+    @cached_property
+    def extra(self) -> list[Reach]:
+        """Return the places that reach elements that they should not."""
+        return [r for r in self.reaches if bool(r.extra.any())]
 
-def _operations(subject: Subject, case: Case) -> set[str]:
-    """Return the names of the operations of the reference."""
-    inputs = subject.make_inputs(case).pristine
-    return {o.name for o in trace_reference(subject.op, oracle.upcast(inputs))}
+    @cached_property
+    def missed(self) -> list[Reach]:
+        """Return the places that do not reach elements that they should."""
+        return [r for r in self.reaches if bool(r.missed.any())]
 
+    def conclude(self) -> Cause | None:
+        """Return the cause that further calls confirm, or else what was observed."""
+        if error := self.reach_map.outside:
+            return Cause(
+                code=CauseCode.OUT_OF_BOUNDS, evidence=error.message,
+                cell_line=error.cell_line, file_line=error.file_line,
+            )  # fmt: skip
+        if len(self.reaches) < ENOUGH_PLACES:
+            return None
+        if cause := find_confirmed(self.subject, self._hypotheses()):
+            return cause
+        return self._observation
 
-def _describe_change(reach_map: ReachMap) -> str:
-    """Return a clause on an element that changes the output by another amount than it should."""
-    for reach in reach_map.reaches:
-        if reach.times is not None and abs(reach.times - 1) > LARGE_ERROR:
-            output = _first(reach_map, reach.should)
-            return (
-                f"; {_place(reach)} changes {output} {reach.times:.3g} times as much as it should"
+    @property
+    def _observation(self) -> Cause | None:
+        """Return what was seen, where no cause of it is confirmed."""
+        if self.extra or self.missed:
+            return Cause(code=CauseCode.REACH, evidence=self._places)
+        right = next((t for t in self._smaller if t.is_right(self.subject)), None)
+        if right is None or not self._is_clear:
+            return None
+        text = f"right at {_x(right.case.shape)}, wrong at {_x(self.case.shape)}{self._amount}"
+        return Cause(code=CauseCode.REACH, evidence=text)
+
+    def _hypotheses(self) -> Iterator[Hypothesis]:
+        if self.extra or self.missed:
+            yield from self._of_index()
+        if self.extra:
+            yield from self._of_switch()
+        if self.extra and not self.missed:
+            text = f"{self._places}; right at "
+            yield from _at_whole_blocks(self.subject, self.case, CauseCode.MISSING_MASK, text)
+        if self.missed and not self.extra:
+            yield from self._of_part()
+        if not self.extra and not self.missed and self._is_clear:
+            if self.subject.op.op_class != "elementwise":
+                code = CauseCode.WRONG_FILL
+                yield from _at_whole_blocks(self.subject, self.case, code, "right at ")
+            n = len(self.reach_map.reaches)
+            text = f"each of {n} elements reaches the outputs that it should, and no others"
+            yield self._of_formula(f"{text}{self._amount}")
+
+    def _of_index(self) -> Iterator[Hypothesis]:
+        """Yield a wrong index: of a tensor of one value each index reads the same.
+
+        It shifts the elements of a tensor, or gives them to rows that lie apart as well; a
+        reduction over a wrong axis joins neighbours.
+        """
+        wrong: tuple[Trial, ...] = (Trial(fresh(self.case)),)
+        for names in filter(self._is_telling, self._blamed):
+            text = f"{self._places}; right where {' and '.join(names)} has one value"
+            yield Hypothesis(
+                Cause(code=CauseCode.WRONG_STRIDE, evidence=text),
+                right=(Trial(self.case, names), Trial(fresh(self.case), names)),
+                wrong=wrong,
             )
-    return ""
+        is_apart = not self.missed and any(map(self._has_gap, self.extra))
+        if is_apart or _names(self.extra) & _names(self.missed):
+            wrong = (*wrong, *(trial for _, trial in self._switched))
+            yield Hypothesis(Cause(code=CauseCode.WRONG_STRIDE, evidence=self._places), wrong=wrong)
+
+    def _has_gap(self, reach: Reach) -> bool:
+        """Return whether the rows that an element reaches are not all next to each other."""
+        shape = self.reach_map.shapes[0]
+        reached = reach.does[: math.prod(shape)].reshape(-1, (*shape, 1)[-1])
+        rows = reached.any(1).nonzero().flatten()
+        return len(rows) > 1 and int(rows[-1] - rows[0]) >= len(rows)
+
+    def _of_switch(self) -> Iterator[Hypothesis]:
+        """Yield a formula that is right with one value of a switch, such as `is_causal = False`."""
+        for text, trial in self._switched:
+            cause = _formula(f"{self._places}; right where {text}")
+            yield Hypothesis(cause, right=(trial,), wrong=(Trial(fresh(self.case)),))
+
+    @cached_property
+    def _switched(self) -> list[tuple[str, Trial]]:
+        """Return calls with other values of a switch."""
+        other = fresh(self.case)
+        own = dict(other.scalars)
+        return [
+            (f"{name} = {value}", Trial(other.evolve(scalars=tuple({**own, name: value}.items()))))
+            for name, values in self.subject.op.scalars.items() if set(values) == {True, False}
+            for value in (False, True)
+        ]  # fmt: skip
+
+    def _of_part(self) -> Iterator[Hypothesis]:
+        """Yield a part left out: it reaches nothing, though other elements reach its outputs.
+
+        Of blocks that are rescaled one operand alone may be lost, such as the values of attention.
+        """
+        switched = (trial for _, trial in self._switched)
+        wrong = (*self._unlike_index, Trial(fresh(self.case)), *switched)
+        for name in _names(self.missed):
+            own = [r for r in self.reaches if r.name == name]
+            if len(own) >= ENOUGH_PLACES and not any(bool(r.does.any()) for r in own):
+                yield Hypothesis(_formula(f"no element of {name} reaches the output"), wrong=wrong)
+                return
+        should = torch.stack([r.should for r in self.reaches]).any(0)
+        unset = should & ~torch.stack([r.does for r in self.reaches]).any(0)
+        lost = [r for r in self.missed if bool((r.missed & ~unset).any())]
+        is_part = not any(bool((r.does & r.should).any()) for r in lost)
+        if lost and is_part and not self._is_of_one_operand:
+            cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=self._places)
+            yield Hypothesis(cause, wrong=wrong)
+
+    def _of_formula(self, text: str) -> Hypothesis:
+        """Return the hypothesis that the formula is wrong everywhere, at whole blocks too."""
+        other = fresh(self.case)
+        whole = [Trial(other.evolve(shape=s)) for s in _whole(self.subject, self.case)]
+        wrong = (Trial(other), *self._smaller, *whole, *self._unlike_index)
+        return Hypothesis(_formula(text), wrong=wrong)
+
+    @cached_property
+    def _smaller(self) -> list[Trial]:
+        """Return calls at smaller ones of the op's shapes."""
+        n = math.prod(self.case.shape)
+        shapes = [s for s in self.subject.op.shapes if SMALLEST <= math.prod(s) < n]
+        return [Trial(fresh(self.case).evolve(shape=s)) for s in shapes[:2]]
+
+    @cached_property
+    def _unlike_index(self) -> tuple[Trial, ...]:
+        """Return the calls that a wrong index gives right."""
+        return tuple(Trial(self.case, names) for names in self._blamed if self._is_telling(names))
+
+    @cached_property
+    def _blamed(self) -> list[tuple[str, ...]]:
+        """Return the inputs that may have a wrong index: each one whose places are wrong, or all.
+
+        A scalar output shows no wrong places; there it may be any input.
+        """
+        blamed = _names(self.extra) | _names(self.missed) or _names(self.reaches)
+        names = [n for n in _names(self.reaches) if n in blamed]
+        return list(dict.fromkeys([*((n,) for n in names), tuple(names)]))
+
+    def _is_telling(self, names: tuple[str, ...]) -> bool:
+        """Return whether faults but those of an index show where these inputs have one value.
+
+        The right output has to follow this value, and every other input.
+        """
+        inputs = self.subject.make_inputs(self.case).pristine
+        others = self.subject.make_inputs(fresh(self.case)).pristine
+        first, second = (make_constant(self.subject, inputs, names, i) for i in (0, 1))
+        right = self._evaluate(first)
+        if _is_alike(right, self._evaluate(second)):
+            return False
+        all_names = self.subject.op.input_names(len(inputs))
+        for i, (name, x) in enumerate(zip(all_names, inputs, strict=True)):
+            if isinstance(x, torch.Tensor) and name not in names:
+                changed = (*first[:i], others[i], *first[i + 1 :])
+                if _is_alike(right, self._evaluate(changed)):
+                    return False
+        return True
+
+    def _evaluate(self, values: tuple[object, ...]) -> list[torch.Tensor]:
+        return list(oracle.evaluate(self.subject.op, oracle.upcast(values))[1])
+
+    @property
+    def _is_of_one_operand(self) -> bool:
+        """Return whether another input of the same shape loses nothing."""
+        inputs = self.subject.make_inputs(self.case).pristine
+        pairs = zip(self.subject.op.input_names(len(inputs)), inputs, strict=True)
+        shapes = {name: x.shape for name, x in pairs if is_floating(x)}
+        lost = _names(self.missed)
+        others = {shapes[n] for n in _names(self.reaches) & shapes.keys() - lost}
+        return any(shapes.get(name) in others for name in lost)
+
+    @property
+    def _is_clear(self) -> bool:
+        """Return whether the error is too large for one of rounding, or follows the inputs."""
+        error = self.reach_map.error
+        is_clear = error > LARGE_ERROR or has_errors_of_formula(self.subject, self.case)
+        return is_clear and not self.reach_map.has_nan
+
+    @property
+    def _places(self) -> str:
+        """Return a clause on places that reach what they should not, or not what they should."""
+        parts = []
+        if self.extra:
+            first = self.extra[0]
+            output = _first(self.reach_map, first.extra)
+            parts.append(f"{_place(first)} reaches {output}, which it should not")
+        if self.missed:
+            first = self.missed[0]
+            output = _first(self.reach_map, first.missed)
+            parts.append(f"{_place(first)} does not reach {output}")
+        return ", and ".join(parts)
+
+    @property
+    def _amount(self) -> str:
+        """Return a clause on an element that changes the output by another amount."""
+        for reach in self.reach_map.reaches:
+            if abs(reach.times - 1) > LARGE_ERROR:
+                output = _first(self.reach_map, reach.should)
+                times = f"{reach.times:.3g} times as much as it should"
+                return f"; {_place(reach)} changes {output} {times}"
+        return ""
+
+
+def _names(reaches: list[Reach]) -> set[str]:
+    return {r.name for r in reaches}
+
+
+def _is_alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.allclose(a, b, rtol=1e-4) for a, b in zip(one, other, strict=True))
 
 
 def _formula(text: str) -> Cause:
     return Cause(code=CauseCode.WRONG_FORMULA, evidence=text)
 
 
-def _right_switch(subject: Subject, case: Case) -> str | None:
-    """Return a switch with which the version is right, such as `is_causal = False`."""
-    for name, values in subject.op.scalars.items():
-        if set(values) == {True, False}:
-            for value in (False, True):
-                scalars = {**dict(case.scalars), name: value}
-                if _is_right(subject, case.evolve(scalars=tuple(scalars.items()))):
-                    return f"{name} = {value}"
-    return None
+def _at_whole_blocks(
+    subject: Subject, case: Case, code: CauseCode, text: str
+) -> Iterator[Hypothesis]:
+    """Yield the cause for each shape of whole blocks, at which the version has to be right."""
+    for shape in _whole(subject, case):
+        cause = Cause(code=code, evidence=f"{text}{_x(shape)}, where no block is cut")
+        whole = case.evolve(shape=shape)
+        yield Hypothesis(
+            cause, right=(Trial(whole), Trial(fresh(whole))), wrong=(Trial(fresh(case)),)
+        )
+
+
+def _whole(subject: Subject, case: Case) -> list[tuple[int, ...]]:
+    shapes = (s for s in dict.fromkeys(_whole_shapes(case.shape)) if s != case.shape)
+    return [s for s in shapes if _is_fitting(subject.op, s)]
 
 
 def _whole_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -286,26 +362,6 @@ def _whole_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                     power *= 2
                 whole.append(power)
             yield tuple(reversed(whole))
-
-
-def _right_whole_shape(subject: Subject, case: Case) -> tuple[int, ...] | None:
-    """Return a shape of whole blocks at which the version is right."""
-    shapes = (s for s in dict.fromkeys(_whole_shapes(case.shape)) if s != case.shape)
-    fitting = (s for s in shapes if _is_fitting(subject.op, s))
-    return next((s for s in fitting if _is_right(subject, case.evolve(shape=s))), None)
-
-
-def _is_right_where_small(subject: Subject, case: Case) -> bool:
-    """Return whether the version is right at a smaller one of the op's shapes."""
-    shapes = [s for s in subject.op.shapes if SMALLEST <= math.prod(s) < math.prod(case.shape)]
-    return any(_is_right(subject, case.evolve(shape=s)) for s in shapes[:2])
-
-
-def _is_right(subject: Subject, case: Case) -> bool:
-    try:
-        return passes(subject, case)
-    except (VersionRaised, UserFault):
-        return False
 
 
 def _x(shape: tuple[int, ...]) -> str:

@@ -17,6 +17,7 @@ import torch
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.further_calls import call_guarded, write_values
+from triton_magics.harness.correctness.hypotheses import WHOLE_NUMBERS
 from triton_magics.harness.correctness.skip_rules import cpu_s
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import is_floating
@@ -27,7 +28,6 @@ ENOUGH_PLACES = 3
 LIMIT_S = 1.5  # CPU time of all calls
 FAR = 300.0  # times the size of the input
 CLEAR = 8.0  # times the allowed error: a change that the version has to show
-_WHOLE = (torch.int8, torch.uint8, torch.int32, torch.int64)
 
 
 @dataclass(frozen=True)
@@ -120,35 +120,6 @@ def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
     )  # fmt: skip
 
 
-def find_miscounted(subject: Subject, case: Case) -> Reach | None:
-    """Return an element that a linear op counts another number of times than once.
-
-    The half of the elements whose change does not change the output as it should has one.
-
-    Raises:
-        VersionRaised: the version raised.
-    """
-    deadline = cpu_s() + LIMIT_S
-    probe = _start(subject, case)
-    names = subject.op.input_names(len(probe.inputs.pristine))
-    for i, (name, x) in enumerate(zip(names, probe.inputs.pristine, strict=True)):
-        if not is_floating(x):
-            continue
-        draw = torch.Generator().manual_seed(1)
-        move = 1 + torch.rand(x.numel(), generator=draw).double()
-        start, end = 0, x.numel()
-        if not probe.differs(i, move, start, end):
-            continue
-        while end - start > 1 and cpu_s() < deadline:
-            middle = (start + end) // 2
-            first = probe.differs(i, move, start, middle)
-            start, end = (start, middle) if first else (middle, end)
-        if end - start == 1:
-            index = torch.unravel_index(torch.tensor(start), x.shape)
-            return probe.measure(name, i, tuple(int(k) for k in index))
-    return None
-
-
 def _start(subject: Subject, case: Case) -> _Probe:
     inputs = subject.make_inputs(case)
     expected = oracle.compute_expected(
@@ -209,25 +180,6 @@ class _Probe:
         scale = float(self.right[self.right.isfinite()].square().mean().sqrt()) or 1.0
         return float(((self.before - self.right).abs() / scale)[self.wrong & self.finite].median())
 
-    def differs(self, i: int, move: torch.Tensor, start: int, end: int) -> bool:
-        """Return whether some elements of input i, moved, do not change the output as they should.
-
-        Args:
-            i: the input.
-            move: is added to its elements, flat.
-            start, end: the elements.
-        """
-        x = self.inputs.pristine[i]
-        part = torch.zeros_like(move)
-        part[start:end] = move[start:end]
-        values = list(self.inputs.pristine)
-        values[i] = (x.double() + part.to(x.device).reshape(x.shape)).to(x.dtype)
-        right = _flat(oracle.evaluate(self.subject.op, oracle.upcast(tuple(values)))[1])
-        after = _outputs(self.subject, self.inputs, tuple(values))
-        error = ((after - self.before) - (right - self.right)).abs()
-        allowed = self.allowed + 1e-5 * (right - self.right).abs()
-        return bool((error > CLEAR * allowed).any())
-
     def measure(self, name: str, i: int, place: tuple[int, ...]) -> Reach:
         """Return what one element of input i reaches."""
         reach = Reach(name, place, *(torch.zeros_like(self.right, dtype=torch.bool),) * 4)
@@ -277,7 +229,7 @@ def _places(
     names = subject.op.input_names(len(inputs))
     each = []
     for i, (name, x) in enumerate(zip(names, inputs, strict=True)):
-        is_numbers = is_floating(x) or (isinstance(x, torch.Tensor) and x.dtype in _WHOLE)
+        is_numbers = is_floating(x) or (isinstance(x, torch.Tensor) and x.dtype in WHOLE_NUMBERS)
         if is_numbers and x.numel() and i not in subject.op.structured:
             each.append([(name, i, place) for place in spread_places(tuple(x.shape))])
     for group in itertools.zip_longest(*each):

@@ -24,7 +24,7 @@ _TEXTS: dict[CauseCode, str] = {
     CauseCode.NAN_LOST: "NaN or infinity of the inputs is lost",
     CauseCode.OUT_OF_BOUNDS: "a load or store goes outside its tensor",
     CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
-    CauseCode.COUNTED_AGAIN: "elements are counted more than once",
+    CauseCode.REACH: "elements of the inputs reach other elements of the output",
     CauseCode.ZEROS: "all wrong elements are zero",
     CauseCode.UNSET_MEMORY: (
         "NaN from finite inputs: memory that was never written, or lies outside the tensor, may "
@@ -38,12 +38,11 @@ _TEXTS_OF_CALLS = {
     CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out",
     CauseCode.OUT_OF_BOUNDS: "an access outside a tensor",
-    CauseCode.COUNTED_AGAIN: "elements are counted more than once, so blocks overlap",
     CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
 }
 _OBSERVATIONS = (
     CauseCode.OVERFLOW,
-    CauseCode.COUNTED_AGAIN,
+    CauseCode.REACH,
     CauseCode.CONSTANT_FACTOR,
     CauseCode.ZEROS,
     CauseCode.UNSET_MEMORY,
@@ -69,6 +68,8 @@ def _text(cause: Cause) -> str:
         return f"{_TEXTS[cause.code].partition(': ')[0]}: {cause.as_if}"
     if cause.as_if:
         return f"the output is that of the reference if {cause.as_if}"
+    if cause.code is CauseCode.REACH and cause.evidence:
+        return cause.evidence
     if cause.evidence:
         return f"{_TEXTS_OF_CALLS[cause.code]}: {cause.evidence}"
     if cause.code is CauseCode.TEXT:
