@@ -82,14 +82,37 @@ def test_values_at_which_torch_overflows_are_left_out(reference: Callable[..., o
     assert specials[0] - specials[1] == {"near the largest number"}
 
 
-def test_nonfinite_values_are_in_the_edge_lanes_too() -> None:
-    x = rows_with("nonfinite")
-    assert x[:, 0].isnan().any()
-    assert x[:, -1].isnan().any()
-    assert (x == math.inf).any()
-    assert (x == -math.inf).any()
+KINDS = {(1, "nan"), (-1, "nan"), (1, "inf"), (-1, "inf")}
+
+
+def kinds_of(values: torch.Tensor) -> list[tuple[int, str]]:
+    """Return the sign and the kind of each nonfinite value; a NaN has a sign too."""
+    return [(-1 if v.signbit() else 1, "nan" if v.isnan() else "inf") for v in values]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_each_nonfinite_value_is_alone_in_a_row_at_each_place(dtype: str) -> None:
+    x = rows_with("nonfinite", dtype=dtype)
+    alone = x[(~x.isfinite()).sum(-1) == 1]
+    lanes = (~alone.isfinite()).nonzero()[:, 1]
+    for lane in (0, 32, 63):
+        assert set(kinds_of(alone[lanes == lane, lane])) == KINDS
+    assert len(lanes.unique()) > 3
     assert x.isfinite().all(dim=-1).any()
     assert x.isfinite().float().mean() > 0.7
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
+def test_each_of_few_rows_has_another_nonfinite_value(n_rows: int) -> None:
+    kinds = []
+    for seed in range(40):
+        if seed % 5 < n_rows:  # this row mixes all
+            continue
+        x = rows_with("nonfinite", shape=(n_rows, 1000), seed=seed)
+        own = kinds_of(x[~x.isfinite()])
+        assert len(own) == len(set(own)) == n_rows
+        kinds += own
+    assert set(kinds) == KINDS
 
 
 def test_zeros_meet_nan_and_infinities_of_another_tensor() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from triton_magics import operators
 from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import load_version
-from triton_magics.model import CONTIGUOUS, CaseResult, CaseStatus
+from triton_magics.model import CONTIGUOUS, Case, CaseResult, CaseStatus
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is an input here
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
@@ -186,3 +187,31 @@ def test_keys_and_values_read_as_contiguous_are_caught(tmp_path: Path) -> None:
     result = first_failure(path, seed=8, only="k")
     assert result is not None
     assert {"k", "v"} & dict(result.case.layouts).keys()
+
+
+def fails_at(name: str, is_of_kind: Callable[[Case], bool]) -> bool:
+    """Return whether a kernel of the classes fails one of the full plan's cases of a kind."""
+    path = KERNELS / "classes" / f"{name}.py"
+    job = job_for(path)
+    op = operators.load(job.op.name)
+    subject = validate_job.Subject(op, load_version(job.version), job, CPU, job.version.body)
+    cases = [c for c in plan_cases(op, job, INTERPRETER).cases if is_of_kind(c)]
+    with np.errstate(all="ignore"):
+        results = (validate_job.run_case(subject, case)[0] for case in cases)
+        return any(r.status not in (CaseStatus.PASSED, CaseStatus.NOT_RUN) for r in results)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_wrong"),
+    [
+        ("softmax_clamps_its_maximum", True),
+        ("softmax_guarded_chunks", False),
+        ("sum_compensated", True),
+        ("mean_compensated", False),
+        ("relu_by_the_sign_bit", True),
+        ("relu_by_bits", False),
+    ],
+)
+def test_one_nonfinite_value_in_a_row_shows(name: str, *, is_wrong: bool) -> None:
+    fails = fails_at(f"special_values/{name}", lambda c: c.special == "nonfinite" and not c.extent)
+    assert fails is is_wrong

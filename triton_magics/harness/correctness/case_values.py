@@ -24,7 +24,8 @@ HALF_MAX = 65_504.0  # the largest float16
 _FAR_BELOW = -2e4  # below the -1e4 that kernels write for "minus infinity"
 _HUGE = 3e4
 _BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
-_MIXED = (math.nan, math.inf, -math.inf, 0.0, -0.0)
+_NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
+_MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 
 
@@ -146,23 +147,17 @@ def _deal(
 
 
 def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Put NaN into the first lane of some rows, the last of others, and a few values at random.
+    """Put one NaN of either sign, or one infinity, into most rows, each at each place in turn.
 
-    Further rows mix NaN, infinities, zeros and numbers, so that each meets each of another tensor.
+    A NaN hides an infinity in the same row. Further rows mix all of these, zeros and numbers, so
+    that each meets each of another tensor.
     """
     rows = _rows(x)
     number = torch.arange(len(rows), device=x.device)
     is_mixed = number % 5 == draw.initial_seed() % 5  # the same rows of each tensor
     mixed, others = number[is_mixed], number[~is_mixed]
-    first, last, scattered = (others[rows_of] for rows_of in _deal(others, 3, draw))
-    rows[first, 0] = float("nan")
-    rows[last, -1] = float("nan")
-    own = rows[scattered].clone().flatten()
-    n = max(1, own.numel() // 500) if own.numel() else 0
-    for value in (float("nan"), float("inf"), float("-inf")):
-        own[torch.randint(max(own.numel(), 1), (n,), device=x.device, generator=draw)] = value
-    rows[scattered] = own.reshape(-1, x.shape[-1])
-    values = torch.tensor(_MIXED, dtype=x.dtype, device=x.device)
+    _put_alone(rows, others, draw)
+    values = _values_of(_MIXED, x)
     kind = torch.randint(len(_MIXED) + 1, rows[mixed].shape, device=x.device, generator=draw)
     rows[mixed] = torch.where(
         kind < len(_MIXED), values[kind.clamp(max=len(_MIXED) - 1)], rows[mixed]
@@ -170,10 +165,39 @@ def _nonfinite(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return rows.reshape(x.shape)
 
 
+def _put_alone(rows: torch.Tensor, chosen: torch.Tensor, draw: torch.Generator) -> None:
+    """Write one nonfinite value into each chosen row; of many rows every 17th is left as it is.
+
+    Any four rows in a row have all values, and all places: the first and last lane, the first lane
+    of an aligned block, and a random one.
+    """
+    n, n_roles = rows.shape[-1], len(_NONFINITE) * len(_NONFINITE)
+    turn = torch.arange(len(chosen), device=rows.device)
+    first = torch.randint(n_roles, (), generator=draw, device=rows.device)
+    turn = (turn + first) % (n_roles + (len(chosen) > n_roles))
+    anywhere = torch.randint(n, turn.shape, generator=draw, device=rows.device)
+    places = [torch.full_like(turn, lane) for lane in (0, n - 1, _half_block(n) % n)]
+    lane = torch.stack((*places, anywhere)).gather(0, ((turn + turn // 4) % 4)[None])[0]
+    values = _values_of(_NONFINITE, rows)[turn % len(_NONFINITE)]
+    rows[chosen, lane] = torch.where(turn < n_roles, values, rows[chosen, lane])
+
+
+def _values_of(values: tuple[float, ...], like: torch.Tensor) -> torch.Tensor:
+    """Return values in the dtype of a tensor; a conversion may lose the sign of a NaN."""
+    signs = [math.copysign(1.0, v) for v in values]
+    own, sign = (torch.tensor(v, dtype=like.dtype, device=like.device) for v in (values, signs))
+    return own.copysign(sign)
+
+
+def _half_block(n: int) -> int:
+    """Return the largest power of two that is at most half a row."""
+    return 1 << max((n // 2).bit_length() - 1, 0)
+
+
 def _block(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Fill an aligned block of some rows: the first or second one, half a row long, or all."""
     rows = _rows(x)
-    length = 1 << ((x.shape[-1] // 2).bit_length() - 1)
+    length = _half_block(x.shape[-1])
     first, second, masked = _deal(rows, 3, draw)
     rows[first, :length] = float("-inf")
     rows[second, length : 2 * length] = float("-inf")
