@@ -38,6 +38,7 @@ class OutputComparison:
     """Errors of the chunks compared so far; of the oracle only the worst chunk stays in memory.
 
     Attributes:
+        plain_allclose: whether plain allclose accepts the chunks; None: not asked.
         masks: for each output, the mask of wrong elements of each chunk; None where it is correct.
     """
 
@@ -46,7 +47,7 @@ class OutputComparison:
     max_abs_error: float = 0.0
     tolerance: Tolerance | None = None
     calibrated: bool = False
-    plain_allclose: bool = True
+    plain_allclose: bool | None = True
     problem_rule: bool = True
     worst: WorstPart | None = None
     masks: list[list[torch.Tensor | None]] = field(init=False)
@@ -65,7 +66,8 @@ class OutputComparison:
         ):
             got = chunk.slice_output(output)
             judged = judge(got, value, allowed)
-            self.plain_allclose = self.plain_allclose and _passes_plain_allclose(got, torch_outputs)
+            if self.plain_allclose:
+                self.plain_allclose = _passes_plain_allclose(got, torch_outputs)
             if self.problem_tolerance:
                 agrees = passes_problem_rule(got, torch_outputs, self.problem_tolerance)
                 self.problem_rule = self.problem_rule and agrees
@@ -136,7 +138,11 @@ def compare_outputs(
     if subject.op.check is not None:
         return _run_own_check(subject, case, oracle.inputs, call)
     op = subject.op
-    totals = OutputComparison(len(oracle.torch_outputs.outputs), problem_tolerance=op.tolerance)
+    totals = OutputComparison(
+        len(oracle.torch_outputs.outputs),
+        plain_allclose=True if case.dtype == "float32" else None,
+        problem_tolerance=op.tolerance,
+    )
     for chunk in oracle.chunks:
         expected = oracle.take_expected(chunk, with_conditioning=with_conditioning)
         totals.add(chunk, call.outputs, expected)
@@ -147,7 +153,7 @@ def compare_outputs(
         "tolerance": totals.tolerance,
         "calibrated": totals.calibrated,
         "problem_rule": totals.problem_rule if op.tolerance and _has_own_values(case) else None,
-        "seeds_rule": totals.plain_allclose if case.dtype == "float32" else None,
+        "seeds_rule": totals.plain_allclose,
     }
     worst = totals.worst
     if worst is None or worst.judged.wrong is None:

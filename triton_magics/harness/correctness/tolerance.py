@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import torch
@@ -42,15 +43,14 @@ def calibrate(
             continue
         scale = rms(value, by_row=by_row)
         from_spec = value.abs().add_(scale).mul_(stated)
-        from_torch = TORCH_ERROR_FACTOR * _torch_error(torch_outputs[i], value)
-        step = value.new_zeros(()) if steps is None else steps[i]
-        from_inputs = CONDITIONING_FACTOR * (_max_error(step) if by_row else step)
+        errors = [TORCH_ERROR_FACTOR * _torch_error(torch_outputs[i], value)]
+        if steps is not None:
+            errors.append(CONDITIONING_FACTOR * (_max_error(steps[i]) if by_row else steps[i]))
         if diagnose and value.numel():
-            parts = (from_spec, from_torch, from_inputs)
             # A part by row has one element a row: its mean is that of all elements.
-            means = torch.stack([_mean(part) for part in parts]).tolist()
-            shares = {name: max(shares[name], m) for name, m in zip(shares, means, strict=True)}
-        widest = torch.maximum(from_torch, from_inputs).clamp_(min=_smallest(torch_outputs[i]))
+            means = torch.stack([_mean(part) for part in (from_spec, *errors)]).tolist()
+            shares |= {name: max(shares[name], m) for name, m in zip(shares, means, strict=False)}
+        widest = reduce(torch.maximum, errors).clamp_(min=_smallest(torch_outputs[i]))
         allowed.append(torch.maximum(from_spec, widest, out=from_spec))
     floating = [v for v in values if is_floating(v)]
     if not floating:
@@ -106,14 +106,14 @@ def rms(value: torch.Tensor, *, by_row: bool = False) -> torch.Tensor:
         return torch.cat(rows).sqrt()
     if not value.numel():
         return value.new_zeros(())
-    total = sum(finite_part(v).square().sum() for v in value.reshape(-1).split(PIECE_ELEMENTS))
-    return torch.as_tensor(total / value.numel()).sqrt()
+    squares = (finite_part(v).square().sum() for v in value.reshape(-1).split(PIECE_ELEMENTS))
+    return (reduce(torch.add, squares) / value.numel()).sqrt()
 
 
 def _mean(part: torch.Tensor) -> torch.Tensor:
     """Return the mean of the elements; nonfinite ones count as 0."""
-    total = sum(finite_part(p).sum() for p in part.reshape(-1).split(PIECE_ELEMENTS))
-    return torch.as_tensor(total / part.numel())
+    sums = (finite_part(p).sum() for p in part.reshape(-1).split(PIECE_ELEMENTS))
+    return reduce(torch.add, sums) / part.numel()
 
 
 def _split_rows(value: torch.Tensor) -> tuple[torch.Tensor, ...]:
