@@ -72,6 +72,13 @@ def test_in_place_results_are_compared_with_the_reference(
     assert wrong.mismatch.n_wrong == 100
 
 
+def test_calls_with_changed_data_flow_leave_the_outputs(tmp_path: Path) -> None:
+    """Poisoned calls say that torch's sum is not needed; later checks compare with the outputs."""
+    result = in_place(tmp_path, "BLOCK=64)", "BLOCK=64)\n    x.sum()")
+    assert result.status is CaseStatus.PASSED, result
+    assert result.deterministic is True
+
+
 def test_an_input_that_is_not_declared_must_stay_as_it_is(tmp_path: Path) -> None:
     result = in_place(tmp_path, "tl.store(x_ptr + offsets, x + y, mask=mask)", (
         "tl.store(x_ptr + offsets, x + y, mask=mask)\n"

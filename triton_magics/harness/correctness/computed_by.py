@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from triton_magics import operators
+from triton_magics.harness import layouts
 from triton_magics.harness.correctness.call_record import CallOptions, CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.output_checks import (
@@ -33,7 +35,11 @@ SPREAD_FACTOR = 10.0  # of the difference between two equal calls
 
 @dataclass(frozen=True)
 class TracedCall:
-    """A call of the version on the inputs of a case, to repeat with changes in its data flow."""
+    """A call of the version on the inputs of a case, to repeat with changes in its data flow.
+
+    Attributes:
+        like: copies of the outputs of a call, those in the op's MUTATES last.
+    """
 
     subject: Subject
     inputs: CaseInputs
@@ -53,6 +59,21 @@ class TracedCall:
         call = self.run(**options)
         return None if call is None else copy_outputs(call)
 
+    def restore_changed_inputs(self) -> None:
+        """Write the outputs of the earlier call into the inputs that the op changes."""
+        mutates = self.inputs.mutates
+        changed = self.like[len(self.like) - len(mutates) :]
+        for i, output in zip(mutates, changed, strict=True):
+            layouts.write(self.inputs.arguments[i], output)
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """Return the outputs without changes; None if the call raises."""
+        first, second = self.outputs(), self.outputs()
+        if first is None or second is None:
+            return None
+        return Baseline(first, tuple(map(_largest_difference, first, second)))
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -60,14 +81,6 @@ class Baseline:
 
     outputs: tuple[Any, ...]
     spreads: tuple[float, ...]
-
-    @classmethod
-    def measure(cls, traced: TracedCall) -> Baseline | None:
-        """Call the version twice; None if it raises."""
-        first, second = traced.outputs(), traced.outputs()
-        if first is None or second is None:
-            return None
-        return cls(first, tuple(map(_largest_difference, first, second)))
 
     def is_equal(self, outputs: tuple[Any, ...] | None) -> bool:
         """Return whether outputs equal these, within the spread of equal calls."""
@@ -161,24 +174,28 @@ def _trace_operations(subject: Subject, inputs: CaseInputs) -> Sequence[Operatio
 
 
 def _needed_sites(traced: TracedCall, shares: dict[Site, float]) -> dict[Site, float]:
-    """Return the shares of the sites that the output depends on."""
-    facts = traced.subject.needed_sites
-    unknown = [site for site in shares if site not in facts][:MAX_SITES]
-    if unknown:
-        baseline = Baseline.measure(traced)
-        for site in unknown:
-            facts[site] = baseline is None or _depends_on(traced, baseline, site)
-        traced.inputs.reset()
+    """Return the shares of the sites that the output depends on.
+
+    It may depend on a site at some shapes only. So one on which no output depended so far is tried
+    again where torch computes much.
+    """
+    facts, is_much = traced.subject.needed_sites, sum(shares.values()) > MAX_TORCH_SHARE
+    tried = [site for site in shares if site not in facts or (is_much and not facts[site])]
+    for site in tried[:MAX_SITES]:
+        facts[site] = _depends_on(traced, site)
+    traced.restore_changed_inputs()
     return {site: share for site, share in shares.items() if facts.get(site, True)}
 
 
-def _depends_on(traced: TracedCall, baseline: Baseline, site: Site) -> bool:
+def _depends_on(traced: TracedCall, site: Site) -> bool:
     """Return whether the output changes when the results of a torch operation are poisoned.
 
     A result that can't be changed without danger counts as needed.
     """
     call = traced.run(poison=site)
-    return call is None or not call.flow.is_poisoned or not baseline.is_equal(call.outputs)
+    return (
+        call is None or not call.flow.is_poisoned or not _equals_earlier(traced, traced.like, call)
+    )
 
 
 def _torch_work(subject: Subject, site: Site, share: float) -> TorchWork:
@@ -334,13 +351,12 @@ def check_other_code(
     )
 
 
-def _equals_earlier(traced: TracedCall, first: tuple[Any, ...], masked: CallRecord) -> bool:
-    """Return whether a call with masked memory gave the outputs of an earlier call."""
-    outputs = copy_outputs(masked)
-    if all(map(_is_same, first, outputs)):
+def _equals_earlier(traced: TracedCall, first: tuple[Any, ...], changed: CallRecord) -> bool:
+    """Return whether a call with a changed flow gave the outputs of an earlier one."""
+    outputs = copy_outputs(changed)
+    if len(first) == len(outputs) and all(map(_is_same, first, outputs)):
         return True
-    baseline = Baseline.measure(traced)
-    return baseline is not None and baseline.is_equal(outputs)
+    return traced.baseline is not None and traced.baseline.is_equal(outputs)
 
 
 # --------------------------------------------------------------------------------- comparison
