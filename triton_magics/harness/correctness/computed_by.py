@@ -226,18 +226,21 @@ def _percent(share: float) -> str:
 def _needs_check(
     subject: Subject, check: str, case: Case, inputs: CaseInputs, *, call: CallRecord
 ) -> bool:
-    """Return whether a route was not checked: the launches and torch operations in a dtype.
+    """Return whether a route was not checked: the launches and torch operations of a call.
 
-    A case with few elements, or with a trivial answer, is checked and leaves its route unchecked.
+    A version may compute otherwise for some dtypes or some shapes, so each dtype and each shape of
+    a route counts. A case with few elements, or with a trivial answer, is checked and leaves both
+    unchecked.
     """
     if subject.runtime.computes_in_torch:
         return False
     launches = call.launches
-    route = (check, case.dtype, *launches.names, "and", *launches.torch_ops)
-    if route in subject.checked_routes:
+    route = (check, *launches.names, "and", *launches.torch_ops)
+    routes = {(case.dtype, *route), ("x".join(map(str, case.shape)), *route)}
+    if routes <= subject.checked_routes:
         return False
     if inputs.largest > MIN_HOST_READS and not needs_no_launch(call.outputs, inputs.pristine):
-        subject.checked_routes.add(route)
+        subject.checked_routes.update(routes)
     return True
 
 

@@ -41,7 +41,7 @@ class Subject:
         remote_calls: calls the version in another process.
         memory: shared with that process.
         needed_sites: whether the output depends on the torch operation at a site, where known.
-        checked_routes: dtype, launches and operations of the calls whose data flow was checked.
+        checked_routes: dtype or shape, launches and operations of calls whose flow was checked.
         long_series: calls in a row on the cases that have many.
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
         explained: the cases for which a change of the reference was searched.
