@@ -59,6 +59,32 @@ def test_a_default_dtype_is_put_back_and_named() -> None:
     assert torch.get_default_dtype() == torch.float32
 
 
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (
+            lambda: torch.set_printoptions(precision=8),
+            "the version left `precision` of `torch.set_printoptions()` changed: 4 before, 8 after",
+        ),
+        (
+            lambda: torch.set_printoptions(sci_mode=True),
+            "the version left `sci_mode` of `torch.set_printoptions()` changed",
+        ),
+        (
+            lambda: torch.hub.set_dir("elsewhere"),
+            "the version left `_hub_dir` of `torch.hub.set_dir()` changed",
+        ),
+    ],
+)
+def test_what_a_writer_without_a_reader_writes_is_a_setting(
+    write: Callable[[], None], message: str
+) -> None:
+    settings = LeftBehind()
+    write()
+    assert settings.restore() == message
+    assert settings.restore() is None
+
+
 SEEDING: dict[str, Callable[[], Any]] = {
     "Python's": lambda: random.seed(1),
     "torch's": lambda: torch.manual_seed(torch.initial_seed()),
