@@ -73,14 +73,12 @@ class GuardedMemory:
     def bands_intact(self) -> torch.Tensor:
         """Return whether bands and gaps are unchanged, as a boolean tensor on the device."""
         last = self.band + self.n_bytes
-        before, after = self.band // 8 * 8, -(-last // 8) * 8
-        bands = (self.buffer[:before], self.buffer[after:])
-        words = [(band.view(torch.int64) == _POISON_WORD).all() for band in bands]
-        edges = (self.buffer[before : self.band], self.buffer[last:after])
-        intact = words[0] & words[1]
-        for edge in edges:
-            if edge.numel():
-                intact = intact & (edge == POISON).all()
+        words = self.buffer.view(torch.int64)
+        before, after = self.band // 8, -(-last // 8)
+        intact = (words[:before] == _POISON_WORD).all() & (words[after:] == _POISON_WORD).all()
+        for start, end in ((8 * before, self.band), (last, 8 * after)):
+            if start < end:
+                intact &= (self.buffer[start:end] == POISON).all()
         return intact if self.with_gaps is None else intact & (self._written_in_gaps() == 0)
 
     def _written_in_gaps(self) -> torch.Tensor:
