@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
 import pytest
 import torch
 
+from triton_magics.operators import _masks
 from triton_magics.operators._masks import (
     FALSE_ALARM,
     MAX_TESTS,
@@ -24,7 +26,14 @@ def uniform(shape: tuple[int, ...], seed: int) -> torch.Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_all_tests_together_have_one_false_alarm_in_1e9() -> None:
+def test_all_tests_together_have_one_false_alarm_in_1e9(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mask is tested alone, and beside those of seven other seeds."""
+    n_tests = itertools.count(1)
+    monkeypatch.setattr(_masks, "is_unlikely", lambda *_: next(n_tests) < 0)
+    first, second = (uniform((256, 256), seed) < 0.5 for seed in (1, 2))
+    assert find_mask_fault(first, 0.5) is None
+    assert all(find_dependence(first, second, 0.5) is None for _ in range(7))
+    assert next(n_tests) <= MAX_TESTS
     assert FALSE_ALARM * MAX_TESTS <= 1e-9
 
 
