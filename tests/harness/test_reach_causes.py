@@ -50,7 +50,7 @@ FAULTS = {
     ),
     "the last part": (
         "classes/extents/linear_loss_parts", "range(0, parts)", "range(0, max(1, parts - 1))",
-        plain(3, 1000, 31), "partial_extent", "weight[999, 30] does not reach output",
+        plain(3, 1000, 31), "reach", "weight[999, 30] does not reach output",
     ),
     "blocks that are not full": (
         "right/attention_three_kernels", "range(0, K, BK)", "range(0, K - BK + 1, BK)",
@@ -115,6 +115,11 @@ FAULTS = {
     "rows of a scalar loss by the block": (
         "linear_cross_entropy_right", "x_ptr + rows[:, None] * hidden",
         "x_ptr + rows[:, None] * BK", plain(129, 2, 64), "wrong_stride", "x",
+    ),
+    "strides of a scalar loss exchanged": (
+        "linear_cross_entropy_right", "loss, n_rows, n_classes, hidden, BM=32",
+        "loss, n_rows, hidden, n_classes, BM=32", plain(16, 16, 32), "reach",
+        "does not reach output",
     ),
     "rows and columns of a block": (
         "right/matmul_descriptors", "a_desc.load([row, start])", "a_desc.load([start, row])",

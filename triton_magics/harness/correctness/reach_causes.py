@@ -209,6 +209,7 @@ class _Reached:
         """Yield a part left out: it reaches nothing, though other elements reach its outputs.
 
         Of blocks that are rescaled one operand alone may be lost, such as the values of attention.
+        One number of several inputs does not show what an index reads instead.
         """
         switched = (trial for _, trial in self._switched)
         wrong = (*self._unlike_index, Trial(fresh(self.case)), *switched)
@@ -221,7 +222,8 @@ class _Reached:
         unset = should & ~torch.stack([r.does for r in self.reaches]).any(0)
         lost = [r for r in self.missed if bool((r.missed & ~unset).any())]
         is_part = not any(bool((r.does & r.should).any()) for r in lost)
-        if lost and is_part and not self._is_of_one_operand:
+        is_one_number = self.reach_map.wrong.numel() == 1 and len(_names(self.reaches)) > 1
+        if lost and is_part and not is_one_number and not self._is_of_one_operand:
             cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=self._places)
             yield Hypothesis(cause, wrong=wrong)
 
