@@ -14,6 +14,7 @@ steps wrote, up to date in one file: what is there survives whatever happens nex
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
 import json
 import os
@@ -32,7 +33,8 @@ from triton_magics.execution.local import gpu_detection
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "build" / "gpu"
 WRITTEN = ("docs", "notebooks", "scripts/notebooks", "tests/benchmarks")  # by steps
-END_S = 10.0  # for the last archive
+STOP_S = 3.0  # for each signal
+END_S = 2 * STOP_S + 4.0  # for the signals, and the last archive
 MIN_SHARE = 0.4  # of its expected time, for a step whose results count however far it came
 
 
@@ -129,15 +131,18 @@ class Running:
     started: float = field(default_factory=time.monotonic)
     cut: bool = False
 
-    def stop(self) -> None:
-        """End it and what it started; Python programs see a KeyboardInterrupt first."""
-        for number, patience_s in ((signal.SIGINT, 5.0), (signal.SIGKILL, 5.0)):
-            try:
-                os.killpg(self.process.pid, number)
-                self.process.wait(patience_s)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
-                continue
-        self.cut = True
+
+def stop(runs: Sequence[Running]) -> None:
+    """End steps and what they started; Python programs see a KeyboardInterrupt first."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        for run in runs:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.process.pid, number)
+        until_s = time.monotonic() + STOP_S
+        for run in runs:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                run.process.wait(max(until_s - time.monotonic(), 0.0))
+            run.cut = True
 
 
 class GpuSteps:
@@ -219,8 +224,7 @@ class GpuSteps:
         """Wait until a step ends or the limit is reached; write down how each ended."""
         while all(run.process.poll() is None for run in self._running):
             if time.monotonic() >= self._end:
-                for run in self._running:
-                    run.stop()
+                stop(self._running)
             time.sleep(0.1)
         for run in [run for run in self._running if run.process.poll() is not None]:
             self._running.remove(run)
