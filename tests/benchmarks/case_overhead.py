@@ -86,7 +86,8 @@ def main() -> None:
             number += 1
             runs.append(validate(link, plan, number))
         cases = runs[0][0]
-        judge_s, subject_s = (statistics.median(run[i] for run in runs[1:]) for i in (1, 2))
+        judge_s = statistics.median(judge for _, judge, _ in runs[1:])
+        subject_s = statistics.median(subject for _, _, subject in runs[1:])
         plain_s = min(plain(cases) for _ in range(3))
         rows.append({
             "plan": plan, "cases": len(cases), "judge s": judge_s, "subject s": subject_s,
