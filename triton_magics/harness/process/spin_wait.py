@@ -30,17 +30,17 @@ class SpinWait:
         *,
         clock: Callable[[], float] = time.monotonic,
         give_way: Callable[[], None] = os.sched_yield,
-        cores: Callable[[], int | None] = os.cpu_count,
+        cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0)),
     ) -> None:
         """Begin.
 
         Args:
             clock: returns the time, seconds.
             give_way: lets another process run that wants the core.
-            cores: returns the number of cores.
+            cores: returns the number of cores that this process may use.
         """
         self._clock, self._give_way = clock, give_way
-        self._may_spin = (cores() or 1) >= SPINNING_CORES
+        self._may_spin = cores() >= SPINNING_CORES
         self._paused_until_s = 0.0
 
     def wait(self, fd: int) -> None:
