@@ -215,3 +215,7 @@ def fails_at(name: str, is_of_kind: Callable[[Case], bool]) -> bool:
 def test_one_nonfinite_value_in_a_row_shows(name: str, *, is_wrong: bool) -> None:
     fails = fails_at(f"special_values/{name}", lambda c: c.special == "nonfinite" and not c.extent)
     assert fails is is_wrong
+
+
+def test_equal_layouts_show_a_kernel_for_packed_inputs() -> None:
+    assert fails_at("layouts/swiglu_packed_pair", lambda c: c.has_plain_values and bool(c.layouts))

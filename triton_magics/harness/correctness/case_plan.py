@@ -248,11 +248,11 @@ class _Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        begin = [*own[: len(plain)], *first]
+        begin = [*own[: len(plain)], *first, *layout_cases]
         if device.is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
             begin, drawn = _alternate(begin, drawn)
-        cases = [*begin, *layout_cases, *drawn, *rest]
+        cases = [*begin, *drawn, *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
@@ -277,23 +277,28 @@ class _Design:
         return [row | {DTYPE: dtype} for dtype in self._dtypes[1:]]
 
     def _plain_rows_of_layouts(self) -> list[Row]:
-        """Return small plain rows in which each tensor has each of its layouts.
+        """Return small plain rows in which all tensors have one layout, each layout once.
 
         Only plain values are called with again, in new memory: memory that ends with the tensor,
-        as a user's does, while that of other cases has guard bands.
+        as a user's does, while that of other cases has guard bands. Equal strides are as usual as
+        equal shapes, and an array has each pair of layouts only once, at any shape.
         """
         offered = {k: values for k, values in self._factors.items() if k.startswith(LAYOUT)}
         rows: list[Row] = []
-        for i in range(max(map(len, offered.values()), default=0)):
-            turned = {k: v[(i + n) % len(v)] for n, (k, v) in enumerate(offered.items())}
-            rows += self._fit(turned) or [r for k, v in turned.items() for r in self._fit({k: v})]
-        return [row for row in rows if any(row.get(k, CONTIGUOUS) != CONTIGUOUS for k in offered)]
+        for layout in dict.fromkeys(v for values in offered.values() for v in values):
+            own: Row = {k: layout for k, values in offered.items() if layout in values}
+            if layout != CONTIGUOUS:
+                rows += self._fit(own) or [r for k, v in own.items() for r in self._fit({k: v})]
+        return rows
 
     def _fit(self, row: Row) -> list[Row]:
-        """Return the row with plain values, in the smallest shape that can have it."""
-        shapes = sorted(self._shapes, key=lambda name: shape_cost(self._shapes[name]))
+        """Return the row with plain values, in the smallest shape that can have it.
+
+        A dimension of one element has no stride, so a shape without one is preferred.
+        """
+        costs = {name: (1 in shape, shape_cost(shape)) for name, shape in self._shapes.items()}
         plain: Row = {REGIME: NORMAL, SPECIAL: PLAIN}
-        whole = (row | plain | {SHAPE: name} for name in shapes)
+        whole = (row | plain | {SHAPE: name} for name in sorted(costs, key=lambda n: costs[n]))
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
 
     def _fits_shape(self, case: Case, shape: tuple[int, ...]) -> bool:
