@@ -116,6 +116,12 @@ FAULTS = {
         "linear_cross_entropy_right", "x_ptr + rows[:, None] * hidden",
         "x_ptr + rows[:, None] * BK", plain(129, 2, 64), "wrong_stride", "x",
     ),
+    "a target from the other end, of values that cancel": (
+        "right/cross_entropy_rows", "row * n_cols + tl.load(target_ptr + row)",
+        "row * n_cols + n_cols - 1 - tl.load(target_ptr + row)",
+        Case(shape=(16, 32), dtype="float32", special="exact cancellation", seed=1),
+        "wrong_stride", "",
+    ),
     "strides of a scalar loss exchanged": (
         "linear_cross_entropy_right", "loss, n_rows, n_classes, hidden, BM=32",
         "loss, n_rows, hidden, n_classes, BM=32", plain(16, 16, 32), "reach",

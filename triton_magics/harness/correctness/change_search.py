@@ -62,7 +62,7 @@ def search_change(
 
 def _search_plain(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ...]) -> Cause | None:
     """Return the change that gives the outputs on plain values, if the case has other ones."""
-    plain = case.evolve(regime=NORMAL, special=PLAIN, layouts=())
+    plain = _plain(case).evolve(layouts=())
     if plain == case:
         return None
     cases = [plain, *_further_cases(subject, plain, outputs)]
@@ -79,9 +79,15 @@ def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:
         return None
     first, widest = useful[0].case, max((s.case for s in useful), key=_n_elements)
     again = _sample_of(subject, first.evolve(seed=first.seed + len(samples)))
-    checks = [s for s in (*samples, again) if s and (s is again or not s.n_wrong)]
+    plain = None if first.has_plain_values else _sample_of(subject, _plain(first))
+    others = [s for s in (again, plain) if s]  # special values may give two changes one output
+    checks = [*(s for s in samples if not s.n_wrong), *others]
     large = partial(_large_sample, subject, widest)
     return find_matching_change(subject.op, useful, checks, large, subject.known_changes)
+
+
+def _plain(case: Case) -> Case:
+    return case.evolve(regime=NORMAL, special=PLAIN)
 
 
 def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
