@@ -71,7 +71,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 140
+    assert len(plan.cases) <= 141
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -231,6 +231,30 @@ def test_each_shape_of_a_product_meets_each_dtype_and_scalar(name: str) -> None:
 
 def _class_of(op: operators.Op, shape: tuple[int, ...]) -> str:
     return shape_classes.classify(shape, len(operators.smallest_shape(op)))
+
+
+def _valuation(n: int) -> int:
+    """Return the exponent of the largest power of two that divides a number."""
+    return (n & -n).bit_length() - 1
+
+
+@pytest.mark.parametrize("name", operators.names())
+def test_lengths_are_odd_multiples_of_each_block(name: str) -> None:
+    op = operators.load(name)
+    plain = [c for c in plan_of(name).cases if c.has_plain_values and c.is_contiguous]
+    dimension = -2 if len(operators.smallest_shape(op)) > 3 and op.op_class == "matmul" else -1
+    rank = len(operators.smallest_shape(op))
+    shapes = {c.shape for c in plain if not c.size and len(c.shape) == rank}
+    odd = {s for s in shapes if s[dimension] & (s[dimension] - 1)}
+    assert {_valuation(s[dimension]) for s in odd} >= {4, 5, 6, 7}
+    if op.op_class == "matmul":
+        scalars = [[(k, v) for v in values] for k, values in op.scalars.items()]
+        for shape in shape_classes.whole_blocks(op):
+            have = {c.scalars for c in plain if c.shape == shape}
+            assert have == set(itertools.product(*scalars))
+    else:
+        totals = {_valuation(math.prod(s)) for s in shape_classes.whole_blocks(op)}
+        assert totals == {8, 9, 10}
 
 
 def test_a_loss_over_a_product_has_many_classes_in_each_regime() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import shape_classes, validate_job
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import load_version
 from triton_magics.model import CONTIGUOUS, Case, CaseResult, CaseStatus
@@ -219,3 +219,11 @@ def test_one_nonfinite_value_in_a_row_shows(name: str, *, is_wrong: bool) -> Non
 
 def test_equal_layouts_show_a_kernel_for_packed_inputs() -> None:
     assert fails_at("layouts/swiglu_packed_pair", lambda c: c.has_plain_values and bool(c.layouts))
+
+
+def test_whole_blocks_of_one_size_show_a_mask_of_the_other() -> None:
+    keys = {s[-2] for s in shape_classes.whole_blocks(operators.load("mha"))}
+    assert fails_at(
+        "combinations/mha_even_by_the_other_block",
+        lambda c: c.shape[-2] in keys and c.has_plain_values,
+    )

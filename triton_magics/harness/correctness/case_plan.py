@@ -34,8 +34,13 @@ from triton_magics.harness.correctness.shape_classes import (
     left_out_extents,
     representatives,
     shape_cost,
+    whole_blocks,
 )
-from triton_magics.harness.correctness.shape_variants import list_variants, vary_shapes
+from triton_magics.harness.correctness.shape_variants import (
+    list_variants,
+    vary_scalars,
+    vary_shapes,
+)
 from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.languages.kernel_runtime import KernelRuntime
 from triton_magics.model import (
@@ -238,6 +243,8 @@ class _Design:
             own[i] = own[i].evolve(shape=shape)
         layout_cases = [*own[len(plain) : len(starts)]]
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
+        blocks = [self._case(self._plain_row(shape), shape) for shape in whole_blocks(self._op)]
+        block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
         left_out = left_out_extents(self._op, plan, is_interpreted=device.is_interpreted)
@@ -248,7 +255,7 @@ class _Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        begin = [*own[: len(plain)], *first, *layout_cases]
+        begin = [*own[: len(plain)], *first, *block_cases, *layout_cases]
         if device.is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
             begin, drawn = _alternate(begin, drawn)

@@ -16,8 +16,12 @@ SMALL_DIM = 64  # a leading dimension above it is cut down where many cases have
 POWERS_OF_TWO = "powers of two"
 ONLY_THOROUGH = "only in the thorough plan"
 MAX_INTERPRETED = 2**19  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
+MAX_TILES = 36  # of a product of whole blocks
 MAX_FULL = 2**21  # elements of an extent of the full plan
 _PRODUCT_RANK, _TILE, _BLOCK = 3, 64, 1024
+_LENGTHS = (48, 96, 192, 384)  # odd multiples of 16, 32, 64 and 128
+_COLUMNS = (272, 288, 320, 384)  # those for which one kernel with a row in a block is compiled
+_ROWS = (96, 24, 48, 12)  # beside them; the elements are whole blocks of 256 to 1024
 MAX_FULL_COLUMNS = 2**16  # a kernel with a whole row in a block compiles for 19 s above it
 
 
@@ -106,6 +110,28 @@ def _powers_of_two(size: Shape) -> Shape | None:
     if any(n & (n - 1) for n in size):
         return None
     return (*(min(max(n, 2), 16) for n in size[:-1]), min(size[-1], 32))
+
+
+def whole_blocks(op: operators.Op) -> list[Shape]:
+    """Return shapes whose lengths are odd multiples of one power of two each, from 16 to 128.
+
+    They are whole blocks of one size and not of the next: a mask that the wrong block leaves out
+    shows there. Of a product with more dimensions than matrices have, the last but one has them.
+    """
+    powers = representatives(op).get(POWERS_OF_TWO)
+    if powers is None:
+        return []
+    n, rank = len(_LENGTHS), len(powers)
+    if rank == 1:
+        return [(length,) for length in _COLUMNS]
+    like = min((s for s in op.shapes if len(s) == rank), key=shape_cost, default=powers)
+    if op.op_class != "matmul":
+        return [(*like[:-2], *ends) for ends in zip(_ROWS, _COLUMNS, strict=True)]
+    if rank == _PRODUCT_RANK:
+        shapes = [tuple(_LENGTHS[(i + dim) % n] for dim in range(rank)) for i in range(n)]
+    else:
+        shapes = [(*like[:-2], length, powers[-1]) for length in _LENGTHS]
+    return [shape for shape in shapes if interpreter_cost(op, shape) <= MAX_TILES]
 
 
 def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, Shape]:

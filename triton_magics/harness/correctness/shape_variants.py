@@ -62,6 +62,20 @@ def vary_shapes(
     return varied + _missing_cases(varied, variants, fits, draw)
 
 
+def vary_scalars(op: operators.Op, cases: Iterable[Case], dtypes: Sequence[str]) -> list[Case]:
+    """Return the cases of a product with each value of its scalars, which choose its masks.
+
+    Their dtypes take turns. Of other ops each case has one of the values, and the dtype is kept:
+    where a row is a block, a further dtype is another kernel.
+    """
+    names = tuple(op.scalars)
+    each = [tuple(zip(names, v, strict=True)) for v in itertools.product(*op.scalars.values())]
+    if op.op_class != "matmul":
+        return [c.evolve(scalars=each[i % len(each)]) for i, c in enumerate(cases)]
+    turns = zip(cases, itertools.cycle(dtypes), strict=False)
+    return [c.evolve(dtype=dtype, scalars=values) for c, dtype in turns for values in each]
+
+
 def _form(case: Case) -> tuple[object, ...]:
     return case.shape_class, case.dtype, case.scalars
 
