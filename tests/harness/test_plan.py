@@ -103,7 +103,7 @@ def test_all_tensors_have_one_layout_in_plain_cases(op: str) -> None:
     inputs = {name for c in cases for name, _ in c.layouts}
     for layout in ("transposed", "strided", "padded rows", "unaligned"):
         equal = {c.shape for c in cases if dict(c.layouts) == dict.fromkeys(inputs, layout)}
-        assert any(min(shape) > 1 for shape in equal), layout
+        assert any(min(shape[-2:]) > 1 for shape in equal), layout
 
 
 def test_impossible_pairs_say_why() -> None:
@@ -186,13 +186,16 @@ def test_the_interpreter_runs_plain_cases_by_cost(name: str) -> None:
     op = operators.load(name)
     cases = plan_of(name, device=DeviceFacts(is_interpreted=True)).cases
     extents = {c.extent for c in cases if c.extent}
-    # A combination follows each.
-    first = list(itertools.takewhile(lambda c: c.has_plain_values, cases[::2]))
+    blocks = {(c.shape, c.scalars) for c in cases if c.shape in shape_classes.whole_blocks(op)}
+    n = len(op.shapes) + len(extents) + len(blocks)
+    first, others = cases[: 2 * n : 2], cases[1 : 2 * n : 2]
     assert {c.extent for c in first} - {""} == extents
     assert {c.shape for c in first if not c.extent} >= set(op.shapes)
+    assert all(c.has_plain_values and c.is_contiguous for c in first)
     layouts = {layout for c in cases for layout in dict(c.layouts).values()}
-    assert {layout for c in first for layout in dict(c.layouts).values()} == layouts
-    assert len({c.regime for c in cases[1 : 2 * len(first) : 2]}) > 3
+    equal = {layout for c in others for layout in dict(c.layouts).values() if c.has_plain_values}
+    assert equal == layouts
+    assert len({c.regime for c in others}) > 3
     costs = [shape_classes.interpreter_cost(op, c.shape) for c in first]
     assert costs == sorted(costs)
     on_gpu = plan_of(name).cases
@@ -210,7 +213,7 @@ def test_a_long_sequence_costs_more_than_wide_heads() -> None:
 def test_the_interpreter_has_a_stand_in_of_many_rows(plan: str) -> None:
     cases = plan_of("rope", plan, device=DeviceFacts(is_interpreted=True)).cases
     (many,) = (c for c in cases if c.extent == "over 2,048 rows")
-    assert many.shape == (1, 1, 2_053, 1)
+    assert many.shape == (1, 1, 2_053, 257)
     assert many.has_plain_values
     assert "over 2,048 rows" not in {c.extent for c in plan_of("rope", plan).cases}
 
@@ -282,6 +285,23 @@ def test_the_interpreter_has_a_product_of_many_columns() -> None:
 def test_products_have_a_long_reduction_on_each_device() -> None:
     for device, longest in ((DeviceFacts(), 16_384), (DeviceFacts(is_interpreted=True), 8_192)):
         assert max(c.shape[-1] for c in plan_of("matmul", device=device).cases) > longest
+
+
+@pytest.mark.parametrize("device", [GPU, DeviceFacts(is_interpreted=True)])
+@pytest.mark.parametrize("name", ["matmul", "attention", "mha", "gqa", "relu", "rope"])
+def test_each_leading_dimension_is_large_by_itself(name: str, device: DeviceFacts) -> None:
+    cases = [c for c in plan_of(name, device=device).cases if c.has_plain_values and not c.size]
+    rank = len(operators.smallest_shape(operators.load(name)))
+    largest = [max(c.shape[i] for c in cases if len(c.shape) == rank) for i in range(rank)]
+    varied = [i for i in range(rank) if name != "rope" and (name, i) != ("gqa", 2)]
+    assert all(largest[i] > 128 for i in varied or range(2, rank))
+
+
+@pytest.mark.parametrize("name", ["relu", "vector_add", "swiglu"])
+def test_elementwise_ops_have_a_grid_of_over_512_blocks(name: str) -> None:
+    for device, most in ((GPU, 2**20), (DeviceFacts(is_interpreted=True), 2**19)):
+        sizes = {math.prod(c.shape) for c in plan_of(name, device=device).cases if not c.size}
+        assert any(n > most and n % 1024 for n in sizes)
 
 
 def test_attention_has_long_heads_and_many_of_them() -> None:

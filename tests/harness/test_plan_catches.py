@@ -221,6 +221,17 @@ def test_equal_layouts_show_a_kernel_for_packed_inputs() -> None:
     assert fails_at("layouts/swiglu_packed_pair", lambda c: c.has_plain_values and bool(c.layouts))
 
 
+@pytest.mark.parametrize(
+    ("name", "extent"),
+    [
+        ("attention_head_in_five_bits", "over 128 heads"),
+        ("add_folds_its_grid", "over 2,048 rows"),
+    ],
+)
+def test_an_extent_of_one_dimension_shows_a_limit(name: str, extent: str) -> None:
+    assert fails_at(f"extents/{name}", lambda c: c.extent == extent and c.has_plain_values)
+
+
 def test_whole_blocks_of_one_size_show_a_mask_of_the_other() -> None:
     keys = {s[-2] for s in shape_classes.whole_blocks(operators.load("mha"))}
     assert fails_at(

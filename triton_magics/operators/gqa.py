@@ -25,6 +25,8 @@ EXTENTS = {
     "head_dim over 128": (1, 4, 2, 33, 160),
     "head_dim 256": (1, 2, 1, 17, 256),
     "over 65,535 heads": (257, 256, 1, 1, 16),
+    "over 128 batches": (129, 1, 1, 2, 16),  # without a GPU, in place of those
+    "over 128 heads": (1, 129, 1, 2, 16),
     "long sequence": (1, 2, 1, 16_385, 16),
 }
 DTYPES = ("float32", "float16", "bfloat16")

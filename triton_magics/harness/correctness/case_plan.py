@@ -229,7 +229,7 @@ class _Design:
         """Return the cases of a full or thorough plan beside the sizes, and their scope.
 
         Plain shapes and extents come first, in an interpreter in the order of their cost and with
-        a combination after each: a budget that ends early has seen some of every kind.
+        a layout or a combination after each: a budget that ends early has seen some of every kind.
         """
         plain = [self._plain_row(shape) for shape in self._op.shapes]
         starts = [*plain, *self._plain_rows_of_layouts()]
@@ -255,11 +255,14 @@ class _Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        begin = [*own[: len(plain)], *first, *block_cases, *layout_cases]
+        begin = [*own[: len(plain)], *first, *block_cases]
+        others = [*layout_cases, *drawn]
         if device.is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
-            begin, drawn = _alternate(begin, drawn)
-        cases = [*begin, *drawn, *rest]
+            turns = itertools.chain.from_iterable(itertools.zip_longest(layout_cases, drawn))
+            others = [case for case in turns if case is not None]
+            begin, others = _alternate(begin, others)
+        cases = [*begin, *others, *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
@@ -301,9 +304,9 @@ class _Design:
     def _fit(self, row: Row) -> list[Row]:
         """Return the row with plain values, in the smallest shape that can have it.
 
-        A dimension of one element has no stride, so a shape without one is preferred.
+        A dimension of one element has no stride, so several rows and columns are preferred.
         """
-        costs = {name: (1 in shape, shape_cost(shape)) for name, shape in self._shapes.items()}
+        costs = {name: (1 in shape[-2:], shape_cost(shape)) for name, shape in self._shapes.items()}
         plain: Row = {REGIME: NORMAL, SPECIAL: PLAIN}
         whole = (row | plain | {SHAPE: name} for name in sorted(costs, key=lambda n: costs[n]))
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))

@@ -15,7 +15,7 @@ MANY_ROWS = 1000
 SMALL_DIM = 64  # a leading dimension above it is cut down where many cases have the shape
 POWERS_OF_TWO = "powers of two"
 ONLY_THOROUGH = "only in the thorough plan"
-MAX_INTERPRETED = 2**19  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
+MAX_INTERPRETED = 530_000  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
 MAX_TILES = 36  # of a product of whole blocks
 MAX_FULL = 2**21  # elements of an extent of the full plan
 _PRODUCT_RANK, _TILE, _BLOCK = 3, 64, 1024
@@ -33,8 +33,16 @@ _ROW_EXTENTS = {
     "over 1,000,000 columns": (1, 1_000_003),
     "over 2^31 elements": (2**15 + 1, 2**16),
 }
-STAND_INS = {"over 2,048 rows": (2_053, 1)}  # in the interpreter; 2 s of a program a row
-_LINE_EXTENTS = {"over 65,535 elements": (70_001,), "over 2^31 elements": (2**31 + 3,)}
+# In the interpreter, of elementwise ops: 2 s of a program a row, 516 programs of 1024 elements.
+STAND_INS = {"over 2,048 rows": (2_053, 257)}
+# On a GPU, of elementwise ops: over 1,024 programs of 1024 elements too.
+_MANY_ELEMENTS = {"over 65,535 rows": (70_001, 15)}
+_LINE_EXTENTS = {"over 2^19 elements": (525_013,), "over 2^31 elements": (2**31 + 3,)}
+# In the interpreter, of products: each dimension that a GPU has much larger, by itself.
+_PRODUCT_STAND_INS: dict[int, dict[str, Shape]] = {
+    3: {"over 2,048 rows": (2_053, 1, 3)},
+    4: {"over 128 batches": (129, 1, 2, 16), "over 128 heads": (1, 129, 2, 16)},
+}
 _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
     3: {  # m, n, k
         "over 65,535 rows": (70_001, 1, 3),
@@ -137,18 +145,19 @@ def whole_blocks(op: operators.Op) -> list[Shape]:
 def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, Shape]:
     """Return the op's extents by name: those that it declares, or those of its class and rank.
 
-    An op without shapes is computed at its sizes only, so it has none. For the interpreter an
-    elementwise op has a stand-in of many rows: most of its kernels take a few programs for it.
+    An op without shapes is computed at its sizes only, so it has none. For the interpreter there
+    are stand-ins of many rows or heads, for which most kernels take few programs.
     """
     if op.extents is not None or not op.shapes:
         return op.extents or {}
     rank = len(operators.smallest_shape(op))
     if op.op_class == "matmul":
-        return _PRODUCT_EXTENTS.get(rank, {})
+        stand_ins = _PRODUCT_STAND_INS.get(rank, {}) if is_interpreted else {}
+        return _PRODUCT_EXTENTS.get(rank, {}) | stand_ins
     if rank == 1:
         return _LINE_EXTENTS
-    stands_in = is_interpreted and op.op_class == "elementwise"
-    rows = _ROW_EXTENTS | (STAND_INS if stands_in else {})
+    own = STAND_INS if is_interpreted else _MANY_ELEMENTS
+    rows = _ROW_EXTENTS | (own if op.op_class == "elementwise" else {})
     return {name: (*(1,) * (rank - 2), *shape) for name, shape in rows.items()}
 
 
