@@ -185,19 +185,21 @@ def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
 def test_the_interpreter_runs_plain_cases_by_cost(name: str) -> None:
     op = operators.load(name)
     cases = plan_of(name, device=DeviceFacts(is_interpreted=True)).cases
-    extents = {c.extent for c in cases if c.extent}
-    blocks = {(c.shape, c.scalars) for c in cases if c.shape in shape_classes.whole_blocks(op)}
-    n = len(op.shapes) + len(extents) + len(blocks)
-    first, others = cases[: 2 * n : 2], cases[1 : 2 * n : 2]
-    assert {c.extent for c in first} - {""} == extents
-    assert {c.shape for c in first if not c.extent} >= set(op.shapes)
-    assert all(c.has_plain_values and c.is_contiguous for c in first)
-    layouts = {layout for c in cases for layout in dict(c.layouts).values()}
-    equal = {layout for c in others for layout in dict(c.layouts).values() if c.has_plain_values}
-    assert equal == layouts
-    assert len({c.regime for c in others}) > 3
-    costs = [shape_classes.interpreter_cost(op, c.shape) for c in first]
+    plain = [c for c in cases[::2] if c.has_plain_values and not c.size]
+    of_first_dtype = [c for c in plain if c.is_contiguous and c.dtype == op.dtypes[0]]
+    first = dict.fromkeys(
+        (c.shape, c.extent) for c in of_first_dtype if c.extent or c.shape in op.shapes
+    )
+    assert {extent for _, extent in first} - {""} == {c.extent for c in cases if c.extent}
+    assert {shape for shape, extent in first if not extent} == set(op.shapes)
+    costs = [shape_classes.interpreter_cost(op, shape) for shape, _ in first]
     assert costs == sorted(costs)
+    layouts = {layout for c in cases for layout in dict(c.layouts).values()}
+    n = len(op.shapes) + len(layouts)
+    assert {v for c in cases[: 2 * n : 2] for v in dict(c.layouts).values()} == layouts
+    specials = {c.special for c in cases}
+    assert {c.special for c in cases[1 : 2 * len(specials) : 2]} == specials
+    assert len({c.regime for c in cases[1 : 2 * n : 2]}) > 3
     on_gpu = plan_of(name).cases
     sizes = [i for i, c in enumerate(on_gpu) if c.size]
     assert sizes[-1] < min(i for i, c in enumerate(on_gpu) if c.extent)

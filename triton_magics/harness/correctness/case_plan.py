@@ -24,6 +24,7 @@ from triton_magics import operators
 from triton_magics.execution.job_requests import PlanJob, ValidateJob
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_order import alternate, put_specials_first
 from triton_magics.harness.correctness.case_values import REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
@@ -259,9 +260,9 @@ class _Design:
         others = [*layout_cases, *drawn]
         if device.is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
-            turns = itertools.chain.from_iterable(itertools.zip_longest(layout_cases, drawn))
-            others = [case for case in turns if case is not None]
-            begin, others = _alternate(begin, others)
+            begin, layout_cases = alternate(begin, layout_cases)
+            others = [*layout_cases, *put_specials_first(self._op, drawn)]
+            begin, others = alternate(begin, others)
         cases = [*begin, *others, *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
@@ -375,13 +376,6 @@ def _specialisation(item: Item) -> Hashable:
     if factor in (DTYPE, SHAPE):
         return item
     return (factor, value == layouts.UNALIGNED) if factor.startswith(LAYOUT) else None
-
-
-def _alternate(first: list[Case], others: list[Case]) -> tuple[list[Case], list[Case]]:
-    """Return the first cases with one of the others after each, and the rest of the others."""
-    pairs = itertools.zip_longest(first, others[: len(first)])
-    mixed = [case for pair in pairs for case in pair if case is not None]
-    return mixed, others[len(first) :]
 
 
 def _has_forbidden(row: Row, forbids: Any) -> bool:
