@@ -167,6 +167,25 @@ def test_an_idle_lane_ends_its_workers(
     assert run(busy_gpu, scripted_job("answers")).status == "finished"
 
 
+def test_an_idle_lane_waits_for_the_pool_to_end_its_workers(
+    busy_gpu: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread has the pool at the moment in which the lane was idle for long enough."""
+    monkeypatch.setattr(device_queue, "IDLE_S", 0.0)
+    busy_gpu.queue()
+    lane = busy_gpu._queue(GPU, 1)
+    lane.warm(GPU.kind)
+    assert lane.pool.members
+    with lane._busy:
+        with lane._mutex:
+            lane._start_thread()
+            thread = lane._thread
+        assert thread is not None
+        wait_until(lambda: lane._thread is None)
+        thread.join(0.2)  # it goes on once the pool is free
+    wait_until(lambda: not lane.pool.members)
+
+
 def test_a_version_returns_to_the_worker_that_ran_it(start: Start) -> None:
     executor = start(gpus="all")
     first = executor.submit(scripted_job("hangs"), key="one", limits=LIMITS)

@@ -174,14 +174,17 @@ class DeviceQueue:
                 self._busy.release()
 
     def retire_workers(self) -> None:
-        """End the workers of a device that is not in use any more."""
-        self._is_open = not self.is_extra
+        """End the workers of a device that is not in use any more; do nothing while a job runs."""
         if self._busy.acquire(blocking=False):
             try:
-                self.pool.prune(set())
-                self.pool.restart_fork_servers()
+                self._end_workers()
             finally:
                 self._busy.release()
+
+    def _end_workers(self) -> None:
+        self.pool.prune(set())
+        self.pool.restart_fork_servers()
+        self._is_open = not self.is_extra
 
     def _serve(self) -> None:
         """Run jobs until none is left; an extra lane waits for more, then ends its workers."""
@@ -204,7 +207,9 @@ class DeviceQueue:
                 self._running = None
             job.finish(outcome)
         if self.is_extra:
-            self.retire_workers()
+            with self._busy:  # another thread reads what the workers have sent, or has a new job
+                if self._thread is None:
+                    self._end_workers()
 
     # ------------------------------------------------------------------------------------ a job
 
