@@ -201,6 +201,6 @@ def test_rejected_layouts_are_checked_with_contiguous_inputs(tmp_path: Path) -> 
 def test_a_wrong_version_is_not_called_for_every_combination(tmp_path: Path) -> None:
     verdict = run_validation(relu_file(tmp_path, "x * 0.5"), dtypes=("float32",), budget_s=30)
     assert verdict.status is Status.FAILED
-    assert 12 <= len(verdict.failed_cases) <= 20
+    assert 12 <= len(verdict.failed_cases) <= 24
     assert {c.case.size for c in verdict.failed_cases} >= {"small", "medium"}
     assert "12 cases have failed already" in {c.reason for c in verdict.not_run}
