@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from triton_magics import operators
 from triton_magics.errors import BadKernelSource, BadValue, UnknownOp
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.row_chunks import split_outputs
+from triton_magics.operators import _memory
 
 CPU = torch.device("cpu")
 NAMES = list(operators.names())
@@ -382,3 +384,13 @@ def test_a_single_row_of_a_reduction_is_never_cut():
         c.dim for c in split_outputs(operators.load("softmax"), (row,), (row,), max_elements=100)
     ] == [None]
     assert len(split_outputs(operators.load("relu"), (row,), (row,), max_elements=100)) == 11
+
+
+@pytest.mark.parametrize(("gigabytes", "elements"), [(80, 2**26), (16, 2**24), (1, 2**20)])
+def test_a_gpu_computes_more_of_a_result_at_a_time(gigabytes, elements, monkeypatch):
+    facts = SimpleNamespace(total_memory=gigabytes * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: facts)
+    _memory._on_gpu.cache_clear()
+    assert _memory.elements_at_once(torch.device("cuda")) == elements
+    assert _memory.elements_at_once(torch.device("cpu")) == 2**20
+    _memory._on_gpu.cache_clear()

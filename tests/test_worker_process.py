@@ -31,7 +31,7 @@ from triton_magics.execution.local.worker_process import Worker
 from triton_magics.execution.protocol import Progress
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process.reporter import Reporter
-from triton_magics.model import Environment
+from triton_magics.model import Case, Environment
 
 
 @pytest.fixture
@@ -288,6 +288,21 @@ def test_a_new_step_or_another_patience_is_always_sent(
         ("validating 1x1", 0.0),
         ("validating 1x1", 120.0),
     ]
+
+
+def test_work_of_the_judge_within_a_step_has_its_own_time(
+    report: Reporter, sent: list[Progress]
+) -> None:
+    case = Case(shape=(7, 13), dtype="float32", seed=1)
+    report.stage("validating 7x13", 3, 9, 120.0, subject=case)
+    with report.own_work("computing the allowed errors of 7x13", 600.0):
+        pass
+    assert [(p.stage, p.patience_s, p.case) for p in sent] == [
+        ("validating 7x13", 120.0, case),
+        ("computing the allowed errors of 7x13", 600.0, None),
+        ("validating 7x13", 120.0, case),
+    ]
+    assert {(p.done, p.total) for p in sent} == {(3, 9)}
 
 
 def test_data_is_always_sent_with_the_step_it_belongs_to(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +44,11 @@ class Recorder:
         subject: object = None,
     ) -> None:
         self.stages.append(text)
+
+    @contextmanager
+    def own_work(self, text: str, patience_s: float) -> Iterator[None]:
+        self.stage(text)
+        yield
 
     def waiting(self, text: str) -> None:
         self.stage(text)

@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from triton_magics.operators._draws import scalars_of
+from triton_magics.operators._memory import elements_at_once
 
 SIZES = {"small": (1, 4, 256, 64), "medium": (1, 8, 1024, 64), "large": (1, 16, 4096, 64)}
 SHAPES = (
@@ -138,7 +139,7 @@ def exact(
 ) -> torch.Tensor:
     """Compute the reference for some queries at a time: torch would hold the scores of all."""
     (*most, n_queries, head_dim), n_keys = q.shape, k.shape[-2]
-    elements = max(2**20, q.numel() // 4)  # of the scores at a time
+    elements = max(elements_at_once(q.device), q.numel() // 4)  # of the scores at a time
     length = max(1, elements // (math.prod(most) * n_keys))
     places = torch.arange(max(n_queries, n_keys), device=q.device)
     out = torch.empty_like(q)

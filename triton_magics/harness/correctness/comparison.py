@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -143,9 +143,10 @@ def compare_outputs(
         plain_allclose=True if case.dtype == "float32" else None,
         problem_tolerance=op.tolerance,
     )
-    for chunk in oracle.chunks:
-        expected = oracle.take_expected(chunk, with_conditioning=with_conditioning)
-        totals.add(chunk, call.outputs, expected)
+    with subject.conditioning(case) if with_conditioning else nullcontext():
+        for chunk in oracle.chunks:
+            expected = oracle.take_expected(chunk, with_conditioning=with_conditioning)
+            totals.add(chunk, call.outputs, expected)
     shared: dict[str, Any] = {
         "case": case,
         "error_share": totals.error_share,

@@ -354,7 +354,9 @@ class _ExpectedAhead:
         """Yield the oracle without the conditioning, then with it."""
         ready = self.ready.pop(content, None)
         yield ready or self._compute(content, with_conditioning=False)
-        yield self._compute(content, with_conditioning=True)
+        with self.subject.conditioning(self.case):
+            widened = self._compute(content, with_conditioning=True)
+        yield widened
 
     def _compute(self, content: int, *, with_conditioning: bool) -> oracle.ExpectedOutputs:
         job = self.subject.job

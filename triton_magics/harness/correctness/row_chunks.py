@@ -8,10 +8,9 @@ from typing import Any
 import torch
 
 from triton_magics import operators
+from triton_magics.operators._memory import elements_at_once
 
-CHUNK_ELEMENTS = (
-    2**21
-)  # elements whose oracle is made at once, where the op says how it may be chunk
+CHUNK_ELEMENTS = 2**21  # whose oracle is made at once, at least
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,11 @@ def split_outputs(
         op: declares the independent dimensions.
         inputs: of the case.
         outputs: of the case, or tensors of their form.
-        max_elements: elements of a chunk; None means `CHUNK_ELEMENTS`.
+        max_elements: elements of a chunk; None: as many as the device computes at once.
     """
-    limit = max_elements or CHUNK_ELEMENTS
     along = [(x, d) for x, d in zip(inputs, op.independent, strict=False) if d is not None]
     tensors = [*outputs, *(x for x, _ in along)]
+    limit = max_elements or _limit(outputs)
     elements = max((t.numel() for t in tensors), default=0)
     if op.scratch is not None:
         elements = max(elements, int(op.scratch(*inputs)))
@@ -64,6 +63,10 @@ def split_outputs(
     n = first.shape[dim]
     length = max(1, limit * n // elements)
     return [Chunk(dim, start, min(length, n - start)) for start in range(0, n, length)]
+
+
+def _limit(outputs: tuple[torch.Tensor, ...]) -> int:
+    return max([CHUNK_ELEMENTS, *(elements_at_once(x.device) for x in outputs if x.is_cuda)])
 
 
 def _can_split(op: operators.Op, x: torch.Tensor, dim: int) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,10 @@ from triton_magics.model import Case, Cause
 EXTRA_ROOM = 4  # outputs of a check's own call, over its arguments
 
 
+def _keep_silent(text: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 @dataclass(frozen=True)
 class Subject:
     """The version under validation, its op, job and device.
@@ -46,6 +51,8 @@ class Subject:
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
         explained: the cases for which a change of the reference was searched.
         known_changes: those that gave the outputs of earlier cases, by key.
+        own_work: reports work of this process, in words that follow "while"; its time is not the
+            version's.
     """
 
     op: operators.Op
@@ -61,6 +68,13 @@ class Subject:
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
     explained: list[Case] = field(default_factory=list, compare=False)
     known_changes: dict[str, Any] = field(default_factory=dict, compare=False)
+    own_work: Callable[[str], AbstractContextManager[None]] = field(
+        default=_keep_silent, compare=False
+    )
+
+    def conditioning(self, case: Case) -> AbstractContextManager[None]:
+        """Report that the allowed errors of a case are computed, which may take a minute."""
+        return self.own_work(f"computing the allowed errors of {case.label}")
 
     @property
     def is_interpreted(self) -> bool:

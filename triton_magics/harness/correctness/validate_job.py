@@ -59,6 +59,7 @@ from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.launch_limits import find_limit
 from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status, Validation
 
+OWN_WORK_S = 600.0  # for the allowed errors of one case
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
 _CONTEXT_ERRORS = (
     "CUDA error", ILLEGAL_ACCESS, "misaligned address", "device-side assert",
@@ -81,7 +82,12 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         return _not_run_here(base, order, reason), False
     try:
         subject = load_subject(job, op, this_device())
-        tally = _Tally(replace(subject, long_series=choose_long_series(cases, job.plan)))
+        subject = replace(
+            subject,
+            long_series=choose_long_series(cases, job.plan),
+            own_work=partial(report.own_work, patience_s=OWN_WORK_S),
+        )
+        tally = _Tally(subject)
     except VersionNotLoaded as failed:
         status = Status.RUNTIME_ERROR
         return conclude_validation(base, (), started, error=failed.error, status=status), True

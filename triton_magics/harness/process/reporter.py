@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from triton_magics.execution.protocol import Progress
 from triton_magics.model import (
@@ -80,6 +81,22 @@ class Reporter:
         self._stage, self._counts, self._patience_s = text, (done, total), patience_s
         if is_new or self._clock() - self._last_s >= INTERVAL_S:
             self._send()
+
+    @contextmanager
+    def own_work(self, text: str, patience_s: float) -> Iterator[None]:
+        """Report work of the judge within a step, whose time is not the version's.
+
+        Args:
+            text: the work, in words that follow "while".
+            patience_s: time that it may take, seconds.
+        """
+        stage, counts = self._stage, self._counts
+        before_s, subject = self._patience_s, self._subject
+        self.stage(text, *counts, patience_s)
+        try:
+            yield
+        finally:
+            self.stage(stage, *counts, before_s, subject=subject)
 
     def waiting(self, text: str) -> None:
         """Report a wait, as `waiting 3 s for the GPU`; it does not count toward a deadline."""
