@@ -158,3 +158,14 @@ def test_a_function_whose_formula_refuses_is_called_itself(
     with PerturbedArithmetic(0.125, RandomSigns(3), coherent=True):
         moved = torch.exp(doubles([0.0, 0.0]))
     assert set(moved.tolist()) <= {0.875, 1.125}
+
+
+def test_a_factor_near_zero_may_be_lost() -> None:
+    smallest = 2.0**-24  # of float16
+    sizes = [1 / 3, 3.3 * smallest, smallest / 8, 0.25]
+    mode = PerturbedArithmetic(2.0**-52, RandomSigns(3), coherent=False, factors=torch.float16)
+    with mode:
+        moved = torch.mm(doubles(*([x] for x in sizes)), torch.ones(1, 64, dtype=torch.float64))
+    steps = [(row - x).abs().max().item() for row, x in zip(moved, sizes, strict=True)]
+    expected = [2.0**-12 / 3, smallest / 4, smallest / 8, 0.0]
+    assert steps == pytest.approx(expected, rel=1e-6, abs=1e-14)

@@ -109,10 +109,13 @@ class PerturbedArithmetic(ExpandedArithmetic):
         """Return a factor moved by a rounding to a dtype, but for values that the dtype has.
 
         Inputs have them, except for a perturbation of some float32 units. A rounding is off by a
-        quarter of a unit or less, as a root mean square.
+        quarter of a unit or less, as a root mean square. Near 0 the unit is the smallest number of
+        the dtype, so a factor below it may be lost.
         """
-        is_rounded = (x.to(dtype).to(x.dtype) - x).abs() > 4 * self._unit * x.abs()
-        moved = x * (1 + torch.finfo(dtype).eps / 4 * self._signs.draw(x.shape, x.device))
+        limits, size = torch.finfo(dtype), x.abs()
+        is_rounded = (x.to(dtype).to(x.dtype) - x).abs() > 4 * self._unit * size
+        unit = (size * limits.eps).clamp_(min=limits.smallest_normal * limits.eps)
+        moved = x + torch.minimum(unit / 4, size) * self._signs.draw(x.shape, x.device)
         return torch.where(is_rounded, moved, x)
 
     def _perturb(self, func: Any, result: Any) -> None:
