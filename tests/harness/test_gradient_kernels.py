@@ -15,6 +15,7 @@ from triton_magics import languages, operators
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, ValidateJob
 from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness.fused_attention import FusedAttention
 from triton_magics.harness.correctness.perturbed_arithmetic import PerturbedArithmetic, RandomSigns
 from triton_magics.harness.load import load_op, load_version
 from triton_magics.harness.process.fake_gpu import fake_gpu
@@ -115,7 +116,7 @@ def test_perturbed_gradients_of_attention_stay_near(is_causal: bool) -> None:
         out = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=is_causal)
         return torch.autograd.grad(out, leaves, grad)
 
-    with PerturbedArithmetic(1e-7, RandomSigns(1), coherent=False):
+    with PerturbedArithmetic(1e-7, RandomSigns(1), coherent=False), FusedAttention():
         moved = gradients()
     for there, here in zip(moved, gradients(), strict=True):
         assert 1e-9 < (there - here).abs().max() < 1e-5

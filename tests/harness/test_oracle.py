@@ -8,6 +8,7 @@ from operator import attrgetter
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
@@ -73,6 +74,63 @@ def test_tensor_cores_multiply_results_in_the_inputs_dtype(
             judgements = expected.judge_outputs(attention_gradients(inputs, products))
             accepted[products] += all(j.is_correct for j in judgements)
     assert accepted == {dtype: 8, lower: 0}
+
+
+def fused_gradients(
+    inputs: tuple[torch.Tensor, ...], *, stored: torch.dtype = torch.float32, share: float = 1.0
+) -> tuple[torch.Tensor, ...]:
+    """Compute the gradients of attention as fused kernels do, with weights from log-sum-exp.
+
+    Args:
+        inputs: grad_output, q, k and v.
+        stored: the dtype of the output that the backward pass reads.
+        share: of delta that is subtracted; 1 is right.
+    """
+    dtype, factor = inputs[1].dtype, inputs[1].shape[-1] ** -0.5
+    grad, q, k, v = (x.float() for x in inputs)
+    scores = q @ k.mT * factor
+    top = scores.amax(-1, keepdim=True)
+    p = torch.exp(scores - top)
+    total = p.sum(-1, keepdim=True)
+    out = (p.to(dtype).float() @ v / total).to(stored).float()
+    p = torch.exp(scores - (top + total.log()))
+    delta = (grad * out).sum(-1, keepdim=True) * share
+    ds = (p * (grad @ v.mT - delta)).to(dtype).float()
+    gradients = ds @ k * factor, ds.mT @ q * factor, p.to(dtype).float().mT @ grad
+    return tuple(x.to(dtype) for x in gradients)
+
+
+# seeds choose which of grad_output, q, k and v has rows unlike their neighbours
+FUSED_CASES = [
+    Case(shape=(2, 4, 16, 32), dtype=dtype, regime="shifted", special=special, seed=seed)
+    for dtype in ("float16", "bfloat16")
+    for special, n in (("rows unlike their neighbours", 4), ("exact cancellation", 1), ("plain", 1))
+    for seed in range(n)
+]
+
+
+@pytest.fixture(params=[SDPBackend.FLASH_ATTENTION, SDPBackend.MATH])
+def backend(request: pytest.FixtureRequest) -> SDPBackend:
+    """Return how torch computes attention in float64: the first on a CPU, the other on a GPU."""
+    return request.param
+
+
+def test_fused_gradients_of_attention_are_not_refused(backend: SDPBackend) -> None:
+    op = BackwardOp("attention_backward", operators.load("attention"))
+    shares, n_wrong = [], 0
+    for case in FUSED_CASES:
+        inputs = make_pristine(op, case, CPU)
+        exact = oracle.evaluate(op, oracle.upcast(inputs))[1]
+        ideal = tuple(x.to(inputs[1].dtype) for x in exact)  # torch's own error widens nothing
+        with sdpa_kernel(backend):
+            (expected,) = list(oracle.iter_expected(op, inputs, case, torch_outputs=ideal))[1:]
+        for stored in (torch.float32, inputs[1].dtype):
+            judgements = expected.judge_outputs(fused_gradients(inputs, stored=stored))
+            shares += [j.error_share for j in judgements]
+        wrong = expected.judge_outputs(fused_gradients(inputs, share=0.97))
+        n_wrong += not all(j.is_correct for j in wrong)
+    assert max(shares) < 1
+    assert n_wrong == len(FUSED_CASES)
 
 
 def test_a_sound_attention_with_large_scores_is_not_refused() -> None:

@@ -23,6 +23,7 @@ from triton_magics.harness.correctness.accumulated_sums import (
     Float8Products,
     TruncatedProducts,
 )
+from triton_magics.harness.correctness.fused_attention import FusedAttention
 from triton_magics.harness.correctness.judgement import (
     Judgement,
     finite_part,
@@ -30,6 +31,7 @@ from triton_magics.harness.correctness.judgement import (
     judge,
 )
 from triton_magics.harness.correctness.perturbed_arithmetic import (
+    ExpandedArithmetic,
     PerturbedArithmetic,
     RandomSigns,
 )
@@ -283,9 +285,8 @@ def _perturb(
     for which in range(PERTURBATIONS):
         signs = RandomSigns(which)
         changed = perturb_inputs(upcast(inputs), which, unit, signs)
-        with PerturbedArithmetic(unit, signs, coherent=which % 2 == 0, factors=factors):
-            moved = evaluate(op, changed)[1]
-        yield moved
+        arithmetic = PerturbedArithmetic(unit, signs, coherent=which % 2 == 0, factors=factors)
+        yield _evaluate_in(arithmetic, op, changed)
 
 
 def _accumulate(
@@ -296,8 +297,8 @@ def _accumulate(
         return
     has_products = False
     for which in range(N_ORDERS):
-        with AccumulatedSums(which) as sums:
-            moved = evaluate(op, upcast(inputs))[1]
+        sums = AccumulatedSums(which)
+        moved = _evaluate_in(sums, op, upcast(inputs))
         if not sums.n_added:
             break
         has_products = sums.n_products > 0
@@ -305,8 +306,15 @@ def _accumulate(
     if not has_products:
         return
     for arithmetic in _tensor_cores([x.itemsize for x in inputs if is_floating(x)]):
-        with arithmetic:
-            yield evaluate(op, upcast(inputs))[1]
+        yield _evaluate_in(arithmetic, op, upcast(inputs))
+
+
+def _evaluate_in(
+    arithmetic: ExpandedArithmetic, op: operators.Op, inputs: tuple[Any, ...]
+) -> tuple[torch.Tensor, ...]:
+    """Return the outputs of the reference in an arithmetic, with attention as fused kernels."""
+    with arithmetic, FusedAttention():
+        return evaluate(op, inputs)[1]
 
 
 def _tensor_cores(sizes: Sequence[int]) -> Iterator[TruncatedProducts]:

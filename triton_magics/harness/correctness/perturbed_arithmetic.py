@@ -152,45 +152,6 @@ def var_mean(
     return var, mean if keepdim else mean.reshape(var.shape)
 
 
-def _attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *rest: Any, **options: Any
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the output and the log-sum-exp; ATen's own formula has the weights instead."""
-    out, _ = decomposition_table[_CPU_ATTENTION](q, k, v, *rest, **options)
-    is_causal = rest[1] if len(rest) > 1 else options.get("is_causal", False)
-    return out, torch.logsumexp(_scores(q, k, is_causal, **options), -1)
-
-
-def _attention_backward(
-    grad: torch.Tensor,
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    *rest: Any,
-    **options: Any,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients of q, k and v: what cancels in them is as large as grad @ v^T."""
-    out, logsumexp, _, is_causal = rest
-    weights = torch.exp(_scores(q, k, is_causal, **options) - logsumexp.unsqueeze(-1))
-    delta = torch.sum(grad * out, -1, keepdim=True)
-    scores = weights * (grad @ v.mT - delta) * _factor(q, options.get("scale"))
-    return scores @ k, scores.mT @ q, weights.mT @ grad
-
-
-def _scores(q: torch.Tensor, k: torch.Tensor, is_causal: bool, **options: Any) -> torch.Tensor:
-    scores = q @ k.mT * _factor(q, options.get("scale"))
-    mask = options.get("attn_mask")
-    if is_causal:
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
-    if mask is None:
-        return scores
-    return scores.masked_fill(~mask, -torch.inf) if mask.dtype is torch.bool else scores + mask
-
-
-def _factor(q: torch.Tensor, scale: float | None) -> float:
-    return float(q.shape[-1]) ** -0.5 if scale is None else scale
-
-
 # Fused functions that hide larger intermediate values; the others round once, or are composed of
 # functions that a dispatch mode sees.
 _FUSED = (
@@ -206,7 +167,7 @@ _OVERLOADS = [
     for name in _FUSED
     if (packet := getattr(torch.ops.aten, name, None)) and hasattr(packet, "default")
 ]
-_CPU_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 _CPU_ATTENTION_BACKWARD = (
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 )
@@ -214,8 +175,6 @@ _ATTENTION = torch.ops.aten._scaled_dot_product_attention_math.default
 FORMULAS: dict[Any, Callable[..., Any]] = {
     **{f: decomposition_table[f] for f in _OVERLOADS if f in decomposition_table},
     _ATTENTION: _ATTENTION.decompose,
-    _CPU_ATTENTION: _attention,
-    _CPU_ATTENTION_BACKWARD: _attention_backward,
     # ATen's own formula subtracts the maximum first, which not every right kernel does.
     torch.ops.aten._log_softmax.default: _log_softmax,
     torch.ops.aten.var_mean.correction: var_mean,
