@@ -186,20 +186,20 @@ def test_what_was_prepared_is_taken_once() -> None:
     one = make_oracle(reference)
     one.prepare()
     assert reference.n_double == 1
-    first = one.take_expected(one.chunks[0], with_conditioning=False)
+    first = one.take_expected(one.chunks[0], conditioning=oracle.Conditioning.NONE)
     assert reference.n_double == 1
     assert first.allowed[0].flatten().tolist() == pytest.approx([2e-5] * 24)
-    one.take_expected(one.chunks[0], with_conditioning=False)
+    one.take_expected(one.chunks[0], conditioning=oracle.Conditioning.NONE)
     assert reference.n_double == 2
 
 
 def test_what_was_prepared_has_no_conditioning() -> None:
     one = make_oracle(lambda x: (x + 2.0**20) - 2.0**20)
     one.prepare()
-    with_it = one.take_expected(one.chunks[0], with_conditioning=True)
+    with_it = one.take_expected(one.chunks[0], conditioning=oracle.Conditioning.ALL)
     assert float(with_it.allowed[0].max()) > 0.1  # 4 times 2**20 units of 2**-23
     one.prepare()
-    without = one.take_expected(one.chunks[0], with_conditioning=False)
+    without = one.take_expected(one.chunks[0], conditioning=oracle.Conditioning.NONE)
     assert float(without.allowed[0].max()) < 1e-3
 
 
@@ -209,7 +209,7 @@ def test_only_the_first_chunk_is_prepared(monkeypatch: pytest.MonkeyPatch) -> No
     one = make_oracle(x=x)
     assert [chunk.start for chunk in one.chunks] == [0, 1, 2]
     one.prepare()
-    second = one.take_expected(one.chunks[1], with_conditioning=False)
+    second = one.take_expected(one.chunks[1], conditioning=oracle.Conditioning.NONE)
     assert second.values[0].flatten().tolist() == list(range(8, 16))
     result = compare_outputs(one, make_call(x * 1.0))
     assert result.status is CaseStatus.PASSED
@@ -234,7 +234,7 @@ def test_a_failing_reference_raises_where_it_is_needed() -> None:
     one = make_oracle(fails_in_float64)
     one.prepare()
     with pytest.raises(UserFault, match="the reference raised ValueError: no"):
-        one.take_expected(one.chunks[0], with_conditioning=False)
+        one.take_expected(one.chunks[0], conditioning=oracle.Conditioning.NONE)
 
 
 # ---------------------------------------------------------------------------- result of a case
@@ -246,7 +246,7 @@ def test_conditioning_widens_unless_it_is_left_out() -> None:
 
     call = make_call(torch.full((3, 8), 1.1))
     assert compare_outputs(one(), call).status is CaseStatus.PASSED
-    wrong = compare_outputs(one(), call, with_conditioning=False)
+    wrong = compare_outputs(one(), call, conditioning=oracle.Conditioning.NONE)
     assert wrong.status is CaseStatus.WRONG_VALUES
     assert wrong.max_abs_error == pytest.approx(0.1)
 

@@ -73,7 +73,7 @@ def test_tolerance_includes_the_condition_of_the_inputs() -> None:
     op = replace(plain_op, make_inputs=make_inputs)
     contents = TimedContents(op, case, CPU)
     plain = oracle.compute_expected(
-        op, contents.latest, case, None, None, with_conditioning=False, diagnose=False
+        op, contents.latest, case, None, None, conditioning=oracle.Conditioning.NONE, diagnose=False
     )
     wide = oracle.compute_expected(op, contents.latest, case, None, None, diagnose=False)
     assert (0.9 * wide.allowed[0] > plain.allowed[0]).any()

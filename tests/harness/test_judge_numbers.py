@@ -408,7 +408,9 @@ def test_the_stated_rtol_is_that_of_the_dtype() -> None:
     for dtype, stated in (("float32", 1e-5), ("float16", 1e-3), ("bfloat16", 8e-3)):
         inputs = (torch.ones(4, 4, dtype=getattr(torch, dtype)),)
         case = Case(shape=(4, 4), dtype=dtype, seed=1)
-        expected = oracle.compute_expected(op, inputs, case, None, None, with_conditioning=False)
+        expected = oracle.compute_expected(
+            op, inputs, case, None, None, conditioning=oracle.Conditioning.NONE
+        )
         assert expected.allowed[0].flatten().tolist() == pytest.approx([2 * stated] * 16)
         assert expected.tolerance.rtol == stated
 
@@ -417,7 +419,9 @@ def test_own_rtol_and_atol_reach_the_allowed_errors() -> None:
     op = softmax_op(reference=lambda x: x * 1.0, op_class="elementwise")
     inputs = (torch.ones(4, 4),)
     for rtol, atol, each in ((1e-7, None, 1e-7), (None, 1e-7, 1e-5 + 1e-7), (0.5, 0.25, 0.75)):
-        expected = oracle.compute_expected(op, inputs, CASE, rtol, atol, with_conditioning=False)
+        expected = oracle.compute_expected(
+            op, inputs, CASE, rtol, atol, conditioning=oracle.Conditioning.NONE
+        )
         assert expected.allowed[0].flatten().tolist() == pytest.approx([each] * 16)
         assert expected.tolerance.origin == "yours"
 
@@ -427,14 +431,18 @@ def test_rows_or_the_whole_set_the_scale() -> None:
     rows = softmax_op(reference=lambda x: x * 1.0, op_class="row")
     whole = softmax_op(reference=lambda x: x * 1.0, op_class="elementwise")
     for op, first in ((rows, 2e-5), (whole, 1e-5 * (1 + math.sqrt(41)))):
-        expected = oracle.compute_expected(op, inputs, CASE, None, None, with_conditioning=False)
+        expected = oracle.compute_expected(
+            op, inputs, CASE, None, None, conditioning=oracle.Conditioning.NONE
+        )
         assert float(expected.allowed[0][0, 0]) == pytest.approx(first)
 
 
 def test_conditioning_is_the_largest_step_of_seventeen() -> None:
     op = softmax_op(reference=lambda x: x * 1.0, op_class="elementwise")
     inputs = (torch.full((2, 2), 1.0),)
-    (step,) = oracle._conditioning(op, inputs, (inputs[0].double(),), "float32")
+    (step,) = oracle._conditioning(
+        op, inputs, (inputs[0].double(),), "float32", oracle.Conditioning.ALL
+    )
     # The input and the result each move by one unit; both upwards in one of them.
     assert step.flatten().tolist() == pytest.approx([2 * EPS32] * 4, rel=1e-3)
 
@@ -513,6 +521,8 @@ def test_every_second_evaluation_moves_results_in_one_direction() -> None:
         return x * 1.0
 
     op = softmax_op(reference=reference, op_class="elementwise")
-    oracle._conditioning(op, (torch.ones(2),), (doubles([1.0, 1.0]),), "float32")
+    oracle._conditioning(
+        op, (torch.ones(2),), (doubles([1.0, 1.0]),), "float32", oracle.Conditioning.ALL
+    )
     without_sums = [True]  # not moved: the reference adds nothing, so one such evaluation is enough
     assert is_coherent == [True, False] * 8 + [True] + without_sums

@@ -27,6 +27,9 @@ from triton_magics.model import Case, CaseStatus
 from triton_magics.operators import BackwardOp
 
 RIGHT = KERNELS / "softmax_right.py"
+EVALUATIONS = (
+    oracle.FEW_PERTURBATIONS, oracle.FEW_ORDERS, oracle.PERTURBATIONS, oracle.N_ORDERS,
+)  # fmt: skip
 
 
 def in_another_order(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -69,7 +72,7 @@ def test_tensor_cores_multiply_results_in_the_inputs_dtype(
             special="huge element", seed=seed,
         )  # fmt: skip
         inputs = make_pristine(op, case, CPU)
-        (expected,) = list(oracle.iter_expected(op, inputs, case))[1:]
+        *_, expected = oracle.iter_expected(op, inputs, case)
         for products in accepted:
             judgements = expected.judge_outputs(attention_gradients(inputs, products))
             accepted[products] += all(j.is_correct for j in judgements)
@@ -123,7 +126,7 @@ def test_fused_gradients_of_attention_are_not_refused(backend: SDPBackend) -> No
         exact = oracle.evaluate(op, oracle.upcast(inputs))[1]
         ideal = tuple(x.to(inputs[1].dtype) for x in exact)  # torch's own error widens nothing
         with sdpa_kernel(backend):
-            (expected,) = list(oracle.iter_expected(op, inputs, case, torch_outputs=ideal))[1:]
+            *_, expected = oracle.iter_expected(op, inputs, case, torch_outputs=ideal)
         for stored in (torch.float32, inputs[1].dtype):
             judgements = expected.judge_outputs(fused_gradients(inputs, stored=stored))
             shares += [j.error_share for j in judgements]
@@ -139,11 +142,12 @@ def test_a_sound_attention_with_large_scores_is_not_refused() -> None:
         case = Case(shape=(2, 3, 65, 32), dtype="float32", regime="x10", seed=seed)
         inputs = make_pristine(op, case, CPU)
         right = in_another_order(*inputs)
-        for errors, with_conditioning in ((shares, True), (without, False)):
+        for errors, conditioning in (
+            (shares, oracle.Conditioning.ALL),
+            (without, oracle.Conditioning.NONE),
+        ):
             (value,), (allowed,) = attrgetter("values", "allowed")(
-                oracle.compute_expected(
-                    op, inputs, case, None, None, with_conditioning=with_conditioning
-                )
+                oracle.compute_expected(op, inputs, case, None, None, conditioning=conditioning)
             )
             errors.append(judge(right, value, allowed).error_share)
             assert not judge(right * (1 + 1e-3), value, allowed).is_correct
@@ -215,9 +219,13 @@ def test_the_wide_tolerance_is_made_only_where_one_goes_on_to_it() -> None:
     oracles = oracle.iter_expected(dataclasses.replace(op, reference=counting), inputs, case)
     plain = next(oracles)
     assert calls == [torch.float32, torch.float64]
+    few = next(oracles)
+    assert len(calls) == 4 + oracle.FEW_PERTURBATIONS + oracle.FEW_ORDERS
     wide = next(oracles)
-    assert len(calls) == 4 + oracle.PERTURBATIONS + oracle.N_ORDERS
+    assert len(calls) == 4 + 2 + sum(EVALUATIONS)
     assert next(oracles, None) is None
+    assert (plain.allowed[0] <= few.allowed[0]).all()
+    assert (few.allowed[0] <= wide.allowed[0]).all()
     between = plain.values[0] + (plain.allowed[0] + wide.allowed[0]) / 2
     assert (wide.allowed[0] > plain.allowed[0]).any()
     assert [o.judge_outputs((between,))[0].is_correct for o in (plain, wide)] == [False, True]

@@ -49,7 +49,7 @@ def _first_sensitive(op: operators.Op, dtype: str, seed: int, device: torch.devi
         try:
             inputs = make_pristine(op, case, device)
             expected = oracle.compute_expected(
-                op, inputs, case, None, None, with_conditioning=False
+                op, inputs, case, None, None, conditioning=oracle.Conditioning.NONE
             )
         except (UserFault, torch.OutOfMemoryError):
             continue

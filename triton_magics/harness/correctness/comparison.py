@@ -14,7 +14,12 @@ from triton_magics.harness.correctness import mismatch
 from triton_magics.harness.correctness.call_record import CallRecord
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.judgement import Judgement, judge
-from triton_magics.harness.correctness.oracle import ExpectedOutputs, TorchOutputs, compute_expected
+from triton_magics.harness.correctness.oracle import (
+    Conditioning,
+    ExpectedOutputs,
+    TorchOutputs,
+    compute_expected,
+)
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import STATED_RTOL, widen_float8
@@ -107,9 +112,9 @@ class CaseOracle:
         """Compute what is needed first; a failure is raised where it is needed."""
         if self.subject.op.check is None and self.chunks:
             with suppress(Exception):
-                self._first = self._compute(self.chunks[0], with_conditioning=False)
+                self._first = self._compute(self.chunks[0], conditioning=Conditioning.NONE)
 
-    def take_expected(self, chunk: Chunk, *, with_conditioning: bool) -> ExpectedOutputs:
+    def take_expected(self, chunk: Chunk, *, conditioning: Conditioning) -> ExpectedOutputs:
         """Return the expected outputs of a chunk; the prepared ones once.
 
         Raises:
@@ -117,21 +122,21 @@ class CaseOracle:
             torch.OutOfMemoryError: its inputs are too large for this GPU.
         """
         first, self._first = self._first, None
-        if first is not None and chunk is self.chunks[0] and not with_conditioning:
+        if first is not None and chunk is self.chunks[0] and not conditioning:
             return first
-        return self._compute(chunk, with_conditioning=with_conditioning)
+        return self._compute(chunk, conditioning=conditioning)
 
-    def _compute(self, chunk: Chunk, *, with_conditioning: bool) -> ExpectedOutputs:
+    def _compute(self, chunk: Chunk, *, conditioning: Conditioning) -> ExpectedOutputs:
         op, job = self.subject.op, self.subject.job
         return compute_expected(
             op, chunk.slice_inputs(op, self.inputs.pristine), self.case, job.rtol, job.atol,
-            with_conditioning=with_conditioning,
+            conditioning=conditioning,
             torch_outputs=tuple(map(chunk.slice_output, self.torch_outputs.outputs)),
         )  # fmt: skip
 
 
 def compare_outputs(
-    oracle: CaseOracle, call: CallRecord, *, with_conditioning: bool = True
+    oracle: CaseOracle, call: CallRecord, *, conditioning: Conditioning = Conditioning.ALL
 ) -> CaseResult:
     """Compare the outputs with the oracle, or run the op's own check if its output is random."""
     subject, case = oracle.subject, oracle.case
@@ -143,9 +148,9 @@ def compare_outputs(
         plain_allclose=True if case.dtype == "float32" else None,
         problem_tolerance=op.tolerance,
     )
-    with subject.conditioning(case) if with_conditioning else nullcontext():
+    with subject.conditioning(case) if conditioning else nullcontext():
         for chunk in oracle.chunks:
-            expected = oracle.take_expected(chunk, with_conditioning=with_conditioning)
+            expected = oracle.take_expected(chunk, conditioning=conditioning)
             totals.add(chunk, call.outputs, expected)
     shared: dict[str, Any] = {
         "case": case,

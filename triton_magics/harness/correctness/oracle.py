@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from itertools import chain
 from typing import Any
 
 import torch
@@ -50,7 +52,16 @@ from triton_magics.model import Case, Tolerance
 # Tensor cores add 16 terms of a half type; each loses bits, as it is aligned to the largest. Not
 # for float32: three TF32 products passed without it on an H200, and with it, at 20,011 terms, one.
 TERMS_OF_A_TRUNCATION = 4
+FEW_PERTURBATIONS, FEW_ORDERS = 4, 2
 PERTURBATIONS = 17  # with 2, a correct attention failed in one of five cases with large scores
+
+
+class Conditioning(IntEnum):
+    """Evaluations that widen a tolerance: a right output seldom needs all of them."""
+
+    NONE = 0
+    FEW = 1
+    ALL = 2
 
 
 @dataclass(frozen=True)
@@ -174,7 +185,7 @@ def compute_expected(
     rtol: float | None,
     atol: float | None,
     *,
-    with_conditioning: bool = True,
+    conditioning: Conditioning = Conditioning.ALL,
     diagnose: bool = True,
     torch_outputs: tuple[torch.Tensor, ...] | None = None,
 ) -> ExpectedOutputs:
@@ -186,9 +197,8 @@ def compute_expected(
         case: the case; its dtype sets the tolerance.
         rtol: the user's relative tolerance, instead of the calibrated one.
         atol: the user's absolute tolerance.
-        with_conditioning: widen the tolerance by the conditioning; takes `PERTURBATIONS`
-            and `N_ORDERS` more evaluations, which an output that is correct without it does not
-            need.
+        conditioning: widen the tolerance by the conditioning; all of it takes `PERTURBATIONS`
+            and `N_ORDERS` more evaluations.
         diagnose: find the origin of the tolerance, and whether a lower precision fails; a verdict
             on an output needs neither.
         torch_outputs: torch's own outputs, if known.
@@ -203,7 +213,7 @@ def compute_expected(
         allowed, tolerance = calibrate(
             values,
             torch_outputs,
-            _conditioning(op, inputs, values, case.dtype) if with_conditioning else None,
+            _conditioning(op, inputs, values, case.dtype, conditioning) if conditioning else None,
             stated,
             by_row=op.op_class != "elementwise",
             diagnose=diagnose,
@@ -229,19 +239,19 @@ def iter_expected(
     *,
     torch_outputs: tuple[torch.Tensor, ...] | None = None,
 ) -> Iterator[ExpectedOutputs]:
-    """Yield the oracle without the conditioning, then with it.
+    """Yield the oracle without the conditioning, with a few evaluations, then with all.
 
     The conditioning is slow and seldom changes the verdict: request it only if an output is wrong
     without it. The arguments are those of `compute_expected`.
     """
-    for with_conditioning in (False, True):
+    for conditioning in Conditioning:
         yield compute_expected(
             op,
             inputs,
             case,
             rtol,
             atol,
-            with_conditioning=with_conditioning,
+            conditioning=conditioning,
             diagnose=False,
             torch_outputs=torch_outputs,
         )
@@ -258,7 +268,11 @@ def upcast(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _conditioning(
-    op: operators.Op, inputs: tuple[Any, ...], values: tuple[torch.Tensor, ...], dtype: str
+    op: operators.Op,
+    inputs: tuple[Any, ...],
+    values: tuple[torch.Tensor, ...],
+    dtype: str,
+    conditioning: Conditioning,
 ) -> list[torch.Tensor]:
     """Return the largest change of each output element under the errors of a kernel's arithmetic.
 
@@ -266,14 +280,17 @@ def _conditioning(
     """
     unit = accumulation_unit(dtype)
     steps = [torch.zeros((), dtype=torch.float64, device=v.device) for v in values]
-    for moved in (*_perturb(op, inputs, dtype), *_accumulate(op, inputs, unit)):
+    is_few = conditioning is Conditioning.FEW
+    perturbed = _perturb(op, inputs, dtype, FEW_PERTURBATIONS if is_few else PERTURBATIONS)
+    accumulated = _accumulate(op, inputs, unit, FEW_ORDERS if is_few else N_ORDERS)
+    for moved in chain(perturbed, accumulated):
         for i, (there, here) in enumerate(zip(moved, values, strict=True)):
             steps[i] = torch.maximum(steps[i], finite_part(there.double() - here.double()).abs())
     return steps
 
 
 def _perturb(
-    op: operators.Op, inputs: tuple[Any, ...], dtype: str
+    op: operators.Op, inputs: tuple[Any, ...], dtype: str, times: int
 ) -> Iterator[tuple[torch.Tensor, ...]]:
     """Yield the outputs with the inputs and every intermediate result moved by one unit.
 
@@ -282,7 +299,7 @@ def _perturb(
     unit = accumulation_unit(dtype)
     own: torch.dtype = getattr(torch, dtype)
     factors = own if own.is_floating_point and own.itemsize == 2 else None
-    for which in range(PERTURBATIONS):
+    for which in range(times):
         signs = RandomSigns(which)
         changed = perturb_inputs(upcast(inputs), which, unit, signs)
         arithmetic = PerturbedArithmetic(unit, signs, coherent=which % 2 == 0, factors=factors)
@@ -290,20 +307,20 @@ def _perturb(
 
 
 def _accumulate(
-    op: operators.Op, inputs: tuple[Any, ...], unit: float
+    op: operators.Op, inputs: tuple[Any, ...], unit: float, orders: int
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield the outputs with sums added in float32: in some orders, then as tensor cores do."""
+    """Yield the outputs with sums added in float32: in some orders, in all then as tensor cores."""
     if unit != torch.finfo(torch.float32).eps:
         return
     has_products = False
-    for which in range(N_ORDERS):
+    for which in range(orders):
         sums = AccumulatedSums(which)
         moved = _evaluate_in(sums, op, upcast(inputs))
         if not sums.n_added:
             break
         has_products = sums.n_products > 0
         yield moved
-    if not has_products:
+    if not has_products or orders < N_ORDERS:
         return
     for arithmetic in _tensor_cores([x.itemsize for x in inputs if is_floating(x)]):
         yield _evaluate_in(arithmetic, op, upcast(inputs))

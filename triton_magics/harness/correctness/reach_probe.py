@@ -123,7 +123,13 @@ def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
 def _start(subject: Subject, case: Case) -> _Probe:
     inputs = subject.make_inputs(case)
     expected = oracle.compute_expected(
-        subject.op, inputs.pristine, case, None, None, with_conditioning=False, diagnose=False
+        subject.op,
+        inputs.pristine,
+        case,
+        None,
+        None,
+        conditioning=oracle.Conditioning.NONE,
+        diagnose=False,
     )
     pairs = zip(expected.allowed, expected.values, strict=True)
     like = expected.torch_outputs

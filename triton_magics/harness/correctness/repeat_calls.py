@@ -348,21 +348,26 @@ class _ExpectedAhead:
         if self.subject.op.check is None:
             with suppress(Exception):
                 for content in range(1, len(self.contents)):
-                    self.ready[content] = self._compute(content, with_conditioning=False)
+                    self.ready[content] = self._compute(
+                        content, conditioning=oracle.Conditioning.NONE
+                    )
 
     def iter_expected(self, content: int) -> Iterator[oracle.ExpectedOutputs]:
-        """Yield the oracle without the conditioning, then with it."""
+        """Yield the oracle without the conditioning, then with more and more of it."""
         ready = self.ready.pop(content, None)
-        yield ready or self._compute(content, with_conditioning=False)
-        with self.subject.conditioning(self.case):
-            widened = self._compute(content, with_conditioning=True)
-        yield widened
+        yield ready or self._compute(content, conditioning=oracle.Conditioning.NONE)
+        for conditioning in (oracle.Conditioning.FEW, oracle.Conditioning.ALL):
+            with self.subject.conditioning(self.case):
+                widened = self._compute(content, conditioning=conditioning)
+            yield widened
 
-    def _compute(self, content: int, *, with_conditioning: bool) -> oracle.ExpectedOutputs:
+    def _compute(
+        self, content: int, *, conditioning: oracle.Conditioning
+    ) -> oracle.ExpectedOutputs:
         job = self.subject.job
         return oracle.compute_expected(
             self.subject.op, self.contents[content], self.case, job.rtol, job.atol,
-            with_conditioning=with_conditioning, diagnose=False,
+            conditioning=conditioning, diagnose=False,
         )  # fmt: skip
 
 

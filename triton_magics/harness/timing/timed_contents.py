@@ -192,7 +192,7 @@ class TimedContents:
         """Return how far the outputs are off; None if they are right."""
         error = _excess_error(outputs, *self._answers(contents))
         if error and not self._is_conditioned:
-            self._tolerance = self._scaled_tolerance(contents, with_conditioning=True)
+            self._tolerance = self._scaled_tolerance(contents, conditioning=oracle.Conditioning.ALL)
             self._is_conditioned = True
             for each in (contents, *self._others(contents)):
                 each.answers = None
@@ -203,20 +203,22 @@ class TimedContents:
         """Return the answers for these contents and the allowed errors."""
         if contents.answers is None:
             if self._tolerance is None:
-                self._tolerance = self._scaled_tolerance(contents, with_conditioning=False)
+                self._tolerance = self._scaled_tolerance(
+                    contents, conditioning=oracle.Conditioning.NONE
+                )
             references = oracle.evaluate(self.op, oracle.upcast(contents.values))[1]
             answers = oracle.double_floats(references)
             contents.answers = answers, self._tolerance.allowed_errors(answers)
         return contents.answers
 
     def _scaled_tolerance(
-        self, contents: DrawnContents, *, with_conditioning: bool
+        self, contents: DrawnContents, *, conditioning: oracle.Conditioning
     ) -> ScaledTolerance:
         """Return the tolerance of all contents.
 
         Args:
             contents: those that it is derived from.
-            with_conditioning: include the condition of the inputs; needed only when an output is
+            conditioning: include the condition of the inputs; needed only when an output is
                 wrong without it.
         """
         expected = oracle.compute_expected(
@@ -225,7 +227,7 @@ class TimedContents:
             self.case,
             None,
             None,
-            with_conditioning=with_conditioning,
+            conditioning=conditioning,
             diagnose=False,
         )
         return ScaledTolerance.of(
