@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.triton import INTERPRET
-from triton_magics.languages.triton.child import launchers
+from triton_magics.languages.triton.child import launchers, one_compiler
 
 
 def resolve_grid(function: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -44,7 +44,8 @@ def compile_only() -> Iterator[None]:
     run, tune, launch = JITFunction.run, Autotuner.run, CompiledKernel.run
 
     def compile_kernel(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        kernel = run(self, *args, grid=grid, warmup=True, **kwargs)
+        with one_compiler.one_launch():
+            kernel = run(self, *args, grid=grid, warmup=True, **kwargs)
         launchers.note(kernel)
         return kernel
 
@@ -54,7 +55,8 @@ def compile_only() -> Iterator[None]:
     JITFunction.run, Autotuner.run = compile_kernel, compile_all
     CompiledKernel.run = property(lambda kernel: _launch_nothing)
     try:
-        yield
+        with one_compiler.use():
+            yield
     finally:
         JITFunction.run, Autotuner.run, CompiledKernel.run = run, tune, launch
 
