@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from triton_magics.execution.cpu_cores import VARIABLE, cores_near, parse_cores
+from triton_magics.execution.cpu_cores import (
+    SHARE,
+    VARIABLE,
+    core_share,
+    cores_near,
+    parse_cores,
+)
 from triton_magics.execution.local.worker_environment import child_environment
 
 
@@ -57,3 +63,13 @@ def test_a_process_runs_on_the_cores_that_are_named() -> None:
     )
     assert done.stdout.strip() == f"{{{first}}}"
     assert VARIABLE not in child_environment("gpu", env)
+
+
+def test_a_worker_has_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.delenv(SHARE, raising=False)
+    assert core_share() == 16
+    env = child_environment("gpu", os.environ, core_share=4)
+    monkeypatch.setenv(SHARE, env[SHARE])
+    assert core_share() == 4
+    assert SHARE not in child_environment("gpu", os.environ)  # a lab within a worker

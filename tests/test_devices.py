@@ -147,6 +147,29 @@ def test_a_lane_opens_while_many_jobs_wait(busy_gpu: LocalExecutor) -> None:
     assert set(executor._queues) == {(GPU.id, 0), (GPU.id, 1)}  # eight cores a lane
 
 
+@pytest.mark.parametrize(
+    ("settings", "shares"),
+    [
+        ({}, [0, 8]),  # 0: all; the second lane opens on demand
+        ({"lanes": 1}, [0]),
+        ({"lanes": 4}, [4, 4, 4, 4]),
+        ({"lanes": 16}, [2] * 16),
+        ({"lanes": 2, "gpus": "all"}, [4, 4]),  # of two GPUs
+    ],
+)
+def test_lanes_share_the_cores(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, object], shares: list[int]
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    executor = LocalExecutor(
+        Settings(**settings),
+        command=lambda mode: command("obeys.py", mode),
+        devices=(GPU, Device(id="GPU-b", kind="gpu", name="another")),
+    )
+    queues = [executor._queue(GPU, lane) for lane in range(len(shares))]
+    assert [queue.pool._core_share() for queue in queues] == shares
+
+
 def test_few_jobs_open_no_lane(busy_gpu: LocalExecutor) -> None:
     for _ in range(6):  # never more than two at the same time
         hanging = busy_gpu.submit(scripted_job("hangs"), limits=LIMITS)

@@ -15,6 +15,7 @@ import pytest
 
 from tests.execution_kit import wait_until
 from tests.harness.kit import KERNELS
+from triton_magics.execution.cpu_cores import SHARE
 from triton_magics.execution.local.supervisor.process_table import children_of
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process import compile_processes
@@ -71,6 +72,17 @@ def test_results_are_in_the_workers_cache(tmp_path: Path) -> None:
     )  # fmt: skip
     assert child.returncode == 0, child.stderr
     assert json.loads(child.stdout.splitlines()[-1]) == [[], 4, True]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_lane_has_a_compile_process_for_each_of_its_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setenv(SHARE, "3")
+    compile_processes.start_compile_processes(_append)
+    assert len(compile_processes._idle_channels) == 3
+    compile_processes.wait_for_exit()
 
 
 def _append(order: dict[str, str]) -> dict[str, str] | None:

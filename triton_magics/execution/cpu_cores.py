@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 VARIABLE = "TRITON_MAGICS_CORES"  # of the environment: the cores of a process, as `0-15,32`
+SHARE = "TRITON_MAGICS_CORE_SHARE"  # of the environment: how many cores a worker may keep busy
 
 
 def cores_near(uuid: str | None, root: Path = Path("/")) -> frozenset[int]:
@@ -51,6 +52,12 @@ def cores_text(cores: Collection[int]) -> str:
     return ",".join(map(str, sorted(cores)))
 
 
+def core_share() -> int:
+    """Return how many cores this worker may keep busy: those of the machine if no one else does."""
+    share = os.environ.get(SHARE, "")
+    return int(share) if share.isdecimal() else os.cpu_count() or 1
+
+
 def move_to_named_cores() -> None:
     """Run this process, and those that it starts, on the cores that its environment names.
 
@@ -64,4 +71,12 @@ def move_to_named_cores() -> None:
             os.sched_setaffinity(0, cores)
 
 
-__all__ = ["VARIABLE", "cores_near", "cores_text", "move_to_named_cores", "parse_cores"]
+__all__ = [
+    "SHARE",
+    "VARIABLE",
+    "core_share",
+    "cores_near",
+    "cores_text",
+    "move_to_named_cores",
+    "parse_cores",
+]

@@ -30,6 +30,7 @@ from triton_magics.model import DeviceState, EngineState, Environment, Finding, 
 
 DEVICE_KINDS: dict[str, DeviceKind] = {"gpu": "gpu", "interpreter": "interpreter"}
 CORES_A_LANE = 8  # a full validation kept 7.4 of 16 cores busy, two lanes 11 (H100, 2026-11-24)
+MIN_CORES = 2  # of a worker: with one it would not compile beside its cases
 MAX_LANES = 4  # that open on demand
 JOBS_TO_OPEN_A_LANE = 4
 STANDBYS, STANDBYS_TO_SHARE = 2, 3  # of the three one runs a job, one helps, one stays
@@ -193,6 +194,7 @@ class LocalExecutor(Executor):
             gpu=device.uuid if len(gpu_detection.gpus()) > 1 else None,
             sandbox=partial(choose_policy, self._settings, device.kind),
             cores=partial(_cores, self._settings, device),
+            core_share=partial(_core_share, self._settings, lane, len(self.devices())),
         )
 
     # ------------------------------------------------------------------------------------- jobs
@@ -329,6 +331,18 @@ def _memory_bytes(settings: Settings) -> int:
 def _cores(settings: Settings, device: Device) -> frozenset[int]:
     is_pinned = settings.pin_cores and device.kind == "gpu"
     return cores_near(device.uuid) if is_pinned else frozenset()
+
+
+def _core_share(settings: Settings, lane: int, n_devices: int) -> int:
+    """Return how many cores a worker of a lane may keep busy; 0: all.
+
+    The lanes that the settings name share the cores. One that opens on demand takes those of a
+    lane, and the first, which mostly runs alone, has all.
+    """
+    if lane and not settings.lanes:
+        return CORES_A_LANE
+    n_lanes = (n_devices if settings.gpus else 1) * (settings.lanes or 1)
+    return max((os.cpu_count() or 1) // n_lanes, MIN_CORES) if n_lanes > 1 else 0
 
 
 def _standbys(settings: Settings, lane: int, mode: Mode) -> int:

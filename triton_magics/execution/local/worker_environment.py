@@ -70,6 +70,7 @@ def child_environment(
     gpu: str | None = None,
     sandbox: Policy | None = None,
     cores: Collection[int] = (),
+    core_share: int = 0,
 ) -> dict[str, str]:
     """Return the whole environment of a worker or of a fork server.
 
@@ -80,14 +81,18 @@ def child_environment(
         gpu: UUID of the only GPU that it sees, as its `cuda:0`; None: those that `env` names.
         sandbox: that it enters; None: none.
         cores: of the CPU that it runs on; empty: all.
+        core_share: how many of them it may keep busy; 0: all.
     """
     child = {"TORCHINDUCTOR_CACHE_DIR": _inductor_cache()}
     child |= allowed_variables(env) | {"PYTHONUNBUFFERED": "1"}
     child.pop(SCRATCH, None)
     child.pop(sandbox_rules.VARIABLE, None)
     child.pop(cpu_cores.VARIABLE, None)
+    child.pop(cpu_cores.SHARE, None)
     if cores:
         child[cpu_cores.VARIABLE] = cpu_cores.cores_text(cores)
+    if core_share:
+        child[cpu_cores.SHARE] = str(core_share)
     if sandbox:
         child[sandbox_rules.VARIABLE] = sandbox.to_text()
     if scratch:

@@ -49,6 +49,7 @@ class WorkerPool:
         gpu: str | None = None,
         sandbox: Callable[[], Policy | None] = lambda: None,
         cores: Callable[[], Collection[int]] = tuple,
+        core_share: Callable[[], int] = int,
     ) -> None:
         """Start nothing yet.
 
@@ -60,6 +61,7 @@ class WorkerPool:
             gpu: the only GPU that the workers see, by its UUID; None: those that the caller sees.
             sandbox: returns the policy of the workers; None: they have none.
             cores: returns the CPU cores that the workers run on; empty: all.
+            core_share: returns how many of them a worker may keep busy; 0: all.
         """
         self._sandbox = sandbox
         self._command = command
@@ -68,6 +70,7 @@ class WorkerPool:
         self._n_standbys = standbys
         self._gpu = gpu
         self._cores = cores
+        self._core_share = core_share
         self._supervisor: SupervisorClient | None = None
         self._standby: dict[Mode, list[Worker]] = {}
         self._fork_servers_left = MAX_FORK_SERVERS
@@ -354,6 +357,7 @@ class WorkerPool:
             gpu=self._gpu,
             sandbox=sandbox,
             cores=self._cores(),
+            core_share=self._core_share(),
         )
         worker = self._supervisor.spawn(
             mode, [*self._command(mode), *FD], env, working_folder(),
@@ -368,7 +372,12 @@ class WorkerPool:
         if self._fork_server_argv is None:
             return None
         env = child_environment(
-            mode, os.environ, gpu=self._gpu, sandbox=self._sandbox(), cores=self._cores()
+            mode,
+            os.environ,
+            gpu=self._gpu,
+            sandbox=self._sandbox(),
+            cores=self._cores(),
+            core_share=self._core_share(),
         )
         for fork_server in [*self._supervisor.fork_servers.values()]:
             if fork_server.env == env:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
+from triton_magics.execution.cpu_cores import core_share
 from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process import parent_watch
@@ -40,7 +41,7 @@ _parents: list[int] = []
 def start_compile_processes(
     work: Callable[[dict[str, Any]], dict[str, Any] | None], *, close: Sequence[int] = ()
 ) -> None:
-    """Fork the processes, if torch is imported and there is more than one core.
+    """Fork the processes, one for each core, if torch is imported and there is more than one.
 
     A child forks them and waits for their end, because a dozen forks take 0.1 s.
 
@@ -49,7 +50,7 @@ def start_compile_processes(
             is free; of an exception only the fact is reported.
         close: descriptors that the processes must close.
     """
-    count = min(MAX_PROCESSES, os.cpu_count() or 1)
+    count = min(MAX_PROCESSES, core_share())
     if "torch" not in sys.modules or count == 1:
         return
     pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(count)]
