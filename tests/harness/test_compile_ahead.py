@@ -13,8 +13,13 @@ from typing import Any
 import pytest
 from triton.compiler.compiler import CompiledKernel
 
-from tests.harness.kit import KERNELS, job_for
+from tests.harness.kit import KERNELS, job_for, version_of
+from triton_magics import operators
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import CompileJob
+from triton_magics.harness import compile_job
 from triton_magics.harness.process.device import kernel_runtime
+from triton_magics.languages.kernel_compiler import Target
 
 ROOT = KERNELS.parents[2]
 # Compile a version as `write` has it compiled, on four cores; or list the work that is left.
@@ -127,3 +132,12 @@ def test_a_full_plan_on_a_gpu_takes_a_worker_that_can_compile() -> None:
     quick, full, thorough = (job_for(path, plan=p) for p in ("quick", "full", "thorough"))
     assert [j.needs_new_worker("gpu") for j in (quick, full, thorough)] == [False, True, True]
     assert not full.needs_new_worker("interpreter")
+
+
+def test_the_longest_row_is_compiled_first() -> None:
+    ref = version_of(KERNELS / "softmax_right.py", "softmax")
+    job = CompileJob(op=OpRef(name="softmax"), version=ref, ahead="quick")
+    background = compile_job._BackgroundCompilation(job, operators.load("softmax"), Target(90), [])
+    rows = [shape[-1] for shape, _, _ in background._later_forms()]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] == 4097  # of 3 rows: it takes twice as long as 4096 x 4096

@@ -169,7 +169,10 @@ class _BackgroundCompilation:
             self._compilation.end(within_s=max(self._duration_s, MIN_END_S))
 
     def _later_forms(self) -> list[Form]:
-        """Return the forms of the later validation, the largest (slowest) first."""
+        """Return the forms of the later validation, the slowest first: those of the longest rows.
+
+        A row in one block keeps the compilers busy by its length, however many rows there are.
+        """
         if self.job.ahead is None:
             return []
         request = PlanJob(
@@ -177,7 +180,12 @@ class _BackgroundCompilation:
             device_kind="gpu",
         )  # fmt: skip
         forms = input_forms(plan_cases(self.op, request, DeviceFacts()).cases)
-        return sorted(forms, key=lambda form: math.prod(form[0]), reverse=True)
+        return sorted(forms, key=_row_and_size, reverse=True)
+
+
+def _row_and_size(form: Form) -> tuple[int, int]:
+    shape = form[0]
+    return math.prod(shape[-1:]), math.prod(shape)
 
 
 def _tuning_note(ref: VersionRef) -> str | None:
