@@ -9,15 +9,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from tests.execution_kit import wait_until
 from triton_magics.harness.process.gpu_lock import (
+    TIMED_LATELY_S,
     gpu_lock,
+    is_for_validations,
     is_held,
     is_reserved,
     list_tickets,
@@ -197,3 +201,21 @@ def test_lock_is_released_despite_a_forked_child(gpu: str) -> None:
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def test_a_gpu_is_for_validations_until_a_process_times_on_it(gpu: str) -> None:
+    def hold(*, exclusive: bool) -> AbstractContextManager[None]:
+        return gpu_lock(gpu, exclusive=exclusive, purpose="testing", on_wait=print)
+
+    assert not is_for_validations(None)
+    assert not is_for_validations(gpu)
+    with hold(exclusive=False):
+        assert is_for_validations(gpu)
+    assert not is_for_validations(gpu)  # nobody uses it
+    with hold(exclusive=True):
+        assert not is_for_validations(gpu)
+    with hold(exclusive=False):
+        assert not is_for_validations(gpu)
+        lately_s = time.time() - TIMED_LATELY_S - 1
+        os.utime(lock_path(gpu), (lately_s, lately_s))
+        assert is_for_validations(gpu)

@@ -71,6 +71,29 @@ def test_warm_up_waits_for_a_timing(gpu: str) -> None:
     assert min(steps) > free_at
 
 
+def test_a_warm_up_for_timings_waits_while_others_validate(gpu: str) -> None:
+    engine = scripted_executor("real_loop.py", standbys=1)
+    pool = engine.queue().pool
+    with gpu_lock(gpu, exclusive=False, purpose="validating softmax", on_wait=print):
+        for _ in range(2):
+            outcome = run(engine, scripted_job("fine"))  # a new worker for each: it has no key
+            assert len(outcome.output.split()) == 2  # "on stdout"
+            wait_until(lambda: engine.state() and pool.has_available(engine.device_kind))
+            assert not engine.state().standby_ready
+    wait_until(lambda: engine.state().standby_ready)
+    engine.close()
+
+
+def test_it_waits_for_no_validation_after_a_timing(gpu: str) -> None:
+    engine = scripted_executor("real_loop.py", standbys=1)
+    with hold_timing_lock(gpu):
+        pass
+    with gpu_lock(gpu, exclusive=False, purpose="validating softmax", on_wait=print):
+        engine.warm()
+        wait_until(lambda: engine.state().standby_ready)
+    engine.close()
+
+
 def test_worker_with_a_postponed_warm_up_takes_jobs(gpu: str) -> None:
     engine = scripted_executor("real_loop.py")
     with hold_timing_lock(gpu):

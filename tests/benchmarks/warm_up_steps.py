@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import json
 import os
 import resource
@@ -97,10 +98,12 @@ def warm_worker(mode: Mode, *, blocking: bool) -> dict[str, Row]:
     where = device.GPU if mode == "gpu" else device.CPU
     assert subject_process.can_share(link, where)
     steps.end("context")
-    warm_up.STEPS[mode] = tuple(
-        measure_step(step, f"{i} {label(step)}", steps)
-        for i, step in enumerate(warm_up.STEPS[mode], 1)
-    )
+    number = itertools.count(1)
+    for all_steps in (warm_up.STEPS, warm_up.TIMING_STEPS):
+        all_steps[mode] = tuple(
+            measure_step(step, f"{next(number)} {label(step)}", steps)
+            for step in all_steps.get(mode, ())
+        )
     assert warm_up.run(mode)
     steps.end("rest")
     compile_processes.wait_for_exit()

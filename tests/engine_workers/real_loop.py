@@ -184,10 +184,10 @@ def create_context(mode):
     return warm_up(mode)
 
 
-def run_warm_up(mode, is_wanted):
-    """Report two steps, each with its time."""
-    for _ in range(2):
-        if is_wanted():
+def run_warm_up(mode, is_wanted, is_wanted_before_timing):
+    """Report two steps, the second for timings, each with its time."""
+    for has_job in (is_wanted, is_wanted_before_timing):
+        if has_job():
             return False
         print(time.monotonic(), flush=True)
     return True

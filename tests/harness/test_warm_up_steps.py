@@ -27,6 +27,20 @@ def test_warm_up_stops_when_a_job_waits(job_at: int, done: bool, n_checks: int) 
     assert len(checks) == n_checks
 
 
+def test_steps_for_timings_come_last_and_have_their_own_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events: list[str] = []
+    steps = {"interpreter": (lambda sample: events.append("validate"),)}
+    timing = {"interpreter": (lambda sample: events.append("time"),)}
+    monkeypatch.setattr(warm_up, "STEPS", steps)
+    monkeypatch.setattr(warm_up, "TIMING_STEPS", timing)
+    assert warm_up.run("interpreter")
+    assert events == ["validate", "time"]
+    assert not warm_up.run("interpreter", lambda: False, lambda: True)
+    assert events == ["validate", "time", "validate"]
+
+
 @pytest.fixture
 def four_threads() -> Iterator[None]:
     before = torch.get_num_threads()

@@ -44,7 +44,7 @@ class Ready(Value):
         helper_pids: of its children that run no version and wait for an order.
         warm_up: state of the warm-up jobs, a small validation and a small benchmark. `done`: they
             passed, so all modules are loaded. `due`: a second `Ready` follows unless a job comes
-            first. `postponed`: another process times on the GPU.
+            first. `postponed`: other processes use the GPU.
     """
 
     type: Literal["ready"] = "ready"

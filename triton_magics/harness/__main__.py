@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 2**16
 ANSWER_S = 0.01  # the engine sends a waiting job within this time
 POLL_S = 0.1  # between two checks whether the GPU is free for a warm-up
+QUIET_POLLS = 10  # without a validation, until the warm-up for a timing goes on
 
 REVIEW = "triton_magics.harness.timing.bench_review"
 PROFILE = "triton_magics.harness.profile_job"
@@ -195,22 +196,38 @@ def _warm_up(
         ready(environment, "due")
         postpone = partial(ready, environment, "postponed")
         warm_up = importlib.import_module("triton_magics.harness.warm_up")
-        if not warm_up.run(mode, partial(_is_wanted, data, environment.gpu_uuid, postpone)):
+        is_wanted = partial(_is_wanted, data, environment.gpu_uuid, postpone)
+        if not warm_up.run(mode, is_wanted, partial(is_wanted, for_timing=True)):
             return
     ready(environment, "done")
 
 
-def _is_wanted(data: socket.socket, gpu_uuid: str | None, postpone: Callable[[], None]) -> bool:
+def _is_wanted(
+    data: socket.socket,
+    gpu_uuid: str | None,
+    postpone: Callable[[], None],
+    *,
+    for_timing: bool = False,
+) -> bool:
     """Return whether a job has come, or comes in answer to the last frame.
 
     Wait while another process times on the GPU or is about to: a warm-up would disturb the timing.
+    The warm-up for a timing also waits until a series of validations is over, which needs none.
     """
     has_job = _is_waiting(data, ANSWER_S)
-    if not has_job and gpu_lock.is_reserved(gpu_uuid):
-        postpone()
-    while not has_job and gpu_lock.is_reserved(gpu_uuid):
+    if has_job or not _is_busy(gpu_uuid, for_timing):
+        return has_job
+    postpone()
+    quiet_polls = 0
+    while not has_job and quiet_polls < (QUIET_POLLS if for_timing else 1):
         has_job = _is_waiting(data, POLL_S)
+        quiet_polls = 0 if _is_busy(gpu_uuid, for_timing) else quiet_polls + 1
     return has_job
+
+
+def _is_busy(gpu_uuid: str | None, for_timing: bool) -> bool:
+    is_delayed = for_timing and gpu_lock.is_for_validations(gpu_uuid)
+    return is_delayed or gpu_lock.is_reserved(gpu_uuid)
 
 
 def _is_waiting(data: socket.socket, within_s: float) -> bool:

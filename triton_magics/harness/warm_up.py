@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import NamedTuple
 
@@ -73,33 +73,51 @@ def prepare() -> Environment | None:
     return environment
 
 
-def run(mode: Mode, is_wanted: Callable[[], bool] = lambda: False) -> bool:
+def run(
+    mode: Mode,
+    is_wanted: Callable[[], bool] = lambda: False,
+    is_wanted_before_timing: Callable[[], bool] = lambda: False,
+) -> bool:
     """Validate and time, or compile, a small version; return whether all steps were run.
 
     Args:
         mode: how kernels are run.
         is_wanted: returns whether a real job waits; called before each step.
+        is_wanted_before_timing: the same before a step for timings.
 
     Raises:
         RuntimeError: the kernel did not pass, so no result of this process is reliable.
     """
     sample = device.kernel_runtime().warm_up()
-    done = sample is None or _run_steps(mode, sample, is_wanted)
-    gc.collect()
-    gc.freeze()  # later collections skip what was imported: 0.1 s each, with torch
-    return done
-
-
-def _run_steps(mode: Mode, sample: WarmUp, is_wanted: Callable[[], bool]) -> bool:
+    if sample is None:
+        _freeze()
+        return True
     small = WarmUpVersion(OpRef(name=sample.op), _version(sample))
-    has_cache = mode == "gpu"  # 4 s on an H200
-    with compile_cache((small.version,), is_warm_up=True) if has_cache else nullcontext():
+    with _shared_cache(small, mode):
         done = not any(is_wanted() or step(small) for step in STEPS[mode])
-        if done and has_cache:
+        if done and mode == "gpu":
             done = not any(is_wanted() or build() for build in _missing_launchers())
-    if mode == "gpu":
-        torch.cuda.empty_cache()
+    _freeze()  # before the wait for a time in which nobody validates, which a job may end
+    if done and mode in TIMING_STEPS:
+        with _shared_cache(small, mode):
+            done = not any(is_wanted_before_timing() or step(small) for step in TIMING_STEPS[mode])
+        if done:
+            _freeze()
     return done
+
+
+def _shared_cache(sample: WarmUpVersion, mode: Mode) -> AbstractContextManager[None]:
+    if mode != "gpu":
+        return nullcontext()
+    return compile_cache((sample.version,), is_warm_up=True)  # 4 s on an H200
+
+
+def _freeze() -> None:
+    """Let later collections skip what was imported: 0.1 s each, with torch."""
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    gc.collect()
+    gc.freeze()
 
 
 def _missing_launchers() -> Sequence[Callable[[], None]]:
@@ -213,7 +231,8 @@ STEPS: dict[Mode, tuple[Callable[[WarmUpVersion], None], ...]] = {
         partial(_call, where=GPU, shape=(64, 4096)),
         partial(_ON_GPU, dtype="float32"),
         partial(_ON_GPU, dtype="float16"),
-        partial(_time, sizes=("small",)),
-        partial(_time, sizes=("medium", "large")),
     ),
+}
+TIMING_STEPS: dict[Mode, tuple[Callable[[WarmUpVersion], None], ...]] = {
+    "gpu": (partial(_time, sizes=("small",)), partial(_time, sizes=("medium", "large")))
 }

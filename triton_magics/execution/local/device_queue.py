@@ -124,7 +124,7 @@ class DeviceQueue:
         """True if it takes jobs: an extra one once a worker is warm, until it was idle."""
         if not self._is_open:
             self.update()
-            self._is_open = self.pool.standby_ready(self.device.kind)
+            self._is_open = self.pool.has_available(self.device.kind)
         return self._is_open
 
     def withdraw(self, job: LocalJob) -> None:

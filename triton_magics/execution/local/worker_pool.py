@@ -101,6 +101,10 @@ class WorkerPool:
         """Return True if a warm worker of this mode waits for a job."""
         return self.n_ready(mode) > 0
 
+    def has_available(self, mode: Mode) -> bool:
+        """Return True if a standby of this mode may take a job; see `is_available`."""
+        return any(map(self.is_available, self._standby.get(mode, ())))
+
     def n_ready(self, mode: Mode) -> int:
         """Return the number of warm standbys of this mode."""
         return sum(w.is_warm and w.is_usable for w in self._standby.get(mode, ()))
@@ -127,7 +131,7 @@ class WorkerPool:
 
         The first job of a cold worker takes about 0.1 s longer. Before the first warm-up passes, it
         is unknown whether jobs can run at all. A job does not wait for a warm-up that is postponed
-        because of a timing on the GPU: the job queues for the GPU lock.
+        because of jobs on the GPU: the job queues for the GPU lock.
         """
         if worker.is_warm:
             self._warmed_up.add(worker.mode)

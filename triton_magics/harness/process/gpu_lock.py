@@ -9,7 +9,8 @@ it. Only the oldest waiting ticket may take the lock, so the order is FIFO and a
 starved by validations. A ticket without a lock was left by a process that died, and is ignored.
 
 A warm-up takes no lock: its engine may stop it at any point, together with its locks. It checks
-`is_reserved` before each of its steps.
+`is_reserved` before each of its steps, and `is_for_validations` before those for timings. The time
+of the last timing is the file's modification time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from triton_magics.config import LOCKS
 
 POLL_S = 0.02
 REPORT_INTERVAL_S = 1.0
+TIMED_LATELY_S = 600.0
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -60,6 +62,8 @@ def gpu_lock(
     try:
         _acquire(fd, exclusive, ticket, on_wait)
         ticket.hold("holds" if exclusive else "shares")
+        if exclusive:
+            os.utime(fd)
         yield
     finally:
         fcntl.flock(fd, fcntl.LOCK_UN)  # a process forked meanwhile has the file open, too
@@ -78,6 +82,17 @@ def is_reserved(gpu_uuid: str | None) -> bool:
     )
 
 
+def is_for_validations(gpu_uuid: str | None) -> bool:
+    """Return whether processes share the GPU, and none has timed on it lately."""
+    if gpu_uuid is None:
+        return False
+    lock = lock_path(gpu_uuid)
+    with contextlib.suppress(OSError):
+        if time.time() - lock.stat().st_mtime < TIMED_LATELY_S:
+            return False
+    return any(map(is_held, list_tickets(lock, "shares")))
+
+
 def _open(path: Path) -> int:
     """Open the file or create it; Linux refuses O_CREAT on another user's file in such a folder."""
     with contextlib.suppress(FileNotFoundError):
@@ -85,6 +100,7 @@ def _open(path: Path) -> int:
     with contextlib.suppress(FileExistsError):
         fd = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL)
         os.fchmod(fd, 0o666)
+        os.utime(fd, (0, 0))  # no timing yet
         return fd
     return os.open(path, _FLAGS)
 
