@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from triton_magics.harness.process.spin_wait import PAUSE_S, SPIN_S, SpinWait
+from triton_magics.execution.cpu_cores import SHARE
+from triton_magics.harness.process.spin_wait import PAUSE_S, SPIN_S, SpinWait, usable_cores
 
 ALONE_S, SHARED_S = 1e-6, 3e-3  # a yield, where nobody wants the core and where somebody does
 
@@ -67,3 +68,12 @@ def test_few_cores_are_never_spun_on(pipe: tuple[int, int]) -> None:
     core = Core(ALONE_S, cores=4)
     core.spinning.wait(pipe[0])
     assert core.n_yields == 0
+
+
+def test_a_process_uses_the_cores_of_its_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {*range(12)})
+    monkeypatch.delenv(SHARE, raising=False)
+    assert usable_cores() == 12
+    monkeypatch.setenv(SHARE, "4")
+    assert usable_cores() == 4

@@ -12,10 +12,17 @@ import select
 import time
 from collections.abc import Callable
 
+from triton_magics.execution.cpu_cores import core_share
+
 SPIN_S = 0.005
-SPINNING_CORES = 8  # with fewer, the processes of a worker alone need them
+SPINNING_CORES = 8  # of a lane; with fewer, the processes of a worker alone need them
 YIELD_S = 0.0005  # a longer yield: another process has run
 PAUSE_S = 0.1
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use, as one of its lane."""
+    return min(len(os.sched_getaffinity(0)), core_share())
 
 
 class SpinWait:
@@ -30,7 +37,7 @@ class SpinWait:
         *,
         clock: Callable[[], float] = time.monotonic,
         give_way: Callable[[], None] = os.sched_yield,
-        cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0)),
+        cores: Callable[[], int] = usable_cores,
     ) -> None:
         """Begin.
 
