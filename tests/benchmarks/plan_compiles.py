@@ -1,12 +1,16 @@
 """Kernels that a plan compiles, and the CPU time of each compiler, without a GPU.
 
     python tests/benchmarks/plan_compiles.py [--json PATH] [--plan full] [--each] [OP=FILE ...]
+    python tests/benchmarks/plan_compiles.py --processes 2,12 softmax=FILE
 
 A version is called in one process for each input form of a plan, one after the other. `forms` are
 shapes, dtypes and layouts; `kernels` differ for the compiler. Seconds are of one core, with those of
 the child processes: `front end` is all that Triton does before LLVM, `ptxas` includes the start of
 its process, `calls` are the forms without a new kernel. `refused` are forms of very wide rows, which
 a full plan compiles only if that is quick. `--each` prints a line for each kernel.
+
+`--processes` compiles the forms in so many compile processes, as a validation does. `compiled` counts
+each kernel as often as a process compiled it; the seconds include start and end of the processes.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +35,14 @@ from common import report
 from triton.backends.nvidia.compiler import CUDABackend
 
 from triton_magics import languages, operators
+from triton_magics.execution.cpu_cores import SHARE
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import PlanJob
-from triton_magics.harness import compile_ahead
+from triton_magics.harness import compile_ahead, warm_up
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_scheduler import brief_forms
 from triton_magics.harness.load import LoadedVersion, load_version
+from triton_magics.harness.process import compile_processes
 from triton_magics.harness.process.compile_processes import Refused
 from triton_magics.harness.process.device import META, kernel_runtime
 from triton_magics.harness.process.fake_gpu import fake_gpu
@@ -145,14 +152,14 @@ def version(op_name: str, path: Path) -> VersionRef:
     )  # fmt: skip
 
 
-def in_a_fork(op_name: str, path: Path, plan: str, *, each: bool) -> dict[str, Any]:
+def in_a_fork(measure_here: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Measure in a fork of this process, with an empty cache."""
     here, there = os.pipe()
     if not (child := os.fork()):
         try:
             with tempfile.TemporaryDirectory() as folder:
-                os.environ["TRITON_CACHE_DIR"] = folder
-                os.write(there, json.dumps(measure(op_name, path, plan, each=each)).encode())
+                os.environ["TRITON_CACHE_DIR"] = os.environ["TRITON_MAGICS_SCRATCH"] = folder
+                os.write(there, json.dumps(measure_here()).encode())
         except Exception:  # noqa: BLE001 (the process ends here: report the reason)
             traceback.print_exc()
         finally:
@@ -164,6 +171,43 @@ def in_a_fork(op_name: str, path: Path, plan: str, *, each: bool) -> dict[str, A
     return json.loads(text)  # type: ignore[no-any-return]
 
 
+def measure_processes(op_name: str, path: Path, plan: str, count: int) -> dict[str, Any]:
+    """Compile the forms of a plan in processes that are forked from this one."""
+    job = PlanJob(op=OpRef(name=op_name), plan=plan, seed=7, device_kind="gpu")
+    cases = plan_cases(operators.load(op_name), job, DeviceFacts()).cases
+    log = Path(os.environ["TRITON_CACHE_DIR"], "log")
+    log.touch()
+
+    def note(*, cache_hit: bool, **_: object) -> None:
+        if not cache_hit:
+            with log.open("a") as file:
+                file.write("c")
+
+    def work(order: dict[str, Any]) -> dict[str, Any] | None:
+        triton.knobs.compilation.listener = note
+        return compile_ahead.compile_order(order)
+
+    os.environ[SHARE] = str(count)
+    compile_processes.MAX_PROCESSES = count
+    compile_processes.start_compile_processes(work)
+    forms, own = compile_ahead.input_forms(cases), version(op_name, path)
+    start_s = time.perf_counter()
+    ahead = compile_ahead.AheadCompilation(
+        OpRef(name=op_name), own, forms, TARGET, brief=brief_forms(cases, plan)
+    )
+    assert ahead._work
+    ahead._work.wait()
+    wall_s = time.perf_counter() - start_s
+    compile_processes.wait_for_exit()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    entries = [entry for entry in log.parent.iterdir() if any(entry.glob("*.cubin"))]
+    return {
+        "op": op_name, "version": path.stem, "plan": plan, "processes": count, "forms": len(forms),
+        "kernels": len(entries), "compiled": log.stat().st_size, "wall s": wall_s,
+        "CPU s": children.ru_utime + children.ru_stime, "of it system": children.ru_stime,
+    }  # fmt: skip
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -171,11 +215,22 @@ def main() -> None:
     parser.add_argument("versions", nargs="*", metavar="OP=FILE")
     parser.add_argument("--plan", default="full", choices=("quick", "full"))
     parser.add_argument("--each", action="store_true")
+    parser.add_argument("--processes", metavar="2,12")
     options = parser.parse_args()
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     own = [(op, Path(file)) for op, _, file in (v.partition("=") for v in options.versions)]
     shipped = [(op, KERNELS / file) for op, files in FILES.items() for file in files]
-    rows = [in_a_fork(op, file, options.plan, each=options.each) for op, file in own or shipped]
+    plan, each = options.plan, options.each
+    if options.processes:
+        warm_up.prepare()
+        rows = [
+            in_a_fork(partial(measure_processes, op, file, plan, int(count)))
+            for op, file in own or shipped
+            for count in options.processes.split(",")
+        ]
+    else:
+        calls = [partial(measure, op, file, plan, each=each) for op, file in own or shipped]
+        rows = [in_a_fork(call) for call in calls]
     report("Kernels that a plan compiles", rows, load=os.getloadavg()[0])
 
 
