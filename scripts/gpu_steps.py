@@ -2,7 +2,7 @@
 
     python scripts/gpu_steps.py --list                       the steps, and which are done
     python scripts/gpu_steps.py --limit 560                  the steps that are not done and still fit
-    python scripts/gpu_steps.py --limit 560 loop 'notebook-*'    these, in the order of the list
+    python scripts/gpu_steps.py --limit 560 loop 'notebook-*'    these, in this order
 
 Each GPU runs a step at a time. Steps that measure times run beside each other on different GPUs,
 never beside steps that keep the processor busy. A step runs only where the rest of the limit holds
@@ -273,7 +273,7 @@ def is_done(ended: dict[str, object] | None) -> bool:
 
 
 def chosen(patterns: Sequence[str], done: dict[str, dict[str, object]]) -> tuple[Step, ...]:
-    """Return the steps that match a pattern; without patterns those that are not done.
+    """Return the steps of each pattern in turn; without patterns those that are not done.
 
     Raises:
         ValueError: a pattern matches no step.
@@ -283,7 +283,8 @@ def chosen(patterns: Sequence[str], done: dict[str, dict[str, object]]) -> tuple
             raise ValueError(f"no step is called {pattern!r}; --list shows all")
     if not patterns:
         return tuple(step for step in STEPS if not is_done(done.get(step.name)))
-    return tuple(s for s in STEPS if any(fnmatch.fnmatch(s.name, p) for p in patterns))
+    matching = (s for p in patterns for s in STEPS if fnmatch.fnmatch(s.name, p))
+    return tuple({s.name: s for s in matching}.values())
 
 
 def main() -> int:

@@ -88,6 +88,11 @@ def test_a_step_that_failed_is_run_again(tmp_path: Path, program: Path) -> None:
         chosen(("lopo",), ended)
 
 
+def test_steps_run_in_the_order_of_their_names() -> None:
+    names = [step.name for step in chosen(("loop", "gpu-*", "lanes", "loop*"), {})]
+    assert names == ["loop", "gpu-rates", "gpu-times", "lanes", "loop-cuda"]
+
+
 def test_the_program_of_every_step_is_there_and_names_are_unique() -> None:
     assert len({step.name for step in STEPS}) == len(STEPS)
     for step in STEPS:
