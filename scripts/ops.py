@@ -86,6 +86,11 @@ class Cell:
     text: str
     measured: str = ""
 
+    @property
+    def is_prose(self) -> bool:
+        """Return True if the cell is text alone: no code and no figures."""
+        return self.kind == "markdown" and not self.measured
+
 
 # ------------------------------------------------------------------------------------- build
 
@@ -216,18 +221,23 @@ def reword(op: str) -> None:
     """Put the current text into a notebook; its code, outputs and figures stay.
 
     Raises:
-        ValueError: its cells or kernels differ from the text: run it again.
+        ValueError: its code cells or kernels differ from the text: run it again.
     """
     path = TARGET / f"{op}.ipynb"
     shipped = nbformat.read(path, as_version=4)
     written = cells(op, op_texts.text_of(op))
+    fixed = [c for c in shipped.cells if c.cell_type == "code" or "measured" in c.metadata]
+    if [c.cell_type for c in fixed] == [w.kind for w in written if not w.is_prose]:
+        rest = iter(fixed)
+        shipped.cells = [
+            nbformat.v4.new_markdown_cell(w.text) if w.is_prose else next(rest) for w in written
+        ]
     if not has_same_code(shipped, written):
         raise ValueError(f"the kernels of {path.name} are not those of {op}.md: run it again")
-    for cell, now in zip(shipped.cells, written, strict=True):
+    for i, (cell, now) in enumerate(zip(shipped.cells, written, strict=True)):
+        cell.id = f"{op}-{i:02}"
         if now.measured:
             cell.metadata["measured"] = now.measured
-        elif now.kind == "markdown":
-            cell.source = now.text
     fill(shipped, ops_table.benchmarks(LOGS / f"{op}_log.jsonl"))
     nbformat.write(shipped, path)
 

@@ -138,6 +138,38 @@ def test_gradients_are_versions_of_their_own_op(
     assert op_texts.kernels("relu_backward") == {"v1": "import math"}
 
 
+def test_new_text_keeps_what_was_executed(
+    builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TARGET", "LOGS"):
+        monkeypatch.setattr(builder, name, tmp_path)
+    monkeypatch.setattr(sys.modules["op_texts"], "TEXTS", tmp_path)
+    (tmp_path / "relu_log.jsonl").touch()
+    before = TEXT.replace("\nThe end.\n", "")
+    text, path = tmp_path / "relu.md", tmp_path / "relu.ipynb"
+    executed = builder.notebook("relu", before)
+    for count, cell in enumerate(c for c in executed.cells if c.cell_type == "code"):
+        cell.execution_count = count
+    nbformat.write(executed, path)
+
+    text.write_text(TEXT.replace("compare v1", "compare v2"))  # and a new cell of text behind it
+    builder.reword("relu")
+
+    changed = nbformat.read(path, as_version=4)
+    nbformat.validate(changed)  # among others that the ids differ
+    assert [c.source for c in changed.cells][-4] == "The end."
+    assert builder.has_same_code(changed, builder.cells("relu", text.read_text()))
+    assert [c.metadata["measured"] for c in changed.cells if c.metadata] == ["v1", "compare v2"]
+    counts = [c.execution_count for c in changed.cells if c.cell_type == "code"]
+    assert counts == list(range(len(counts)))
+
+    other_code = "%triton_op relu\n```\n\n```python\n%triton_ref relu"
+    for old, new in (("import torch", "import triton"), ("%triton_op relu", other_code)):
+        text.write_text(TEXT.replace(old, new))
+        with pytest.raises(ValueError, match="run it again"):
+            builder.reword("relu")
+
+
 def test_incomplete_text_is_refused(builder: ModuleType) -> None:
     with pytest.raises(ValueError, match="not closed"):
         builder.cells("relu", "```python v1\nimport torch\n")
