@@ -43,7 +43,7 @@ def triton_sum(x):
 
 def test_a_workspace_cached_while_compiling_ahead_is_forgotten(tmp_path: Path) -> None:
     version = load_version(version_ref(tmp_path, "sum", "v1", REMEMBERS))
-    form = ((3, 5), "float32", ())
+    form = ((3, 5), "float32", (), ())
     compile_form(operators.load("sum"), version, form)
     assert version.module.counter.is_meta  # what would be an illegal address on a GPU
     vars(version.module).update(counter=None)
@@ -70,6 +70,21 @@ def test_names_containers_and_caches_stay_the_same_objects() -> None:
     assert module.table is originals[2]
     assert not hasattr(module, "new")
     assert module.cached(1) is not remembered
+
+
+def test_each_value_of_a_parameter_is_compiled_ahead(tmp_path: Path) -> None:
+    source = "seen = []\n\ndef triton_mha(q, k, v, is_causal=False):\n    seen.append(is_causal)\n"
+    version = load_version(version_ref(tmp_path, "mha", "v1", source))
+    cases = [
+        Case(shape=(1, 2, 33, 16), dtype="float32", scalars=(("is_causal", value),), seed=seed)
+        for seed in (1, 2)
+        for value in (True, False)
+    ]
+    forms = input_forms(cases)
+    assert len(forms) == 2
+    for form in forms:
+        compile_form(operators.load("mha"), version, form)
+    assert version.module.seen == [True, False]
 
 
 @pytest.mark.parametrize("raised", ["ValueError", "KeyboardInterrupt", "SystemExit"])

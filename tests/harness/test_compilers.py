@@ -43,7 +43,7 @@ compile_processes.start_compile_processes(compile_ahead.compile_order)
 parent = compile_processes._parents[0]
 ref = version_of(KERNELS / "softmax_right.py", "softmax")
 shapes = [((7, 13), "float32"), ((7, 13), "float16"), ((4, 256), "float32"), ((4, 512), "float32")]
-forms = [(shape, dtype, ()) for shape, dtype in shapes]
+forms = [(shape, dtype, (), ()) for shape, dtype in shapes]
 op, own = operators.load("softmax"), OpRef(name="softmax")
 with fake_gpu(compile_ahead.META):
     version = load_version(ref)
@@ -338,7 +338,7 @@ parent_watch.install_stack_dump_handler()
 kernel_runtime().use_target(Target(90))
 version = load_version(version_of(KERNELS / "softmax_right.py", "softmax"))
 with fake_gpu(compile_ahead.META), kernel_runtime().compile_only():
-    compile_ahead.compile_form(operators.load("softmax"), version, ((7, 13), "float32", ()))
+    compile_ahead.compile_form(operators.load("softmax"), version, ((7, 13), "float32", (), ()))
 
 def here():
     os.kill(os.getpid(), signal.SIGURG)

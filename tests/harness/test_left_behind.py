@@ -217,6 +217,6 @@ def test_what_concurrent_compilation_leaves_is_no_fault(monkeypatch: pytest.Monk
         # Two threads in `catch_warnings` may leave the filter of the one that ends last.
         leave_a_filter = lambda *_: warnings.simplefilter("ignore")  # noqa: E731
         monkeypatch.setattr(guarded_call, "compile_here", leave_a_filter)
-        calls.compile_forms([((7, 13), "float32", ())])
+        calls.compile_forms([((7, 13), "float32", (), ())])
         record = calls.call((torch.ones(7, 13),), (), CallOptions(guard=True))
     assert record.left_behind is None

@@ -40,7 +40,7 @@ def work(order):
 os.cpu_count = lambda: 4
 compile_processes.start_compile_processes(work)
 ref = version_of(path, "softmax")
-forms = [((7, n), "float32", ()) for n in (1001, 1003, 1005, 1007)]  # all of one kernel
+forms = [((7, n), "float32", (), ()) for n in (1001, 1003, 1005, 1007)]  # all of one kernel
 batch = compile_ahead.AheadCompilation(OpRef(name="softmax"), ref, forms, Target())._work
 batch.wait()
 compile_processes.wait_for_exit()

@@ -30,12 +30,13 @@ from triton_magics.harness.process import compile_processes
 from triton_magics.harness.process.device import META, environment, kernel_runtime
 from triton_magics.harness.process.fake_gpu import FakeCuda, fake_gpu
 from triton_magics.languages.kernel_compiler import CompilesLong, Target
-from triton_magics.model import Case
+from triton_magics.model import Case, Scalar
 
 MAX_THREADS = 12  # twelve specialisations of a softmax: 0.28 s on 16 cores, with 8 threads 0.31 s
 NICE = 5
 WIDE_COLUMNS = 65_536  # of a wider row in one block, ptxas compiles for up to minutes
-Form = tuple[tuple[int, ...], str, tuple[tuple[str, str], ...]]  # shape, dtype, layouts of inputs
+# shape, dtype, layouts of inputs, values of parameters: a kernel may be compiled for each value
+Form = tuple[tuple[int, ...], str, tuple[tuple[str, str], ...], tuple[tuple[str, Scalar], ...]]
 
 
 def local_target() -> Target:
@@ -46,8 +47,8 @@ def local_target() -> Target:
 
 
 def input_forms(cases: Iterable[Case]) -> list[Form]:
-    """Return the distinct shapes, dtypes and layouts of these cases, in their order."""
-    return list(dict.fromkeys((c.shape, c.dtype, c.layouts) for c in cases))
+    """Return the distinct forms of these cases, in their order."""
+    return list(dict.fromkeys((c.shape, c.dtype, c.layouts, c.scalars) for c in cases))
 
 
 class AheadCompilation:
@@ -157,8 +158,8 @@ def order(op: OpRef, version: VersionRef, form: Form, target: Target) -> dict[st
     mark = _name({**key, "op": (op.name, op.sha256)}, version)
     # By file, because a message to a compile process holds at most 64 KiB.
     refs = json.dumps({"op": op.model_dump(), "version": version.model_dump()})
-    # Kernels differ by dtype and, as a rule, by the row's length.
-    group = [*form[0][-1:], form[1]]
+    # Kernels differ by dtype, values and, as a rule, by the row's length.
+    group = [*form[0][-1:], form[1], form[3]]
     alone = math.prod(form[0][-1:]) > WIDE_COLUMNS
     file = str(job_sources.write(refs, "refs.json"))
     return {**key, "refs": file, "mark": mark, "group": group, "alone": alone}
@@ -185,7 +186,8 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
         Exception: whatever the version's file or wrapper raises.
     """
     target = Target(order["target"], order["sm_count"])
-    shape, dtype, own_layouts = order["form"]
+    shape, dtype, *pairs = order["form"]
+    own_layouts, scalars = (tuple(map(tuple, both)) for both in pairs)
     os.nice(order.get("nice", 0))
     refs = json.loads(Path(order["refs"]).read_bytes())
     ref = VersionRef(**refs["version"])
@@ -194,7 +196,7 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
     op = load_op(OpRef(**refs["op"]))
     with fake_gpu(META, target), runtime.compile_only(brief=order.get("brief", False)):
         version = load_version(ref)
-        compile_form(op, version, (tuple(shape), dtype, tuple(map(tuple, own_layouts))))
+        compile_form(op, version, (tuple(shape), dtype, own_layouts, scalars))
     if order.get("launchers"):
         runtime.build_launchers()
         return None
@@ -254,15 +256,15 @@ def compile_form(op: operators.Op, version: LoadedVersion, form: Form) -> None:
     Raises:
         Refused: compilers would work on one for long, and `compile_only` is brief.
     """
-    shape, dtype, own_layouts = form
+    shape, dtype, own_layouts, scalars = form
     case = Case(shape=shape, dtype=dtype, layouts=own_layouts, seed=0)
     try:
         inputs = op.make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
-        names = op.input_names(len(inputs))
+        names, values = op.input_names(len(inputs)), dict(scalars)
         inputs = tuple(
             layouts.empty(tuple(x.shape), case.layout_of(name), dtype=x.dtype, device=META)
             if isinstance(x, torch.Tensor) and own_layouts
-            else x
+            else values.get(name, x)
             for name, x in zip(names, inputs, strict=True)
         )
         with torch.no_grad(), FakeCuda(META):

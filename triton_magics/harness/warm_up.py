@@ -152,7 +152,7 @@ def _compile(sample: WarmUpVersion) -> None:
 
 
 def _compile_in_process(sample: WarmUpVersion) -> None:
-    form: compile_ahead.Form = ((64, 4096), "float32", ())
+    form: compile_ahead.Form = ((64, 4096), "float32", (), ())
     order = compile_ahead.order(sample.op, sample.version, form, Target())
     compile_processes.warm_up({**order, "warm_up": True}, WARM_COMPILE_PROCESSES)
 
