@@ -51,6 +51,13 @@ def test_every_result_moves_by_the_unit(coherent: bool) -> None:
     assert (len(set(moved.tolist())) == 1) is coherent
 
 
+def test_results_below_the_smallest_number_become_zero() -> None:
+    x = doubles([2e-38, 1e-38, -1e-38, 0.0, math.inf, math.nan])
+    with PerturbedArithmetic(0.0, RandomSigns(3), coherent=True, flush_below=1.2e-38):
+        flushed = x * 1.0
+    assert flushed.tolist() == pytest.approx([2e-38, 0, 0, 0, math.inf, math.nan], nan_ok=True)
+
+
 def test_views_integers_and_float8_are_not_moved() -> None:
     x = torch.ones(4, 2, dtype=torch.float64)
     small = torch.ones(4, dtype=torch.float32)

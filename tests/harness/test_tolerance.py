@@ -41,6 +41,16 @@ def own_op(reference: Any, *dtypes: str, **changes: Any) -> operators.Op:
     return dataclasses.replace(relu, reference=reference, dtypes=dtypes, exact=None, **changes)
 
 
+def test_a_small_result_inside_may_be_flushed_to_zero() -> None:
+    op = own_op(lambda x: torch.exp(x - 90) * 1e30, "float32")
+    case = Case(shape=(64,), dtype="float32", seed=1)
+    x = torch.rand(64)  # exp(x - 90) is subnormal in float32
+    exact = (x.double() - 90).exp() * 1e30
+    assert is_accepted(op, (x,), case, torch.zeros(64))
+    assert is_accepted(op, (x,), case, exact.float())
+    assert not is_accepted(op, (x,), case, 10 * exact.float())
+
+
 # ------------------------------------------------------------------- where large values cancel
 
 

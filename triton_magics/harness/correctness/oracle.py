@@ -299,10 +299,15 @@ def _perturb(
     unit = accumulation_unit(dtype)
     own: torch.dtype = getattr(torch, dtype)
     factors = own if own.is_floating_point and own.itemsize == 2 else None
+    is_float32 = unit == torch.finfo(torch.float32).eps
+    smallest = torch.finfo(torch.float32).smallest_normal if is_float32 else 0.0
     for which in range(times):
         signs = RandomSigns(which)
         changed = perturb_inputs(upcast(inputs), which, unit, signs)
-        arithmetic = PerturbedArithmetic(unit, signs, coherent=which % 2 == 0, factors=factors)
+        coherent = which % 2 == 0
+        arithmetic = PerturbedArithmetic(
+            unit, signs, coherent=coherent, factors=factors, flush_below=smallest * coherent
+        )
         yield _evaluate_in(arithmetic, op, changed)
 
 

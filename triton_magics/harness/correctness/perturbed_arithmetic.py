@@ -83,6 +83,7 @@ class PerturbedArithmetic(ExpandedArithmetic):
         coherent: one direction for each result; else one for each element. Errors of one direction
             do not average out in a later sum.
         factors: the dtype in which tensor cores take the factors of a product; None: as they are.
+        flush_below: smaller results become 0, as GPUs flush subnormal numbers.
     """
 
     def __init__(
@@ -92,10 +93,11 @@ class PerturbedArithmetic(ExpandedArithmetic):
         *,
         coherent: bool,
         factors: torch.dtype | None = None,
+        flush_below: float = 0.0,
     ) -> None:
         super().__init__()
         self._unit, self._signs, self._coherent = unit, signs, coherent
-        self._factors = factors
+        self._factors, self._flush_below = factors, flush_below
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function, perturbed."""
@@ -132,6 +134,8 @@ class PerturbedArithmetic(ExpandedArithmetic):
                 continue
             shape = torch.Size() if self._coherent else value.shape
             value.mul_(1 + self._unit * self._signs.draw(shape, value.device))
+            if self._flush_below:
+                value.masked_fill_(value.abs() < self._flush_below, 0.0)
 
 
 def _log_softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torch.Tensor:
