@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.kit import version_of
+from tests.harness.kit import CPU, version_of
 from tests.harness.sessions import (
     job,
     run_bench,
 )
 from triton_magics import operators
 from triton_magics.execution.job_refs import VersionRef
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.timing import bench_job, speed_verdicts
 from triton_magics.harness.timing.baselines import make_providers
+from triton_magics.harness.timing.input_pool import InputPool, timing_case
 from triton_magics.model import Badge, BadgeCode, Status
 
 INTERPRETER = Badge.of(BadgeCode.INTERPRETER)
@@ -158,6 +160,23 @@ def test_custom_shape_is_timed_like_a_size() -> None:
 @pytest.mark.parametrize("op", ["add", "layer_norm", "dropout"])
 def test_custom_shape_of_an_op_with_a_drawn_number_is_accepted(op: str) -> None:
     bench_job.check_sizes(operators.load(op), ("64x128",), "float32", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("op", "size"), [("gqa", "1x4x2x16x16"), ("gqa", "small"), ("mha", "1x2x16x16")]
+)
+def test_a_flag_has_one_value_in_all_contents_of_a_timed_size(op: str, size: str) -> None:
+    loaded = operators.load(op)
+    cases = [timing_case(loaded, size, "float32", seed) for seed in range(12)]
+    pool = InputPool(loaded, cases[0], CPU, n=12)
+    flags = {make_pristine(loaded, case, CPU)[3] for case in cases}
+    assert flags | {pool.inputs(i)[3] for i in range(12)} == {True}  # the mask halves the work
+
+
+def test_numbers_that_choose_no_work_still_vary_in_a_timed_size() -> None:
+    op = operators.load("rms_norm")
+    cases = [timing_case(op, "4x8", "float32", seed) for seed in range(12)]
+    assert len({make_pristine(op, case, CPU)[2] for case in cases}) > 1
 
 
 def test_bad_shape_is_refused_with_the_known_sizes() -> None:

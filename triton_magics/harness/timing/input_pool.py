@@ -33,10 +33,19 @@ POISONED_BLOCKS = 16  # for each small output
 
 
 def timing_case(op: operators.Op, size: str, dtype: str, seed: int) -> Case:
-    """Return the case of a named size or of a custom shape (`8192x151936`)."""
-    if custom := shape_of(size):
-        return Case(shape=custom, dtype=dtype, size=CUSTOM_SIZE, seed=seed)
-    return Case(shape=op.sizes[size], dtype=dtype, size=size, seed=seed)
+    """Return the case of a named size or of a custom shape (`8192x151936`).
+
+    A flag among the op's scalars, such as a causal mask, has its first value: with both in turn a
+    mean would be of two works.
+    """
+    custom = shape_of(size)
+    return Case(
+        shape=custom or op.sizes[size],
+        dtype=dtype,
+        size=CUSTOM_SIZE if custom else size,
+        scalars=tuple((n, v[0]) for n, v in op.scalars.items() if isinstance(v[0], bool)),
+        seed=seed,
+    )
 
 
 class InputPool:
