@@ -27,7 +27,9 @@ ABOUT = """\
 The version of each op that its [notebook](../../notebooks) calls its best: for attention v7, the fastest in
 bfloat16; in float32 it equals v5, which `%triton_best` chose. torch.compile runs in its default mode and is
 compiled for each shape and dtype. Times are GPU times with cold caches, without the overhead of the timer
-([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel."""
+([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel.
+At its own shapes gqa was timed with the mask in some calls, and torch at 16,384 keys in all: those means and
+rates are of two works, which its [notebook](../../notebooks/gqa.ipynb) has apart."""
 COMMAND = "make ops"
 
 
