@@ -41,6 +41,16 @@ def attention(
         yield f"{name}, causal", reference, inputs, {"is_causal": True}
 
 
+def late_key() -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
+    """Yield short inputs whose last key, alone in its tile, has nearly all the weight."""
+    for dtype in (torch.float16, torch.bfloat16):
+        for score in (0.2, 30.0):
+            q, k, v = (torch.randn(1, 2, 129, 128, device="cuda") for _ in range(3))
+            k = k * 0.5 - 1
+            k[:, :, 128] = score
+            yield f"last key {score}, {dtype}", tuple(x.to(dtype) for x in (q + 1, k, v))
+
+
 def errors() -> Iterator[tuple[str, float]]:
     """Yield the largest error of each case, as a share of the largest output."""
     attend, attend_masked, loss = last("attention"), last("mha"), last("cross_entropy")
@@ -54,6 +64,11 @@ def errors() -> Iterator[tuple[str, float]]:
         truth = reference(*(x.double() for x in inputs), **options)
         error = (grouped(*inputs, options["is_causal"]) - truth).abs().max()
         yield f"grouped, {name}", float(error / truth.abs().max())
+    for name, inputs in late_key():
+        truth = F.scaled_dot_product_attention(*(x.double() for x in inputs))
+        for op, call in (("attention", attend), ("mha", attend_masked), ("gqa", grouped)):
+            shares = [(call(*inputs) - truth).abs().max() / truth.abs().max() for _ in range(3)]
+            yield f"{op}, {name}", max(float(share.nan_to_num(nan=1.0)) for share in shares)
     target = torch.randint(4096, (4096,), device="cuda")
     for scale in (1, 100):
         for every in (1, 50):

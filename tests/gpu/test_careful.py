@@ -28,7 +28,7 @@ def test_kernels_without_a_maximum_fall_back_to_one() -> None:
         capture_output=True, text=True, check=True, timeout=120, env=environment,
     )  # fmt: skip
     errors = json.loads(process.stdout)
-    assert len(errors) == 16
+    assert len(errors) == 28
     wrong = {
         name: error
         for name, error in errors.items()
