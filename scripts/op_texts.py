@@ -20,6 +20,7 @@ FENCE = re.compile(
 COMPARE = re.compile(r"<!-- compare (v\d+) -->")
 CHOSEN = re.compile(r"<!-- best (v\d+): (.+) -->")
 NEW, NEW_END = "<!-- not run yet -->", "<!-- end of what has not run -->"
+SECTION = re.compile(f"{NEW}\n\n(.*?){NEW_END}\n\n", re.DOTALL)
 LANGUAGES = {"python": "triton", "cpp": "cuda"}
 
 
@@ -92,14 +93,18 @@ def kernels(op: str, language: str = "triton") -> dict[str, str]:
     }
 
 
-def with_new(text: str) -> str:
+def with_new(text: str, takes: Callable[[str], bool] = lambda section: True) -> str:
     """Return a text whose new sections, which no GPU has run yet, are like the others.
 
     With versions of the op among them, a choice of the best by hand holds no more: it was made
     before they ran.
+
+    Args:
+        text: of an op.
+        takes: returns whether to do so with a new section; by default with all.
     """
-    sections = re.findall(f"{NEW}\n\n(.*?){NEW_END}\n\n", text, flags=re.DOTALL)
-    joined = text.replace(f"{NEW}\n\n", "").replace(f"{NEW_END}\n\n", "")
+    sections = [match[1] for match in SECTION.finditer(text) if takes(match[1])]
+    joined = SECTION.sub(lambda match: match[1] if match[1] in sections else match[0], text)
     if any(_is_version(block) for section in sections for block in blocks(section)):
         joined = re.sub(rf"{CHOSEN.pattern}\n\n?", "", joined)
     return joined
@@ -110,9 +115,9 @@ def _is_version(block: Block) -> bool:
     return isinstance(block, Code) and block.version is not None and block.op is None
 
 
-def keep_new(op: str) -> None:
+def keep_new(op: str, takes: Callable[[str], bool] = lambda section: True) -> None:
     """Make the new sections of an op's text part of it: its notebook has run with them."""
-    (TEXTS / f"{op}.md").write_text(with_new(text_of(op)), encoding="utf-8")
+    (TEXTS / f"{op}.md").write_text(with_new(text_of(op), takes), encoding="utf-8")
 
 
 def kernel(op: str, version: str) -> str:
@@ -146,7 +151,7 @@ def blocks(text: str) -> Iterator[Block]:
         ValueError: a fence is not closed.
     """
     prose: list[str] = []
-    ran = re.sub(f"{NEW}.*?{NEW_END}\n\n", "", text, flags=re.DOTALL)
+    ran = SECTION.sub("", text)
     lines = iter(ran.splitlines())
     for line in lines:
         if CHOSEN.fullmatch(line):

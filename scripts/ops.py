@@ -2,6 +2,8 @@
 
     python scripts/ops.py build [OP ...]      notebooks/<op>.ipynb, without outputs
     python scripts/ops.py run [OP ...]        the same, executed; its events in docs/measured/ops_logs
+    python scripts/ops.py take OP --from FOLDER   what a run that failed left there, without the new
+                                              sections in which a cell failed
     python scripts/ops.py prose [OP ...]      the current text in an executed notebook
     python scripts/ops.py accuracy            docs/measured/ops_float32.json; needs a GPU
     python scripts/ops.py models [OP ...]     docs/measured/ops_models.json; needs a GPU; with
@@ -65,7 +67,7 @@ MEASUREMENTS = {
     "reading": ops_reading,
     "accuracy": ops_accuracy,
 }
-COMMANDS = ("build", "run", "prose", *MEASUREMENTS, "measure")
+COMMANDS = ("build", "run", "take", "prose", *MEASUREMENTS, "measure")
 BUDGET_S = 3  # of a comparison: seconds after which no more rounds are added to settle a verdict
 
 
@@ -184,15 +186,64 @@ def run(op: str, folder: Path) -> None:
     fill(executed, measured)
     shrink(executed)
     drop_single_pictures(executed)
-    nbformat.write(executed, path)
+    log = folder / "work" / "logs" / f"{op}_log.jsonl"
+    for file, text in ((path, nbformat.writes(executed) + "\n"), (log, log.read_text())):
+        file.write_text(shorten_paths(text))
     if failed := list(errors(executed)):
         raise CellFailed("\n".join(failed))
-    log = f"{op}_log.jsonl"
-    events = (folder / "work" / "logs" / log).read_text()
-    (LOGS / log).write_text(shorten_paths(events))
-    (TARGET / f"{op}.ipynb").write_text(shorten_paths(nbformat.writes(executed)) + "\n")
+    _keep(op, folder, path.read_text())
     if measured:
         op_texts.keep_new(op)
+
+
+def take(op: str, folder: Path) -> None:
+    """Take what passed of a run that failed: all but the new sections in which a cell failed.
+
+    These stay new in the text, and their cells are left out of the notebook.
+
+    Args:
+        op: the op.
+        folder: the one that `run` named.
+
+    Raises:
+        CellFailed: a cell failed outside the new sections.
+        ValueError: the cells are not those of the text.
+    """
+    executed = nbformat.read(folder / "work" / f"{op}.ipynb", as_version=4)
+    failed = {c.source for c in executed.cells if any(_errors_of(c))}
+
+    def has_passed(section: str) -> bool:
+        written = (cell for block in op_texts.blocks(section) for cell in _cells_of(op, block))
+        return not any(cell.text in failed for cell in written)
+
+    text = op_texts.with_new(op_texts.text_of(op), has_passed)
+    shipped = notebook(op, text)
+    rest = iter(executed.cells)
+    for i, (cell, written) in enumerate(zip(shipped.cells, cells(op, text), strict=True)):
+        if not written.is_prose:
+            same = (ran for ran in rest if _is_of(ran, written))
+            if not (ran := next(same, None)):
+                first = cell.source.splitlines()[0]
+                raise ValueError(f"{first}: not in the run's notebook as {op}.md has it")
+            shipped.cells[i] = nbformat.from_dict(ran | {"id": cell.id})
+    if left := list(errors(shipped)):
+        raise CellFailed("\n".join(left))
+    _keep(op, folder, nbformat.writes(shipped) + "\n")
+    op_texts.keep_new(op, has_passed)
+
+
+def _is_of(ran: nbformat.NotebookNode, written: Cell) -> bool:
+    """Return whether an executed cell is that of a text."""
+    if written.measured:
+        return bool(ran.metadata.get("measured") == written.measured)
+    return bool(ran.source == written.text)
+
+
+def _keep(op: str, folder: Path, executed: str) -> None:
+    """Replace the notebook and the events of the repository by those of a run."""
+    log = f"{op}_log.jsonl"
+    (LOGS / log).write_text((folder / "work" / "logs" / log).read_text())
+    (TARGET / f"{op}.ipynb").write_text(executed)
 
 
 def shorten_paths(text: str) -> str:
@@ -203,9 +254,13 @@ def shorten_paths(text: str) -> str:
 def errors(executed: nbformat.NotebookNode) -> Iterator[str]:
     """Yield the errors that cells raised."""
     for cell in executed.cells:
-        for output in cell.get("outputs", ()):
-            if output.output_type == "error":
-                yield f"{cell.source.splitlines()[0]}: {output.ename}: {output.evalue}"
+        yield from _errors_of(cell)
+
+
+def _errors_of(cell: nbformat.NotebookNode) -> Iterator[str]:
+    for output in cell.get("outputs", ()):
+        if output.output_type == "error":
+            yield f"{cell.source.splitlines()[0]}: {output.ename}: {output.evalue}"
 
 
 def fill(executed: nbformat.NotebookNode, benchmarks: Sequence[ops_table.Benchmark]) -> None:
@@ -215,6 +270,11 @@ def fill(executed: nbformat.NotebookNode, benchmarks: Sequence[ops_table.Benchma
         text = ops_table.cell_text(subject, benchmarks) if subject else None
         if text:
             cell.source = text
+
+
+def build(op: str) -> None:
+    """Write an op's notebook, without outputs."""
+    nbformat.write(notebook(op, op_texts.text_of(op)), TARGET / f"{op}.ipynb")
 
 
 def reword(op: str) -> None:
@@ -272,6 +332,9 @@ def sections(folder: Path) -> list[str]:
 # ------------------------------------------------------------------------------------ command
 
 
+ON_EACH = {"build": build, "prose": reword}
+
+
 def main() -> int:
     """Run the command; return the exit code."""
     parser = argparse.ArgumentParser(
@@ -281,6 +344,9 @@ def main() -> int:
     parser.add_argument("ops", nargs="*", metavar="OP", help="by default all that are written")
     parser.add_argument("--jobs", type=int, default=4, help="notebooks that run at once: 4")
     parser.add_argument(
+        "--from", dest="folder", type=Path, metavar="FOLDER", help="take: of the run that failed"
+    )
+    parser.add_argument(
         "--new", action="store_true", help="models: the newest version, not the best"
     )
     options = parser.parse_args()
@@ -289,17 +355,18 @@ def main() -> int:
         parser.error(
             f"no text for {', '.join(unknown)}; there is {', '.join(op_texts.known_ops())}"
         )
+    if options.command == "take" and not (len(options.ops) == 1 and options.folder):
+        parser.error("take needs one op and --from")
     best = {op: op_texts.newest(op) if options.new else op_texts.best(op) for op in ops}
     if options.command in MEASUREMENTS:
         MEASUREMENTS[options.command].write(best, MEASURED)
     elif options.command == "measure":
         ops_table.write(LOGS, best, MEASURED, sections(MEASURED))
-    elif options.command == "prose":
+    elif options.command in ON_EACH:
         for op in ops:
-            reword(op)
-    elif options.command == "build":
-        for op in ops:
-            nbformat.write(notebook(op, op_texts.text_of(op)), TARGET / f"{op}.ipynb")
+            ON_EACH[options.command](op)
+    elif options.command == "take":
+        take(ops[0], options.folder)
     elif len(ops) > 1:
         return min(run_several(ops, options.jobs), 1)
     else:
@@ -312,7 +379,7 @@ def _run_one(op: str) -> int:
     try:
         run(op, folder)
     except CellFailed as error:
-        print(f"\na cell failed; the results are in {folder}:\n{error}", file=sys.stderr)
+        print(f"\na cell failed; the results are in {folder} (take):\n{error}", file=sys.stderr)
         return 1
     shutil.rmtree(folder)
     return 0

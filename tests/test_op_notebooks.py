@@ -170,6 +170,50 @@ def test_new_text_keeps_what_was_executed(
             builder.reword("relu")
 
 
+def test_what_passed_of_a_failed_run_is_taken(
+    builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "run" / "work" / "logs"
+    logs.mkdir(parents=True)
+    for name in ("TARGET", "LOGS"):
+        monkeypatch.setattr(builder, name, tmp_path)
+    monkeypatch.setattr(sys.modules["op_texts"], "TEXTS", tmp_path)
+    new = f"{op_texts.NEW}\n\n{{}}{op_texts.NEW_END}\n\n"
+    second = "### v2\n\n```python v2 other\nimport re\n```\n\n"
+    gradients = "### Gradients\n\n```python relu_backward v1 from x\nimport math\n```\n\n"
+    text = TEXT.replace(
+        "<!-- compare",
+        f"{new.format(second)}{new.format(gradients)}<!-- best v1: old -->\n\n<!-- compare",
+    )
+    (tmp_path / "relu.md").write_text(text)
+    executed = builder.notebook("relu", op_texts.with_new(text))
+    code = [cell for cell in executed.cells if cell.cell_type == "code"]
+    for count, cell in enumerate(code):
+        cell.execution_count = count
+    fails = next(cell for cell in code if cell.source == "%triton_validate relu_backward v1")
+    fails.outputs = [nbformat.v4.new_output("error", ename="KernelFailure", evalue="wrong")]
+    nbformat.write(executed, tmp_path / "run" / "work" / "relu.ipynb")
+    (logs / "relu_log.jsonl").write_text("events")
+
+    builder.take("relu", tmp_path / "run")
+
+    rest = TEXT.replace("<!-- compare", f"{second}{new.format(gradients)}<!-- compare")
+    assert (tmp_path / "relu.md").read_text() == rest
+    assert (tmp_path / "relu_log.jsonl").read_text() == "events"
+    shipped = nbformat.read(tmp_path / "relu.ipynb", as_version=4)
+    nbformat.validate(shipped)
+    assert [c.source for c in shipped.cells] == [c.text for c in builder.cells("relu", rest)]
+    counts = {c.source: c.execution_count for c in shipped.cells if c.cell_type == "code"}
+    assert counts == {c.source: c.execution_count for c in code if "backward" not in c.source}
+
+    (tmp_path / "relu.md").write_text(text.replace("import re\n", "import sys\n"))
+    with pytest.raises(ValueError, match="kernel relu v2 .* not in the run's notebook"):
+        builder.take("relu", tmp_path / "run")
+    (tmp_path / "relu.md").write_text(op_texts.with_new(text))
+    with pytest.raises(builder.CellFailed, match="relu_backward v1: KernelFailure: wrong"):
+        builder.take("relu", tmp_path / "run")
+
+
 def test_incomplete_text_is_refused(builder: ModuleType) -> None:
     with pytest.raises(ValueError, match="not closed"):
         builder.cells("relu", "```python v1\nimport torch\n")
