@@ -24,7 +24,7 @@ COMPILE = "torch.compile"
 DTYPES = ("float32", "bfloat16")
 COPY_GOAL_PCT = 90.0
 ABOUT = """\
-The version of each op that its [notebook](../../notebooks) calls its best: for attention v7, the fastest in
+The version of each op that its [notebook](../../notebooks) calls its best: for attention v8, the fastest in
 bfloat16; in float32 it equals v5, which `%triton_best` chose. torch.compile runs in its default mode and is
 compiled for each shape and dtype. Times are GPU times with cold caches, without the overhead of the timer
 ([how](../timing.md)); the verdicts are the benchmark's own. A speedup over 1 is in favour of the Triton kernel.
