@@ -201,3 +201,23 @@ def test_a_special_value_goes_to_one_of_two_tensors_by_the_seed() -> None:
 def test_a_scalar_takes_the_place_of_what_make_inputs_chose() -> None:
     assert inputs_with("vector_add", scalars=(("alpha", -2.0),))[2] == -2.0
     assert inputs_with("layer_norm", scalars=(("eps", 1e-3),))[3] == 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_values_grow_to_the_end_of_rows_and_over_the_rows(dtype: str) -> None:
+    q, k, v = inputs_with(
+        "attention", shape=(1, 1, 192, 64), dtype=dtype, special="largest at the end"
+    )
+    for x in (q, k, v):
+        size = x.double().abs()
+        assert float(size[..., -1, :].mean() / size[..., 0, :].mean()) > 16
+        assert float(size[..., -1].mean() / size[..., 0].mean()) > 16
+        assert torch.isfinite(x).all()
+    scores = q.double() @ k.double().mT * 64**-0.5
+    last, first = scores[..., 128:].amax(-1), scores[..., :128].amax(-1)
+    assert float(((last - first) > 11).double().mean()) > 0.1  # of the queries: 2**16 times larger
+
+
+def test_the_largest_number_of_a_dtype_does_not_grow_to_infinity() -> None:
+    x = rows_with("largest at the end", dtype="float16", regime="large")
+    assert torch.isfinite(x).all()

@@ -27,6 +27,7 @@ _BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
 _NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
 _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
+_GROWTH, _LAST_GROWTH = 3, 2  # powers of two
 
 
 @dataclass(frozen=True)
@@ -261,6 +262,20 @@ def _cancelling(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return rows.reshape(x.shape)
 
 
+def _late_peaks(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Let the values grow eightfold along a row and over the rows, the last ones by more.
+
+    A running maximum or sum then meets its largest terms last, also in a block that is masked.
+    """
+    grown = x.double()
+    for dim, n in enumerate(x.shape[::-1][:2]):
+        powers = torch.linspace(0, _GROWTH, n, device=x.device)
+        powers[-1] += _LAST_GROWTH
+        grown = grown * powers.exp2().reshape(n, *[1] * dim)
+    limit = torch.finfo(x.dtype).max
+    return grown.clamp(-limit, limit).to(x.dtype)
+
+
 def _odd_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Move every fourth row far from its neighbours, as a block of rows has them together."""
     rows = _rows(x)
@@ -314,6 +329,9 @@ SPECIALS = {
     ),
     "exact cancellation": Special(_cancelling, min_columns=2),
     "rows unlike their neighbours": Special(_odd_rows, min_rows=2, has_ends=True),
+    "largest at the end": Special(
+        _late_peaks, everywhere=True, min_columns=2, op_classes=("reduction", "matmul")
+    ),
     "rows at -20000": Special(_far_rows, has_ends=True),
     "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),
     "block of -inf": Special(_block, is_finite=False, min_columns=4),
