@@ -71,18 +71,18 @@ def _tests(file: str, expected_s: float, gpus: int = 1) -> Step:
 _B = "tests/benchmarks"
 _CORPUS = "tests/faults/corpus.py --gpu --brief --jobs {jobs} --json {json}"
 STEPS = (
-    Step("gpu-rates", f"{_B}/gpus.py --part rate --validations 24 --out {{json}}", 90, gpus=2),
+    Step("gpu-rates", f"{_B}/gpus.py --part rate --validations 24 --out {{json}}", 160, gpus=2),
     Step("gpu-times", f"{_B}/gpus.py --part times --repeats 2 --out {{json}}", 60, gpus=2),
     _tests("test_two_gpus", 60, gpus=2),
-    Step("lanes", f"{_B}/gpus.py --lanes 1,2,4 --seconds 8 --out {{json}}", 60),
+    Step("lanes", f"{_B}/gpus.py --lanes 1,2,4 --seconds 8 --out {{json}}", 80),
     Step("loop", f"{_B}/loop.py --json {{json}}", 50),
-    Step("loop-cuda", f"{_B}/loop.py --type cuda --json {{json}}", 60),
-    Step("validation", f"{_B}/validation.py --seconds --written --repeats 3 --json {{json}}", 50),
+    Step("loop-cuda", f"{_B}/loop.py --type cuda --json {{json}}", 35),
+    Step("validation", f"{_B}/validation.py --seconds --written --repeats 3 --json {{json}}", 45),
     *(
         _notebook(op, expected_s)
         for op, expected_s in {
-            "attention": 200, "gqa": 90, "mha": 150, "fp8_matmul": 60, "rms_norm": 120, "layer_norm": 150,
-            "cross_entropy": 120, "matmul": 150, "quantized_matmul": 90, "linear_cross_entropy": 120,
+            "attention": 180, "gqa": 180, "mha": 180, "fp8_matmul": 65, "rms_norm": 80, "layer_norm": 95,
+            "cross_entropy": 120, "matmul": 150, "quantized_matmul": 55, "linear_cross_entropy": 120,
             "softmax": 120, "swiglu": 60, "rope": 60, "vector_add": 50, "vector_mul": 40, "relu": 40,
             "gelu": 40, "dropout": 50, "sum": 50, "mean": 50,
         }.items()
