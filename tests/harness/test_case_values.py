@@ -206,16 +206,16 @@ def test_a_scalar_takes_the_place_of_what_make_inputs_chose() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_values_grow_to_the_end_of_rows_and_over_the_rows(dtype: str) -> None:
     q, k, v = inputs_with(
-        "attention", shape=(1, 1, 192, 64), dtype=dtype, special="largest at the end"
+        "attention", shape=(1, 1, 192, 64), dtype=dtype, regime="x10", special="largest at the end"
     )
     for x in (q, k, v):
         size = x.double().abs()
-        assert float(size[..., -1, :].mean() / size[..., 0, :].mean()) > 16
-        assert float(size[..., -1].mean() / size[..., 0].mean()) > 16
+        assert float(size[..., -1, :].mean() / size[..., 0, :].mean()) > 10
+        assert float(size[..., -1].mean() / size[..., 0].mean()) > 10
         assert torch.isfinite(x).all()
     scores = q.double() @ k.double().mT * 64**-0.5
     last, first = scores[..., 128:].amax(-1), scores[..., :128].amax(-1)
-    assert float(((last - first) > 11).double().mean()) > 0.1  # of the queries: 2**16 times larger
+    assert float((last - first > 11).double().mean()) > 0.5  # 2**16 times larger, of the queries
 
 
 def test_the_largest_number_of_a_dtype_does_not_grow_to_infinity() -> None:

@@ -37,6 +37,8 @@ DEFINED_FOR_NONFINITE = False
 # Scores of large q and k, or of q and k with a large mean (5e6, where float32 steps by a half),
 # round to anything: the softmax then picks keys at random, torch's too.
 REGIMES_SKIP = ("large", "mean_heavy", "negative", "rows at -20000")
+# As in mha: products of ds would be past what a half type holds, or cancel.
+GRADIENTS_SKIP = ("products past 65504", "largest at the end")
 SCALARS = {"is_causal": (True, False)}
 FACTS = {
     "aliases": ("grouped_query_attention",),

@@ -27,7 +27,7 @@ _BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
 _NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
 _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
-_GROWTH, _LAST_GROWTH = 3, 2  # powers of two
+_GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 
 
 @dataclass(frozen=True)
@@ -263,14 +263,15 @@ def _cancelling(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _late_peaks(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Let the values grow eightfold along a row and over the rows, the last ones by more.
+    """Let the values grow fourfold along a row and over the rows, the last ones by 16.
 
-    A running maximum or sum then meets its largest terms last, also in a block that is masked.
+    A running maximum or sum then meets its largest terms last, also in a block that is masked. The
+    largest are 16 times what they were, so that products of two stay below 65,504.
     """
     grown = x.double()
     for dim, n in enumerate(x.shape[::-1][:2]):
-        powers = torch.linspace(0, _GROWTH, n, device=x.device)
-        powers[-1] += _LAST_GROWTH
+        powers = torch.linspace(-_GROWTH, 0, n, device=x.device)
+        powers[-1] = _GROWTH
         grown = grown * powers.exp2().reshape(n, *[1] * dim)
     limit = torch.finfo(x.dtype).max
     return grown.clamp(-limit, limit).to(x.dtype)
