@@ -272,6 +272,15 @@ def test_a_loss_over_a_product_has_many_classes_in_each_regime() -> None:
     assert max(c.shape[1] for c in plan_of("matmul").cases if c.shape_class and c.changes) <= 131
 
 
+@pytest.mark.parametrize("is_interpreted", [False, True])
+@pytest.mark.parametrize("op", ["softmax", "attention", "mha", "matmul", "cross_entropy"])
+def test_each_dtype_has_its_largest_values_in_a_last_block(op: str, is_interpreted: bool) -> None:
+    for seed in range(4):
+        plan = plan_of(op, seed=seed, device=DeviceFacts(is_interpreted=is_interpreted))
+        late = [c for c in plan.cases if c.special == "largest at the end"]
+        assert {c.dtype for c in late if max(c.shape[-2:]) > 128} == {*operators.load(op).dtypes}
+
+
 def test_the_interpreter_has_a_product_of_many_columns() -> None:
     device = DeviceFacts(is_interpreted=True)
     plan = plan_of("linear_cross_entropy", device=device)

@@ -67,6 +67,8 @@ from triton_magics.model.overall_verdict import (
 STRENGTH = {"full": 2, "thorough": 3}
 _QUICK_ROWS, _QUICK_SHAPES = 4, 2
 NEW_KIND_COST = 1  # combinations; with 2 there are 2 % more cases, and kernels are 7 % fewer
+LATE_PEAKS = "largest at the end"  # of the special values
+LONG, N_LONG = 128, 3  # more elements than most blocks, in the cheapest so many shapes
 _EXTENT = "an extent"  # in place of a size, where cases are put in order
 _CPU = torch.device("cpu")
 
@@ -244,6 +246,7 @@ class _Design:
             own[i] = own[i].evolve(shape=shape)
         layout_cases = [*own[len(plain) : len(starts)]]
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
+        layout_cases += self._late_peaks(device)
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole_blocks(self._op)]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
@@ -286,6 +289,29 @@ class _Design:
         scalars = {k: v[0] for k, v in self._factors.items() if k.startswith(SCALAR)}
         row = self._plain_row(min(shapes, key=math.prod)) | scalars
         return [row | {DTYPE: dtype} for dtype in self._dtypes[1:]]
+
+    def _late_peaks(self, device: DeviceFacts) -> list[Case]:
+        """Return cases of each dtype whose largest values are in the last of several blocks.
+
+        The shapes of a covering array are small: a kernel takes most of them in one block.
+        """
+        op = self._op
+        shapes = [s for s in op.shapes if max(s[-2:], default=1) > LONG]
+        if not shapes or LATE_PEAKS not in self._factors[SPECIAL]:
+            return []
+        shapes.sort(key=functools.partial(interpreter_cost, op))
+        shapes = shapes[:1] if device.is_interpreted else shapes[:N_LONG]
+        first = self._seed % len(shapes)
+        cases = []
+        for i, dtype in enumerate(self._dtypes):
+            shape = shapes[(first + i) % len(shapes)]
+            regime = "x10" if "x10" in self._factors[REGIME] and i % 2 == 0 else NORMAL
+            scalars = {k: v[i % len(v)] for k, v in self._factors.items() if k.startswith(SCALAR)}
+            row = self._plain_row(shape) | scalars
+            row |= {DTYPE: dtype, REGIME: regime, SPECIAL: LATE_PEAKS}
+            if not _has_forbidden(row, self.forbids):
+                cases.append(self._case(row, shape))
+        return cases
 
     def _plain_rows_of_layouts(self) -> list[Row]:
         """Return small plain rows in which all tensors have one layout, each layout once.
