@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -386,11 +385,11 @@ def test_a_single_row_of_a_reduction_is_never_cut():
     assert len(split_outputs(operators.load("relu"), (row,), (row,), max_elements=100)) == 11
 
 
-@pytest.mark.parametrize(("gigabytes", "elements"), [(80, 2**26), (16, 2**24), (1, 2**20)])
-def test_a_gpu_computes_more_of_a_result_at_a_time(gigabytes, elements, monkeypatch):
-    facts = SimpleNamespace(total_memory=gigabytes * 2**30)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: facts)
-    _memory._on_gpu.cache_clear()
+@pytest.mark.parametrize(("free", "elements"), [(79, 2**26), (15, 2**24), (3, 2**22), (0, 2**20)])
+def test_a_gpu_computes_more_of_a_result_the_more_memory_is_free(free, elements, monkeypatch):
+    sizes = {"memory_reserved": 3 * 2**30, "memory_allocated": 2 * 2**30}  # torch can use 1 of them
+    for name, size in sizes.items():
+        monkeypatch.setattr(torch.cuda, name, lambda _, size=size: size)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free * 2**30, 80 * 2**30))
     assert _memory.elements_at_once(torch.device("cuda")) == elements
     assert _memory.elements_at_once(torch.device("cpu")) == 2**20
-    _memory._on_gpu.cache_clear()

@@ -78,8 +78,8 @@ def test_two_workers_share_a_validation(executor: LocalExecutor) -> None:
 def test_one_standby_is_left_for_the_next_job(executor: LocalExecutor) -> None:
     wait_for_standbys(executor)
     pool = executor.queue().pool
-    assert len(pool.take_warm("gpu", leave=1, at_most=2)) == 2
-    assert pool.take_warm("gpu", leave=1, at_most=2) == []
+    assert len(pool.take_available("gpu", leave=1, at_most=2)) == 2
+    assert pool.take_available("gpu", leave=1, at_most=2) == []
     assert pool.n_ready("gpu") == 1
 
 

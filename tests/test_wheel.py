@@ -13,7 +13,7 @@ import pytest
 from triton_magics import operators
 
 ROOT = Path(__file__).parents[1]
-MAX_BYTES = 3_000_000  # half of it are twenty notebooks with their outputs
+MAX_BYTES = 4_000_000  # two thirds of it are 22 notebooks with their outputs
 
 
 @pytest.fixture(scope="module")

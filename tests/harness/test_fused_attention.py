@@ -71,3 +71,27 @@ def test_what_fused_kernels_lack_is_left_to_torch(wants_mask_gradient: bool) -> 
     assert is_own is not wants_mask_gradient
     assert broadcast.shape == (2, 3, N_QUERIES, DIM)
     assert "_Attention" not in broadcast.grad_fn.name()
+
+
+def test_attention_inside_torchs_functions_is_computed_so() -> None:
+    layer = torch.nn.MultiheadAttention(16, 2, batch_first=True, dtype=torch.float64)
+    x = drawn(1, 9, 16, seed=8)
+    theirs = layer(x, x, x, need_weights=False)[0]
+    with AccumulatedSums(0) as sums, FusedAttention():
+        ours = layer(x, x, x, need_weights=False)[0]
+    assert sums.n_products == 4  # in, scores, out, out of the layer
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    before = torch.nn.functional.scaled_dot_product_attention
+    assert before is scaled_dot_product_attention
+
+
+def test_transformed_attention_is_left_to_torch() -> None:
+    q, k, v = (drawn(1, 1, n, DIM, seed=n).detach() for n in (N_QUERIES, N_KEYS, N_KEYS))
+
+    def total(x: torch.Tensor) -> torch.Tensor:
+        return scaled_dot_product_attention(x, k, v).sum()
+
+    theirs = torch.func.grad(total)(q)
+    with FusedAttention():
+        ours = torch.func.grad(total)(q)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-13)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 
 ON_CPU = 2**20
 ON_GPU = 2**26
-SHARE_OF_GPU = 2**-7  # of its memory, for one float64 tensor
+SHARE = 2**-7  # of a GPU's free memory, for one float64 tensor
 
 
 def elements_at_once(device: torch.device) -> int:
@@ -17,10 +15,8 @@ def elements_at_once(device: torch.device) -> int:
     A GPU needs many: a rounded sum of n terms is n kernel launches for each part, however small the
     part is. Parts of 2**20 elements took 120 s for 16,385 keys on an H100.
     """
-    return ON_CPU if device.type != "cuda" else _on_gpu(device)
-
-
-@cache
-def _on_gpu(device: torch.device) -> int:
-    memory = torch.cuda.get_device_properties(device).total_memory
-    return max(ON_CPU, min(ON_GPU, int(memory * SHARE_OF_GPU) // 8))
+    if device.type != "cuda":
+        return ON_CPU
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    free = torch.cuda.mem_get_info(device)[0] + unused
+    return max(ON_CPU, min(ON_GPU, int(free * SHARE) // 8))

@@ -289,7 +289,7 @@ class DeviceQueue:
             return []
         with self._mutex:
             is_last = not self._waiting
-        return self.pool.take_warm(mode, leave=1, at_most=MAX_HELPERS) if is_last else []
+        return self.pool.take_available(mode, leave=1, at_most=MAX_HELPERS) if is_last else []
 
     def _wait(self, job: LocalJob, done: Callable[[], bool], deadline: float) -> bool:
         """Return True once `done`; False at the deadline (time.monotonic) or a cancel."""

@@ -206,11 +206,11 @@ class WorkerPool:
         shelf.remove(worker)
         return worker
 
-    def take_warm(self, mode: Mode, *, leave: int, at_most: int) -> list[Worker]:
-        """Take warm standbys, as long as so many are left; see `take`."""
+    def take_available(self, mode: Mode, *, leave: int, at_most: int) -> list[Worker]:
+        """Take available standbys, as long as so many are left; see `take`."""
         shelf = self._standby.get(mode, [])
-        warm = [worker for worker in shelf if worker.is_warm and worker.is_usable]
-        chosen = warm[: max(0, min(at_most, len(warm) - leave))]
+        available = [worker for worker in shelf if self.is_available(worker)]
+        chosen = available[: max(0, min(at_most, len(available) - leave))]
         for worker in chosen:
             shelf.remove(worker)
         return chosen

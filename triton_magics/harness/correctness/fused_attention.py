@@ -14,20 +14,38 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+_NAME = "scaled_dot_product_attention"
+_TORCHS = torch.nn.functional.scaled_dot_product_attention
+
 
 class FusedAttention(TorchFunctionMode):
-    """Compute attention and its gradients as fused kernels do."""
+    """Compute attention and its gradients as fused kernels do.
+
+    The mode sees the calls of a reference, also by a name that it imported. Within torch's own
+    functions, as those of `nn.MultiheadAttention`, it is off; there the name is replaced.
+    """
+
+    def __enter__(self) -> Any:
+        """Replace torch's function, and begin the mode."""
+        setattr(torch.nn.functional, _NAME, _fused_or_torchs)
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        """End both."""
+        super().__exit__(*error)
+        setattr(torch.nn.functional, _NAME, _TORCHS)
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Call the function, or compute attention by its formulas where they hold."""
         kwargs = kwargs or {}
-        if func is torch.nn.functional.scaled_dot_product_attention:
-            out = _attention(*args, **kwargs)
-            if out is not None:
-                return out
-        return func(*args, **kwargs)
+        return (_fused_or_torchs if func is _TORCHS else func)(*args, **kwargs)
+
+
+def _fused_or_torchs(*args: Any, **kwargs: Any) -> torch.Tensor:
+    out = _attention(*args, **kwargs)
+    return _TORCHS(*args, **kwargs) if out is None else out
 
 
 def _attention(  # noqa: PLR0917 (as torch has them)
@@ -41,7 +59,12 @@ def _attention(  # noqa: PLR0917 (as torch has them)
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor | None:
-    """Return the output; None with dropout, a mask that has a gradient, or broadcast heads."""
+    """Return the output, or None where the formulas don't hold.
+
+    They have no dropout, no gradient of a mask, no broadcast heads, and no form for `torch.func`.
+    """
+    if torch._C._are_functorch_transforms_active():
+        return None
     if enable_gqa:
         heads = query.shape[-3]
         key, value = (x.repeat_interleave(heads // x.shape[-3], -3) for x in (key, value))

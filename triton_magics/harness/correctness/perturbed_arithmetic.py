@@ -171,10 +171,6 @@ _OVERLOADS = [
     for name in _FUSED
     if (packet := getattr(torch.ops.aten, name, None)) and hasattr(packet, "default")
 ]
-_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
-_CPU_ATTENTION_BACKWARD = (
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
-)
 _ATTENTION = torch.ops.aten._scaled_dot_product_attention_math.default
 FORMULAS: dict[Any, Callable[..., Any]] = {
     **{f: decomposition_table[f] for f in _OVERLOADS if f in decomposition_table},
