@@ -3,7 +3,7 @@
 import pytest
 
 from triton_magics.model import Badge, BadgeCode
-from triton_magics.rendering.views.badges import badge_label
+from triton_magics.rendering.views.badges import badge_labels
 
 OLD = {
     "quick": Badge.of(BadgeCode.QUICK_PLAN),
@@ -77,10 +77,10 @@ def test_badge_that_can_not_be_written_out_is_refused(badge: dict[str, object], 
 
 
 def test_every_badge_has_a_text() -> None:
-    labels = [badge_label(badge) for badge in OLD.values()]
+    labels = [*badge_labels([*OLD.values()])]
     assert all(labels[:-1])
     assert {badge.code for badge in OLD.values()} == set(BadgeCode) - NEW.keys()
-    assert [badge_label(Badge.of(code, **params)) for code, params in NEW.items()] == [
+    assert [*badge_labels([Badge.of(code, **params) for code, params in NEW.items()])] == [
         "torch took 2.1x as long beside the versions at small; its own time is used",
         "float32 only",
         "inputs in these layouts only: contiguous",
@@ -91,3 +91,11 @@ def test_every_badge_has_a_text() -> None:
         "the backward pass alone",
         "limits: over 65,535 heads; head_dim 256",
     ]
+
+
+def test_versions_with_one_badge_share_its_text() -> None:
+    few = [Badge.of(BadgeCode.FEW_RUNS, runs=5).evolve(version=v) for v in ("v1", "v3", "v1")]
+    own = Badge.of(BadgeCode.FEW_RUNS, runs=5)
+    quick = Badge.of(BadgeCode.QUICK_PLAN)
+    text = "fewer than 5 runs"
+    assert badge_labels([*few, quick, own]) == (f"v1, v3: {text}", "quick", text)

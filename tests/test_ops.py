@@ -14,7 +14,6 @@ from triton_magics import operators
 from triton_magics.errors import BadKernelSource, BadValue, UnknownOp
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.row_chunks import split_outputs
-from triton_magics.operators import _memory
 
 CPU = torch.device("cpu")
 NAMES = list(operators.names())
@@ -391,5 +390,5 @@ def test_a_gpu_computes_more_of_a_result_the_more_memory_is_free(free, elements,
     for name, size in sizes.items():
         monkeypatch.setattr(torch.cuda, name, lambda _, size=size: size)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free * 2**30, 80 * 2**30))
-    assert _memory.elements_at_once(torch.device("cuda")) == elements
-    assert _memory.elements_at_once(torch.device("cpu")) == 2**20
+    assert operators.elements_at_once(torch.device("cuda")) == elements
+    assert operators.elements_at_once(torch.device("cpu")) == 2**20

@@ -65,6 +65,7 @@ from types import ModuleType
 
 from triton_magics.errors import UnknownOp, did_you_mean
 from triton_magics.operators._backward import BackwardOp, NoGradient
+from triton_magics.operators._memory import elements_at_once
 from triton_magics.operators._op import REGIMES, SPECIALS, ModuleOp, from_module, module_from_file
 from triton_magics.operators._protocol import (
     LAYOUTS,
@@ -137,6 +138,7 @@ __all__ = [
     "ModuleOp",
     "NoGradient",
     "Op",
+    "elements_at_once",
     "largest_input",
     "largest_size",
     "load",

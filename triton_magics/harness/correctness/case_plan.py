@@ -25,7 +25,7 @@ from triton_magics.execution.job_requests import PlanJob, ValidateJob
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
-from triton_magics.harness.correctness.case_values import REGIMES, SPECIALS
+from triton_magics.harness.correctness.case_values import LATE_PEAKS, REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
     classify,
@@ -39,6 +39,7 @@ from triton_magics.harness.correctness.shape_classes import (
 )
 from triton_magics.harness.correctness.shape_variants import (
     list_variants,
+    shapes_of_several_blocks,
     vary_scalars,
     vary_shapes,
 )
@@ -67,8 +68,6 @@ from triton_magics.model.overall_verdict import (
 STRENGTH = {"full": 2, "thorough": 3}
 _QUICK_ROWS, _QUICK_SHAPES = 4, 2
 NEW_KIND_COST = 1  # combinations; with 2 there are 2 % more cases, and kernels are 7 % fewer
-LATE_PEAKS = "largest at the end"  # of the special values
-LONG, N_LONG = 128, 3  # more elements than most blocks, in the cheapest so many shapes
 _EXTENT = "an extent"  # in place of a size, where cases are put in order
 _CPU = torch.device("cpu")
 
@@ -291,24 +290,17 @@ class _Design:
         return [row | {DTYPE: dtype} for dtype in self._dtypes[1:]]
 
     def _late_peaks(self, device: DeviceFacts) -> list[Case]:
-        """Return cases of each dtype whose largest values are in the last of several blocks.
-
-        The shapes of a covering array are small: a kernel takes most of them in one block.
-        """
-        op = self._op
-        shapes = [s for s in op.shapes if max(s[-2:], default=1) > LONG]
+        """Return cases of each dtype whose largest values are in the last of several blocks."""
+        shapes = shapes_of_several_blocks(self._op, is_interpreted=device.is_interpreted)
         if not shapes or LATE_PEAKS not in self._factors[SPECIAL]:
             return []
-        shapes.sort(key=functools.partial(interpreter_cost, op))
-        shapes = shapes[:1] if device.is_interpreted else shapes[:N_LONG]
-        first = self._seed % len(shapes)
+        draw = random.Random(f"{self._seed} late peaks")  # noqa: S311 (replayed from the seed)
+        wide = {REGIME: "x10"} if "x10" in self._factors[REGIME] else {}
         cases = []
-        for i, dtype in enumerate(self._dtypes):
-            shape = shapes[(first + i) % len(shapes)]
-            regime = "x10" if "x10" in self._factors[REGIME] and i % 2 == 0 else NORMAL
-            scalars = {k: v[i % len(v)] for k, v in self._factors.items() if k.startswith(SCALAR)}
-            row = self._plain_row(shape) | scalars
-            row |= {DTYPE: dtype, REGIME: regime, SPECIAL: LATE_PEAKS}
+        for dtype in self._dtypes:
+            shape = draw.choice(shapes)
+            scalars = {k: draw.choice(v) for k, v in self._factors.items() if k.startswith(SCALAR)}
+            row = self._plain_row(shape) | scalars | wide | {DTYPE: dtype, SPECIAL: LATE_PEAKS}
             if not _has_forbidden(row, self.forbids):
                 cases.append(self._case(row, shape))
         return cases

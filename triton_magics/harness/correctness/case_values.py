@@ -27,6 +27,7 @@ _BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
 _NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
 _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
+LATE_PEAKS = "largest at the end"
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 
 
@@ -266,7 +267,7 @@ def _late_peaks(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Let the values grow fourfold along a row and over the rows, the last ones by 16.
 
     A running maximum or sum then meets its largest terms last, also in a block that is masked. The
-    largest are 16 times what they were, so that products of two stay below 65,504.
+    largest are 16 times what they were: with 512 times, products were past what half types hold.
     """
     grown = x.double()
     for dim, n in enumerate(x.shape[::-1][:2]):
@@ -330,7 +331,7 @@ SPECIALS = {
     ),
     "exact cancellation": Special(_cancelling, min_columns=2),
     "rows unlike their neighbours": Special(_odd_rows, min_rows=2, has_ends=True),
-    "largest at the end": Special(
+    LATE_PEAKS: Special(
         _late_peaks, everywhere=True, min_columns=2, op_classes=("reduction", "matmul")
     ),
     "rows at -20000": Special(_far_rows, has_ends=True),

@@ -197,8 +197,8 @@ def compute_expected(
         case: the case; its dtype sets the tolerance.
         rtol: the user's relative tolerance, instead of the calibrated one.
         atol: the user's absolute tolerance.
-        conditioning: widen the tolerance by the conditioning; all of it takes `PERTURBATIONS`
-            and `N_ORDERS` more evaluations.
+        conditioning: widen the tolerance by the change of the output under rounding errors; all
+            of it takes `PERTURBATIONS` and `N_ORDERS` more evaluations.
         diagnose: find the origin of the tolerance, and whether a lower precision fails; a verdict
             on an output needs neither.
         torch_outputs: torch's own outputs, if known.
@@ -314,7 +314,7 @@ def _perturb(
 def _accumulate(
     op: operators.Op, inputs: tuple[Any, ...], unit: float, orders: int
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield the outputs with sums added in float32: in some orders, in all then as tensor cores."""
+    """Yield the outputs with sums added in float32: in some orders; after all, as tensor cores."""
     if unit != torch.finfo(torch.float32).eps:
         return
     has_products = False

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from triton_magics import operators
-from triton_magics.operators._memory import elements_at_once
 
 CHUNK_ELEMENTS = 2**21  # whose oracle is made at once, at least
 
@@ -66,7 +65,9 @@ def split_outputs(
 
 
 def _limit(outputs: tuple[torch.Tensor, ...]) -> int:
-    return max([CHUNK_ELEMENTS, *(elements_at_once(x.device) for x in outputs if x.is_cuda)])
+    return max(
+        [CHUNK_ELEMENTS, *(operators.elements_at_once(x.device) for x in outputs if x.is_cuda)]
+    )
 
 
 def _can_split(op: operators.Op, x: torch.Tensor, dim: int) -> bool:

@@ -21,6 +21,7 @@ from triton_magics.harness.correctness.shape_classes import (
 )
 from triton_magics.model import Case
 
+MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
 
 Fits = Callable[[Case, Shape], bool]
@@ -36,6 +37,16 @@ def list_variants(op: operators.Op) -> Mapping[str, Sequence[Shape]]:
         small = interpreter_cost(op, shape) <= MAX_BLOCKS
         variants[classify(shape, rank)].append(shape if small else cut_shape(shape))
     return {name: own for name, own in variants.items() if len(own) > 1}
+
+
+def shapes_of_several_blocks(op: operators.Op, *, is_interpreted: bool) -> list[Shape]:
+    """Return the cheapest declared shapes that most kernels take in several blocks.
+
+    The shapes of a covering array are small: most kernels take them in one block.
+    """
+    long = [s for s in op.shapes if max(s[-2:], default=1) > MOST_IN_A_BLOCK]
+    long.sort(key=lambda shape: interpreter_cost(op, shape))
+    return long[: 1 if is_interpreted else N_LONG]
 
 
 def vary_shapes(

@@ -12,15 +12,16 @@ from triton_magics.rendering.numbers import percent_text
 Params = Mapping[str, BadgeParameter]
 
 
-def badge_label(badge: Badge) -> str:
-    """Return `quick`, `v2: your own tolerance: rtol=0.1`."""
-    text = _TEXTS[badge.code](badge.params)
-    return f"{badge.version}: {text}" if badge.version else text
-
-
 def badge_labels(badges: Sequence[Badge]) -> tuple[str, ...]:
-    """Return the text of each, each text once."""
-    return tuple(dict.fromkeys(map(badge_label, badges)))
+    """Return each text once: `quick`, `v1, v3: fewer than 5 runs`."""
+    versions: dict[tuple[str, bool], dict[str, None]] = {}
+    for badge in badges:
+        key = _TEXTS[badge.code](badge.params), badge.version is not None
+        versions.setdefault(key, {})[badge.version or ""] = None
+    return tuple(
+        f"{', '.join(about)}: {text}" if has_version else text
+        for (text, has_version), about in versions.items()
+    )
 
 
 def badge_lines(badges: Sequence[Badge]) -> Document:
