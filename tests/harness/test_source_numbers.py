@@ -1,0 +1,158 @@
+"""The numbers of a version's source, and the lengths that a plan has because of them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.harness.kit import KERNELS, job_for, run_cases
+from triton_magics import operators
+from triton_magics.execution.job_requests import PlanJob
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.number_shapes import (
+    MAX_COMPILED,
+    MAX_SHAPES,
+    MAX_THOROUGH,
+    shapes_at_numbers,
+)
+from triton_magics.harness.correctness.shape_classes import MAX_FULL
+from triton_magics.languages.source_numbers import read_integers
+from triton_magics.model import Case
+
+INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
+GPU = DeviceFacts()
+
+# A path of its own at a number: a kernel, its text, and the faulty text.
+AT_NUMBERS = {
+    "a tuned width": (
+        "softmax_right",
+        "triton.next_power_of_2(n_cols)",
+        "{2880: 2048}.get(n_cols) or triton.next_power_of_2(n_cols)",
+    ),
+    "whole blocks of 224": (
+        "softmax_right",
+        "triton.next_power_of_2(n_cols)",
+        "triton.next_power_of_2(n_cols) if n_cols % 224 else 128",
+    ),
+    "a hidden size": (
+        "right/layer_norm_blocks",
+        "n_cols, eps, BLOCK=128",
+        "n_cols - (n_cols == 768), eps, BLOCK=128",
+    ),
+    "80 terms": ("matmul_right", "b, c, M, N, K,", "b, c, M, N, K if K != 80 else 64,"),
+    "44 rows": ("matmul_right", "(triton.cdiv(M, 32),", "(triton.cdiv(M, 32) if M != 44 else 1,"),
+    "40 heads": ("right/attention_flash", "batch * heads)]", "batch * (heads - (heads == 40)))]"),
+    "112 columns of a head": (
+        "right/attention_flash",
+        "triton.next_power_of_2(dim))",
+        "triton.next_power_of_2(dim) // (1 + (dim == 112)))",
+    ),
+    "whole blocks of 200 positions": (
+        "right/attention_flash",
+        "triton.cdiv(seq, 32)",
+        "triton.cdiv(seq, 32) if seq % 200 else seq // 200 * 6",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("if n_cols <= 4096:", [4096]),
+        ("LIMIT = 1 << 15", [1, 15, 32_768]),
+        ("size = 64 * 1024 - 1", [1, 64, 1024, 65_535]),
+        ("size = 65_536 // 2", [2, 32_768, 65_536]),
+        ("#define WIDTH 4096u // 0x1F", [31, 4096]),
+        ("x1 = y2[i3]; v1.2.3", []),
+        ("eps = 1e-5; scale = 2.5f", []),
+        ("rows = cols.to(tl.int16)", [32_767]),
+        ("int16_t row; uint8_t head;", [255, 32_767]),
+        ("x = 2 ** 99999999; y = 10 ** 30 ** 30", [2, 10, 30, 99_999_999]),
+        ("x = 7 // 0", [7]),
+        ("x = 0123", []),
+    ],
+)
+def test_integers_are_read_from_the_text(source: str, expected: list[int]) -> None:
+    assert list(read_integers(source)) == expected
+
+
+def number_cases(path: Path, device: DeviceFacts = INTERPRETER, **changes: object) -> list[Case]:
+    """Return the cases that a plan has only because of the numbers in a kernel's file."""
+    job = job_for(path, **changes)
+    op = operators.load(job.op.name)
+    blind = PlanJob(op=job.op, plan=job.plan, seed=job.seed, device_kind="gpu")
+    without = {c.extent for c in plan_cases(op, blind, device).cases}
+    return [c for c in plan_cases(op, job, device).cases if c.extent not in without]
+
+
+@pytest.mark.parametrize("name", AT_NUMBERS)
+def test_a_fault_at_a_number_of_the_source_is_caught(name: str, tmp_path: Path) -> None:
+    kernel, right, wrong = AT_NUMBERS[name]
+    text = (KERNELS / f"{kernel}.py").read_text()
+    assert text.count(right) == 1
+    (path := tmp_path / "kernel.py").write_text(text.replace(right, wrong))
+    cases = number_cases(path)
+    assert [r.status for r in run_cases(path, *cases) if r.status.failed]
+    original = KERNELS / f"{kernel}.py"
+    assert not [r.status for r in run_cases(original, *cases) if r.status.failed]
+
+
+def missing(op: str, *numbers: int, planned: tuple[tuple[int, ...], ...] = (), **how: object):
+    options = {"plan": "full", "is_interpreted": True, **how}
+    one = operators.load(op)
+    return shapes_at_numbers(one, numbers, planned or one.shapes, **options)
+
+
+def test_lengths_of_other_cases_are_not_repeated() -> None:
+    shapes = operators.load("softmax").shapes  # with 129 columns, 1000 rows, 4097 columns
+    assert missing("softmax", 129) == {"129 rows, 387 columns": (129, 387)}
+    assert missing("softmax", 129, planned=(*shapes, (129, 387))) == {}  # 387 rows are too many
+
+
+def test_a_length_lies_between_those_that_the_op_declares() -> None:
+    long = ((2, 130, 2000, 256),)
+    assert missing("attention", 288, planned=long).keys() == {"288 positions"}
+    assert {s[3] for s in missing("attention", 112, planned=long).values()} == {64, 112}
+    assert {s[3] for s in missing("attention", 100, planned=long).values()} == {64}
+
+
+def test_shapes_that_the_reference_refuses_are_left_out() -> None:
+    shapes = missing("gqa", 39).values()  # heads of queries are shared by heads of keys
+    assert shapes
+    assert all(heads % keys == 0 for _, heads, keys, *_ in shapes)
+
+
+def test_one_past_a_number_that_nothing_else_is_beyond() -> None:
+    planned = ((1, 1, 40, 64), (1, 1, 16, 64))
+    shapes = missing("attention", 60, planned=planned).values()
+    assert {60, 61} <= {shape[2] for shape in shapes}
+
+
+@pytest.mark.parametrize(
+    ("how", "most"),
+    [
+        ({"is_interpreted": True}, MAX_SHAPES),
+        ({"is_interpreted": False}, MAX_COMPILED),
+        ({"is_interpreted": False, "plan": "thorough"}, MAX_THOROUGH),
+    ],
+)
+def test_many_numbers_give_few_small_shapes(how: dict[str, object], most: int) -> None:
+    shapes = missing("matmul", *range(3, 3000, 7), **how)
+    assert len(shapes) == most
+    assert max(map(math.prod, shapes.values())) <= MAX_FULL
+
+
+def test_an_op_without_shapes_has_none() -> None:
+    op = operators.load("softmax")
+    assert op.shapes
+    bare = type("Bare", (), {"shapes": (), "sizes": op.sizes})()
+    assert shapes_at_numbers(bare, (48,), (), plan="full", is_interpreted=True) == {}
+
+
+def test_a_quick_plan_has_none() -> None:
+    path = KERNELS / "right" / "matmul_descriptors.py"
+    assert number_cases(path)
+    assert not number_cases(path, plan="quick")
+    assert number_cases(path, GPU)

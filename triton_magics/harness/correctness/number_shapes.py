@@ -1,0 +1,136 @@
+"""Shapes whose lengths are numbers of the version's source, where a plan has no such length yet.
+
+A kernel takes another path at a number that it names: `if n_cols <= 4096`, `heads & 31`, `n % 96`.
+For each such number a dimension should have that length, and one more where nothing else is longer.
+The last two should also have three times as many, which are whole blocks of it and not of twice it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness.correctness.shape_classes import (
+    MAX_FULL,
+    MAX_FULL_COLUMNS,
+    MAX_INTERPRETED,
+    Shape,
+    extents,
+    has_many_programs,
+    interpreter_cost,
+)
+
+MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
+_MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
+_SMALLEST = 3
+_META = torch.device("meta")
+_PRODUCT_NAMES = {3: ("rows", "columns", "terms"), 4: ("batches", "heads", "positions", "head_dim")}
+
+
+def shapes_at_numbers(
+    op: operators.Op,
+    numbers: Sequence[int],
+    planned: Collection[Shape],
+    *,
+    plan: str,
+    is_interpreted: bool,
+) -> Mapping[str, Shape]:
+    """Return shapes with the lengths that are missing, by name: `96 positions`.
+
+    A length is between those that the op declares for its dimension, and a multiple of what they
+    are multiples of. A shape has several of the lengths, if the device computes that quickly.
+
+    Args:
+        op: an op; one without shapes is computed at its sizes only.
+        numbers: positive integers of a source.
+        planned: the shapes of the other cases.
+        plan: `full` or `thorough`.
+        is_interpreted: an interpreter runs the kernels.
+    """
+    if not op.shapes:
+        return {}
+    rank = len(operators.smallest_shape(op))
+    own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
+    base = min(own, key=lambda s: (1 in s[-2:], math.prod(s)))
+    usable = functools.cache(functools.partial(_is_usable, op, is_interpreted=is_interpreted))
+    most = MAX_SHAPES if is_interpreted else MAX_COMPILED
+    chosen: list[Shape] = []
+    for dim, length in _missing(op, numbers, planned, rank):
+        joined = [_with_length(shape, dim, length) for shape in chosen]
+        free = [i for i, s in enumerate(chosen) if s[dim] == base[dim] and usable(joined[i])]
+        alone = _with_length(base, dim, length)
+        if free:
+            chosen[free[0]] = joined[free[0]]
+        elif len(chosen) < (MAX_THOROUGH if plan == "thorough" else most) and usable(alone):
+            chosen.append(alone)
+    return {_name(op, shape, base): shape for shape in chosen}
+
+
+def _missing(
+    op: operators.Op, numbers: Sequence[int], planned: Collection[Shape], rank: int
+) -> Iterator[tuple[int, int]]:
+    """Yield (dimension, length): large numbers and the last dimensions first, multiples last."""
+    device_kinds = (extents(op, is_interpreted=kind) for kind in (False, True))
+    declared = [*op.shapes, *op.sizes.values(), *(s for own in device_kinds for s in own.values())]
+    possible, have = (_lengths(shapes, rank) for shapes in (declared, planned))
+    usable = sorted({n for n in numbers if n >= _SMALLEST}, reverse=True)
+    for is_multiple, number, dim in itertools.product((False, True), usable, reversed(range(rank))):
+        for length in _lengths_at(number, max(have[dim]), is_multiple=is_multiple):
+            step, longest = math.gcd(*possible[dim]), max(possible[dim])
+            fits = min(possible[dim]) <= length <= longest and length % step == 0
+            if fits and length not in have[dim] and (dim >= rank - 2 or not is_multiple):
+                have[dim].add(length)
+                yield dim, length
+
+
+def _lengths_at(number: int, longest: int, *, is_multiple: bool) -> tuple[int, ...]:
+    if is_multiple:
+        return (3 * number,)
+    return (number + 1, number) if longest <= number else (number,)
+
+
+def _lengths(shapes: Collection[Shape], rank: int) -> list[set[int]]:
+    """Return the lengths that each dimension has in shapes of this rank."""
+    return [{s[dim] for s in shapes if len(s) == rank} for dim in range(rank)]
+
+
+def _with_length(shape: Shape, dim: int, length: int) -> Shape:
+    return (*shape[:dim], length, *shape[dim + 1 :])
+
+
+def _is_usable(op: operators.Op, shape: Shape, *, is_interpreted: bool) -> bool:
+    """Return whether a device computes this shape quickly, and the op is defined there."""
+    if is_interpreted:
+        many = has_many_programs(op, shape) or interpreter_cost(op, shape) > _MAX_BLOCKS
+        if many or math.prod(shape) > MAX_INTERPRETED:
+            return False
+    elif math.prod(shape) > MAX_FULL or shape[-1] > MAX_FULL_COLUMNS:
+        return False
+    return _is_defined(op, shape)
+
+
+def _is_defined(op: operators.Op, shape: Shape) -> bool:
+    """Return whether the reference takes inputs of this shape, of which only meta tensors exist."""
+    try:
+        with torch.no_grad():
+            inputs = op.make_inputs(shape, getattr(torch, op.dtypes[0]), _META, torch.Generator())
+            op.reference(*inputs)
+    except Exception:  # noqa: BLE001 (the op's own code: 33 heads may not be shared by 2)
+        return False
+    return True
+
+
+def _name(op: operators.Op, shape: Shape, base: Shape) -> str:
+    names = _PRODUCT_NAMES.get(len(shape), ()) if op.op_class == "matmul" else ()
+    if not names:
+        names = (*(f"in dimension {i}" for i in range(len(shape) - 2)), "rows", "columns")[
+            -len(shape) :
+        ]
+    return ", ".join(
+        f"{n:,} {name}" for n, other, name in zip(shape, base, names, strict=True) if n != other
+    )

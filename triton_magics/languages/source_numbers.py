@@ -1,0 +1,68 @@
+"""The numbers in a version's source: block lengths, limits, thresholds. Pure.
+
+A version branches at its own numbers, so they tell where its cases should be. The text is read, not
+the syntax: it is the same for each language, and a comment may state a limit too.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator
+
+_NUMBER = r"(?:0[xX][\da-fA-F_]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+# Not within a name, an index such as `x1`, or a number such as 1.2.3.
+_TERM = re.compile(
+    rf"(?<![\w.]){_NUMBER}(?:\s*(?:<<|\*\*|//|[-+*/])\s*{_NUMBER})*(?=[fFuUlL]*(?![\w.]))"
+)
+_ALONE = re.compile(rf"(?<![\w.]){_NUMBER}")
+_TYPE = re.compile(
+    r"(?<![a-zA-Z0-9])(u?int8|u?int16|short|float16|fp16|half|bfloat16|bf16)(?:_t)?(?![a-zA-Z0-9])"
+)
+# The largest integer up to which a type has all.
+_LARGEST = {
+    "int8": 127, "uint8": 255, "int16": 32_767, "short": 32_767, "uint16": 65_535,
+    "float16": 2_048, "fp16": 2_048, "half": 2_048, "bfloat16": 256, "bf16": 256,
+}  # fmt: skip
+_LONGEST_TERM, _LARGEST_SHIFT = 80, 40  # characters; bits
+_OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.Pow: operator.pow,
+}  # fmt: skip
+
+
+def read_integers(source: str) -> tuple[int, ...]:
+    """Return the positive integers in a source in rising order, products such as `1 << 15` too.
+
+    A type with few bits counts as the largest integer up to which it has all: 32,767 for `int16`.
+    """
+    written = {value for value in _values(source) if isinstance(value, int)}
+    limits = {_LARGEST[match[1]] for match in _TYPE.finditer(source)}
+    return tuple(sorted(value for value in written | limits if value > 0))
+
+
+def _values(source: str) -> Iterator[float]:
+    """Yield the value of each term, and of each number in it."""
+    for match in _TERM.finditer(source):
+        texts = {match[0][:_LONGEST_TERM], *_ALONE.findall(match[0])}
+        yield from (value for text in texts if (value := _compute(text)) is not None)
+
+
+def _compute(text: str) -> float | None:
+    """Return the value of an expression of constants; None for one that is invalid or huge."""
+    try:
+        return _fold(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, ArithmeticError, TypeError):
+        return None
+
+
+def _fold(node: ast.expr) -> float:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value
+    if not isinstance(node, ast.BinOp):
+        raise ValueError(ast.unparse(node))
+    left, right = _fold(node.left), _fold(node.right)
+    if isinstance(node.op, ast.LShift | ast.Pow) and not 0 <= right <= _LARGEST_SHIFT:
+        raise ValueError(ast.unparse(node))
+    return _OPERATIONS[type(node.op)](left, right)
