@@ -8,6 +8,7 @@ from triton_magics.model import (
     Case,
     CaseResult,
     CaseStatus,
+    CodeLine,
     ComputedBy,
     KernelError,
     Status,
@@ -104,6 +105,13 @@ def test_shares_of_torch_are_those_of_all_parts() -> None:
     assert computed_by.torch_work == (operations[1],)
     # Where one part alone knows the share, it counts too.
     assert join_parts([parts[0], part(result(CASES[1]))], CASES).computed_by is not None
+
+
+def test_lines_that_no_part_ran_are_unreached() -> None:
+    lines = [CodeLine(file_line=n, cell_line=n, code="pass") for n in (3, 4, 5)]
+    first = part(result(CASES[0]), unreached=tuple(lines[:2]))
+    second = part(result(CASES[1]), unreached=tuple(lines[1:]))
+    assert join_parts([first, second], CASES).unreached == (lines[1],)
 
 
 def test_combinations_are_those_of_the_cases_that_ran() -> None:

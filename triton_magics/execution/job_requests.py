@@ -96,8 +96,12 @@ class ValidateJob(VersionJob):
 
         A quick plan has few, and a benchmark follows it, which waits for the end of the helpers.
         """
-        own = self.sanitize or self.shapes or self.op.inputs
-        return self.plan != "quick" and self.parts == 1 and not own
+        return self.has_whole_plan and self.parts == 1 and not self.sanitize
+
+    @property
+    def has_whole_plan(self) -> bool:
+        """True for all cases of a full or thorough plan, or for a part of them."""
+        return self.plan != "quick" and not self.shapes and not self.op.inputs
 
     def split(self, n: int) -> tuple[ValidateJob, ...]:
         """Return jobs that run a part of the cases each."""

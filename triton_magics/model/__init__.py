@@ -95,7 +95,7 @@ from triton_magics.model.record import (
     Setback,
     Summary,
 )
-from triton_magics.model.result import KernelError, Result, VersionResult
+from triton_magics.model.result import CodeLine, KernelError, Result, VersionResult
 from triton_magics.model.source import (
     Compilation,
     KernelResources,
@@ -175,6 +175,7 @@ __all__ = [
     "Census",
     "CensusKernel",
     "Clock",
+    "CodeLine",
     "Comparison",
     "Compilation",
     "ComputedBy",

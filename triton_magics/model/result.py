@@ -30,6 +30,14 @@ class KernelError(Value):
     traceback: str = ""
 
 
+class CodeLine(Value):
+    """A line of a version, as its file and the notebook's cell count it, with its code."""
+
+    file_line: int
+    cell_line: int
+    code: str
+
+
 class Result(Value):
     """Ending of a job.
 

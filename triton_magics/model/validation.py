@@ -13,7 +13,7 @@ from triton_magics.model.case import Case
 from triton_magics.model.cause import Cause
 from triton_magics.model.coverage import Coverage, LeftOut, PlanName, PlanScope
 from triton_magics.model.gap import Gap, validation_gap
-from triton_magics.model.result import KernelError, VersionResult
+from triton_magics.model.result import CodeLine, KernelError, VersionResult
 from triton_magics.model.source import Compilation
 from triton_magics.model.tabular import Tabular
 
@@ -158,6 +158,8 @@ class Validation(Tabular, VersionResult):
         declared_layouts: those that the op restricts its tensors to; None for every layout.
         scope: combinations of values that the cases had; None for a quick plan and named shapes.
         unchecked: what the verdict does not cover, in the version's language or on this device.
+        unreached: statements of the version's functions that no case of a whole plan has run; those
+            of kernels are not seen.
     """
 
     rows_of: ClassVar[str] = "cases"
@@ -173,6 +175,7 @@ class Validation(Tabular, VersionResult):
     computed_by: ComputedBy | None = None
     torch_ops: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    unreached: tuple[CodeLine, ...] = ()
     sanitized: tuple[Sanitized, ...] = ()
     compilation: Compilation | None = None
     attempts_failed: int = 0

@@ -47,6 +47,11 @@ class CallOptions:
     room_bytes: int = 0
     limit_s: float | None = None
 
+    @property
+    def observes(self) -> bool:
+        """Return whether launches, and the lines that run, are recorded."""
+        return self.guard or self.suppress or self.fix_seed
+
 
 class DataFlow(Value):
     """Facts on the flow of data in a call.
@@ -240,6 +245,9 @@ class VersionCalls(Protocol):
 
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
+
+    def unreached_lines(self) -> tuple[int, ...]:
+        """Return the lines of the version's file that no call has run, each of a statement."""
 
     def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
         """Return the facts of a call whose kernels do not run.

@@ -39,6 +39,7 @@ from triton_magics.harness.correctness.guard_bands import (
     guard_allocations,
 )
 from triton_magics.harness.correctness.left_behind import LeftBehind
+from triton_magics.harness.correctness.line_record import LineRecord
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
 from triton_magics.harness.load import (
     LoadedVersion,
@@ -57,6 +58,7 @@ from triton_magics.model import KernelError
 
 T = TypeVar("T")
 DRY_RUN_S = 5.0
+_NOTHING = contextlib.nullcontext()
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -111,6 +113,10 @@ class LocalCalls:
         self._has_turned = False
         self._version = version
         self._path = str(job_sources.version_path(version.ref))
+        traced = "" if version.runtime.computes_in_torch else version.ref.source
+        self._lines = LineRecord(
+            traced, self._path
+        )  # torch compiles functions, which then don't run
         self._op = op
         self._device = device
         self._earlier_outputs: tuple[Any, ...] = ()
@@ -206,6 +212,10 @@ class LocalCalls:
         compile_here(load_op(self._op), self._version, forms)
         self._left_behind.discard()
 
+    def unreached_lines(self) -> tuple[int, ...]:
+        """Return the lines of the version's file that no call has run, each of a statement."""
+        return self._lines.unreached_lines()
+
     def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
         """Return the facts of a call whose kernels do not run, in a fork; of a long one none."""
         with tempfile.TemporaryDirectory() as folder:
@@ -227,9 +237,14 @@ class LocalCalls:
     def _observe(
         self, options: CallOptions, flow: FlowChange
     ) -> contextlib.AbstractContextManager[Launches]:
-        if not (options.guard or options.suppress or options.fix_seed):
+        if not options.observes:
             return contextlib.nullcontext(Launches())
-        during = flow.memory.opened if flow.memory else contextlib.nullcontext
+
+        @contextlib.contextmanager
+        def during() -> Iterator[None]:
+            with self._lines.suspended(), flow.memory.opened() if flow.memory else _NOTHING:
+                yield
+
         return self._version.runtime.observe_launches(suppress=options.suppress, during=during)
 
     def _call(
@@ -250,6 +265,7 @@ class LocalCalls:
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),
+            self._lines.during(self._version.module) if options.observes else _NOTHING,
         ):
             value = self._version.call(*arguments)
         outputs = all_outputs(value, arguments, options.mutates)

@@ -90,6 +90,12 @@ class Done(Value):
     """The end of a request without a result."""
 
 
+class Lines(Value):
+    """Lines of the version's file."""
+
+    lines: tuple[int, ...]
+
+
 # ------------------------------------------------------------------------------------- judge
 
 
@@ -152,6 +158,10 @@ class RemoteCalls:
     def compile_forms(self, forms: Sequence[Form]) -> None:
         """Compile the kernels of these shapes and dtypes."""
         self._link.request(f"{MODULE}:compile_forms", Done, forms=tuple(forms))
+
+    def unreached_lines(self) -> tuple[int, ...]:
+        """Return the lines of the version's file that no call has run, each of a statement."""
+        return self._link.request(f"{MODULE}:unreached_lines", Lines).lines
 
     def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
         """Return the facts of a call whose kernels do not run."""
@@ -226,6 +236,11 @@ def compile_forms(forms: tuple[Form, ...]) -> Done:
     """Compile the kernels of these shapes and dtypes."""
     _loaded[0].compile_forms(forms)
     return Done()
+
+
+def unreached_lines() -> Lines:
+    """Return the lines of the version's file that no call has run, each of a statement."""
+    return Lines(lines=_loaded[0].unreached_lines())
 
 
 def dry_run(arguments: tuple[Any, ...]) -> DryRun:

@@ -57,7 +57,16 @@ from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.launch_limits import find_limit
-from triton_magics.model import Case, CaseResult, CaseStatus, Sanitized, Status, Validation
+from triton_magics.model import (
+    Case,
+    CaseResult,
+    CaseStatus,
+    CodeLine,
+    Sanitized,
+    Status,
+    Validation,
+    source_lines,
+)
 
 OWN_WORK_S = 600.0  # for the allowed errors of one case
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
@@ -103,7 +112,22 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
             results = tally.finish(tuple(order))
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
-    return verdict.evolve(sanitized=findings), tally.stop is not None
+    unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
+    return verdict.evolve(sanitized=findings, unreached=unreached), tally.stop is not None
+
+
+def _unreached_lines(subject: Subject) -> tuple[CodeLine, ...]:
+    """Return the statements of the version's functions that no case has run."""
+    ref = subject.ref
+    texts = source_lines(ref.source)
+    return tuple(
+        CodeLine(
+            file_line=line,
+            cell_line=line - ref.header_lines + ref.cell_offset,
+            code=texts[line - 1].strip(),
+        )
+        for line in subject.calls.unreached_lines()
+    )
 
 
 def _not_run_here(base: Validation, cases: Sequence[Case], reason: str) -> Validation:
