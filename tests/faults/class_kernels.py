@@ -3,8 +3,9 @@
 A class is a folder of `kernels/classes`. A kernel's docstring begins with the reason, then has
 fields: `op`, `status` (`passed` or `failed`), and for a wrong kernel `cause`, one of `CAUSES`.
 `held_out: yes` keeps it out of the figures by which checks are developed; `needs: gpu, …` names
-why the interpreter can't show the fault. `round: second` and `round: third` are for those written
-against the checks of 2026-11-24 and 2026-11-26, from their description for users alone.
+why the interpreter can't show the fault. `round: second`, `round: third` and `round: fourth` are
+for those written against the checks of 2026-11-24, 2026-11-26 and 2026-11-27, from their
+description for users alone.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ STRANGE = ("transposed", "padded", "every_second", "outer_swapped", "expanded", 
 TENSORS = {"vector_add": 2, "vector_mul": 2, "layer_norm": 3, "matmul": 2, "attention": 3,
            "mha": 3, "gqa": 3, "cross_entropy": 2, "rms_norm": 2, "rope": 3, "swiglu": 2,
            "quantized_matmul": 3, "linear_cross_entropy": 3, "fp8_matmul": 4}  # fmt: skip
-INTEGERS = {("cross_entropy", 1), ("quantized_matmul", 1), ("linear_cross_entropy", 2)}
+# Those that no edit changes; torch has no arithmetic of float8 either.
+INTEGERS = {("cross_entropy", 1), ("quantized_matmul", 1), ("linear_cross_entropy", 2),
+            ("fp8_matmul", 0), ("fp8_matmul", 1)}  # fmt: skip
 # Small shapes of the ops that have shapes of their own.
 SHAPES = {
     "matmul": [5, 7, 6], "attention": [2, 3, 5, 16], "mha": [2, 3, 5, 16], "gqa": [2, 6, 3, 5, 16],
@@ -48,6 +50,7 @@ COMBINED: dict[str, list[list[int]]] = {
     "quantized_matmul": [[5, 7, 13], [3, 5, 901]],
     "linear_cross_entropy": [[40, 70, 9], [3, 1300, 9]],
     "gqa": [[1, 4, 2, 37, 16], [1, 2, 1, 70, 24]],
+    "fp8_matmul": [[5, 7, 13], [3, 5, 900]],
 }
 
 
@@ -170,7 +173,8 @@ FINITE: list[list[dict[str, Any]]] = [
 
 def special_candidates(op: str) -> Iterator[Witness]:
     """Yield whole blocks of -inf, rows far below zero, NaN at an end, constant rows."""
-    if op in ("rms_norm", "rope", "swiglu", "quantized_matmul", "linear_cross_entropy"):
+    if op in ("rms_norm", "rope", "swiglu", "quantized_matmul", "linear_cross_entropy",
+              "fp8_matmul"):  # fmt: skip
         plain = plain_witness(op)
         yield from ({**plain, "edits": edits} for edits in FINITE if _can_edit(op, edits))
         return
@@ -222,8 +226,75 @@ def statistic_candidates(op: str) -> Iterator[Witness]:
             yield {"shape": shape, "p": p}
 
 
+# Further candidates by class and op: how a fault is shown, and the inputs.
+FURTHER: dict[tuple[str, str], list[tuple[str, Witness]]] = {
+    ("layouts", "vector_mul"): [("values", {"shape": [6, 6], "one_memory": True})],
+    ("combinations", "vector_add"): [("values", {"shape": [3, 77], "scalars": {"2": -1.0}})],
+    ("combinations", "vector_mul"): [
+        ("values", {"shape": [30, n], "layouts": {"0": "transposed"}}) for n in (41, 47, 55, 83)
+    ],
+    ("combinations", "relu"): [("values", {"shape": [2, 3, 129], "dtype": "float16"})],
+    ("combinations", "softmax"): [
+        ("values", {"shape": [40, 9], "edits": [{"rows": [1, 2], "add": -200.0}]}),
+        ("values", {"shape": [2, 5000]}),
+    ],
+    ("combinations", "sum"): [
+        (
+            "values",
+            {
+                "shape": [2, 700],
+                "dtype": "float16",
+                "edits": [{"cols": [0, 2], "set": 4e4}, {"cols": [2, 4], "set": -4e4}],
+            },
+        )
+    ],
+    ("combinations", "rms_norm"): [("values", {"shape": [2, 5000]})],
+    ("combinations", "matmul"): [("values", {"shape": [150, 70, 5]})],
+    ("combinations", "attention"): [("values", {"shape": [1, 1, 257, 16]})],
+    ("combinations", "gqa"): [
+        ("values", {"shape": [1, 6, 2, 37, 16], "scalars": {"3": causal}})
+        for causal in (True, False)
+    ],
+    ("combinations", "mha"): [("values", {"shape": [1, 1, 70, 16], "scalars": {"3": True}})],
+    ("combinations", "fp8_matmul"): [
+        (
+            "values",
+            {
+                "shape": [5, 9, 300],
+                "dtype": "float16",
+                "edits": [{"input": 2, "scale": 0.02}, {"input": 3, "scale": 0.02}],
+            },
+        )
+    ],
+    ("combinations", "dropout"): [("values", {"shape": [24, 800], "scalars": {"1": 0.7}})],
+    ("extents", "gelu"): [("values", {"shape": [300_001]})],
+    ("extents", "mean"): [
+        ("values", {"shape": [2, 140_001], "dtype": "float16", "edits": [{"add": 3.0}]})
+    ],
+    ("extents", "cross_entropy"): [("values", {"shape": [4, 9000], "dtype": "float16"})],
+    ("special_values", "gelu"): [("values", {"shape": [6, 2500]})],
+    ("special_values", "cross_entropy"): [("values", {"shape": [300, 2]})],
+    ("special_values", "layer_norm"): [
+        ("values", {"shape": [3, 300], "edits": [{"rows": [1, 2], "add": 3000.0}]})
+    ],
+    ("special_values", "quantized_matmul"): [
+        ("values", {"shape": [5, 7, 6], "edits": [{"input": 1, "cols": [2, 3], "set": -128}]})
+    ],
+    ("special_values", "fp8_matmul"): [("values", {"shape": [5, 9, 300], "dtype": "float16"})],
+    ("torch_work", "swiglu"): [("torch", {"shape": [6, 2500], "layouts": {"0": "transposed"}})],
+    ("many_calls", "sum"): [
+        ("calls", {"shape": [2, 5000], "calls": 3, "change": "half_the_columns"})
+    ],
+    ("many_calls", "quantized_matmul"): [
+        ("calls", {"shape": [4, 5, 600], "calls": 3, "change": "half_the_columns"})
+    ],
+    ("leftovers", "linear_cross_entropy"): [("state", {"shape": [5, 40, 8]})],
+}
+
+
 def candidates(kernel: ClassKernel) -> Iterator[tuple[str, Witness]]:
     """Yield the kinds of fault and the inputs that a class looks for."""
+    yield from FURTHER.get((kernel.class_name, kernel.op), ())
     by_values = {
         "layouts": layout_candidates,
         "combinations": combined_candidates,

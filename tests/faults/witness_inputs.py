@@ -93,7 +93,8 @@ def make_witness_inputs(
     Args:
         op: the op.
         witness: `shape` and, where they differ from the usual, `dtype`, `seed`, `layouts` and
-            `edits` (one each by the input's number as text), `scalars` (likewise).
+            `edits` (one each by the input's number as text), `scalars` (likewise). With
+            `one_memory` input 1 is input 0 with its last two dimensions exchanged.
         device: of the tensors.
     """
     generator = torch.Generator(device=device).manual_seed(witness.get("seed", 1))
@@ -103,6 +104,8 @@ def make_witness_inputs(
         edit_values(inputs[edit.get("input", 0)], edit)
     for number, layout in witness.get("layouts", {}).items():
         inputs[int(number)] = LAYOUTS[layout](inputs[int(number)])
+    if witness.get("one_memory"):
+        inputs[1] = inputs[0].transpose(-1, -2)
     for number, value in witness.get("scalars", {}).items():
         inputs[int(number)] = value
     return tuple(inputs)
