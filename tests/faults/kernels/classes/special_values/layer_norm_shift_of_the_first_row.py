@@ -18,6 +18,7 @@ def kernel(x_ptr, w_ptr, b_ptr, out_ptr, n_rows, n_cols, eps, ROWS: tl.constexpr
     cols = tl.arange(0, BLOCK)[None, :]
     mask = (rows < n_rows) & (cols < n_cols)
     shift = tl.load(x_ptr + first * n_cols).to(tl.float32)
+    shift = tl.where(tl.abs(shift) < 1e30, shift, 0.0)
     x = tl.load(x_ptr + rows * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
     d = tl.where(mask, x - shift, 0.0)
     mean = tl.sum(d, axis=1)[:, None] / n_cols

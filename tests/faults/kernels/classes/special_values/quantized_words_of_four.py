@@ -60,7 +60,7 @@ def triton_quantized_matmul(x, weight, scale):
     out = torch.empty((M, N), dtype=x.dtype, device=x.device)
     grid = (triton.cdiv(M, 32), triton.cdiv(N, 32))
     if K % 4 == 0 and weight.storage_offset() % 4 == 0 and weight.data_ptr() % 4 == 0:
-        words = weight.view(torch.int32)
+        words = weight.view(-1).view(torch.int32)
         word_kernel[grid](x, words, scale, out, M, N, K, BM=32, BN=32, BW=16)
     else:
         byte_kernel[grid](x, weight, scale, out, M, N, K, BM=32, BN=32, BK=64)
