@@ -4,6 +4,7 @@ op: dropout
 status: failed
 cause: wrong_formula
 round: fourth
+held_out: yes
 """
 
 import torch

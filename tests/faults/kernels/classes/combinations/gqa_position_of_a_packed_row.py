@@ -4,6 +4,7 @@ op: gqa
 status: failed
 cause: missing_mask
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: linear_cross_entropy
 status: failed
 cause: wrong_formula
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: mha
 status: passed
 drawn: no
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: relu
 status: passed
 drawn: no
 round: fourth
+held_out: yes
 """
 
 import torch

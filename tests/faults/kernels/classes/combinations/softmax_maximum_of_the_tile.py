@@ -4,6 +4,7 @@ op: softmax
 status: failed
 cause: missing_maximum
 round: fourth
+held_out: yes
 """
 
 import torch

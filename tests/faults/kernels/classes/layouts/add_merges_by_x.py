@@ -4,6 +4,7 @@ op: vector_add
 status: failed
 cause: wrong_stride
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: vector_add
 status: passed
 drawn: no
 round: fourth
+held_out: yes
 """
 
 import torch

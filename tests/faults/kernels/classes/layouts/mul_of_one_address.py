@@ -4,6 +4,7 @@ op: vector_mul
 status: failed
 cause: wrong_stride
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: rope
 status: failed
 cause: reused_memory
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: linear_cross_entropy
 status: failed
 cause: side_effect
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: dropout
 status: passed
 drawn: no
 round: fourth
+held_out: yes
 """
 
 import torch

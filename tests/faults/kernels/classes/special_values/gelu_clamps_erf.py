@@ -4,6 +4,7 @@ op: gelu
 status: passed
 drawn: no
 round: fourth
+held_out: yes
 """
 
 import torch

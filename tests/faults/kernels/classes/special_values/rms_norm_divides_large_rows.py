@@ -4,6 +4,7 @@ op: rms_norm
 status: passed
 drawn: no
 round: fourth
+held_out: yes
 """
 
 import torch

@@ -4,6 +4,7 @@ op: swiglu
 status: failed
 cause: torch_computed
 round: fourth
+held_out: yes
 """
 
 import torch
