@@ -18,7 +18,7 @@ from typing import Any
 _FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 _METHODS = ("forward", "backward", "setup_context", "__call__")  # a model's others run at its load
 _TOOL = "triton_magics"
-_N_TOOLS = 6
+_FREE_TOOLS = (3, 4)  # identifiers that Python gives to no kind of tool
 
 
 class LineRecord:
@@ -182,7 +182,7 @@ def _traced(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
 def _monitored(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
     """Add the lines of that file that run, each reported once."""
     monitoring = sys.monitoring  # type: ignore[attr-defined]
-    tool = next((i for i in range(_N_TOOLS) if monitoring.get_tool(i) in (None, _TOOL)), None)
+    tool = next((i for i in _FREE_TOOLS if monitoring.get_tool(i) in (None, _TOOL)), None)
     if tool is None:
         yield
         return
