@@ -16,10 +16,11 @@ from triton_magics.harness.correctness.number_shapes import (
     MAX_COMPILED,
     MAX_SHAPES,
     MAX_THOROUGH,
+    scalars_at_numbers,
     shapes_at_numbers,
 )
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
-from triton_magics.languages.source_numbers import read_integers
+from triton_magics.languages.source_numbers import read_integers, read_numbers
 from triton_magics.model import Case, CaseStatus
 
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
@@ -79,13 +80,17 @@ def test_integers_are_read_from_the_text(source: str, expected: list[int]) -> No
     assert list(read_integers(source)) == expected
 
 
+def test_numbers_are_read_without_signs() -> None:
+    assert read_numbers("alpha == -0.25; 1e400; 2.5f; 1.0 / 8") == (0.125, 0.25, 1.0, 2.5, 8)
+
+
 def number_cases(path: Path, device: DeviceFacts = INTERPRETER, **changes: object) -> list[Case]:
     """Return the cases that a plan has only because of the numbers in a kernel's file."""
     job = job_for(path, **changes)
     op = operators.load(job.op.name)
     blind = PlanJob(op=job.op, plan=job.plan, seed=job.seed, device_kind="gpu")
-    without = {c.extent for c in plan_cases(op, blind, device).cases}
-    return [c for c in plan_cases(op, job, device).cases if c.extent not in without]
+    without = {(c.extent, c.scalars) for c in plan_cases(op, blind, device).cases}
+    return [c for c in plan_cases(op, job, device).cases if (c.extent, c.scalars) not in without]
 
 
 @pytest.mark.parametrize("name", AT_NUMBERS)
@@ -152,6 +157,30 @@ def test_many_numbers_give_few_small_shapes(how: dict[str, object], most: int) -
     shapes = missing("matmul", *range(3, 3000, 7), **how)
     assert len(shapes) == most
     assert max(map(math.prod, shapes.values())) <= MAX_FULL
+
+
+def test_parameters_take_numbers_of_their_range() -> None:
+    add = operators.load("vector_add")  # alpha is declared as 1.0, 0.5, -2.0, 0.1
+    assert scalars_at_numbers(add, ()) == [("alpha", 0.0), ("alpha", -1.0)]
+    assert scalars_at_numbers(add, (0.25, 3)) == [("alpha", 0.0), ("alpha", -1.0), ("alpha", 0.25)]
+    assert scalars_at_numbers(operators.load("layer_norm"), (1e-4, 1e-9)) == [("eps", 1e-4)]
+    assert scalars_at_numbers(operators.load("mha"), (0.5,)) == []  # is_causal
+
+
+@pytest.mark.parametrize(("test", "is_wrong"), [("alpha == 1", False), ("abs(alpha) == 1", True)])
+def test_a_factor_that_is_left_out_is_caught(test: str, is_wrong: bool, tmp_path: Path) -> None:
+    kernel = KERNELS / "right" / "add_strided.py"
+    (path := tmp_path / "add.py").write_text(
+        kernel.read_text().replace(
+            "    out = ", f"    alpha = 1.0 if {test} else alpha\n    out = ", 1
+        )
+    )
+    job = job_for(path)
+    cases = plan_cases(operators.load("vector_add"), job, INTERPRETER).cases
+    results = run_cases(
+        path, *(c for c in cases if c.scalars in ((("alpha", -1.0),), (("alpha", 0.0),)))
+    )
+    assert any(result.status.failed for result in results) is is_wrong
 
 
 def test_an_op_without_shapes_has_none() -> None:

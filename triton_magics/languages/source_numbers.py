@@ -26,6 +26,7 @@ _LARGEST = {
     "float16": 2_048, "fp16": 2_048, "half": 2_048, "bfloat16": 256, "bf16": 256,
 }  # fmt: skip
 _LONGEST_TERM, _LARGEST_SHIFT = 80, 40  # characters; bits
+_HUGE = 2**63
 _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.Pow: operator.pow,
@@ -37,9 +38,14 @@ def read_integers(source: str) -> tuple[int, ...]:
 
     A type with few bits counts as the largest integer up to which it has all: 32,767 for `int16`.
     """
-    written = {value for value in _values(source) if isinstance(value, int)}
+    written = {int(value) for value in read_numbers(source) if value == int(value)}
     limits = {_LARGEST[match[1]] for match in _TYPE.finditer(source)}
     return tuple(sorted(value for value in written | limits if value > 0))
+
+
+def read_numbers(source: str) -> tuple[float, ...]:
+    """Return the numbers in a source in rising order, without signs and without huge ones."""
+    return tuple(sorted({value for value in _values(source) if abs(value) < _HUGE}))
 
 
 def _values(source: str) -> Iterator[float]:

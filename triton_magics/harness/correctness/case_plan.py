@@ -28,7 +28,7 @@ from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
 from triton_magics.harness.correctness.case_values import LATE_PEAKS, REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
-from triton_magics.harness.correctness.number_shapes import shapes_at_numbers
+from triton_magics.harness.correctness.number_shapes import scalars_at_numbers, shapes_at_numbers
 from triton_magics.harness.correctness.shape_classes import (
     classify,
     extents,
@@ -47,7 +47,7 @@ from triton_magics.harness.correctness.shape_variants import (
 )
 from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.languages.kernel_runtime import KernelRuntime
-from triton_magics.languages.source_numbers import read_integers
+from triton_magics.languages.source_numbers import read_integers, read_numbers
 from triton_magics.model import (
     CONTIGUOUS,
     CUSTOM_SIZE,
@@ -115,7 +115,7 @@ def plan_cases(op: operators.Op, request: ValidateJob | PlanJob, device: DeviceF
             cases = list(design.quick(draw))
         else:
             source = request.version.body if isinstance(request, ValidateJob) else ""
-            cases, scope = design.complete(request.plan, device, read_integers(source))
+            cases, scope = design.complete(request.plan, device, source)
             scope = _with_refused(scope, dtypes, device)
         cases += [
             Case(shape=op.sizes[s], dtype=d, size=s, seed=0) for d in dtypes for s in op.sizes
@@ -231,9 +231,7 @@ class _Design:
         )
         yield from (self._case(row) for row in itertools.islice(drawn, len(rows)))
 
-    def complete(
-        self, plan: str, device: DeviceFacts, numbers: Sequence[int]
-    ) -> tuple[list[Case], PlanScope]:
+    def complete(self, plan: str, device: DeviceFacts, source: str) -> tuple[list[Case], PlanScope]:
         """Return the cases of a full or thorough plan beside the sizes, and their scope.
 
         Plain shapes and extents come first, in an interpreter in the order of their cost and with
@@ -266,7 +264,7 @@ class _Design:
         rest = [case for at in at_extents for case in at[1:]]
         begin = [*own[: len(plain)], *first, *block_cases]
         others = [*layout_cases, *drawn]
-        begin += self._number_cases(numbers, [*begin, *others, *rest], plan, device)
+        begin += self._number_cases(source, [*begin, *others, *rest], plan, device)
         if device.is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
             begin, layout_cases = alternate(begin, layout_cases)
@@ -367,19 +365,26 @@ class _Design:
         return [self._case(row, shape).evolve(extent=name) for row in possible]
 
     def _number_cases(
-        self, numbers: Sequence[int], cases: Sequence[Case], plan: str, device: DeviceFacts
+        self, source: str, cases: Sequence[Case], plan: str, device: DeviceFacts
     ) -> list[Case]:
-        """Return plain cases with the lengths that the source names and none of these cases has."""
+        """Return plain cases with the numbers of the source that none of these cases has."""
         sizes = itertools.islice(self._op.sizes.values(), 1 if device.is_interpreted else None)
         shapes = shapes_at_numbers(
-            self._op, numbers, {*sizes, *(case.shape for case in cases)}, plan=plan,
+            self._op, read_integers(source), {*sizes, *(case.shape for case in cases)}, plan=plan,
             is_interpreted=device.is_interpreted,
         )  # fmt: skip
         own = [
             self._case(self._plain_row(shape), shape).evolve(extent=name)
             for name, shape in shapes.items()
         ]
-        return vary_scalars(self._op, own, self._dtypes)
+        shape = self._shapes.get("odd", operators.smallest_shape(self._op))
+        plain = self._case(self._plain_row(shape), shape).evolve(shape_class="")
+        first = {name: values[0] for name, values in self._op.scalars.items()}
+        with_scalars = [
+            plain.evolve(scalars=tuple({**first, name: value}.items()))
+            for name, value in scalars_at_numbers(self._op, read_numbers(source))
+        ]
+        return vary_scalars(self._op, own, self._dtypes) + with_scalars
 
     def _case(self, row: Row, shape: tuple[int, ...] | None = None) -> Case:
         values: dict[str, Any] = dict(row)

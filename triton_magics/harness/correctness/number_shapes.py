@@ -1,8 +1,9 @@
-"""Shapes whose lengths are numbers of the version's source, where a plan has no such length yet.
+"""Shapes and parameters with the numbers of the version's source, which a plan does not have yet.
 
 A kernel takes another path at a number that it names: `if n_cols <= 4096`, `heads & 31`, `n % 96`.
 For each such number a dimension should have that length, and one more where nothing else is longer.
 The last two should also have three times as many, which are whole blocks of it and not of twice it.
+A parameter such as `alpha` should have the number too, with either sign.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from triton_magics.harness.correctness.shape_classes import (
 )
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
+MAX_VALUES = 3  # of each parameter
 _MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
 _SMALLEST = 3
 _META = torch.device("meta")
@@ -69,6 +71,22 @@ def shapes_at_numbers(
         elif len(chosen) < (MAX_THOROUGH if plan == "thorough" else most) and usable(alone):
             chosen.append(alone)
     return {_name(op, shape, base): shape for shape in chosen}
+
+
+def scalars_at_numbers(op: operators.Op, numbers: Sequence[float]) -> list[tuple[str, float]]:
+    """Return values of the op's float parameters that it does not declare, each with its name.
+
+    They are within the range of those that it declares. 0, 1 and -1 are among the numbers: a kernel
+    may leave out a factor or a term there.
+    """
+    chosen: list[tuple[str, float]] = []
+    for name, declared in op.scalars.items():
+        if any(type(value) is not float for value in declared):
+            continue
+        signed = [sign * float(n) for n in (0, 1, *reversed(numbers)) for sign in (1, -1)]
+        inside = [v for v in signed if min(declared) <= v <= max(declared) and v not in declared]
+        chosen += [(name, value) for value in dict.fromkeys(inside)][:MAX_VALUES]
+    return chosen
 
 
 def _missing(
