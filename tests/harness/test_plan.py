@@ -18,6 +18,7 @@ from triton_magics.harness.correctness import shape_classes
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_values import SPECIALS
+from triton_magics.harness.correctness.shape_variants import walk_of_dimensions
 from triton_magics.model import Case, Plan, Status
 
 RIGHT = KERNELS / "softmax_right.py"
@@ -71,7 +72,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 143
+    assert len(plan.cases) <= 147
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -126,9 +127,39 @@ def test_values_that_an_op_is_not_defined_for_are_left_out() -> None:
     assert "products past 65504" in specials
     assert not {"nonfinite", "block of -inf", "sums past 65504"} & specials
     assert {c.special for c in plan_of("softmax").cases} - {"plain"} == {
-        name for name, special in SPECIALS.items() if "reduction" in special.op_classes
+        name
+        for name, special in SPECIALS.items()
+        if "reduction" in special.op_classes and not special.of_bytes
     }
-    assert "large" not in {c.regime for c in plan_of("sum", "thorough").cases}
+
+
+def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
+    base = (7, 5, 13)
+    steps = [(7, 5, 1025), (7, 131, 13), (257, 5, 13)]
+    walk = [shape for step in steps for shape in (step, base)]
+    assert walk_of_dimensions(operators.load("matmul")) == walk
+    for device in (GPU, DeviceFacts(is_interpreted=True)):
+        cases = plan_of("matmul", device=device).cases
+        assert [c.shape for c in cases[: len(walk)]] == walk
+        assert {(c.dtype, *c.changes) for c in cases[: len(walk)]} == {("float32",)}
+    of_heads = walk_of_dimensions(operators.load("gqa"))
+    assert (1, 2, 2, 7, 64) in of_heads  # two heads of queries can't share three of keys
+
+
+@pytest.mark.parametrize("op", ["matmul", "quantized_matmul", "rope", "sum", "swiglu"])
+def test_large_values_are_left_out_in_float16_alone(op: str) -> None:
+    for plan in ("full", "thorough"):
+        cases = [c for c in plan_of(op, plan).cases if c.regime == "large"]
+        assert {c.dtype for c in cases} == {"float32", "bfloat16"}
+
+
+def test_bytes_have_their_least_and_largest_numbers() -> None:
+    op = operators.load("quantized_matmul")
+    cases = [c for c in plan_of("quantized_matmul").cases if c.special == "least and largest bytes"]
+    assert {c.dtype for c in cases} == set(op.dtypes)
+    x, weight, _ = make_pristine(op, cases[0], CPU)
+    assert {-128, 127} <= set(weight.unique().tolist())
+    assert x.abs().max() < 100
 
 
 def test_values_past_the_largest_half_are_of_half_types() -> None:
@@ -185,6 +216,7 @@ def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
 def test_the_interpreter_runs_plain_cases_by_cost(name: str) -> None:
     op = operators.load(name)
     cases = plan_of(name, device=DeviceFacts(is_interpreted=True)).cases
+    cases = cases[len(walk_of_dimensions(op)) :]
     plain = [c for c in cases[::2] if c.has_plain_values and not c.size]
     of_first_dtype = [c for c in plain if c.is_contiguous and c.dtype == op.dtypes[0]]
     first = dict.fromkeys(

@@ -238,3 +238,30 @@ def test_whole_blocks_of_one_size_show_a_mask_of_the_other() -> None:
         "combinations/mha_even_by_the_other_block",
         lambda c: c.shape[-2] in keys and c.has_plain_values,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_wrong"),
+    [
+        ("many_calls/quantized_parts_of_an_earlier_k", True),
+        ("combinations/quantized_split_k", False),
+    ],
+)
+def test_what_a_longer_call_left_shows(name: str, *, is_wrong: bool) -> None:
+    assert fails_at(name, lambda c: not (c.shape_class or c.extent or c.size)) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "is_wrong"),
+    [("quantized_negation_wraps", True), ("combinations/quantized_split_k", False)],
+)
+def test_the_least_byte_shows(name: str, *, is_wrong: bool) -> None:
+    path = name if "/" in name else f"special_values/{name}"
+    assert fails_at(path, lambda c: c.special == "least and largest bytes") is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "is_wrong"), [("matmul_limbs_without_scale", True), ("matmul_scaled_limbs", False)]
+)
+def test_values_past_float16_show(name: str, *, is_wrong: bool) -> None:
+    assert fails_at(f"combinations/{name}", lambda c: c.regime == "large") is is_wrong

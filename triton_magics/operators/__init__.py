@@ -20,6 +20,7 @@ and it may define
                   was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False
     REGIMES_SKIP                  kinds of input that are meaningless for it; ()
+    FLOAT16_SKIP                  further ones that are meaningless in float16 alone; ()
     GRADIENTS_SKIP                further ones that are meaningless for its gradients; ()
     QUICK_REGIMES                 kinds of input that a quick plan also has, in every dtype; ()
     MUTATES       positions of the inputs that a call changes; ()
@@ -73,6 +74,7 @@ from triton_magics.operators._protocol import (
     Op,
     largest_input,
     largest_size,
+    skips,
     smallest_shape,
     smallest_size,
 )
@@ -146,6 +148,7 @@ __all__ = [
     "names",
     "on_recorded_inputs",
     "read_tensors",
+    "skips",
     "smallest_shape",
     "smallest_size",
     "unpack",

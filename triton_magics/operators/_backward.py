@@ -79,7 +79,7 @@ class BackwardOp(Op):
     @property
     def skip_values(self) -> tuple[str, ...]:
         own = getattr(self._forward, "skip_in_gradients", ())  # of a module's op alone
-        return (*self._forward.skip_values, *own)
+        return (*self._forward.skip_values, *self._forward.skip_in_float16, *own)
 
     @property
     def scalars(self) -> Mapping[str, tuple[Scalar, ...]]:

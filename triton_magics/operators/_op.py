@@ -24,7 +24,7 @@ REGIMES = ("shifted", "x10", "large", "mean_heavy", "negative", "x0.1", "tiny")
 SPECIALS = (
     "equal", "zeros", "huge element", "sums past 65504", "products past 65504", "exp past 65504",
     "near the largest number", "exact cancellation", "rows unlike their neighbours",
-    "largest at the end", "rows at -20000", "nonfinite", "block of -inf",
+    "largest at the end", "least and largest bytes", "rows at -20000", "nonfinite", "block of -inf",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {
@@ -60,6 +60,7 @@ class ModuleOp:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     defined_for_nonfinite: bool = False
     skip_values: tuple[str, ...] = ()
+    skip_in_float16: tuple[str, ...] = ()
     scalars: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
     extents: Mapping[str, Shape] | None = None
     quick_regimes: tuple[str, ...] = ()
@@ -109,6 +110,7 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         tolerance=_tolerance(getattr(module, "TOLERANCE", {}), name),
         defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
         skip_values=_names(module, "REGIMES_SKIP", (*REGIMES, *SPECIALS), name),
+        skip_in_float16=_names(module, "FLOAT16_SKIP", (*REGIMES, *SPECIALS), name),
         scalars=_scalars(getattr(module, "SCALARS", {}), reference, name),
         extents=_extents(getattr(module, "EXTENTS", None), name),
         quick_regimes=_names(module, "QUICK_REGIMES", REGIMES, name),

@@ -113,6 +113,11 @@ class Op(Protocol):
         return ()
 
     @property
+    def skip_in_float16(self) -> tuple[str, ...]:
+        """Further ones that are meaningless in float16, whose range they leave."""
+        return ()
+
+    @property
     def scalars(self) -> Mapping[str, tuple[Scalar, ...]]:
         """Values of parameters of `reference` that have few interesting ones.
 
@@ -199,3 +204,8 @@ def _largest_input(make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dt
     except Exception:  # noqa: BLE001 (the op's own code, which may refuse meta tensors)
         return math.prod(shape)
     return max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)
+
+
+def skips(op: Op, values: str, dtype: str) -> bool:
+    """Return whether a regime or special values are meaningless for an op in a dtype."""
+    return values in op.skip_values or (dtype == "float16" and values in op.skip_in_float16)

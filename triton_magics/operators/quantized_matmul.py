@@ -19,7 +19,7 @@ INDEPENDENT = (0, None, None)
 # A tile's padding may meet an Inf as 0 * Inf, and a split of float32 into TF32 parts as Inf - Inf.
 DEFINED_FOR_NONFINITE = False
 # The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
-REGIMES_SKIP = ("large", "tiny")
+FLOAT16_SKIP = ("large", "tiny")
 LARGEST = 127  # of the weights, as a symmetric quantisation gives them
 FACTS = {
     "aliases": ("w8a16",),

@@ -19,7 +19,7 @@ OP_CLASS = "elementwise"
 INDEPENDENT = (0, None, None)
 DEFINED_FOR_NONFINITE = False
 # The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
-REGIMES_SKIP = ("large", "tiny")
+FLOAT16_SKIP = ("large", "tiny")
 BASE = 10_000.0  # of the angles: position * BASE ** (-i / half)
 FACTS = {
     "aliases": ("rotary",),

@@ -15,7 +15,7 @@ INDEPENDENT = (0, 0)
 # At -inf the formula is -inf * 0, NaN, while its limit is 0: either answer is fair.
 DEFINED_FOR_NONFINITE = False
 # The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
-REGIMES_SKIP = ("large", "tiny")
+FLOAT16_SKIP = ("large", "tiny")
 FACTS = {
     "torch_equivalent": "torch.nn.functional.silu(gate) * up",
     "signature": "triton_swiglu(gate, up)",

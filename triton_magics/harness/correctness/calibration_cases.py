@@ -65,7 +65,7 @@ def _candidates(op: operators.Op, dtype: str, seed: int) -> Iterator[Case]:
         operators.smallest_shape(op)
     ]
     shapes.sort(key=lambda s: math.prod(s[:-1]))
-    regimes = [r for r in REGIMES if r not in op.skip_values]
+    regimes = [r for r in REGIMES if not operators.skips(op, r, dtype)]
     pairs = [(shape, regime) for regime in regimes for shape in shapes[: MAX_TRIES // len(regimes)]]
     for shape, regime in pairs:
         yield Case(shape=shape, dtype=dtype, regime=regime, seed=draw.getrandbits(31))

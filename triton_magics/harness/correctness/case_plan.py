@@ -44,6 +44,7 @@ from triton_magics.harness.correctness.shape_variants import (
     shapes_of_several_blocks,
     vary_scalars,
     vary_shapes,
+    walk_of_dimensions,
 )
 from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.languages.kernel_runtime import KernelRuntime
@@ -189,6 +190,9 @@ class _Design:
         special = SPECIALS.get(str(values.get(SPECIAL)))
         if special and scaled and special.has_scale:
             return "these special values have a scale of their own"
+        chosen = {values.get(REGIME), values.get(SPECIAL)}
+        if any(operators.skips(self._op, str(name), str(values.get(DTYPE))) for name in chosen):
+            return "these values leave the range of the dtype"
         own = special.dtypes if special else ()
         if own and values.get(DTYPE, own[0]) not in own:
             return "the special values are of another dtype"
@@ -270,7 +274,7 @@ class _Design:
             begin, layout_cases = alternate(begin, layout_cases)
             others = [*layout_cases, *put_specials_first(self._op, drawn)]
             begin, others = alternate(begin, others)
-        cases = [*begin, *others, *rest]
+        cases = [*self._walk(), *begin, *others, *rest]
         return cases, PlanScope(
             strength=STRENGTH[plan],
             n_possible=array.n_possible,
@@ -336,10 +340,12 @@ class _Design:
         return list(itertools.islice((r for r in whole if not _has_forbidden(r, self.forbids)), 1))
 
     def _fits_shape(self, case: Case, shape: tuple[int, ...]) -> bool:
-        """Return whether a case can have another shape: its layouts and special values exist."""
+        """Return whether a case can have another shape: its layouts and values exist."""
         tensors = self._tensors_at(shape)
         rank = max((len(s) for s in tensors.values()), default=0)
         special = SPECIALS.get(case.special)
+        if any(operators.skips(self._op, v, case.dtype) for v in (case.regime, case.special)):
+            return False
         return all(
             layouts.place(tensors.get(name, ()), value) is not None for name, value in case.layouts
         ) and (special is None or any(special.fits(s) for s in tensors.values() if len(s) == rank))
@@ -363,6 +369,12 @@ class _Design:
         rows = rows[:1] if only_plain else rows
         possible = [row for row in rows if not _has_forbidden(row, self.forbids)]
         return [self._case(row, shape).evolve(extent=name) for row in possible]
+
+    def _walk(self) -> list[Case]:
+        """Return plain cases whose shapes differ by one dimension from one to the next."""
+        scalars = tuple((name, values[0]) for name, values in self._op.scalars.items())
+        steps = (self._case(self._plain_row(s), s) for s in walk_of_dimensions(self._op))
+        return [case.evolve(scalars=scalars, shape_class="") for case in steps]
 
     def _number_cases(
         self, source: str, cases: Sequence[Case], plan: str, device: DeviceFacts

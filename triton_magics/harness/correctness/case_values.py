@@ -18,7 +18,7 @@ from triton_magics.model import NORMAL, Case
 
 REGIMES = (NORMAL, *operators.REGIMES)
 _SHIFT = {"float16": 64.0, "bfloat16": 64.0}
-_LARGE = {"float16": 1e3}
+_LARGE = {"float16": 1e3}  # of others half are past float16's range
 _TINY = {"float16": 1e-3}
 HALF_MAX = 65_504.0  # the largest float16
 _FAR_BELOW = -2e4  # below the -1e4 that kernels write for "minus infinity"
@@ -43,6 +43,7 @@ class Special:
         has_scale: it sets the values itself, so that the regime changes nothing.
         op_classes: classes of ops for which it means something.
         dtypes: for which it means something; empty for all.
+        of_bytes: it is put into tensors of 8-bit integers.
         extreme_of: a regime that it goes beyond: an op that skips that one skips it too, and so
             does one whose reference in torch overflows at it.
         min_columns: of the tensor's last dimension, for the structure to be there.
@@ -56,6 +57,7 @@ class Special:
     has_scale: bool = False
     op_classes: tuple[str, ...] = operators.OP_CLASSES
     dtypes: tuple[str, ...] = ()
+    of_bytes: bool = False
     extreme_of: str = ""
     min_columns: int = 1
     min_rows: int = 1
@@ -91,8 +93,10 @@ def _round_to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[Any, ...]:
     changed = [_apply_regime(x, case) if _is_floating(x) else x for x in inputs]
     rank = max((x.dim() for x in changed if _is_floating(x)), default=0)
-    places = [i for i, x in enumerate(changed) if _is_floating(x) and x.dim() == rank]
     special = SPECIALS.get(case.special, _NO_SPECIAL)
+    places = [i for i, x in enumerate(changed) if _is_floating(x) and x.dim() == rank]
+    if special.of_bytes:
+        places = [i for i, x in enumerate(changed) if has_bytes(x)]
     chosen = places if special.everywhere or not places else [places[case.seed % len(places)]]
     for i in chosen:
         if special.fits(tuple(changed[i].shape)):
@@ -103,6 +107,11 @@ def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[
     return tuple(changed)
 
 
+def has_bytes(x: Any) -> bool:
+    """Return whether an input is a tensor of 8-bit integers, such as quantised weights."""
+    return isinstance(x, torch.Tensor) and x.dtype in (torch.int8, torch.uint8) and x.numel() > 0
+
+
 def _is_floating(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.dtype.is_floating_point and x.numel() > 0
 
@@ -111,7 +120,7 @@ def _apply_regime(x: torch.Tensor, case: Case) -> torch.Tensor:
     scale = {
         "x0.1": 0.1,
         "x10": 10.0,
-        "large": _LARGE.get(case.dtype, 1e4),
+        "large": _LARGE.get(case.dtype, 1e5),
         "tiny": _TINY.get(case.dtype, 1e-4),
     }.get(case.regime, 1.0)
     mean = _SHIFT.get(case.dtype, 1000.0)
@@ -247,6 +256,13 @@ def _near_the_largest(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return (torch.where(sign, size, -size) * torch.finfo(x.dtype).max).to(x.dtype)
 
 
+def _byte_extremes(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Set a quarter of the elements to the least number of the dtype, a quarter to the largest."""
+    kind = torch.randint(4, x.shape, device=x.device, generator=draw)
+    limits = torch.iinfo(x.dtype)
+    return x.masked_fill(kind == 0, limits.min).masked_fill(kind == 1, limits.max)
+
+
 def _two_halves(x: torch.Tensor, draw: torch.Generator, size: float) -> torch.Tensor:
     """Return values of about one size: the first half of a row positive, the second negative."""
     n = x.shape[-1]
@@ -334,6 +350,7 @@ SPECIALS = {
     LATE_PEAKS: Special(
         _late_peaks, everywhere=True, min_columns=2, op_classes=("reduction", "matmul")
     ),
+    "least and largest bytes": Special(_byte_extremes, everywhere=True, of_bytes=True),
     "rows at -20000": Special(_far_rows, has_ends=True),
     "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),
     "block of -inf": Special(_block, is_finite=False, min_columns=4),

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from triton_magics import operators
 from triton_magics.exception_text import one_line
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
@@ -276,7 +277,7 @@ def _of_maximum(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hy
     dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
     heavy = case.evolve(regime="mean_heavy", special=PLAIN, dtype=dtype)
     is_other = math.isfinite(result.mismatch.got) or case.special in ROWS_APART
-    if not is_other and heavy.regime not in subject.op.skip_values:
+    if not is_other and not operators.skips(subject.op, heavy.regime, dtype):
         cause = Cause(code=CauseCode.MISSING_MAXIMUM)
         hypothesis = vanishes(cause, case, _with_plain_values)
         yield replace(hypothesis, wrong=(*hypothesis.wrong, Trial(fresh(heavy))))

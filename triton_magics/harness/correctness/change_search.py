@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.fault_sample import FaultSample
@@ -102,7 +103,9 @@ def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
 
 def _large_sample(subject: Subject, case: Case) -> FaultSample | None:
     """Return an output on large values; None where the op has none."""
-    regime = next((r for r in ("large", "x10") if r not in subject.op.skip_values), None)
+    regime = next(
+        (r for r in ("large", "x10") if not operators.skips(subject.op, r, case.dtype)), None
+    )
     if regime is None:
         return None
     return _sample_of(subject, case.evolve(regime=regime, special=PLAIN, layouts=()))
@@ -145,7 +148,7 @@ def _further_cases(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ..
         for n, shape in enumerate(shapes, 1)
     ]
     wide = [c.evolve(regime="x10", special=PLAIN) for c in cases[:1]]
-    cases += [c for c in wide if "x10" not in subject.op.skip_values]
+    cases += [c for c in wide if not operators.skips(subject.op, "x10", c.dtype)]
     return _affordable(subject, cases)
 
 

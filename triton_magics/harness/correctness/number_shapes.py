@@ -13,8 +13,6 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import torch
-
 from triton_magics import operators
 from triton_magics.harness.correctness.shape_classes import (
     MAX_FULL,
@@ -25,12 +23,12 @@ from triton_magics.harness.correctness.shape_classes import (
     has_many_programs,
     interpreter_cost,
 )
+from triton_magics.harness.correctness.shape_variants import is_defined
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
 MAX_VALUES = 3  # of each parameter
 _MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
 _SMALLEST = 3
-_META = torch.device("meta")
 _PRODUCT_NAMES = {3: ("rows", "columns", "terms"), 4: ("batches", "heads", "positions", "head_dim")}
 
 
@@ -129,18 +127,7 @@ def _is_usable(op: operators.Op, shape: Shape, *, is_interpreted: bool) -> bool:
             return False
     elif math.prod(shape) > MAX_FULL or shape[-1] > MAX_FULL_COLUMNS:
         return False
-    return _is_defined(op, shape)
-
-
-def _is_defined(op: operators.Op, shape: Shape) -> bool:
-    """Return whether the reference takes inputs of this shape, of which only meta tensors exist."""
-    try:
-        with torch.no_grad():
-            inputs = op.make_inputs(shape, getattr(torch, op.dtypes[0]), _META, torch.Generator())
-            op.reference(*inputs)
-    except Exception:  # noqa: BLE001 (the op's own code: 33 heads may not be shared by 2)
-        return False
-    return True
+    return is_defined(op, shape)
 
 
 def _name(op: operators.Op, shape: Shape, base: Shape) -> str:

@@ -8,9 +8,12 @@ its shapes has met each dtype with each value of the scalars.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness.shape_classes import (
@@ -22,6 +25,8 @@ from triton_magics.harness.correctness.shape_classes import (
 from triton_magics.model import Case
 
 MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
+MAX_STEP = 130  # blocks of a step of a walk; an interpreter takes 1 ms for one
+_META = torch.device("meta")
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
 
 Fits = Callable[[Case, Shape], bool]
@@ -49,6 +54,37 @@ def shapes_of_several_blocks(op: operators.Op, *, is_interpreted: bool) -> list[
     return long[: 1 if is_interpreted else N_LONG]
 
 
+def walk_of_dimensions(op: operators.Op) -> list[Shape]:
+    """Return shapes to call one after the other: one dimension is long, then none is, in turn.
+
+    A version that keeps memory between calls may then find in it what a longer call left. Lengths
+    are those of the op's shapes. An op without a shape of several rows and columns has no walk.
+    """
+    rank = len(operators.smallest_shape(op))
+    own = [s for s in op.shapes if len(s) == rank and 1 not in s[-2:]]
+    if not own:
+        return []
+    base = min(own, key=math.prod)
+    walk: list[Shape] = []
+    for dim in reversed(range(rank)):
+        longer = {s[dim] for s in op.shapes if len(s) == rank and s[dim] > base[dim]}
+        shapes = [(*base[:dim], n, *base[dim + 1 :]) for n in sorted(longer, reverse=True)]
+        cheap = (s for s in shapes if interpreter_cost(op, s) <= MAX_STEP and is_defined(op, s))
+        walk += [step for shape in itertools.islice(cheap, 1) for step in (shape, base)]
+    return walk
+
+
+def is_defined(op: operators.Op, shape: Shape) -> bool:
+    """Return whether the reference takes inputs of this shape, of which only meta tensors exist."""
+    try:
+        with torch.no_grad():
+            dtype = getattr(torch, op.dtypes[0])
+            op.reference(*op.make_inputs(shape, dtype, _META, torch.Generator()))
+    except Exception:  # noqa: BLE001 (the op's own code: 33 heads may not be shared by 2)
+        return False
+    return True
+
+
 def vary_shapes(
     cases: Iterable[Case], variants: Mapping[str, Sequence[Shape]], fits: Fits, seed: int
 ) -> list[Case]:
@@ -57,7 +93,7 @@ def vary_shapes(
     Args:
         cases: of a covering array.
         variants: the shapes of each class.
-        fits: whether a case can have a shape: its layouts and special values exist there.
+        fits: whether a case can have a shape: its layouts and values exist there.
         seed: of the plan.
     """
     draw = random.Random(f"{seed} shapes")  # noqa: S311 (replayed from the seed)
@@ -105,7 +141,7 @@ def _missing_cases(
     for name, own in variants.items():
         of_class = [c for c in cases if c.shape_class == name]
         for shape, dtype, values in itertools.product(own, dtypes, scalars):
-            models = [c for c in of_class if fits(c, shape)]
+            models = [c for c in of_class if fits(c.evolve(dtype=dtype), shape)]
             if (shape, dtype, values) not in have and models:
                 model = draw.choice(models)
                 missing.append(model.evolve(shape=shape, dtype=dtype, scalars=values))

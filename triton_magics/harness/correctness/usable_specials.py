@@ -9,7 +9,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.case_values import SPECIALS
+from triton_magics.harness.correctness.case_values import SPECIALS, has_bytes
 from triton_magics.harness.correctness.judgement import is_correct
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case
@@ -22,11 +22,13 @@ def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
     for name, special in SPECIALS.items():
         if (
             name not in op.skip_values
+            and not any(operators.skips(op, special.extreme_of, d) for d in special.dtypes)
             and special.extreme_of not in op.skip_values
             and op.op_class in special.op_classes
             and (not special.dtypes or set(special.dtypes) & set(dtypes))
             and (special.is_finite or op.defined_for_nonfinite)
             and (not special.extreme_of or keeps_its_range(op, name))
+            and (not special.of_bytes or _takes_bytes(op, name))
         ):
             yield name
 
@@ -46,6 +48,20 @@ def keeps_its_range(op: operators.Op, special: str) -> bool:
         return all(_overflows_rightly(op, case) for case in cases)
     except Exception:  # noqa: BLE001 (the op's own code, which may need a GPU)
         return False
+
+
+def _takes_bytes(op: operators.Op, special: str) -> bool:
+    """Return whether the op has 8-bit integers that may have any value: no indices, for example."""
+    case = Case(shape=operators.smallest_shape(op), dtype=op.dtypes[0], seed=1)
+    try:
+        inputs = make_pristine(op, case, _CPU)
+        if not any(has_bytes(x) for i, x in enumerate(inputs) if i not in op.structured):
+            return False
+        with torch.no_grad():
+            op.reference(*make_pristine(op, case.evolve(special=special), _CPU))
+    except Exception:  # noqa: BLE001 (the op's own code)
+        return False
+    return True
 
 
 def _overflows_rightly(op: operators.Op, case: Case) -> bool:
