@@ -44,8 +44,10 @@ from triton_magics.harness.correctness.masked_memory import is_progress_monitor
 from triton_magics.harness.load import (
     LoadedVersion,
     error_at_line,
+    forget_version,
     is_out_of_memory,
     load_op,
+    load_version,
     make_kernel_error,
     raised_in,
 )
@@ -53,7 +55,7 @@ from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.forked_call import run_in_fork
-from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault
+from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault, NeedsGpu
 from triton_magics.model import KernelError
 
 T = TypeVar("T")
@@ -151,7 +153,14 @@ class LocalCalls:
         # A KeyboardInterrupt too: here it is the version's own, for a worker ignores the user's.
         except BaseException as error:
             failure = self._failure(error, launched=bool(launches.names))
+            if failure.error.kind == NeedsGpu.__name__:
+                self._load_again()
             raise VersionRaised(failure, launches) from error
+
+    def _load_again(self) -> None:
+        """Drop what the version keeps: an interpreter ended a call between two of its writes."""
+        forget_version(self._version.ref)
+        self._version = load_version(self._version.ref)
 
     def _count(self, options: CallOptions) -> bool:
         """Return whether settings and names are compared: after guarded calls 1, 2, 4, 8 and on."""
