@@ -72,7 +72,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 147
+    assert len(plan.cases) <= 148
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -136,7 +136,7 @@ def test_values_that_an_op_is_not_defined_for_are_left_out() -> None:
 def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
     base = (7, 5, 13)
     steps = [(7, 5, 1025), (7, 131, 13), (257, 5, 13)]
-    walk = [shape for step in steps for shape in (step, base)]
+    walk = [base, *(shape for step in steps for shape in (step, base))]
     assert walk_of_dimensions(operators.load("matmul")) == walk
     for device in (GPU, DeviceFacts(is_interpreted=True)):
         cases = plan_of("matmul", device=device).cases

@@ -55,7 +55,7 @@ def shapes_of_several_blocks(op: operators.Op, *, is_interpreted: bool) -> list[
 
 
 def walk_of_dimensions(op: operators.Op) -> list[Shape]:
-    """Return shapes to call one after the other: one dimension is long, then none is, in turn.
+    """Return shapes to call one after the other: a small one, then one long dimension and it again.
 
     A version that keeps memory between calls may then find in it what a longer call left. Lengths
     are those of the op's shapes. An op without a shape of several rows and columns has no walk.
@@ -65,7 +65,7 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
     if not own:
         return []
     base = min(own, key=math.prod)
-    walk: list[Shape] = []
+    walk = [base]
     for dim in reversed(range(rank)):
         longer = {s[dim] for s in op.shapes if len(s) == rank and s[dim] > base[dim]}
         shapes = [(*base[:dim], n, *base[dim + 1 :]) for n in sorted(longer, reverse=True)]
