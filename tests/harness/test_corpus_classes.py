@@ -70,7 +70,7 @@ def test_half_the_wrong_are_drawn_and_a_quarter_held_out() -> None:
     assert not any(k.held_out for k in KERNELS if k.is_right and k.round not in LATER)
 
 
-@pytest.mark.parametrize(("number", "without"), zip(LATER, ((), ("judge",)), strict=True))
+@pytest.mark.parametrize(("number", "without"), [("third", ()), ("fourth", ("judge",))])
 def test_later_rounds_have_kernels_of_each_class(number: str, without: tuple[str, ...]) -> None:
     own = [k for k in KERNELS if k.round == number]
     wrong = [k for k in own if not k.is_right]
