@@ -141,6 +141,7 @@ _VAGUE = {
 """Explanations that say only what was seen, so that another cause does not contradict them."""
 
 _CODE_OF_REASON = (
+    (r"is contiguous, wrong where .*: a wrong stride", "wrong_stride"),
     (r"elements were kept", "wrong_rate"),
     (r"share their random numbers", "shared_draws"),
     (r"the same mask|dependent masks|[Tt]wo seeds", "ignored_argument"),

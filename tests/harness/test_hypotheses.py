@@ -15,6 +15,7 @@ from triton_magics.harness.correctness.hypotheses import (
     Trial,
     find_confirmed,
     make_constant,
+    make_equal,
     vanishes,
 )
 from triton_magics.harness.correctness.subject import Subject
@@ -90,3 +91,12 @@ def test_one_index_is_an_index() -> None:
     logits, target = torch.randn(7, 13), torch.arange(7)
     assert make_constant(subject, (logits, target), ("target",), 0)[1].tolist() == [6] * 7
     assert make_constant(subject, (logits, target), ("target",), 1)[1].tolist() == [0] * 7
+
+
+def test_each_index_of_a_dimension_has_the_values_of_the_first() -> None:
+    subject = subject_of(KERNELS / "right" / "mul_flat.py")
+    x, y = torch.randn(7, 13), torch.randn(7, 13)
+    rows, same = make_equal(subject, (x, y), "x", 0)
+    assert torch.equal(rows, x[:1].expand(7, 13))
+    assert same is y
+    assert torch.equal(make_equal(subject, (x, y), "y", 1)[1], y[:, :1].expand(7, 13))

@@ -185,6 +185,18 @@ def test_a_factor_within_the_rounding_of_bfloat16_is_no_cause(
     assert (cause is not None) is is_named
 
 
+def test_a_zero_point_of_the_weights_is_named() -> None:
+    def subtract_eight(x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return x @ (weight.float() - 8).T * scale
+
+    samples = [
+        sample_of("quantized_matmul", shape, subtract_eight) for shape in ((7, 5, 13), (6, 9, 20))
+    ]
+    cause = find_matching_change(operators.load("quantized_matmul"), samples)
+    assert cause is not None
+    assert (cause.code, cause.as_if) == (FORMULA, "-8 is added to weight")
+
+
 def test_few_wrong_elements_are_no_evidence_for_a_parameter() -> None:
     sample = sample_of("sum", (1, 13), lambda x: x.sum(-1) + 0.25)
     assert find_matching_change(operators.load("sum"), [sample]) is None

@@ -129,12 +129,64 @@ FAULTS = {
     ),
     "rows and columns of a block": (
         "right/matmul_descriptors", "a_desc.load([row, start])", "a_desc.load([start, row])",
-        plain(257, 131, 101), "reach partial_extent",  # by what lies beside a in memory
-        "b[0, 0] does not reach output[128, 0]",
+        plain(257, 131, 101), "reach", "b[0, 0] does not reach output[128, 0]",
+    ),
+    "blocks along the other axis": (
+        "right/matmul_block_pointers", "tl.advance(b_block, (BK, 0))",
+        "tl.advance(b_block, (0, BK))", plain(257, 131, 101), "reach", "first 32 of 64 elements",
+    ),
+    "sums of the tiles before": (
+        "right/matmul_persistent",
+        "        acc = tl.zeros((BM, BN), dtype=tl.float32)\n",
+        "        acc = acc if tile > tl.program_id(0) else tl.zeros((BM, BN), dtype=tl.float32)\n",
+        plain(257, 131, 101), "reach", "which it should not",
+    ),
+    "positions of the head, in many programs": (
+        "rope_right", "position = row % seq", "position = row // (tl.num_programs(0) // seq)",
+        plain(2, 4, 16, 32), "wrong_stride", "right where sin and cos has one value",
+    ),
+    "the spread in one pass, of tiny values": (
+        "right/layer_norm_blocks",
+        """        centred = tl.where(cols < n_cols, x - mean, 0.0)
+        spread += centred * centred
+    scale = 1.0 / tl.sqrt(tl.sum(spread, axis=0) / n_cols + eps)""",
+        """        spread += x * x
+    scale = 1.0 / tl.sqrt(tl.sum(spread, axis=0) / n_cols - mean * mean + eps)""",
+        Case(
+            shape=(16, 32), dtype="float32", regime="tiny", seed=2, scalars=(("eps", 1e-6),),
+            special="rows unlike their neighbours",
+        ),
+        "cancellation", "large means cancel",
+    ),
+    "a target one off": (
+        "linear_cross_entropy_right", "cols[None, :] == target", "cols[None, :] == 1 + target",
+        plain(7, 5, 13), "reach", "takes the element after the right one",
+    ),
+    "a maximum of a part": (
+        "right/softmax_three_kernels", "(rows, largest, n_cols, BLOCK=BLOCK)",
+        "(rows, largest, n_cols, BLOCK=min(BLOCK, 64))",
+        Case(
+            shape=(2, 3, 129), dtype="float16", regime="mean_heavy", special="block of -inf",
+            seed=1,
+        ),
+        "reach", "`amax` takes the first 64",
+    ),
+    "the last block of each sum": (
+        "right/matmul_block_pointers", "range(0, K, BK)", "range(0, K - BK, BK)",
+        plain(129, 1, 64), "partial_extent", "first 32 of 64 elements",
+    ),
+    "lanes of rows of one value, in their spread": (
+        "right/layer_norm_many_rows", "tl.where(mask, x - mean, 0.0)",
+        "tl.where(rows < n_rows, x - mean, 0.0)",
+        Case(
+            shape=(2, 3, 129), dtype="float16", regime="x10", layouts=(("x", "expanded"),),
+            special="rows unlike their neighbours", seed=1, scalars=(("eps", 1e-3),),
+        ),
+        "missing_mask", "127 lanes past the end",
     ),
     "every second row's mean": (
         "right/layer_norm_two_kernels", "mean = tl.load(stats_ptr + 2 * row, mask=mask)",
-        "mean = tl.load(stats_ptr + row, mask=mask)", plain(16, 32, eps=1e-3), "wrong_stride",
+        "mean = tl.load(stats_ptr + row, mask=mask)", plain(16, 32, eps=1e-3), "reach",
         "x[0, 0] reaches output[1, 0], which it should not",
     ),
     "a scale by the row": (
@@ -148,6 +200,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:tl.make_block_ptr")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_class_of_faults_is_named(tmp_path: Path, name: str) -> None:
     kernel, old, new, case, code, text = FAULTS[name]
@@ -155,6 +208,18 @@ def test_a_class_of_faults_is_named(tmp_path: Path, name: str) -> None:
     cause = cause_of(result)
     assert cause.code.value in code.split() if cause else code is None, cause
     assert cause is None or text in cause_text(cause)
+
+
+def test_a_layout_is_named_where_the_check_of_the_op_is_its_own(tmp_path: Path) -> None:
+    path = write_mutant(
+        tmp_path, "right/dropout_persistent", "a.stride(0), a.stride(1), p", "n_cols, 1, p"
+    )
+    case = plain(7, 13, p=0.5).evolve(layouts=(("x", "transposed"),))
+    (result,) = run_cases(path, case)
+    assert result.mismatch is None
+    assert (result.reason or "").endswith(
+        "right where x is contiguous, wrong where transposed: a wrong stride"
+    )
 
 
 def test_outputs_that_nothing_reaches_have_no_formula(tmp_path: Path) -> None:

@@ -33,6 +33,18 @@ def test_a_block_is_rescaled_to_the_maximum_so_far_only() -> None:
     assert_changed(outputs, text, CauseCode.MISSING_MAXIMUM, expected)
 
 
+def test_a_block_is_rescaled_along_with_those_before_it() -> None:
+    total, top = torch.zeros(6).double(), torch.full((6,), -math.inf).double()
+    for block in X.split(64, -1):
+        new = torch.maximum(top, block.amax(-1))
+        total = (total + torch.exp(block - new[:, None]).sum(-1)) * torch.exp(top - new)
+        top = new
+    expected = torch.exp(X - top[:, None]) / total[:, None]
+    outputs = changed_outputs(softmax, X)
+    text = "the sum of each block of 64 is rescaled along with the blocks before it"
+    assert_changed(outputs, text, CauseCode.MISSING_MAXIMUM, expected)
+
+
 def test_no_block_is_rescaled() -> None:
     sums = [torch.exp(b - b.amax(-1, keepdim=True)).sum(-1) for b in X.split(32, -1)]
     top = X.amax(-1, keepdim=True)

@@ -12,9 +12,10 @@ import torch
 from triton_magics import operators
 from triton_magics.exception_text import one_line
 from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
-from triton_magics.harness.correctness.change_search import search_change
+from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
 from triton_magics.harness.correctness.hypotheses import (
@@ -27,14 +28,19 @@ from triton_magics.harness.correctness.hypotheses import (
 from triton_magics.harness.correctness.reach_causes import find_by_reach
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
-from triton_magics.harness.correctness.rounding_experiment import find_rounding
+from triton_magics.harness.correctness.rounding_experiment import (
+    find_rounding,
+    has_errors_of_formula,
+)
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
+    EVERY_INPUT,
     NORMAL,
     PLAIN,
     Case,
     CaseResult,
+    CaseStatus,
     Cause,
     CauseCode,
     KernelError,
@@ -43,6 +49,7 @@ from triton_magics.model import (
 
 MAX_ELEMENTS = 300_000
 MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
+MAX_PROGRAMS_OF_FIRST = 256  # of the cases for which a change is searched
 REPEATS = 2
 SHIFTED_REGIMES = ("mean_heavy", "negative")
 LARGE_REGIMES = ("large", "x10", "shifted")
@@ -62,7 +69,7 @@ def explain_wrong_values(
     a layout before a kind of values.
     """
     if result.mismatch is None:
-        return result
+        return _name_layout(subject, case, inputs, call, result)
     if call.race:
         return _with_cause(result, _race(subject, call.race))
     try:
@@ -74,8 +81,8 @@ def explain_wrong_values(
             differing = _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
             return _name_access(differing, call)
         cause = _find_cause(subject, case, inputs, call, result)
-        if cause is None or cause.code is CauseCode.REACH:  # the pattern may say more
-            result = _without_refuted(subject, case, result)
+        if cause is None or (cause.code is CauseCode.REACH and not cause.as_if):
+            result = _without_refuted(subject, case, result)  # the pattern may say more
             own = result.mismatch and result.mismatch.cause
             cause = own or cause
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
@@ -84,6 +91,24 @@ def explain_wrong_values(
         return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
     result = _with_cause(result, cause) if cause else result
     return result if cause and cause.as_if else _name_access(result, call)
+
+
+def _name_layout(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord, result: CaseResult
+) -> CaseResult:
+    """Return a result that an op's own check found wrong, with a layout as its cause, if it is."""
+    is_wrong = result.status is CaseStatus.WRONG_VALUES and result.reason
+    if not is_wrong or case.is_contiguous or not _is_cheap(subject, inputs, call):
+        return result
+    try:
+        cause = find_confirmed(subject, _of_layout(subject, case, inputs.pristine))
+    except (VersionRaised, UserFault):
+        return result
+    if cause is None:
+        return result
+    name = "each input" if cause.tensor == EVERY_INPUT else cause.tensor
+    text = f"right where {name} is contiguous, wrong where {cause.layout}: a wrong stride"
+    return result.evolve(reason=f"{result.reason}; {text}")
 
 
 def _find_cause(
@@ -100,8 +125,11 @@ def _find_cause(
         cause = _prefer_formula(cause, search_change(
             subject, case, inputs.pristine, inputs.arguments, call.outputs
         ))  # fmt: skip
+    if cause and cause.as_if and cause.code is CauseCode.REACH:
+        return _with_confirmed(cause, _reach_cause(subject, case))
     return (
         cause
+        or find_confirmed(subject, _of_cancellation(subject, case))
         or find_confirmed(subject, _of_overflow(case, result))
         or find_rounding(subject, case)
         or _reach_cause(subject, case)
@@ -111,6 +139,17 @@ def _find_cause(
 def _reach_cause(subject: Subject, case: Case) -> Cause | None:
     """Return the cause that the reach of the inputs shows, for the first cases."""
     return find_by_reach(subject, case) if case in subject.explained else None
+
+
+def _with_confirmed(observed: Cause, reached: Cause | None) -> Cause:
+    """Return what was observed with the code that the reach of the inputs confirms, if it does.
+
+    A formula is none: what was observed suggests another cause.
+    """
+    if reached is None or reached.code in (CauseCode.REACH, CauseCode.WRONG_FORMULA):
+        return observed
+    is_part = reached.code is CauseCode.PARTIAL_EXTENT
+    return observed.evolve(code=reached.code) if is_part else reached
 
 
 def _of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
@@ -166,7 +205,9 @@ def differ_beyond_rounding(a: torch.Tensor, b: torch.Tensor, tolerance: Toleranc
 
 def _is_cheap(subject: Subject, inputs: CaseInputs, call: CallRecord) -> bool:
     elements = max(inputs.largest, *(t.numel() for t in call.outputs))
-    few = not subject.is_interpreted or call.launches.programs <= MAX_PROGRAMS
+    is_first = len(subject.explained) < MOST_SEARCHES
+    most = MAX_PROGRAMS_OF_FIRST if is_first else MAX_PROGRAMS
+    few = not subject.is_interpreted or call.launches.programs <= most
     return elements <= MAX_ELEMENTS and few
 
 
@@ -247,9 +288,31 @@ def _of_values(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hyp
     is_plain_special = case.special == PLAIN
     if case.regime in SHIFTED_REGIMES and is_plain_special:
         if _has_spread(subject, case):
-            yield vanishes(Cause(code=CauseCode.CANCELLATION), case, _with_plain_values)
+            hypothesis = vanishes(Cause(code=CauseCode.CANCELLATION), case, _with_plain_values)
+            yield replace(hypothesis, wrong=(*hypothesis.wrong, *_at_whole_blocks(subject, case)))
     elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
         yield from _of_maximum(subject, case, result)
+
+
+def _at_whole_blocks(subject: Subject, case: Case) -> tuple[Trial, ...]:
+    """Return the call at whole blocks: lanes past the end of a row look like a cancellation."""
+    shapes = list_whole(subject.op, case.shape)[:1]
+    cases = (case.evolve(shape=shape, size=None, extent="") for shape in shapes)
+    return tuple(Trial(each) for each in cases if is_affordable(subject, each))
+
+
+def _of_cancellation(subject: Subject, case: Case) -> Iterator[Hypothesis]:
+    """Yield a cancellation where large means alone give a wrong output of a norm.
+
+    Plain values are right there, and whole blocks are wrong as well.
+    """
+    if case.has_plain_values or not _has_spread(subject, case):
+        return
+    dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
+    heavy = case.evolve(regime=SHIFTED_REGIMES[0], special=PLAIN, layouts=(), dtype=dtype)
+    if heavy.regime not in subject.op.skip_values:
+        hypothesis = vanishes(Cause(code=CauseCode.CANCELLATION), heavy, _with_plain_values)
+        yield replace(hypothesis, wrong=(*hypothesis.wrong, *_at_whole_blocks(subject, heavy)))
 
 
 def _has_spread(subject: Subject, case: Case) -> bool:
@@ -307,8 +370,15 @@ def _of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypo
 
 
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
-    """Return the result without a cause at the end of a row, if whole blocks are wrong as well."""
+    """Return the result without the cause that the errors' pattern suggested, if calls refute it.
+
+    A cause at the end of a row is none if whole blocks are wrong as well; a lower precision is none
+    if the errors follow the inputs.
+    """
     cause = result.mismatch and result.mismatch.cause
+    if cause and cause.code is CauseCode.LOWER_PRECISION and has_errors_of_formula(subject, case):
+        assert result.mismatch is not None
+        return result.evolve(mismatch=result.mismatch.evolve(cause=None))
     if not cause or cause.code not in ROW_END_CAUSES or not case.shape:
         return result
     assert result.mismatch is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,15 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.block_shapes import (
+    MAX_PROGRAMS,
+    list_several_blocks,
+    list_whole,
+)
 from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.fault_sample import FaultSample
 from triton_magics.harness.correctness.further_calls import call_guarded
+from triton_magics.harness.correctness.half_reach import Separation
 from triton_magics.harness.correctness.matched_fault import (
     LARGE_ELEMENTS,
     find_known_change,
@@ -30,6 +37,7 @@ SAMPLES = 3
 FEW_REPEATS = 6  # more samples, where each has few numbers
 ENOUGH_WRONG = 16
 SAMPLE_ELEMENTS = 20_000
+WHOLE_SHAPES = 3
 LARGEST_SAMPLE = 500_000
 MAX_PROGRAMS_OF_CASES = 400
 SOURCE_SYMPTOMS: dict[CauseCode, Symptom] = {
@@ -84,11 +92,47 @@ def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:
     others = [s for s in (again, plain) if s]  # special values may give two changes one output
     checks = [*(s for s in samples if not s.n_wrong), *others]
     large = partial(_large_sample, subject, widest)
-    return find_matching_change(subject.op, useful, checks, large, subject.known_changes)
+    exact = partial(_exact_samples, subject, first)
+    cause = find_matching_change(
+        subject.op, useful, checks, large=large, exact=exact, known_changes=subject.known_changes
+    )
+    return cause and _confirm_part(subject, first, cause)
 
 
 def _plain(case: Case) -> Case:
     return case.evolve(regime=NORMAL, special=PLAIN)
+
+
+def _exact(subject: Subject, case: Case) -> Case:
+    """Return a case of contiguous plain values in float32: there few changes look alike."""
+    dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
+    return _plain(case).evolve(layouts=(), dtype=dtype, size=None, extent="")
+
+
+def _exact_samples(subject: Subject, case: Case) -> Iterator[FaultSample]:
+    """Yield outputs on contiguous plain values, in this shape and at whole blocks."""
+    exact = _exact(subject, case)
+    whole = [exact.evolve(shape=s) for s in list_whole(subject.op, case.shape)[:WHOLE_SHAPES]]
+    cases = [each for each in (exact, *whole) if each != case]
+    for each in _affordable(subject, cases, MAX_PROGRAMS):
+        if sample := _sample_of(subject, each):
+            yield sample
+
+
+def _confirm_part(subject: Subject, case: Case, cause: Cause) -> Cause:
+    """Return a part left out as an observation, unless no input reaches what it should not.
+
+    An index past the end gives the same output, but not at several whole blocks. Where the
+    part explains one shape only, another fault may give it there.
+    """
+    if cause.code is not CauseCode.PARTIAL_EXTENT:
+        return cause
+    several = list_several_blocks(subject, _exact(subject, case))
+    is_separate = bool(several) and all(Separation(each).is_right(subject) for each in several)
+    if is_separate and subject.known_changes:
+        return cause
+    subject.known_changes.clear()
+    return cause.evolve(code=CauseCode.REACH)
 
 
 def _sample_of(subject: Subject, case: Case) -> FaultSample | None:
@@ -152,15 +196,17 @@ def _further_cases(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ..
     return _affordable(subject, cases)
 
 
-def _affordable(subject: Subject, cases: list[Case]) -> list[Case]:
-    """Return the first cases that an interpreter runs within `MAX_PROGRAMS_OF_CASES` together."""
+def _affordable(
+    subject: Subject, cases: list[Case], most: int = MAX_PROGRAMS_OF_CASES
+) -> list[Case]:
+    """Return the first cases that an interpreter runs within so many programs together."""
     if not subject.is_interpreted:
         return cases
     chosen: list[Case] = []
     programs = 0
     for case in cases:
         more = count_programs(subject, case)
-        if programs + more <= MAX_PROGRAMS_OF_CASES:
+        if programs + more <= most:
             chosen, programs = [*chosen, case], programs + more
     return chosen
 

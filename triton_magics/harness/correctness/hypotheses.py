@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -25,6 +25,13 @@ _FRESH = 101
 _SIZES = (1.2345, 0.4321)  # of one value, by the size of the tensor's; no half type has them
 
 
+class Prediction(Protocol):
+    """An outcome of calls of the version."""
+
+    def is_right(self, subject: Subject) -> bool:
+        """Return whether the calls have it."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """A call of the version on a case.
@@ -32,20 +39,28 @@ class Trial:
     Attributes:
         case: of the inputs.
         constant: names of the inputs of which every element is one value.
+        equal: name of an input, and a dimension in which each index has the values of the first.
     """
 
     case: Case
     constant: tuple[str, ...] = ()
+    equal: tuple[str, int] | None = None
 
     def is_right(self, subject: Subject) -> bool:
         """Return whether the version is right; not if it raises."""
-        values = None
-        if self.constant:
-            values = make_constant(subject, subject.make_inputs(self.case).pristine, self.constant)
         try:
-            return passes(subject, self.case, values)
+            return passes(subject, self.case, self._values(subject))
         except (VersionRaised, UserFault):
             return False
+
+    def _values(self, subject: Subject) -> tuple[Any, ...] | None:
+        """Return the changed inputs; None if none is."""
+        if not self.constant and not self.equal:
+            return None
+        inputs = subject.make_inputs(self.case).pristine
+        if self.equal:
+            return make_equal(subject, inputs, *self.equal)
+        return make_constant(subject, inputs, self.constant)
 
 
 @dataclass(frozen=True)
@@ -54,13 +69,13 @@ class Hypothesis:
 
     Attributes:
         cause: of the fault.
-        right: calls of which the output is right.
+        right: calls of which the output is right, or another prediction that comes true.
         wrong: calls of which it is wrong.
     """
 
     cause: Cause
-    right: tuple[Trial, ...] = ()
-    wrong: tuple[Trial, ...] = ()
+    right: tuple[Prediction, ...] = ()
+    wrong: tuple[Prediction, ...] = ()
 
     def is_confirmed(self, subject: Subject) -> bool:
         """Return whether every prediction comes true."""
@@ -104,6 +119,18 @@ def make_constant(
     all_names = subject.op.input_names(len(inputs))
     pairs = zip(all_names, inputs, strict=True)
     return tuple(_one_value(x, which) if name in names else x for name, x in pairs)
+
+
+def make_equal(subject: Subject, inputs: tuple[Any, ...], name: str, dim: int) -> tuple[Any, ...]:
+    """Return the inputs, of which one has the values of index 0 at each index of a dimension."""
+    all_names = subject.op.input_names(len(inputs))
+    pairs = zip(all_names, inputs, strict=True)
+    return tuple(_first_of(x, dim) if own == name else x for own, x in pairs)
+
+
+def _first_of(x: torch.Tensor, dim: int) -> torch.Tensor:
+    first = x.double().narrow(dim, 0, 1)
+    return first.expand(x.shape).contiguous().to(x.dtype)
 
 
 def _one_value(x: torch.Tensor, which: int) -> torch.Tensor:

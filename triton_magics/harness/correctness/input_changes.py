@@ -21,6 +21,7 @@ from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import CauseCode
 
 _BLOCKS = tuple(2**n for n in range(5, 14))
+_OF_INDICES = (torch.int32, torch.int64)
 
 
 def changes_of_inputs(
@@ -83,6 +84,11 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
         for code, text, make in (*_other_indices(name, x), *other_places(name, x)):
             yield Change(
                 code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make))
+            )
+        if x.dtype not in _OF_INDICES:
+            shift = replace_input(i, lambda v, c: v.double() + c)
+            yield Change(
+                CauseCode.WRONG_FORMULA, f"{{}} is added to {name}", inputs=shift, start=0.0
             )
         return
     for k, other in enumerate(inputs):
@@ -171,7 +177,7 @@ def _other_indices(name: str, x: torch.Tensor) -> Iterator[_Simple]:
         ("one less", lambda v: (v - 1).clamp(min=0)),
         ("half", lambda v: torch.div(v, 2, rounding_mode="trunc")),  # as in a kernel
     ):
-        is_index = x.dtype in (torch.int32, torch.int64)
+        is_index = x.dtype in _OF_INDICES
         yield CauseCode.WRONG_STRIDE if is_index else formula, f"{name} is {text}", change
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,6 +31,8 @@ LEAST_MOVE = 2.0**-7  # of a parameter, relative: rounding to bfloat16 may give 
 _BITS_OF_PARAMETER = 14.0
 _MOST_BITS = 16.0  # of one element
 _ROUNDS = 10  # of a fit
+_FORMULA = CauseCode.WRONG_FORMULA
+_FILLS = (CauseCode.WRONG_FILL, CauseCode.MISSING_MASK)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def find_matching_change(
     op: operators.Op,
     samples: list[FaultSample],
     checks: Sequence[FaultSample] = (),
+    *,
     large: Callable[[], FaultSample | None] = lambda: None,
+    exact: Callable[[], Iterable[FaultSample]] = tuple,
     known_changes: Matches | None = None,
 ) -> Cause | None:
     """Return the cause that explains every sample; None without one, or with several.
@@ -84,6 +88,8 @@ def find_matching_change(
         checks: outputs on other values in a shape of the samples, right or wrong, and right ones
             of other shapes. They are no evidence, but the change has to give them too.
         large: returns an output on large values; called for a change that overflows there.
+        exact: returns outputs on contiguous plain values in float32, in a shape of the samples and
+            at whole blocks; called if a formula or a fill explains them.
         known_changes: gets the changes that explain the samples.
     """
     deadline = time.thread_time() + LIMIT_S
@@ -94,6 +100,7 @@ def find_matching_change(
         by_key, is_everywhere = _explain_samples(op, samples, with_parameter, deadline)
         by_key = {key: m for key, m in by_key.items() if _bits(m) >= NEEDED_BITS}
         by_key = _give_other_values(op, by_key, samples, checks, deadline)
+        by_key = _give_exact_values(op, by_key, samples, exact)
         likely = _simplest(by_key)
         is_one = len({matches[0].change.code for matches in likely.values()}) < 2
         if not is_one or not _overflow_alike(op, likely, large):
@@ -139,10 +146,47 @@ def _give_other_values(
     """Return the changes that give the outputs on other values in the shapes of the samples."""
     shapes = {sample.case.shape for sample in samples}
     for check in (c for c in checks if c.case.shape in shapes):
-        has_parameter = any(m[0].amount is not None for m in by_key.values())
-        matching = _matches_of(op, check, has_parameter, deadline, by_key) if by_key else {}
-        by_key = _without_refuted(op, check, by_key, matching)
+        by_key = _keep_matching(op, check, by_key, deadline)
     return by_key
+
+
+def _keep_matching(
+    op: operators.Op, check: FaultSample, by_key: Matches, deadline: float
+) -> Matches:
+    """Return the changes that give the output of a check."""
+    has_parameter = any(m[0].amount is not None for m in by_key.values())
+    matching = _matches_of(op, check, has_parameter, deadline, by_key) if by_key else {}
+    return _without_refuted(op, check, by_key, matching)
+
+
+def _give_exact_values(
+    op: operators.Op,
+    by_key: Matches,
+    samples: Sequence[FaultSample],
+    exact: Callable[[], Iterable[FaultSample]],
+) -> Matches:
+    """Return the changes but the formulas and fills that contiguous plain values refute.
+
+    A formula is the same for each layout, dtype and shape; its constants may depend on the shape.
+    Lanes past the end are none at whole blocks: a fill has to give only what is wrong there.
+    """
+    shapes = {sample.case.shape for sample in samples}
+    codes = (_FORMULA, *_FILLS)
+    left = {key: m for key, m in by_key.items() if m[0].change.code in codes}
+    others = {key: m for key, m in by_key.items() if key not in left}
+    deadline = time.thread_time() + LIMIT_S
+    for check in exact() if left else ():
+        applies = partial(_has_to_give, check, check.case.shape in shapes)
+        tested = {key: m for key, m in left.items() if applies(m[0])}
+        matching = _keep_matching(op, check, tested, deadline)
+        left = {key: m for key, m in left.items() if key in matching or key not in tested}
+    return left | others
+
+
+def _has_to_give(check: FaultSample, is_known_shape: bool, match: Match) -> bool:
+    if match.change.code in _FILLS:
+        return check.n_wrong > 0
+    return is_known_shape or match.amount is None
 
 
 def _overflow_alike(
@@ -190,7 +234,7 @@ def _give_other_shapes(
     """
     shapes = {sample.case.shape for sample in samples}
     first = [matches[0] for matches in likely.values()]
-    if any(m.amount is not None or m.change.code is not CauseCode.WRONG_FORMULA for m in first):
+    if any(m.amount is not None or m.change.code is not _FORMULA for m in first):
         return likely
     for check in (c for c in checks if c.case.shape not in shapes and not c.n_wrong):
         matching = _matches_of(op, check, False, deadline, likely)

@@ -91,9 +91,18 @@ def _other_picks(o: TracedOperation) -> Iterator[Simple]:
     ):
         is_first_row = words.endswith("first row")
         text = f"{describe(o)} takes {words}"
-        is_other_index = words.endswith("own number")
-        code = CauseCode.WRONG_FORMULA if is_other_index else CauseCode.WRONG_STRIDE
-        yield code, text, bind(_pick, other.expand_as(index), is_first_row)
+        yield _code_of_pick(words), text, bind(_pick, other.expand_as(index), is_first_row)
+
+
+def _code_of_pick(words: str) -> CauseCode:
+    """Return the cause of another pick; of a neighbour, an observation.
+
+    A neighbour may be an index one off, or the target of a formula.
+    """
+    if words.endswith("own number"):
+        return CauseCode.WRONG_FORMULA
+    is_neighbour = words.endswith("right one")
+    return CauseCode.REACH if is_neighbour else CauseCode.WRONG_STRIDE
 
 
 def _pick(o: TracedOperation, index: torch.Tensor, of_first_row: bool) -> torch.Tensor:

@@ -13,15 +13,24 @@ from functools import cached_property
 
 import torch
 
-from triton_magics import operators
 from triton_magics.harness.correctness import oracle
+from triton_magics.harness.correctness.block_shapes import (
+    SMALLEST,
+    is_affordable,
+    is_fitting,
+    iter_whole,
+    list_several_blocks,
+    list_whole,
+)
 from triton_magics.harness.correctness.call_record import VersionRaised
+from triton_magics.harness.correctness.half_reach import Separation
 from triton_magics.harness.correctness.hypotheses import (
     Hypothesis,
     Trial,
     find_confirmed,
     fresh,
     make_constant,
+    make_equal,
 )
 from triton_magics.harness.correctness.reach_probe import (
     ENOUGH_PLACES,
@@ -30,16 +39,12 @@ from triton_magics.harness.correctness.reach_probe import (
     probe_reach,
 )
 from triton_magics.harness.correctness.rounding_experiment import has_errors_of_formula
-from triton_magics.harness.correctness.skip_rules import count_programs
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.load import UserFault
 from triton_magics.model import NORMAL, PLAIN, Case, Cause, CauseCode
 
-SMALLEST, LARGEST = 8, 100_000  # elements of the shapes that are tried
 TRIES = 5
-MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
-LEAST_BLOCKS = (1, 64, 1024)
 LARGE_ERROR = 0.02  # of a formula, beside errors of rounding
 
 
@@ -70,17 +75,14 @@ def _plain_cases(subject: Subject, case: Case) -> Iterator[Case]:
     dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
     plain = case.evolve(regime=NORMAL, special=PLAIN, layouts=(), dtype=dtype, extent="", size=None)
     op = subject.op
-    small = sorted((s for s in op.shapes if _is_fitting(op, s)), key=math.prod)
-    own = [case.shape] if _is_fitting(op, case.shape) else []
-    whole = [next(_whole_shapes(shape)) for shape in (*own, *small)[:1]]
-    for shape in dict.fromkeys((*small[:1], *own, *small[1:TRIES], *whole)):
+    small = sorted((s for s in op.shapes if is_fitting(op, s)), key=math.prod)
+    own = [case.shape] if is_fitting(op, case.shape) else []
+    few = (*(min(n, 2) for n in case.shape[:-2]), *case.shape[-2:])
+    whole = [next(iter_whole(shape)) for shape in (*own, *small)[:1]]
+    for shape in dict.fromkeys((*small[:1], *own, *small[1:TRIES], *whole, few)):
         each = plain.evolve(shape=shape)
-        if not subject.is_interpreted or count_programs(subject, each) <= MAX_PROGRAMS:
+        if is_affordable(subject, each):
             yield each
-
-
-def _is_fitting(op: operators.Op, shape: tuple[int, ...]) -> bool:
-    return math.prod(shape) >= SMALLEST and operators.largest_input(op, shape) <= LARGEST
 
 
 def _of_nothing(subject: Subject, case: Case) -> Cause | None:
@@ -156,11 +158,19 @@ class _Reached:
             yield from self._of_part()
         if not self.extra and not self.missed and self._is_clear:
             if self.subject.op.op_class != "elementwise":
-                code = CauseCode.WRONG_FILL
-                yield from _at_whole_blocks(self.subject, self.case, code, "right at ")
+                yield from _at_whole_blocks(self.subject, self.case, self._code_of_end, "right at ")
             n = len(self.reach_map.reaches)
             text = f"each of {n} elements reaches the outputs that it should, and no others"
             yield self._of_formula(f"{text}{self._amount}")
+
+    @property
+    def _code_of_end(self) -> CauseCode:
+        """Return a fill as the cause of what whole blocks give right, if the source shows one.
+
+        A mean may as well be divided by the length of its blocks.
+        """
+        hint = self.subject.hint("last dimension is no power of two")
+        return CauseCode.WRONG_FILL if hint else CauseCode.REACH
 
     def _of_index(self) -> Iterator[Hypothesis]:
         """Yield a wrong index: of a tensor of one value each index reads the same.
@@ -170,16 +180,58 @@ class _Reached:
         """
         wrong: tuple[Trial, ...] = (Trial(fresh(self.case)),)
         for names in filter(self._is_telling, self._blamed):
-            text = f"{self._places}; right where {' and '.join(names)} has one value"
-            yield Hypothesis(
-                Cause(code=CauseCode.WRONG_STRIDE, evidence=text),
-                right=(Trial(self.case, names), Trial(fresh(self.case), names)),
-                wrong=wrong,
-            )
+            for case in (self.case, *self._whole_cases):
+                here = "" if case is self.case else f" at {_x(case.shape)}"
+                text = f"{self._places}; right where {' and '.join(names)} has one value{here}"
+                yield Hypothesis(
+                    Cause(code=CauseCode.WRONG_STRIDE, evidence=text),
+                    right=(Trial(case, names), Trial(fresh(case), names)),
+                    wrong=(*wrong, Trial(fresh(case))),
+                )
         is_apart = not self.missed and any(map(self._has_gap, self.extra))
         if is_apart or _names(self.extra) & _names(self.missed):
             wrong = (*wrong, *(trial for _, trial in self._switched))
+            for name, dim in self._dimensions_of(_names(self.extra)):
+                equal = (Trial(case, equal=(name, dim)) for case in (self.case, fresh(self.case)))
+                text = f"{self._places}; right where {name} is equal along dimension {dim}"
+                cause = Cause(code=CauseCode.WRONG_STRIDE, evidence=text)
+                yield Hypothesis(cause, right=tuple(equal), wrong=wrong)
+        if self._is_moved:
             yield Hypothesis(Cause(code=CauseCode.WRONG_STRIDE, evidence=self._places), wrong=wrong)
+
+    @property
+    def _is_moved(self) -> bool:
+        """Return whether an element reaches others in place of all that it should.
+
+        In a reduction over another axis it still reaches some of its own.
+        """
+        moved = _names(self.extra) & _names(self.missed)
+        return any(r.name in moved and not bool((r.does & r.should).any()) for r in self.extra)
+
+    @cached_property
+    def _whole_cases(self) -> list[Case]:
+        """Return the case at small shapes of whole blocks, where no index goes past the end."""
+        shapes = list_whole(self.subject.op, self.case.shape)[:2]
+        cases = (self.case.evolve(shape=shape) for shape in shapes)
+        return [case for case in cases if is_affordable(self.subject, case)]
+
+    def _dimensions_of(self, names: set[str]) -> list[tuple[str, int]]:
+        """Return the dimensions of these inputs along which equal values show faults.
+
+        The right output has to follow the values that are equal along one.
+        """
+        inputs = self.subject.make_inputs(self.case).pristine
+        others = self.subject.make_inputs(fresh(self.case)).pristine
+        pairs = zip(self.subject.op.input_names(len(inputs)), inputs, strict=True)
+        every = [(n, d) for n, x in pairs if n in names for d in range(x.dim()) if x.shape[d] > 1]
+
+        def evaluate(values: tuple[object, ...], name: str, dim: int) -> list[torch.Tensor]:
+            return self._evaluate(make_equal(self.subject, values, name, dim))
+
+        return [
+            (name, dim) for name, dim in every
+            if not _is_alike(evaluate(inputs, name, dim), evaluate(others, name, dim))
+        ]  # fmt: skip
 
     def _has_gap(self, reach: Reach) -> bool:
         """Return whether the rows that an element reaches are not all next to each other."""
@@ -224,14 +276,22 @@ class _Reached:
         is_part = not any(bool((r.does & r.should).any()) for r in lost)
         is_one_number = self.reach_map.wrong.numel() == 1 and len(_names(self.reaches)) > 1
         if lost and is_part and not is_one_number and not self._is_of_one_operand:
-            cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=self._places)
-            yield Hypothesis(cause, wrong=wrong)
+            separate = tuple(map(Separation, list_several_blocks(self.subject, self.case)))
+            if separate:
+                cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=self._places)
+                yield Hypothesis(cause, right=separate, wrong=wrong)
 
     def _of_formula(self, text: str) -> Hypothesis:
-        """Return the hypothesis that the formula is wrong everywhere, at whole blocks too."""
+        """Return the hypothesis that the formula is wrong everywhere, at whole blocks too.
+
+        An output of one number does not show which elements an index exchanges.
+        """
         other = fresh(self.case)
-        whole = [Trial(other.evolve(shape=s)) for s in _whole(self.subject, self.case)]
-        wrong = (Trial(other), *self._smaller, *whole, *self._unlike_index)
+        is_one_number = self.reach_map.wrong.numel() == 1
+        dims = self._dimensions_of(_names(self.reaches)) if is_one_number else []
+        equal = [Trial(self.case, equal=each) for each in dims]
+        whole = [Trial(other.evolve(shape=s)) for s in list_whole(self.subject.op, self.case.shape)]
+        wrong = (Trial(other), *self._smaller, *whole, *self._unlike_index, *equal)
         return Hypothesis(_formula(text), wrong=wrong)
 
     @cached_property
@@ -336,34 +396,12 @@ def _at_whole_blocks(
     subject: Subject, case: Case, code: CauseCode, text: str
 ) -> Iterator[Hypothesis]:
     """Yield the cause for each shape of whole blocks, at which the version has to be right."""
-    for shape in _whole(subject, case):
+    for shape in list_whole(subject.op, case.shape):
         cause = Cause(code=code, evidence=f"{text}{_x(shape)}, where no block is cut")
         whole = case.evolve(shape=shape)
         yield Hypothesis(
             cause, right=(Trial(whole), Trial(fresh(whole))), wrong=(Trial(fresh(case)),)
         )
-
-
-def _whole(subject: Subject, case: Case) -> list[tuple[int, ...]]:
-    shapes = (s for s in dict.fromkeys(_whole_shapes(case.shape)) if s != case.shape)
-    return [s for s in shapes if _is_fitting(subject.op, s)]
-
-
-def _whole_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield shapes of whole blocks: powers of two that are no two alike, so that none is a chance.
-
-    Dimensions of 1 stay, but for the last two.
-    """
-    for least in LEAST_BLOCKS:
-        for wide in (2, 1):
-            whole: list[int] = []
-            for n in reversed(shape):
-                power = 1 << (n - 1).bit_length()
-                power = max(power, least) if len(whole) < wide else power
-                while power > 1 and power in whole:
-                    power *= 2
-                whole.append(power)
-            yield tuple(reversed(whole))
 
 
 def _x(shape: tuple[int, ...]) -> str:

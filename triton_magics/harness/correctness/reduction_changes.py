@@ -83,9 +83,11 @@ def _over_parts(o: TracedOperation, dim: int) -> Iterator[Simple]:
     if o.name in ("sum", "mean") and o.args[0].shape[dim] > 1:
         text = f"{name} takes its first element in place of each"
         yield CauseCode.WRONG_STRIDE, text, partial(_of_one_element, dim)
+    is_extremum = o.name in ("amax", "amin")  # of a part it may be a missing maximum as well
+    code = CauseCode.REACH if is_extremum else CauseCode.PARTIAL_EXTENT
     for text, places in parts_of(o.args[0].shape[dim]):
         part = partial(_reduce_part, reduce_part, dim, places)
-        yield CauseCode.PARTIAL_EXTENT, f"{name} takes {text}", part
+        yield code, f"{name} takes {text}", part
     for lanes in lanes_past_the_end(o.args[0].shape[dim]) if o.name == "sum" else ():
         text = f"{name} takes {lanes} lanes past the end in, each as far from the mean as 0"
         yield CauseCode.MISSING_MASK, text, bind(_with_padded_squares, lanes)

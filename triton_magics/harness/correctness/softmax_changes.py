@@ -60,6 +60,8 @@ def _without_rescaling(o: TracedOperation, scores: torch.Tensor) -> Iterator[Sim
         if o.name != "exp":
             text = f"{target} is not rescaled where the maximum of a block of {block} is a new one"
         yield CauseCode.MISSING_MAXIMUM, text, bind(_with_running_maximum, scores, block)
+        text = f"{target} of each block of {block} is rescaled along with the blocks before it"
+        yield CauseCode.MISSING_MAXIMUM, text, bind(_with_blocks_before, scores, block)
         for rescaled, words in ((False, "no maximum"), (True, "the maximum so far only")):
             text = f"{target} of each block of {block} is rescaled to {words}"
             change = bind(_with_own_maximum, scores, block, rescaled)
@@ -71,6 +73,17 @@ def _with_running_maximum(o: TracedOperation, scores: torch.Tensor, block: int) 
     running = tops.cummax(-1).values.repeat_interleave(block, -1)[..., :n]
     grown = torch.exp(scores.amax(-1, keepdim=True) - running).nan_to_num(posinf=0.0)
     return _times(o, grown)
+
+
+def _with_blocks_before(o: TracedOperation, scores: torch.Tensor, block: int) -> torch.Tensor:
+    """Add up blocks, each below the maximum so far and then shrunk as if it were below the last.
+
+    So the first block is lost.
+    """
+    running = _tops(scores, block).cummax(-1).values
+    before = torch.nn.functional.pad(running, (1, 0), value=-math.inf)[..., :-1]
+    shrunk = torch.exp(before - running).nan_to_num(0.0)
+    return _times(o, shrunk.repeat_interleave(block, -1)[..., : scores.shape[-1]])
 
 
 def _with_own_maximum(
