@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.faults.unseen_faults_fourth import FOURTH_ROUNDS
 from tests.faults.unseen_faults_later import LATER_ROUNDS
 from tests.faults.unseen_faults_third import THIRD_ROUNDS
 from tests.faults.unseen_ops import OPS
@@ -343,6 +344,7 @@ ROUNDS: dict[str, tuple[Fault, ...]] = {
     "seventh": SEVENTH,
     **LATER_ROUNDS,
     **THIRD_ROUNDS,
+    **FOURTH_ROUNDS,
 }
 
 
