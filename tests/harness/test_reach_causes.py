@@ -158,6 +158,10 @@ FAULTS = {
         ),
         "cancellation", "large means cancel",
     ),
+    "a mean of lanes past the end, which no load without a fill shows": (
+        "right/mean_blocks", "other=0.0", "other=1.0", plain(7, 13), "reach",
+        "where no block is cut",
+    ),
     "a target one off": (
         "linear_cross_entropy_right", "cols[None, :] == target", "cols[None, :] == 1 + target",
         plain(7, 5, 13), "reach", "takes the element after the right one",
