@@ -13,7 +13,7 @@ from tests.harness.kit import CPU
 from tests.harness.test_plan import plan_of
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.case_values import HALF_MAX, REGIMES, SPECIALS
+from triton_magics.harness.correctness.case_values import HALF_MAX, REGIMES, SPECIALS, apply_values
 from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.model import Case
 
@@ -221,3 +221,17 @@ def test_values_grow_to_the_end_of_rows_and_over_the_rows(dtype: str) -> None:
 def test_the_largest_number_of_a_dtype_does_not_grow_to_infinity() -> None:
     x = rows_with("largest at the end", dtype="float16", regime="large")
     assert torch.isfinite(x).all()
+
+
+@pytest.mark.parametrize(
+    ("drawn", "least"), [((-127, 128), -128), ((-1, 2), -1), ((0, 2), 0), ((-128, 128), -128)]
+)
+def test_bytes_get_their_extremes_where_they_span_the_type(
+    drawn: tuple[int, int], least: int
+) -> None:
+    draw = torch.Generator().manual_seed(3)
+    weights = torch.randint(*drawn, (9, 40), dtype=torch.int8, generator=draw)
+    case = Case(shape=(9, 40), dtype="float32", special="least and largest bytes", seed=1)
+    x, changed = apply_values((torch.ones(9, 40), weights), case, draw)
+    assert int(changed.min()) == least
+    assert torch.equal(x, torch.ones(9, 40))

@@ -139,6 +139,23 @@ def test_nothing_is_recorded_once_all_has_run(tmp_path: Path) -> None:
         assert sys.gettrace() is before
 
 
+def test_functions_that_run_elsewhere_are_left_out(tmp_path: Path) -> None:
+    source = "def allocate(n):\n    return bytearray(n)\n\n\ndef solve(x, use):\n    y: int\n"
+    module, record = load(tmp_path, source + "    use(allocate)\n    return x\n")
+    with record.during(module):
+        module.solve(1, id)
+    assert record.unreached_lines() == ()
+
+
+def test_each_record_of_a_module_sees_its_lines(tmp_path: Path) -> None:
+    module, first = load(tmp_path, SOURCE)
+    second = LineRecord(SOURCE, str(tmp_path / "version.py"))
+    for record in (first, second):
+        with record.during(module):
+            module.solve(3)
+    assert first.unreached_lines() == second.unreached_lines()
+
+
 def test_a_debugger_gets_its_trace_function_back(tmp_path: Path) -> None:
     module, record = load(tmp_path, SOURCE)
     before = sys.gettrace()
@@ -193,6 +210,12 @@ def test_a_launch_is_not_traced(tmp_path: Path) -> None:
     with record.during(module), record.suspended():
         module.solve(3)
     assert len(record.unreached_lines()) > len(LARGE) + 3
+
+
+def test_a_path_that_only_a_series_takes_has_run(tmp_path: Path) -> None:
+    whole = "x.untyped_storage().nbytes() == x.numel() * x.element_size()"
+    path = f"    if {whole}:\n        rows = rows * 1\n"
+    assert validate(tmp_path, PATH, path + PATH, budget_s=2.0).unreached == ()
 
 
 @pytest.mark.parametrize("options", [{"plan": "quick"}, {"shapes": ((4, 8),)}])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.harness.kit import KERNELS, job_for, run_cases
 from triton_magics import operators
@@ -20,6 +22,7 @@ from triton_magics.harness.correctness.number_shapes import (
     shapes_at_numbers,
 )
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
+from triton_magics.harness.correctness.shape_variants import keep_orders, walk_of_dimensions
 from triton_magics.languages.source_numbers import read_integers, read_numbers
 from triton_magics.model import Case, CaseStatus
 
@@ -195,3 +198,40 @@ def test_a_quick_plan_has_none() -> None:
     assert number_cases(path)
     assert not number_cases(path, plan="quick")
     assert number_cases(path, GPU)
+
+
+def own_op(sizes: tuple[int, ...], *shapes: tuple[int, ...], **facts: object) -> operators.Op:
+    op = operators.load("vector_mul")
+    return dataclasses.replace(op, sizes={"small": sizes}, shapes=shapes, extents={}, **facts)
+
+
+def test_dimensions_keep_their_order() -> None:
+    square = own_op((64, 64), (5, 5), (100, 100))
+    prefix = own_op((4, 16, 64), (2, 5, 9), (3, 7, 7), (1, 40, 41))
+    loose = own_op((4, 16, 64), (2, 5, 900), (3, 7, 8))
+    assert keep_orders(square, (48, 5)) == (48, 48)
+    assert keep_orders(prefix, (2, 48, 9)) == (2, 48, 48)
+    assert keep_orders(loose, (2, 48, 9)) == (2, 48, 9)
+    assert keep_orders(operators.load("matmul"), (64, 5, 13)) == (64, 5, 13)
+    assert keep_orders(operators.load("gqa"), (1, 2, 4, 7, 64)) == (1, 4, 4, 7, 64)
+    walk = walk_of_dimensions(square)
+    assert walk == [(5, 5), (100, 100), (5, 5), (100, 100), (5, 5)]
+
+
+def test_parameters_stay_where_the_reference_is_finite() -> None:
+    def divide(x: torch.Tensor, d: float) -> torch.Tensor:
+        return x / d
+
+    op = own_op(
+        (64, 64), (5, 7), scalars={"d": (2.0, -0.5)}, reference=divide,
+        make_inputs=lambda shape, dtype, device, draw: (torch.ones(shape, dtype=dtype), 2.0),
+    )  # fmt: skip
+    values = [value for _, value in scalars_at_numbers(op, (1e-30, 0.75))]
+    assert values == [1.0, 0.75]  # 0 divides by zero, and 1e-30 is nearer to it than all declared
+
+
+def test_many_numbers_and_long_ones_are_read_fast() -> None:
+    table = ", ".join(map(str, range(3, 6000, 7)))
+    assert len(missing("attention", *read_integers(table))) == MAX_SHAPES
+    assert read_integers("9" * 20_000 + "x") == ()
+    assert read_integers("0x" + "f" * 20_000 + "x") == ()

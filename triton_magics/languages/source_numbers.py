@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 
-_NUMBER = r"(?:0[xX][\da-fA-F_]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+_NUMBER = r"(?:0[xX][\da-fA-F_]{1,20}|(?:\d[\d_]{0,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,4})?)"
 # Not within a name, an index such as `x1`, or a number such as 1.2.3.
 _TERM = re.compile(
     rf"(?<![\w.]){_NUMBER}(?:\s*(?:<<|\*\*|//|[-+*/])\s*{_NUMBER})*(?=[fFuUlL]*(?![\w.]))"

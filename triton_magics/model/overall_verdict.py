@@ -38,7 +38,9 @@ def join_parts(parts: Sequence[Validation], order: Sequence[Case]) -> Validation
         torch_ops=_union(part.torch_ops for part in parts),
         computed_by=share_work(cases) if any(part.computed_by for part in parts) else None,
         unreached=tuple(
-            line for line in first.unreached if all(line in part.unreached for part in parts)
+            line
+            for line in dict.fromkeys(line for part in parts for line in part.unreached)
+            if all(line in part.unreached for part in parts if part.passed)
         ),
         duration_s=max((part.duration_s or 0.0 for part in parts), default=None),
     )

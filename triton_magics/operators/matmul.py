@@ -17,7 +17,7 @@ OP_CLASS = "matmul"
 INDEPENDENT = (0, None)
 # A tile's padding may meet an Inf as 0 * Inf, and a split of float32 into TF32 parts as Inf - Inf.
 DEFINED_FOR_NONFINITE = False
-# The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
+# In float16 the product of two large numbers is infinite, of two tiny ones zero.
 FLOAT16_SKIP = ("large", "tiny")
 FACTS = {
     "torch_equivalent": "torch.matmul(a, b)",

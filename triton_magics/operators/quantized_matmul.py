@@ -18,16 +18,16 @@ OP_CLASS = "matmul"
 INDEPENDENT = (0, None, None)
 # A tile's padding may meet an Inf as 0 * Inf, and a split of float32 into TF32 parts as Inf - Inf.
 DEFINED_FOR_NONFINITE = False
-# The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
+# In float16 the product of two large numbers is infinite, of two tiny ones zero.
 FLOAT16_SKIP = ("large", "tiny")
-LARGEST = 127  # of the weights, as a symmetric quantisation gives them
+LARGEST = 127  # of the weights drawn, as a symmetric quantisation gives them; -128 may occur
 FACTS = {
     "aliases": ("w8a16",),
     "torch_equivalent": "torch.nn.functional.linear(x, weight.to(x.dtype)) * scale",
     "signature": "triton_quantized_matmul(x, weight, scale)",
     "formula": "out[i, j] = scale[j] * sum over l of x[i, l] * weight[j, l]",
     "description": "Product with int8 weights, as in the decoding of a quantised model.",
-    "input_shapes": "x: [m, k]; weight: [n, k] int8; scale: [n]; a shape is (m, n, k)",
+    "input_shapes": "x: [m, k]; weight: [n, k] int8, -128 to 127; scale: [n]; a shape is (m, n, k)",
     "output_shape": "[m, n]",
     "complexity": "2·m·n·k flops; n·k + (m·k + m·n)·itemsize bytes",
     "memory_pattern": "each weight is read once, a byte each; x stays in the cache",

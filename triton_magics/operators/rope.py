@@ -18,7 +18,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "elementwise"
 INDEPENDENT = (0, None, None)
 DEFINED_FOR_NONFINITE = False
-# The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
+# In float16 the product of two large numbers is infinite, of two tiny ones zero.
 FLOAT16_SKIP = ("large", "tiny")
 BASE = 10_000.0  # of the angles: position * BASE ** (-i / half)
 FACTS = {

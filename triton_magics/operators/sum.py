@@ -12,7 +12,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "reduction"
 INDEPENDENT = (0,)
 DEFINED_FOR_NONFINITE = True
-# The sum of a row of large numbers is infinite.
+# In float16 the sum of a row of large numbers is infinite.
 FLOAT16_SKIP = ("large",)
 FACTS = {
     "torch_equivalent": "torch.sum(x, dim=-1)",

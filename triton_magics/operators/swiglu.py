@@ -14,7 +14,7 @@ OP_CLASS = "elementwise"
 INDEPENDENT = (0, 0)
 # At -inf the formula is -inf * 0, NaN, while its limit is 0: either answer is fair.
 DEFINED_FOR_NONFINITE = False
-# The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
+# In float16 the product of two large numbers is infinite, of two tiny ones zero.
 FLOAT16_SKIP = ("large", "tiny")
 FACTS = {
     "torch_equivalent": "torch.nn.functional.silu(gate) * up",

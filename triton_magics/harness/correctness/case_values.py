@@ -28,6 +28,7 @@ _NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
 _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 LATE_PEAKS = "largest at the end"
+_BYTE_RANGE = 200  # of 255
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 
 
@@ -108,8 +109,13 @@ def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[
 
 
 def has_bytes(x: Any) -> bool:
-    """Return whether an input is a tensor of 8-bit integers, such as quantised weights."""
-    return isinstance(x, torch.Tensor) and x.dtype in (torch.int8, torch.uint8) and x.numel() > 0
+    """Return whether an input is a tensor of 8-bit integers, such as quantised weights.
+
+    Those of a mask, or of weights of -1, 0 and 1, are none: they do not span most of the type.
+    """
+    if not isinstance(x, torch.Tensor) or x.dtype not in (torch.int8, torch.uint8) or not x.numel():
+        return False
+    return int(x.max()) - int(x.min()) > _BYTE_RANGE
 
 
 def _is_floating(x: Any) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +20,7 @@ from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness import job_sources
 from triton_magics.harness.compile_ahead import Form, compile_here
 from triton_magics.harness.correctness.call_record import (
+    FEW_CALLS,
     CallFailure,
     CallOptions,
     CallRecord,
@@ -43,6 +47,7 @@ from triton_magics.harness.correctness.line_record import LineRecord
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
 from triton_magics.harness.load import (
     LoadedVersion,
+    LoadError,
     error_at_line,
     forget_version,
     is_out_of_memory,
@@ -60,7 +65,6 @@ from triton_magics.model import KernelError
 
 T = TypeVar("T")
 DRY_RUN_S = 5.0
-_NOTHING = contextlib.nullcontext()
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -115,10 +119,9 @@ class LocalCalls:
         self._has_turned = False
         self._version = version
         self._path = str(job_sources.version_path(version.ref))
-        traced = "" if version.runtime.computes_in_torch else version.ref.source
-        self._lines = LineRecord(
-            traced, self._path
-        )  # torch compiles functions, which then don't run
+        # Not of a language whose functions torch may compile: their lines do not run then.
+        source = "" if version.runtime.computes_in_torch else version.ref.source
+        self._lines = LineRecord(source, self._path)
         self._op = op
         self._device = device
         self._earlier_outputs: tuple[Any, ...] = ()
@@ -158,9 +161,17 @@ class LocalCalls:
             raise VersionRaised(failure, launches) from error
 
     def _load_again(self) -> None:
-        """Drop what the version keeps: an interpreter ended a call between two of its writes."""
+        """Drop what the version keeps: an interpreter ended a call between two of its writes.
+
+        A module that can't be imported twice, as it registers an operator of torch, is kept.
+        """
+        module = self._version.module
         forget_version(self._version.ref)
-        self._version = load_version(self._version.ref)
+        try:
+            with fake_gpu(self._device):
+                self._version = load_version(self._version.ref)
+        except LoadError:
+            sys.modules[module.__name__] = module
 
     def _count(self, options: CallOptions) -> bool:
         """Return whether settings and names are compared: after guarded calls 1, 2, 4, 8 and on."""
@@ -190,8 +201,11 @@ class LocalCalls:
         """Call the version many times, and copy its outputs into the series' memory."""
         before = ProcessState.record(self._device)
 
+        turn = itertools.count()
+
         def call(*arguments: Any) -> Any:
-            with fake_gpu(self._device):
+            watched = next(turn) < FEW_CALLS and not self._lines.is_complete
+            with fake_gpu(self._device), self._recorded() if watched else nullcontext():
                 return self._version.call(*arguments)
 
         with torch.no_grad():
@@ -201,6 +215,13 @@ class LocalCalls:
                 describe=lambda error: self._failure(error, launched=True),
             )  # fmt: skip
         return record.evolve(overwritten=self._find_overwritten(series, call))
+
+    @contextlib.contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Record the lines that run outside of launches."""
+        runtime, lines = self._version.runtime, self._lines
+        with lines.during(self._version.module), runtime.observe_launches(during=lines.suspended):
+            yield
 
     def _find_overwritten(self, series: CallSeries, call: Callable[..., Any]) -> str | None:
         """Return a message on a setting that each call sets; look after the first series only.
@@ -251,7 +272,7 @@ class LocalCalls:
 
         @contextlib.contextmanager
         def during() -> Iterator[None]:
-            with self._lines.suspended(), flow.memory.opened() if flow.memory else _NOTHING:
+            with self._lines.suspended(), flow.memory.opened() if flow.memory else nullcontext():
                 yield
 
         return self._version.runtime.observe_launches(suppress=options.suppress, during=during)
@@ -274,7 +295,7 @@ class LocalCalls:
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),
-            self._lines.during(self._version.module) if options.observes else _NOTHING,
+            self._lines.during(self._version.module) if options.observes else nullcontext(),
         ):
             value = self._version.call(*arguments)
         outputs = all_outputs(value, arguments, options.mutates)

@@ -25,12 +25,13 @@ class LineRecord:
     """Statements of one version, and which of them have run.
 
     Functions that the module's own code names, such as the one that lists an autotuner's
-    configurations, may run while the file is imported. They are left out, and so are blocks that
-    raise an error: a stated limit, which the plan's inputs need not reach.
+    configurations, may run while the file is imported. Those that are handed to another function,
+    such as an allocator, may run within a launch. They are left out, and so are blocks that raise
+    an error: a stated limit, which the plan's inputs need not reach.
     """
 
     def __init__(self, source: str, path: str) -> None:
-        """Record nothing yet.
+        """Record nothing yet; `is_complete` once every statement has run.
 
         Args:
             source: of the version's file; one that is not Python has no statements.
@@ -39,24 +40,24 @@ class LineRecord:
         self._path = path
         self._functions = _find_functions(source)
         self._ran: set[int] = set()
-        self._is_complete = not self._functions
+        self.is_complete = not self._functions
 
     @contextmanager
     def during(self, module: ModuleType) -> Iterator[None]:
         """Record the lines of the module's file that run, in every thread that starts meanwhile."""
-        if self._is_complete:
+        if self.is_complete:
             yield
             return
         watch = _monitored if hasattr(sys, "monitoring") else _traced
         with watch(module, self._path, self._ran):
             yield
-        self._is_complete = not any(self._missed_in(own) for _, own in self._functions)
+        self.is_complete = not any(self._missed_in(own) for _, own in self._functions)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Record nothing while a launch runs."""
         before = sys.gettrace()
-        if self._is_complete or before is None:
+        if self.is_complete or before is None:
             yield
             return
         sys.settrace(None)
@@ -97,11 +98,11 @@ def _find_functions(source: str) -> list[tuple[_FunctionDef, list[tuple[int, int
         for node in parent.body
     }
     functions = [node for node in ast.walk(tree) if isinstance(node, _FunctionDef)]
-    at_import = _names_used_at_import(tree, functions)
+    elsewhere = _names_used_at_import(tree, functions) | _names_handed_over(tree)
     return [
         (node, own)
         for node in functions
-        if node.name not in at_import
+        if node.name not in elsewhere
         and (node not in methods or node.name in _METHODS)
         and (own := [*_statements(node.body)])
     ]
@@ -121,6 +122,13 @@ def _names_used_at_import(tree: ast.Module, functions: Sequence[_FunctionDef]) -
         if not more:
             return names
         names |= more
+
+
+def _names_handed_over(tree: ast.Module) -> set[str]:
+    """Return the names that are arguments of calls."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    values = [v for call in calls for v in (*call.args, *(k.value for k in call.keywords))]
+    return {value.id for value in values if isinstance(value, ast.Name)}
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[int, int]]:
@@ -149,6 +157,8 @@ def _leaves_a_trace(node: ast.stmt) -> bool:
         return not isinstance(node.value, ast.Constant)
     if isinstance(node, ast.If | ast.While):
         return not isinstance(node.test, ast.Constant)
+    if isinstance(node, ast.AnnAssign):
+        return node.value is not None
     return not isinstance(
         node, ast.Pass | ast.Global | ast.Nonlocal | ast.Try | ast.Break | ast.Continue
     )
@@ -180,7 +190,10 @@ def _traced(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
 
 @contextmanager
 def _monitored(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
-    """Add the lines of that file that run, each reported once."""
+    """Add the lines of that file that run.
+
+    None is disabled once it was seen: another record of the same module would not see it again.
+    """
     monitoring = sys.monitoring  # type: ignore[attr-defined]
     tool = next((i for i in _FREE_TOOLS if monitoring.get_tool(i) in (None, _TOOL)), None)
     if tool is None:
@@ -189,9 +202,8 @@ def _monitored(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
     if monitoring.get_tool(tool) is None:
         monitoring.use_tool_id(tool, _TOOL)
 
-    def see(code: CodeType, line: int) -> Any:
+    def see(code: CodeType, line: int) -> None:
         ran.add(line)
-        return monitoring.DISABLE
 
     line_event = monitoring.events.LINE
     monitoring.register_callback(tool, line_event, see)
@@ -209,7 +221,8 @@ def _codes_of(module: ModuleType, path: str) -> Iterator[CodeType]:
     values += [v for value in values if isinstance(value, type) for v in vars(value).values()]
     for value in values:
         function = getattr(value, "__func__", value)
-        function = getattr(function, "__wrapped__", function)
+        while hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
         code = getattr(function, "__code__", None)
         if isinstance(code, CodeType) and code.co_filename == path:
             yield from _with_inner(code)

@@ -13,7 +13,11 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import torch
+
 from triton_magics import operators
+from triton_magics.harness.correctness.call_record import outputs_of
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.shape_classes import (
     MAX_FULL,
     MAX_FULL_COLUMNS,
@@ -23,12 +27,14 @@ from triton_magics.harness.correctness.shape_classes import (
     has_many_programs,
     interpreter_cost,
 )
-from triton_magics.harness.correctness.shape_variants import is_defined
+from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders
+from triton_magics.model import Case
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
-MAX_VALUES = 3  # of each parameter
+MAX_VALUES, MAX_TRIES = 3, 24  # of each parameter; shapes that the reference is called with
 _MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
 _SMALLEST = 3
+_CPU = torch.device("cpu")
 _PRODUCT_NAMES = {3: ("rows", "columns", "terms"), 4: ("batches", "heads", "positions", "head_dim")}
 
 
@@ -57,34 +63,53 @@ def shapes_at_numbers(
     rank = len(operators.smallest_shape(op))
     own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
     base = min(own, key=lambda s: (1 in s[-2:], math.prod(s)))
-    usable = functools.cache(functools.partial(_is_usable, op, is_interpreted=is_interpreted))
+    is_possible = functools.cache(functools.partial(is_defined, op))
     most = MAX_SHAPES if is_interpreted else MAX_COMPILED
+    most = MAX_THOROUGH if plan == "thorough" else most
     chosen: list[Shape] = []
     for dim, length in _missing(op, numbers, planned, rank):
-        joined = [_with_length(shape, dim, length) for shape in chosen]
-        free = [i for i, s in enumerate(chosen) if s[dim] == base[dim] and usable(joined[i])]
-        alone = _with_length(base, dim, length)
-        if free:
-            chosen[free[0]] = joined[free[0]]
-        elif len(chosen) < (MAX_THOROUGH if plan == "thorough" else most) and usable(alone):
-            chosen.append(alone)
+        if is_possible.cache_info().misses >= MAX_TRIES:
+            break
+        for i, shape in enumerate((*chosen, base)):
+            longer = keep_orders(op, (*shape[:dim], length, *shape[dim + 1 :]))
+            is_room = i < len(chosen) or len(chosen) < most
+            is_new = shape[dim] == base[dim] and longer[dim] == length and is_room
+            if is_new and _is_cheap(op, longer, is_interpreted) and is_possible(longer):
+                chosen[i : i + 1] = [longer]
+                break
     return {_name(op, shape, base): shape for shape in chosen}
 
 
 def scalars_at_numbers(op: operators.Op, numbers: Sequence[float]) -> list[tuple[str, float]]:
     """Return values of the op's float parameters that it does not declare, each with its name.
 
-    They are within the range of those that it declares. 0, 1 and -1 are among the numbers: a kernel
-    may leave out a factor or a term there.
+    They are within the range of those that it declares, not nearer to 0 than these, and the
+    reference is finite there. 0, 1 and -1 are among the numbers: a kernel may leave out a factor or
+    a term there.
     """
     chosen: list[tuple[str, float]] = []
     for name, declared in op.scalars.items():
         if any(type(value) is not float for value in declared):
             continue
+        least = min((abs(v) for v in declared if v), default=0.0)
         signed = [sign * float(n) for n in (0, 1, *reversed(numbers)) for sign in (1, -1)]
-        inside = [v for v in signed if min(declared) <= v <= max(declared) and v not in declared]
-        chosen += [(name, value) for value in dict.fromkeys(inside)][:MAX_VALUES]
+        inside = (v for v in signed if min(declared) <= v <= max(declared) and v not in declared)
+        usable = (v for v in dict.fromkeys(inside) if not v or abs(v) >= least)
+        finite = (v for v in usable if _is_finite(op, name, v))
+        chosen += [(name, value) for value in itertools.islice(finite, MAX_VALUES)]
     return chosen
+
+
+def _is_finite(op: operators.Op, name: str, value: float) -> bool:
+    """Return whether the reference is finite with this value of a parameter."""
+    small = min(op.shapes or (operators.smallest_shape(op),), key=lambda s: (1 in s, math.prod(s)))
+    case = Case(shape=small, dtype=op.dtypes[0], scalars=((name, value),), seed=1)
+    try:
+        with torch.no_grad():
+            outputs = outputs_of(op.reference(*make_pristine(op, case, _CPU)))
+    except Exception:  # noqa: BLE001 (the op's own code, which may need a GPU)
+        return False
+    return all(bool(x.isfinite().all()) for x in outputs if isinstance(x, torch.Tensor))
 
 
 def _missing(
@@ -115,19 +140,12 @@ def _lengths(shapes: Collection[Shape], rank: int) -> list[set[int]]:
     return [{s[dim] for s in shapes if len(s) == rank} for dim in range(rank)]
 
 
-def _with_length(shape: Shape, dim: int, length: int) -> Shape:
-    return (*shape[:dim], length, *shape[dim + 1 :])
-
-
-def _is_usable(op: operators.Op, shape: Shape, *, is_interpreted: bool) -> bool:
-    """Return whether a device computes this shape quickly, and the op is defined there."""
-    if is_interpreted:
-        many = has_many_programs(op, shape) or interpreter_cost(op, shape) > _MAX_BLOCKS
-        if many or math.prod(shape) > MAX_INTERPRETED:
-            return False
-    elif math.prod(shape) > MAX_FULL or shape[-1] > MAX_FULL_COLUMNS:
-        return False
-    return is_defined(op, shape)
+def _is_cheap(op: operators.Op, shape: Shape, is_interpreted: bool) -> bool:
+    """Return whether a device computes this shape quickly."""
+    if not is_interpreted:
+        return math.prod(shape) <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS
+    is_small = interpreter_cost(op, shape) <= _MAX_BLOCKS and math.prod(shape) <= MAX_INTERPRETED
+    return is_small and not has_many_programs(op, shape)
 
 
 def _name(op: operators.Op, shape: Shape, base: Shape) -> str:

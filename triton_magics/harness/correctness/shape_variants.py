@@ -25,6 +25,7 @@ from triton_magics.harness.correctness.shape_classes import (
 from triton_magics.model import Case
 
 MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
+FAR = 16  # times as long
 MAX_STEP = 130  # blocks of a step of a walk; an interpreter takes 1 ms for one
 _META = torch.device("meta")
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
@@ -68,10 +69,33 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
     walk = [base]
     for dim in reversed(range(rank)):
         longer = {s[dim] for s in op.shapes if len(s) == rank and s[dim] > base[dim]}
-        shapes = [(*base[:dim], n, *base[dim + 1 :]) for n in sorted(longer, reverse=True)]
+        longest_first = sorted(longer, reverse=True)
+        shapes = [keep_orders(op, (*base[:dim], n, *base[dim + 1 :])) for n in longest_first]
         cheap = (s for s in shapes if interpreter_cost(op, s) <= MAX_STEP and is_defined(op, s))
         walk += [step for shape in itertools.islice(cheap, 1) for step in (shape, base)]
     return walk
+
+
+def keep_orders(op: operators.Op, shape: Shape) -> Shape:
+    """Return the shape with dimensions made longer, where the op always has them in an order.
+
+    In all of its shapes and sizes the matrix is square, say, or no more is used than there is. An
+    order of dimensions that are never equal, and far apart somewhere, is taken for chance.
+    """
+    rank = len(shape)
+    own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
+    orders = [(i, j) for i, j in itertools.permutations(range(rank), 2) if _is_order(own, i, j)]
+    longer = list(shape)
+    for _ in range(rank):  # one may follow from another
+        for i, j in orders:
+            longer[j] = max(longer[j], longer[i])
+    return tuple(longer)
+
+
+def _is_order(shapes: Sequence[Shape], i: int, j: int) -> bool:
+    """Return whether dimension i is never longer than j, and this is no chance."""
+    is_near = all(s[j] <= FAR * s[i] for s in shapes) or any(s[i] == s[j] > 1 for s in shapes)
+    return is_near and all(s[i] <= s[j] for s in shapes)
 
 
 def is_defined(op: operators.Op, shape: Shape) -> bool:
