@@ -57,7 +57,7 @@ def pick(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     ("words", "code", "places"),
     [
         ("the first element of each row", PLACE, [0] * 6),
-        ("the element after the right one", PLACE, [8, 1, 4, 2, 7, 3]),
+        ("the element after the right one", CauseCode.REACH, [8, 1, 4, 2, 7, 3]),
         ("the element of the row's own number", FORMULA, [0, 1, 2, 3, 4, 5]),
     ],
 )
