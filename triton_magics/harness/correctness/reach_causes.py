@@ -313,7 +313,7 @@ class _Reached:
         A scalar output shows no wrong places; there it may be any input.
         """
         blamed = _names(self.extra) | _names(self.missed) or _names(self.reaches)
-        names = [n for n in _names(self.reaches) if n in blamed]
+        names = sorted(blamed & _names(self.reaches))
         return list(dict.fromkeys([*((n,) for n in names), tuple(names)]))
 
     def _is_telling(self, names: tuple[str, ...]) -> bool:
