@@ -79,7 +79,11 @@ class BackwardOp(Op):
     @property
     def skip_values(self) -> tuple[str, ...]:
         own = getattr(self._forward, "skip_in_gradients", ())  # of a module's op alone
-        return (*self._forward.skip_values, *self._forward.skip_in_float16, *own)
+        return (*self._forward.skip_values, *own)
+
+    @property
+    def skip_in_float16(self) -> tuple[str, ...]:
+        return self._forward.skip_in_float16
 
     @property
     def scalars(self) -> Mapping[str, tuple[Scalar, ...]]:
