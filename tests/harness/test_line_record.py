@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from tests.harness.kit import KERNELS, run_validation
-from triton_magics.harness.correctness.line_record import LineRecord
+from triton_magics.harness.correctness.line_record import LineRecord, codes_of
 from triton_magics.model import Validation
 
 SOURCE = '''"""A module."""
@@ -174,6 +174,47 @@ def test_a_debugger_gets_its_trace_function_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", ["", "x = 1", "__global__ void kernel() {}", "def f(:"])
 def test_a_source_without_functions_has_no_lines(source: str) -> None:
     assert LineRecord(source, "version.py").unreached_lines() == ()
+
+
+class Hostile:
+    """Raises for each attribute, as `torch.classes` does for most."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
+WRAPPED = """
+import functools
+
+
+def decorate(function):
+    @functools.wraps(function)
+    def call(*values):
+        return function(*values)
+    return call
+
+
+@functools.lru_cache
+@decorate
+@decorate
+def solve(x):
+    def inner():
+        return x
+    return inner()
+
+
+class Model:
+    @staticmethod
+    def forward(x):
+        return x
+"""
+
+
+def test_the_code_of_decorated_functions_is_found(tmp_path: Path) -> None:
+    module, _ = load(tmp_path, WRAPPED)
+    module.hostile = Hostile()  # type: ignore[attr-defined]
+    names = {code.co_name for code in codes_of(module, str(tmp_path / "version.py"))}
+    assert names == {"decorate", "call", "solve", "inner", "forward"}
 
 
 # ---------------------------------------------------------------------------- in a validation

@@ -143,7 +143,7 @@ FAULTS = {
     ),
     "positions of the head, in many programs": (
         "rope_right", "position = row % seq", "position = row // (tl.num_programs(0) // seq)",
-        plain(2, 4, 16, 32), "wrong_stride", "right where cos and sin has one value",
+        plain(2, 4, 16, 32), "wrong_stride", "right where cos and sin have one value",
     ),
     "the spread in one pass, of tiny values": (
         "right/layer_norm_blocks",

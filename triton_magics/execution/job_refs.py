@@ -96,5 +96,9 @@ class VersionRef(Value):
         """The module without its header: the cell's code."""
         return "".join(self.source.splitlines(keepends=True)[self.header_lines :])
 
+    def cell_line(self, file_line: int) -> int:
+        """Return the line in the notebook's cell (its magic is line 1) of a line of the file."""
+        return file_line - self.header_lines + self.cell_offset
+
 
 __all__ = ["InputFile", "OpRef", "VersionRef"]

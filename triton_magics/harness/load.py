@@ -288,7 +288,7 @@ def _make_error(
         message=message,
         line=line if line > 0 else None,
         column=column,
-        cell_line=line + ref.cell_offset if line > 0 else None,
+        cell_line=ref.cell_line(file_line) if line > 0 else None,
         file=ref.shown_path,
         file_line=file_line,
         code=code,

@@ -152,10 +152,10 @@ def _at(outcome: Outcome, refs: tuple[VersionRef, ...]) -> str:
 
 
 def _place(ref: VersionRef, number: int) -> str:
-    cell_line = number - ref.header_lines + ref.cell_offset
     lines = source_lines(ref.source)
     code = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return f"cell line {cell_line} ({ref.shown_path}:{number})" + (f": {code}" if code else "")
+    place = f"cell line {ref.cell_line(number)} ({ref.shown_path}:{number})"
+    return f"{place}: {code}" if code else place
 
 
 def check_ended(outcome: Outcome) -> None:

@@ -192,7 +192,7 @@ class _Design:
             return "these special values have a scale of their own"
         chosen = {values.get(REGIME), values.get(SPECIAL)}
         if any(operators.skips(self._op, str(name), str(values.get(DTYPE))) for name in chosen):
-            return "these values leave the range of the dtype"
+            return "the op leaves these values out in this dtype"
         own = special.dtypes if special else ()
         if own and values.get(DTYPE, own[0]) not in own:
             return "the special values are of another dtype"
@@ -239,8 +239,9 @@ class _Design:
     def complete(self, plan: str, device: DeviceFacts, source: str) -> tuple[list[Case], PlanScope]:
         """Return the cases of a full or thorough plan beside the sizes, and their scope.
 
-        Plain shapes and extents come first, in an interpreter in the order of their cost and with
-        a layout or a combination after each: a budget that ends early has seen some of every kind.
+        A walk over the dimensions comes first, then plain shapes and extents. In an interpreter
+        these are in the order of their cost, with a layout or a combination after each: a budget
+        that ends early has seen some of every kind.
         """
         plain = [self._plain_row(shape) for shape in self._op.shapes]
         starts = [*plain, *self._plain_rows_of_layouts()]

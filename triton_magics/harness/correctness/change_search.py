@@ -93,10 +93,17 @@ def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:
     checks = [*(s for s in samples if not s.n_wrong), *others]
     large = partial(_large_sample, subject, widest)
     exact = partial(_exact_samples, subject, first)
+    of_all: dict[str, Any] = {}  # the changes, if they explain every shape
     cause = find_matching_change(
-        subject.op, useful, checks, large=large, exact=exact, known_changes=subject.known_changes
+        subject.op, useful, checks, large=large, exact=exact, known_changes=of_all
     )
-    return cause and _confirm_part(subject, first, cause)
+    # An index past the end gives the output of a part left out, though not at several whole blocks.
+    # What explains one shape only may be another fault.
+    is_part = cause and cause.code is CauseCode.PARTIAL_EXTENT
+    if cause and is_part and not (of_all and _keeps_blocks_apart(subject, first)):
+        return cause.evolve(code=CauseCode.REACH)
+    subject.known_changes.update(of_all)
+    return cause
 
 
 def _plain(case: Case) -> Case:
@@ -119,20 +126,10 @@ def _exact_samples(subject: Subject, case: Case) -> Iterator[FaultSample]:
             yield sample
 
 
-def _confirm_part(subject: Subject, case: Case, cause: Cause) -> Cause:
-    """Return a part left out as an observation, unless no input reaches what it should not.
-
-    An index past the end gives the same output, but not at several whole blocks. Where the
-    part explains one shape only, another fault may give it there.
-    """
-    if cause.code is not CauseCode.PARTIAL_EXTENT:
-        return cause
+def _keeps_blocks_apart(subject: Subject, case: Case) -> bool:
+    """Return whether no input reaches what it should not, at several whole blocks."""
     several = list_several_blocks(subject, _exact(subject, case))
-    is_separate = bool(several) and all(Separation(each).is_right(subject) for each in several)
-    if is_separate and subject.known_changes:
-        return cause
-    subject.known_changes.clear()
-    return cause.evolve(code=CauseCode.REACH)
+    return bool(several) and all(Separation(each).is_right(subject) for each in several)
 
 
 def _sample_of(subject: Subject, case: Case) -> FaultSample | None:

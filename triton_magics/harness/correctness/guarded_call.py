@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -205,7 +204,7 @@ class LocalCalls:
 
         def call(*arguments: Any) -> Any:
             watched = next(turn) < FEW_CALLS and not self._lines.is_complete
-            with fake_gpu(self._device), self._recorded() if watched else nullcontext():
+            with fake_gpu(self._device), self._recorded() if watched else contextlib.nullcontext():
                 return self._version.call(*arguments)
 
         with torch.no_grad():
@@ -269,10 +268,11 @@ class LocalCalls:
     ) -> contextlib.AbstractContextManager[Launches]:
         if not options.observes:
             return contextlib.nullcontext(Launches())
+        opened = flow.memory.opened if flow.memory else contextlib.nullcontext
 
         @contextlib.contextmanager
         def during() -> Iterator[None]:
-            with self._lines.suspended(), flow.memory.opened() if flow.memory else nullcontext():
+            with self._lines.suspended(), opened():
                 yield
 
         return self._version.runtime.observe_launches(suppress=options.suppress, during=during)
@@ -287,6 +287,8 @@ class LocalCalls:
         flow: FlowChange,
     ) -> CallRecord:
         before = ProcessState.record(self._device)
+        during = self._lines.during(self._version.module)
+        recording = during if options.observes else contextlib.nullcontext()
         with (
             torch.no_grad(),
             _guard(
@@ -295,7 +297,7 @@ class LocalCalls:
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),
-            self._lines.during(self._version.module) if options.observes else nullcontext(),
+            recording,
         ):
             value = self._version.call(*arguments)
         outputs = all_outputs(value, arguments, options.mutates)

@@ -8,16 +8,18 @@ So lines of kernels are not seen. Recording ends once every other statement has 
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 _FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 _METHODS = ("forward", "backward", "setup_context", "__call__")  # a model's others run at its load
 _TOOL = "triton_magics"
+_MOST_LAYERS = 10  # of decorators
 _FREE_TOOLS = (3, 4)  # identifiers that Python gives to no kind of tool
 
 
@@ -207,7 +209,7 @@ def _monitored(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
 
     line_event = monitoring.events.LINE
     monitoring.register_callback(tool, line_event, see)
-    for code in _codes_of(module, path):
+    for code in codes_of(module, path):
         monitoring.set_local_events(tool, code, line_event)
     try:
         yield
@@ -215,17 +217,27 @@ def _monitored(module: ModuleType, path: str, ran: set[int]) -> Iterator[None]:
         monitoring.register_callback(tool, line_event, None)
 
 
-def _codes_of(module: ModuleType, path: str) -> Iterator[CodeType]:
+def codes_of(module: ModuleType, path: str) -> Iterator[CodeType]:
     """Yield the code of the functions that a module holds, and of those within them."""
     values = [*vars(module).values()]
     values += [v for value in values if isinstance(value, type) for v in vars(value).values()]
-    for value in values:
-        function = getattr(value, "__func__", value)
-        while hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and code.co_filename == path:
-            yield from _with_inner(code)
+    for function in (layer for value in values for layer in _layers(value)):
+        if function.__code__.co_filename == path:
+            yield from _with_inner(function.__code__)
+
+
+def _layers(value: object, depth: int = 0) -> Iterator[FunctionType]:
+    """Yield the function that a value is, if it is one, and those that it wraps.
+
+    No attribute is asked for that an object may compute: `torch.classes` raises for each name.
+    """
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if isinstance(value, FunctionType):
+        yield value
+    inner = inspect.getattr_static(value, "__wrapped__", None)
+    if inner is not None and depth < _MOST_LAYERS:
+        yield from _layers(inner, depth + 1)
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:

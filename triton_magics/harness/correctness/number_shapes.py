@@ -149,11 +149,8 @@ def _is_cheap(op: operators.Op, shape: Shape, is_interpreted: bool) -> bool:
 
 
 def _name(op: operators.Op, shape: Shape, base: Shape) -> str:
-    names = _PRODUCT_NAMES.get(len(shape), ()) if op.op_class == "matmul" else ()
-    if not names:
-        names = (*(f"in dimension {i}" for i in range(len(shape) - 2)), "rows", "columns")[
-            -len(shape) :
-        ]
-    return ", ".join(
-        f"{n:,} {name}" for n, other, name in zip(shape, base, names, strict=True) if n != other
-    )
+    rank = len(shape)
+    names = _PRODUCT_NAMES.get(rank) if op.op_class == "matmul" else None
+    names = names or (*(f"in dimension {i}" for i in range(rank)), "rows", "columns")[-rank:]
+    pairs = zip(names, shape, base, strict=True)
+    return ", ".join(f"{n:,} {name}" for name, n, other in pairs if n != other)

@@ -80,29 +80,20 @@ def _other_picks(o: TracedOperation) -> Iterator[Simple]:
     if o.name != "gather" or o.args[2].dim() != 2 or o.args[1] != 1:
         return
     index = o.args[2]
-    for words, other in (
-        ("the first element of each row", torch.zeros_like(index)),
-        ("the last element of each row", torch.full_like(index, o.args[0].shape[1] - 1)),
-        ("the element of the row's own number", torch.arange(len(index))[:, None]),
-        ("the element after the right one", index + 1),
-        ("the element before the right one", index - 1),
-        ("the element of half the right index", index // 2),
-        ("the right element of the first row", index),
+    place, formula, observation = CauseCode.WRONG_STRIDE, CauseCode.WRONG_FORMULA, CauseCode.REACH
+    # A neighbour may be an index one off, or the target of a formula: an observation.
+    for code, words, other in (
+        (place, "the first element of each row", torch.zeros_like(index)),
+        (place, "the last element of each row", torch.full_like(index, o.args[0].shape[1] - 1)),
+        (formula, "the element of the row's own number", torch.arange(len(index))[:, None]),
+        (observation, "the element after the right one", index + 1),
+        (observation, "the element before the right one", index - 1),
+        (place, "the element of half the right index", index // 2),
     ):
-        is_first_row = words.endswith("first row")
         text = f"{describe(o)} takes {words}"
-        yield _code_of_pick(words), text, bind(_pick, other.expand_as(index), is_first_row)
-
-
-def _code_of_pick(words: str) -> CauseCode:
-    """Return the cause of another pick; of a neighbour, an observation.
-
-    A neighbour may be an index one off, or the target of a formula.
-    """
-    if words.endswith("own number"):
-        return CauseCode.WRONG_FORMULA
-    is_neighbour = words.endswith("right one")
-    return CauseCode.REACH if is_neighbour else CauseCode.WRONG_STRIDE
+        yield code, text, bind(_pick, other.expand_as(index), False)
+    text = f"{describe(o)} takes the right element of the first row"
+    yield place, text, bind(_pick, index, True)
 
 
 def _pick(o: TracedOperation, index: torch.Tensor, of_first_row: bool) -> torch.Tensor:

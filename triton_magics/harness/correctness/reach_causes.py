@@ -182,7 +182,8 @@ class _Reached:
         for names in filter(self._is_telling, self._blamed):
             for case in (self.case, *self._whole_cases):
                 here = "" if case is self.case else f" at {_x(case.shape)}"
-                text = f"{self._places}; right where {' and '.join(names)} has one value{here}"
+                have = "has" if len(names) == 1 else "have"
+                text = f"{self._places}; right where {' and '.join(names)} {have} one value{here}"
                 yield Hypothesis(
                     Cause(code=CauseCode.WRONG_STRIDE, evidence=text),
                     right=(Trial(case, names), Trial(fresh(case), names)),

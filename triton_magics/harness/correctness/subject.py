@@ -104,10 +104,8 @@ class Subject:
         cause = self.runtime.explain_symptom(symptom, self.source)
         if cause is None or cause.file_line is None:
             return cause
-        line = cause.file_line  # of the source without its header
-        return cause.evolve(
-            cell_line=line + self.ref.cell_offset, file_line=line + self.ref.header_lines
-        )
+        line = cause.file_line + self.ref.header_lines  # the source had no header
+        return cause.evolve(cell_line=self.ref.cell_line(line), file_line=line)
 
     def make_inputs(self, case: Case) -> CaseInputs:
         """Return the inputs of a case, in memory that the version's process can read."""

@@ -20,10 +20,10 @@ _CPU = torch.device("cpu")
 def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
     """Yield the names of the special values that mean something for an op in one of the dtypes."""
     for name, special in SPECIALS.items():
+        own = special.dtypes or dtypes
         if (
             name not in op.skip_values
-            and not any(operators.skips(op, special.extreme_of, d) for d in special.dtypes)
-            and special.extreme_of not in op.skip_values
+            and not any(operators.skips(op, special.extreme_of, dtype) for dtype in own)
             and op.op_class in special.op_classes
             and (not special.dtypes or set(special.dtypes) & set(dtypes))
             and (special.is_finite or op.defined_for_nonfinite)

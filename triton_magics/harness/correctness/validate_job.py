@@ -121,11 +121,7 @@ def _unreached_lines(subject: Subject) -> tuple[CodeLine, ...]:
     ref = subject.ref
     texts = source_lines(ref.source)
     return tuple(
-        CodeLine(
-            file_line=line,
-            cell_line=line - ref.header_lines + ref.cell_offset,
-            code=texts[line - 1].strip(),
-        )
+        CodeLine(file_line=line, cell_line=ref.cell_line(line), code=texts[line - 1].strip())
         for line in subject.calls.unreached_lines()
     )
 

@@ -169,7 +169,7 @@ def _make_line(
     top = tally.stalls.most_common(1) if waiting else []
     return SourceLine(
         file_line=number if is_own else None,
-        cell_line=number - ref.header_lines + ref.cell_offset if in_body else None,
+        cell_line=ref.cell_line(number) if in_body else None,
         library=None if is_own else f"{path.name}:{number}",
         code=text[number - 1].rstrip() if 0 < number <= len(text) else "",
         share=share,
