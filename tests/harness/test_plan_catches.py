@@ -13,7 +13,7 @@ from triton_magics import operators
 from triton_magics.harness.correctness import shape_classes, validate_job
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import load_version
-from triton_magics.model import CONTIGUOUS, Case, CaseResult, CaseStatus
+from triton_magics.model import BESIDE, CONTIGUOUS, Case, CaseResult, CaseStatus
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is an input here
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
@@ -248,7 +248,7 @@ def test_whole_blocks_of_one_size_show_a_mask_of_the_other() -> None:
     ],
 )
 def test_what_a_longer_call_left_shows(name: str, *, is_wrong: bool) -> None:
-    assert fails_at(name, lambda c: not (c.shape_class or c.extent or c.size)) is is_wrong
+    assert fails_at(name, lambda c: c.shape_class == BESIDE) is is_wrong
 
 
 @pytest.mark.parametrize(

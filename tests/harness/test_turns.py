@@ -16,7 +16,7 @@ from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
 from triton_magics.languages.kernel_compiler import Target
-from triton_magics.model import Case
+from triton_magics.model import BESIDE, Case
 
 FIRST, SLOW, LAST = (Case(shape=shape, dtype="float32", seed=1) for shape in ((1,), (2,), (3,)))
 
@@ -73,6 +73,25 @@ def story(monkeypatch: pytest.MonkeyPatch, *done: Case) -> list[str]:
             ours.wait_until_ready(case)
             log.append(words[case])
     return log
+
+
+def test_steps_of_a_walk_stay_together() -> None:
+    """The small shape was compiled by `write`; a long one has to come before it all the same."""
+    small, long, again = (
+        Case(shape=shape, dtype="float32", shape_class=BESIDE, seed=seed)
+        for seed, shape in enumerate([(7, 13), (7, 4097), (7, 13)])
+    )
+    scheduler = CaseScheduler(
+        subject=None,
+        report=Recorder(),
+        lock=nullcontext,
+        ahead=Compiler([small, LAST], []),
+        forms=[],
+    )
+    cases = [small, long, again, SLOW, LAST]
+    assert scheduler.compiled_first(cases) == [LAST, small, long, again, SLOW]
+    scheduler.ahead = Compiler([small, long, LAST], [])
+    assert scheduler.compiled_first(cases) == [small, long, again, LAST, SLOW]
 
 
 def test_an_extent_is_skipped_while_its_kernel_compiles() -> None:

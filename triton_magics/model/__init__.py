@@ -41,7 +41,7 @@ from triton_magics.model.benchmark import (
     TensorSummary,
     Timing,
 )
-from triton_magics.model.case import CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
+from triton_magics.model.case import BESIDE, CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
 from triton_magics.model.cause import Cause, CauseCode
 from triton_magics.model.coverage import Coverage, LeftOut, PlanName, PlanScope
 from triton_magics.model.diagnosis import (
@@ -145,6 +145,7 @@ from triton_magics.model.validation import (
 )
 
 __all__ = [
+    "BESIDE",
     "CONFIDENCE",
     "CONTIGUOUS",
     "CUSTOM_SIZE",

@@ -11,6 +11,7 @@ from triton_magics.model.base import Value, shape_text
 
 NORMAL = "normal"  # the regime of values as `make_inputs` returns them
 PLAIN = "plain"  # no special values
+BESIDE = "beside the design"  # the shape class of a case that is no combination
 CONTIGUOUS = "contiguous"
 EVERY_INPUT = "*"  # in place of a name: all tensor inputs
 
@@ -22,7 +23,7 @@ class Case(Value):
 
     Attributes:
         size: `small`, `medium`, `large` or `own`; None for another shape.
-        shape_class: kind of awkward shape, such as `one row`; empty outside the design of the plan.
+        shape_class: kind of awkward shape, such as `one row`; empty for shapes that somebody named.
         extent: name of an extreme shape, such as `over 65,535 rows`; else empty.
         regime: scale of the values.
         special: structure in the values, such as a block of -inf; independent of the regime.

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Hashable, Iterable, Sequence
 
 from triton_magics.model.base import CaseStatus, Status
-from triton_magics.model.case import Case
+from triton_magics.model.case import BESIDE, Case
 from triton_magics.model.coverage import PlanScope
 from triton_magics.model.validation import CaseResult, ComputedBy, TorchWork, Validation
 
@@ -108,7 +108,7 @@ def count_checked(scope: PlanScope | None, results: Iterable[CaseResult]) -> Pla
 
 def count_combinations(cases: Iterable[Case], strength: int) -> int:
     """Return how many combinations of values the cases of a design have."""
-    own = [case for case in cases if case.shape_class]
+    own = [case for case in cases if case.shape_class not in ("", BESIDE)]
     names = sorted({name for case in own for name, _ in case.layouts})
     rows = [_values(case, names) for case in own]
     return len({sub for row in rows for sub in itertools.combinations(row, strength)})

@@ -17,7 +17,7 @@ from triton_magics.harness.compile_ahead import (
 from triton_magics.harness.correctness.shape_classes import MAX_FULL_COLUMNS
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.process.reporter import Reporter
-from triton_magics.model import Case
+from triton_magics.model import BESIDE, Case
 
 LOCK_PATIENCE_S = 0.25  # the GPU lock is kept this long while a case is compiled
 # For all extents. A full plan refuses blocks that compile for longer than 2 s of a quick core, so
@@ -73,11 +73,17 @@ class CaseScheduler:
                 ahead.end(within_s=0.0)  # a form that is unfinished now was worth no wait before
 
     def compiled_first(self, cases: Sequence[Case]) -> list[Case]:
-        """Return the cases that were compiled before, then the others, each group in its order."""
+        """Return the cases that were compiled before, then the others, each group in its order.
+
+        Those beside the design stay together: a long shape comes before a short one there.
+        """
         ahead = self.ahead
         if ahead is None:
             return list(cases)
-        return sorted(cases, key=lambda case: not ahead.was_compiled(input_forms([case])[0]))
+        late = {case for case in cases if not ahead.was_compiled(input_forms([case])[0])}
+        beside = {case for case in cases if case.shape_class == BESIDE}
+        late |= beside if beside & late else set()
+        return sorted(cases, key=late.__contains__)
 
     def skip_reason(self, case: Case) -> str | None:
         """Return why an extent is skipped, after waiting for its kernel; None for other cases."""
