@@ -49,6 +49,7 @@ NEW = {
     BadgeCode.OWN_INPUTS: {"file": "x.npz"},
     BadgeCode.BACKWARD_ONLY: {},
     BadgeCode.STATED_LIMITS: {"extents": ("over 65,535 heads", "head_dim 256")},
+    BadgeCode.LINES_NOT_RUN: {"lines": (22, 23)},
 }
 
 
@@ -90,6 +91,7 @@ def test_every_badge_has_a_text() -> None:
         "only the inputs of x.npz",
         "the backward pass alone",
         "limits: over 65,535 heads; head_dim 256",
+        "no case ran cell line 22 and 1 more",
     ]
 
 

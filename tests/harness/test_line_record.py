@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness.kit import KERNELS, run_validation
 from triton_magics.harness.correctness.line_record import LineRecord, codes_of
-from triton_magics.model import Validation
+from triton_magics.model import Badge, BadgeCode, Validation
 
 SOURCE = '''"""A module."""
 
@@ -235,6 +235,9 @@ def test_a_verdict_names_the_lines_that_no_case_ran(tmp_path: Path) -> None:
     verdict = validate(tmp_path, PATH, PATH + FAR, budget_s=3.0)
     assert verdict.passed
     assert [line.code for line in verdict.unreached] == ["rows = rows * 2"]
+    assert (
+        Badge.of(BadgeCode.LINES_NOT_RUN, lines=(verdict.unreached[0].cell_line,)) in verdict.badges
+    )
     line = verdict.unreached[0].file_line
     assert (tmp_path / "softmax.py").read_text().splitlines()[line - 1].endswith("rows = rows * 2")
 

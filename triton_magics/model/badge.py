@@ -39,6 +39,7 @@ class BadgeCode(StrEnum):
     TORCH_WORK = "torch_work"
     PROBLEM_RULE = "problem_rule"
     STATED_LIMITS = "stated_limits"
+    LINES_NOT_RUN = "lines_not_run"
     TEXT = "text"
 
 
@@ -80,6 +81,8 @@ PARAMETERS: Mapping[BadgeCode, BadgeParameters] = MappingProxyType(
         BadgeCode.PROBLEM_RULE: BadgeParameters({"accepted": int, "cases": int}),
         # Names of extreme shapes that the version refuses, or that are too large to launch.
         BadgeCode.STATED_LIMITS: BadgeParameters({"extents": tuple}),
+        # Lines of the cell that no case ran.
+        BadgeCode.LINES_NOT_RUN: BadgeParameters({"lines": tuple}),
         # A sentence of a record that was written before badges were values.
         BadgeCode.TEXT: BadgeParameters({"text": str}),
     }

@@ -261,6 +261,10 @@ class Validation(Tabular, VersionResult):
             and Badge.of(
                 BadgeCode.STATED_LIMITS, extents=tuple(limit.item for limit in self.stated_limits)
             ),
+            self.unreached
+            and Badge.of(
+                BadgeCode.LINES_NOT_RUN, lines=tuple(line.cell_line for line in self.unreached)
+            ),
             self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),
         )
         return tuple(badge for badge in badges if badge)

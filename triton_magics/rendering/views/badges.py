@@ -64,6 +64,13 @@ def _number(value: BadgeParameter) -> float:
     return value if isinstance(value, int | float) else 0.0
 
 
+def _lines_not_run(params: Params) -> str:
+    """Return `no case ran cell line 22 and 3 more`."""
+    lines = params["lines"]
+    first, *more = lines if isinstance(lines, tuple) else (lines,)
+    return f"no case ran cell line {first}" + (f" and {len(more)} more" if more else "")
+
+
 _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
     {
         BadgeCode.QUICK_PLAN: lambda _: "quick",
@@ -103,6 +110,7 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
         BadgeCode.STATED_LIMITS: lambda params: (
             f"limits: {_values_text(params, 'extents', between='; ')}"
         ),
+        BadgeCode.LINES_NOT_RUN: _lines_not_run,
         BadgeCode.TEXT: lambda params: str(params["text"]),
     }
 )

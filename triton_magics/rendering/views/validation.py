@@ -72,7 +72,6 @@ def validation_body(value: Validation, phrase: Phrase) -> Document:
         *evidence,
         *_sanitizer_lines(value),
         *(Line(f"not checked: {item}", "warn") for item in value.unchecked),
-        *_unreached_lines(value),
         *badge_lines(value.badges),
         *(_footer(value) if value.passed else ()),
         *_details(value),
@@ -261,21 +260,11 @@ def _details(value: Validation) -> Document:
     for title, cases in (("not run", value.not_run), ("refused", value.rejected_cases)):
         if cases:
             details.append(Details(f"{title}: {len(cases)}", (by_reason(cases),)))
-    if len(value.unreached) > 1:
+    if value.unreached:
         lines = Items(tuple(f"cell line {line.cell_line}: {line.code}" for line in value.unreached))
         details.append(Details(f"lines that no case ran: {len(value.unreached)}", (lines,)))
     first = value.failed_cases[0].error if value.failed_cases else None
     return (*details, *traceback_view(value.error or first), *output_details(value.output))
-
-
-def _unreached_lines(value: Validation) -> Document:
-    """Return the first line of the version that no case ran, and how many more there are."""
-    if not value.unreached:
-        return ()
-    first, *more = value.unreached
-    among = f"; {count_text(len(more), 'more line')}" if more else ""
-    text = f"not checked: cell line {first.cell_line}, which no case ran: {first.code}{among}"
-    return (Line(text, "warn"),)
 
 
 def _sanitizer_lines(value: Validation) -> Document:
