@@ -13,14 +13,14 @@ from tests.harness.kit import KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import validate_job
-from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
-from triton_magics.harness.correctness.number_shapes import (
+from triton_magics.harness.correctness.case_numbers import (
     MAX_COMPILED,
     MAX_SHAPES,
     MAX_THOROUGH,
     scalars_at_numbers,
     shapes_at_numbers,
 )
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
 from triton_magics.harness.correctness.shape_variants import keep_orders, walk_of_dimensions
 from triton_magics.languages.source_numbers import read_integers, read_numbers

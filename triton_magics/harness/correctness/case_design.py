@@ -22,10 +22,10 @@ import torch
 from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_numbers import scalars_at_numbers, shapes_at_numbers
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
 from triton_magics.harness.correctness.case_values import LATE_PEAKS, REGIMES, SPECIALS
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
-from triton_magics.harness.correctness.number_shapes import scalars_at_numbers, shapes_at_numbers
 from triton_magics.harness.correctness.shape_classes import (
     classify,
     extents,
