@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: install demo test full corpus lab check notebooks ops measured site format clean types lint layers soak fuzz fault-pairs mutants release-check lowest
+.PHONY: install demo test full corpus lab check notebooks ops measured site format clean types lint layers words added soak fuzz fault-pairs mutants release-check lowest
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -47,7 +47,11 @@ NAMES_ONLY = --follow-imports=silent --implicit-reexport --no-warn-unused-ignore
     no-any-return arg-type union-attr operator assignment var-annotated index, \
     --disable-error-code $(code))
 
-check: lint types layers words  ## lint, format, types, layers, words
+check: added lint types layers words  ## files in git, lint, format, types, layers, words
+
+added:  ## a clone lacks a file that was never added to git, though all works here
+	@new=$$(git ls-files --others --exclude-standard -- '*.py' '*.md' '*.json' 2>/dev/null); \
+	    test -z "$$new" || { echo "not in git (git add them, or ignore them):"; echo "$$new"; exit 1; }
 
 lint: install
 	$(BIN)/ruff check .
