@@ -62,6 +62,50 @@ def test_each_of_few_rows_has_a_block_of_minus_infinity(n_rows: int) -> None:
     assert kinds == {tuple(range(32)), tuple(range(32, 64)), tuple(range(64))}
 
 
+def test_rows_of_many_scales_differ_by_powers_of_two() -> None:
+    plain, x = rows_with("plain"), rows_with("rows of many scales")
+    powers = (x / plain).log2()
+    assert torch.equal(powers, powers[:, :1].expand_as(powers))
+    assert len(powers[:, 0].unique()) > 8
+    assert (powers >= -10).all()
+    assert (powers <= 4).all()
+
+
+def test_elements_of_many_scales_differ_by_powers_of_two() -> None:
+    plain, x = (inputs_with("gelu", special=s)[0] for s in ("plain", "elements of many scales"))
+    assert len((x / plain).log2()[0].unique()) > 8
+
+
+def test_few_distinct_numbers_repeat_the_largest_and_have_zeros_of_either_sign() -> None:
+    x = rows_with("few distinct numbers", shape=(50, 300))
+    assert len(x.unique()) == 5
+    zeros = x[x == 0].signbit()
+    assert zeros.any()
+    assert not zeros.all()
+    assert ((x == x.amax(-1, keepdim=True)).sum(-1) > 1).float().mean() > 0.9
+
+
+def test_rows_unlike_their_neighbours_are_far_below_or_zero_or_equal() -> None:
+    x = rows_with("rows unlike their neighbours")
+    assert (x[1::4] < -100).all()
+    assert (x[3::8] == 0).all()
+    assert torch.equal(x[7::8], x[7::8, :1].expand_as(x[7::8]))
+    assert (x[::2].std(-1) > 0.5).all()
+
+
+def test_values_near_a_number_are_on_both_sides_of_it() -> None:
+    x = rows_with("values near 88.5")
+    size = x[::2].abs()
+    assert (size >= 44).all()
+    assert (size <= 177).all()
+    for sign in (1, -1):
+        own = x[::2] * sign
+        assert ((own > 88.5) & (own < 95)).any()
+        assert ((own < 88.5) & (own > 80)).any()
+        assert (own == 88.5).any()
+    assert ((x[1::2].abs() > 40).sum(-1) == 1).all()
+
+
 def test_the_double_of_each_number_near_the_largest_is_infinite() -> None:
     special = "near the largest number"
     x, y, _ = inputs_with("vector_add", special=special, dtype="float16")

@@ -19,6 +19,7 @@ from triton_magics.harness.correctness.case_numbers import (
     MAX_THOROUGH,
     scalars_at_numbers,
     shapes_at_numbers,
+    values_at_numbers,
 )
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
@@ -92,8 +93,12 @@ def number_cases(path: Path, device: DeviceFacts = INTERPRETER, **changes: objec
     job = job_for(path, **changes)
     op = operators.load(job.op.name)
     blind = PlanJob(op=job.op, plan=job.plan, seed=job.seed, device_kind="gpu")
-    without = {(c.extent, c.scalars) for c in plan_cases(op, blind, device).cases}
-    return [c for c in plan_cases(op, job, device).cases if (c.extent, c.scalars) not in without]
+
+    def kind(case: Case) -> tuple[object, ...]:
+        return case.extent, case.special, case.scalars
+
+    without = {*map(kind, plan_cases(op, blind, device).cases)}
+    return [c for c in plan_cases(op, job, device).cases if kind(c) not in without]
 
 
 @pytest.mark.parametrize("name", AT_NUMBERS)
@@ -184,6 +189,38 @@ def test_a_factor_that_is_left_out_is_caught(test: str, is_wrong: bool, tmp_path
         path, *(c for c in cases if c.scalars in ((("alpha", -1.0),), (("alpha", 0.0),)))
     )
     assert any(result.status.failed for result in results) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("op", "numbers", "expected"),
+    [
+        ("gelu", (88.5, 1e-5, 5.0, 1e9), ["values near 88.5", "values near 1e-05"]),  # 5: usual
+        ("gelu", (64, 4096, 88.5), ["values near 88.5", "values near 4096.0", "values near 64.0"]),
+        ("attention", (88.5, 1e-5), ["values near 1e-05"]),  # no large values mean anything there
+    ],
+)
+def test_values_at_numbers_that_usual_values_pass_by(
+    op: str, numbers: tuple[float, ...], expected: list[str]
+) -> None:
+    dtypes = ("float32", "float16")
+    own = values_at_numbers(operators.load(op), numbers, dtypes)
+    assert [name for name, _ in own] == expected
+    assert ("values near 4096.0", "float16") not in own
+
+
+@pytest.mark.parametrize("limit", [88.5, 2e-3])
+def test_a_fault_from_a_value_on_is_caught(limit: float, tmp_path: Path) -> None:
+    """A result is off by a tenth in values up to a quarter beyond the limit."""
+    file = tmp_path / "kernel.py"
+    text = (KERNELS / "vector_add_right.py").read_text()
+    old = "x + alpha * y"
+    assert old in text
+    new = f"x + alpha * y * tl.where((y > {limit}) & (y < {1.25 * limit}), 0.9, 1.0)"
+    file.write_text(text.replace(old, new))
+    cases = [c for c in number_cases(file) if c.special.startswith("values near")]
+    assert any(result.status.failed for result in run_cases(file, *cases))
+    right = run_cases(KERNELS / "vector_add_right.py", *cases)
+    assert not any(result.status.failed for result in right)
 
 
 def test_an_op_without_shapes_has_none() -> None:

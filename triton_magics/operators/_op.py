@@ -24,7 +24,8 @@ REGIMES = ("shifted", "x10", "large", "mean_heavy", "negative", "x0.1", "tiny")
 SPECIALS = (
     "equal", "zeros", "huge element", "sums past 65504", "products past 65504", "exp past 65504",
     "near the largest number", "exact cancellation", "rows unlike their neighbours",
-    "largest at the end", "least and largest bytes", "rows at -20000", "nonfinite", "block of -inf",
+    "largest at the end", "few distinct numbers", "rows of many scales", "elements of many scales",
+    "least and largest bytes", "rows at -20000", "nonfinite", "block of -inf",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {

@@ -22,9 +22,19 @@ import torch
 from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.case_numbers import scalars_at_numbers, shapes_at_numbers
+from triton_magics.harness.correctness.case_numbers import (
+    scalars_at_numbers,
+    shapes_at_numbers,
+    values_at_numbers,
+)
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
-from triton_magics.harness.correctness.case_values import LATE_PEAKS, REGIMES, SPECIALS
+from triton_magics.harness.correctness.case_values import (
+    BESIDE_VALUES,
+    LATE_PEAKS,
+    REGIMES,
+    SPECIALS,
+    special_of,
+)
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
     classify,
@@ -102,12 +112,14 @@ class Design:
                 possible = layouts.available(shape, is_mutated=name in mutated)
                 new = [layout for layout in possible if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
+        specials = [*usable_specials(op, self._dtypes)]
+        self._beside = [name for name in specials if name in BESIDE_VALUES]
         return {
             DTYPE: list(self._dtypes),
             SHAPE: list(self._shapes),
             **offered,
             REGIME: [r for r in REGIMES if r not in op.skip_values],
-            SPECIAL: [PLAIN, *usable_specials(op, self._dtypes)],
+            SPECIAL: [PLAIN, *(name for name in specials if name not in BESIDE_VALUES)],
             **{SCALAR + name: list(values) for name, values in op.scalars.items()},
         }
 
@@ -191,6 +203,7 @@ class Design:
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
+        drawn += self._values_beside()
         left_out = left_out_extents(self._op, plan, is_interpreted=self._is_interpreted)
         at_extents = [
             self._extent_cases(name, shape, plan)
@@ -247,6 +260,22 @@ class Design:
                 cases.append(self._case(row, shape))
         return cases
 
+    def _values_beside(self) -> list[Case]:
+        """Return a small case of each dtype with each of the values that are not combined."""
+        return [
+            self._beside_case("powers of two", i, special=values, dtype=dtype)
+            for i, (values, dtype) in enumerate(itertools.product(self._beside, self._dtypes))
+        ]
+
+    def _beside_case(self, shape_class: str, turn: int, **changes: Any) -> Case:
+        """Return a plain case of a small shape with changes; its scalars take turns."""
+        shape = self._shapes.get(shape_class) or self._shapes.get("odd")
+        shape = shape or operators.smallest_shape(self._op)
+        scalars = {name: values[turn % len(values)] for name, values in self._op.scalars.items()}
+        plain = self._case(self._plain_row(shape), shape)
+        own = {"shape_class": BESIDE, "scalars": tuple(scalars.items()), **changes}
+        return plain.evolve(**own)
+
     def _plain_rows_of_layouts(self) -> list[Row]:
         """Return small plain rows in which all tensors have one layout, each layout once.
 
@@ -276,7 +305,7 @@ class Design:
         """Return whether a case can have another shape: its layouts and values exist."""
         tensors = self._tensors_at(shape)
         rank = max((len(s) for s in tensors.values()), default=0)
-        special = SPECIALS.get(case.special)
+        special = special_of(case.special)
         if any(operators.skips(self._op, v, case.dtype) for v in (case.regime, case.special)):
             return False
         return all(
@@ -318,14 +347,17 @@ class Design:
             self._case(self._plain_row(shape), shape).evolve(extent=name)
             for name, shape in shapes.items()
         ]
-        shape = self._shapes.get("odd", operators.smallest_shape(self._op))
-        plain = self._case(self._plain_row(shape), shape).evolve(shape_class=BESIDE)
+        near = values_at_numbers(self._op, read_numbers(source), self._dtypes)
+        with_values = [
+            self._beside_case("powers of two", i, special=values, dtype=dtype)
+            for i, (values, dtype) in enumerate(near)
+        ]
         first = {name: values[0] for name, values in self._op.scalars.items()}
         with_scalars = [
-            plain.evolve(scalars=tuple({**first, name: value}.items()))
+            self._beside_case("odd", 0, scalars=tuple({**first, name: value}.items()))
             for name, value in scalars_at_numbers(self._op, read_numbers(source))
         ]
-        return vary_scalars(self._op, own, self._dtypes) + with_scalars
+        return [*vary_scalars(self._op, own, self._dtypes), *with_values, *with_scalars]
 
     def _case(self, row: Row, shape: tuple[int, ...] | None = None) -> Case:
         values: dict[str, Any] = dict(row)

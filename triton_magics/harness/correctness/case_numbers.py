@@ -3,7 +3,8 @@
 A kernel takes another path at a number that it names: `if n_cols <= 4096`, `heads & 31`, `n % 96`.
 For each such number a dimension should have that length, and one more where nothing else is longer.
 The last two should also have three times as many, which are whole blocks of it and not of twice it.
-A parameter such as `alpha` should have the number too, with either sign.
+A parameter such as `alpha` should have the number too, with either sign, and the tensors values
+around it: a kernel clamps, or takes an approximation, from a value on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness.correctness.call_record import outputs_of
 from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_values import NEAR
 from triton_magics.harness.correctness.shape_classes import (
     MAX_FULL,
     MAX_FULL_COLUMNS,
@@ -34,6 +36,8 @@ MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GP
 MAX_VALUES, MAX_TRIES = 3, 24  # of each parameter; shapes that the reference is called with
 _MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
 _SMALLEST = 3
+_LEAST, _MOST, _LEAST_HALF, _MOST_HALF = 1e-6, 1e5, 1e-3, 1e3  # of values; in float16
+_USUAL = (1 / 32, 32)  # what normal values, and ten times and a tenth of them, have often
 _CPU = torch.device("cpu")
 _PRODUCT_NAMES = {3: ("rows", "columns", "terms"), 4: ("batches", "heads", "positions", "head_dim")}
 
@@ -98,6 +102,26 @@ def scalars_at_numbers(op: operators.Op, numbers: Sequence[float]) -> list[tuple
         finite = (v for v in usable if _is_finite(op, name, v))
         chosen += [(name, value) for value in itertools.islice(finite, MAX_VALUES)]
     return chosen
+
+
+def values_at_numbers(
+    op: operators.Op, numbers: Sequence[float], dtypes: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return special values near numbers that usual values pass by, each with a dtype in turn.
+
+    Those written as fractions or powers of ten come first: an integer is rather a length.
+    """
+    usable = [n for n in numbers if _LEAST <= n <= _MOST and not _USUAL[0] <= n <= _USUAL[1]]
+    usable.sort(key=lambda n: (not isinstance(n, float), n < 1, -n))
+    chosen: list[tuple[str, str]] = []
+    for number in dict.fromkeys(usable):
+        regime = "large" if number > 1 else "tiny"
+        within = [d for d in dtypes if not operators.skips(op, regime, d)]
+        if "float16" in within and not _LEAST_HALF <= number <= _MOST_HALF:
+            within.remove("float16")
+        if within:
+            chosen.append((f"{NEAR}{float(number)!r}", within[len(chosen) % len(within)]))
+    return chosen[:MAX_VALUES]
 
 
 def _is_finite(op: operators.Op, name: str, value: float) -> bool:

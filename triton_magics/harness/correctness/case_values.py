@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,9 +28,14 @@ _BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
 _NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
 _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
-LATE_PEAKS = "largest at the end"
+LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
+ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
+BESIDE_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # not combined with all else
+NEAR = "values near "  # a number of the source: `values near 88.5`
 _BYTE_RANGE = 200  # of 255
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
+_SCALES = (-10.0, 4.0)  # powers of two
+_N_STEPS = 2  # from 0 to the largest of few distinct numbers
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def _round_to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[Any, ...]:
     changed = [_apply_regime(x, case) if _is_floating(x) else x for x in inputs]
     rank = max((x.dim() for x in changed if _is_floating(x)), default=0)
-    special = SPECIALS.get(case.special, _NO_SPECIAL)
+    special = special_of(case.special) or _NO_SPECIAL
     places = [i for i, x in enumerate(changed) if _is_floating(x) and x.dim() == rank]
     if special.of_bytes:
         places = [i for i, x in enumerate(changed) if has_bytes(x)]
@@ -106,6 +112,13 @@ def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[
     for i in places if raises else ():
         changed[i] = _raise_ends(changed[i], draw)
     return tuple(changed)
+
+
+def special_of(name: str) -> Special | None:
+    """Return special values by their name; None for plain ones."""
+    if name.startswith(NEAR):
+        return Special(partial(_near, float(name.removeprefix(NEAR))), everywhere=True)
+    return SPECIALS.get(name)
 
 
 def has_bytes(x: Any) -> bool:
@@ -301,10 +314,54 @@ def _late_peaks(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _odd_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Move every fourth row far from its neighbours, as a block of rows has them together."""
+    """Make every second row unlike its neighbours, as a block of rows has them together.
+
+    Half of these are far below the others; a quarter each are 0, or have equal elements.
+    """
     rows = _rows(x)
     rows[1::4] = rows[1::4] + _ROW_OFFSET
+    rows[3::8] = 0
+    rows[7::8] = rows[7::8, :1]
     return rows.reshape(x.shape)
+
+
+def _row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Multiply each row by a power of two of its own, 2^-10 to 2^4."""
+    return _rescale(x, (*x.shape[:-1], 1), draw)
+
+
+def _element_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Multiply each element by a power of two of its own, 2^-10 to 2^4."""
+    return _rescale(x, tuple(x.shape), draw)
+
+
+def _rescale(x: torch.Tensor, shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
+    least, largest = _SCALES
+    power = torch.rand(shape, device=x.device, generator=draw) * (largest - least) + least
+    return (x.double() * power.round().double().exp2()).to(x.dtype)
+
+
+def _few_numbers(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Round to a typical size, its double, and 0 of either sign: most rows repeat their maximum."""
+    wide = x.double()
+    size = wide.square().mean().sqrt().clamp(min=torch.finfo(x.dtype).smallest_normal)
+    return ((wide / size).round().clamp(-_N_STEPS, _N_STEPS) * size).to(x.dtype)
+
+
+def _near(number: float, x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return values of either sign from half a number to its double; one in eight is the number.
+
+    Of every second row all are, of the others one.
+    """
+    rows = _rows(x)
+    factor = torch.rand(rows.shape, device=x.device, generator=draw) * 2 - 1
+    kind = torch.randint(16, rows.shape, device=x.device, generator=draw)
+    factor = torch.where(kind < 2, 0.0, factor).exp2()
+    near = (torch.where(kind % 2 == 0, factor, -factor).double() * number).to(x.dtype)
+    lane = torch.randint(rows.shape[-1], (len(rows), 1), device=x.device, generator=draw)
+    is_chosen = torch.arange(rows.shape[-1], device=x.device) == lane
+    is_chosen[::2] = True
+    return torch.where(is_chosen, near, rows).reshape(x.shape)
 
 
 def _raise_ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -356,6 +413,9 @@ SPECIALS = {
     LATE_PEAKS: Special(
         _late_peaks, everywhere=True, min_columns=2, op_classes=("reduction", "matmul")
     ),
+    FEW_NUMBERS: Special(_few_numbers, everywhere=True),
+    ROW_SCALES: Special(_row_scales, min_rows=2, op_classes=("reduction", "matmul")),
+    ELEMENT_SCALES: Special(_element_scales, op_classes=("elementwise",)),
     "least and largest bytes": Special(_byte_extremes, everywhere=True, of_bytes=True),
     "rows at -20000": Special(_far_rows, has_ends=True),
     "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),
