@@ -129,7 +129,7 @@ FAULTS = {
     ),
     "rows and columns of a block": (
         "right/matmul_descriptors", "a_desc.load([row, start])", "a_desc.load([start, row])",
-        plain(257, 131, 101), "reach", "b[0, 0] does not reach output[128, 0]",
+        plain(257, 131, 101), "wrong_stride", "b[0, 0] does not reach output[128, 0]",
     ),
     "blocks along the other axis": (
         "right/matmul_block_pointers", "tl.advance(b_block, (BK, 0))",
@@ -143,7 +143,7 @@ FAULTS = {
     ),
     "positions of the head, in many programs": (
         "rope_right", "position = row % seq", "position = row // (tl.num_programs(0) // seq)",
-        plain(2, 4, 16, 32), "wrong_stride", "right where cos and sin have one value",
+        plain(2, 4, 16, 32), "wrong_stride", "right where cos and sin",
     ),
     "the spread in one pass, of tiny values": (
         "right/layer_norm_blocks",

@@ -21,7 +21,7 @@ from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.model import Case
 
-LIMIT_S = 1.5  # CPU time before the last call
+LIMIT_S = 3.0  # CPU time before the last call
 LEAST_SHARE = 0.02  # of an output that has to stay
 CLEAR = 8.0  # times the allowed error
 

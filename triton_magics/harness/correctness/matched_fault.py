@@ -23,7 +23,7 @@ from triton_magics.harness.correctness.reference_changes import Change, Inputs
 from triton_magics.model import Cause, CauseCode
 
 LARGE_ELEMENTS = 100_000  # of an input: only extents are tried
-LIMIT_S = 1.5  # CPU time of one search
+LIMIT_S = 3.0  # CPU time of one search
 NEEDED_BITS = 24.0  # some hundred changes are tried: 9 bits; a chance of 1 in 30,000: 15 bits
 NEEDED_BITS_AGAIN = 8.0  # of a change that explained other cases
 PLENTY_OF_BITS = 200.0  # of one sample, where the change does not give that of another shape
