@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
-from tests.harness.kit import CPU
+from tests.harness.kit import CPU, KERNELS, run_cases
 from tests.harness.test_plan import plan_of
 from triton_magics import operators
-from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_inputs import make_inputs, make_pristine
 from triton_magics.harness.correctness.case_values import HALF_MAX, REGIMES, SPECIALS, apply_values
 from triton_magics.harness.correctness.usable_specials import usable_specials
-from triton_magics.model import Case
+from triton_magics.model import Case, CaseStatus
+from triton_magics.rendering.views.causes import cause_text
 
 
 def inputs_with(op: str = "softmax", **changes: object) -> tuple[torch.Tensor, ...]:
@@ -91,6 +93,39 @@ def test_rows_unlike_their_neighbours_are_far_below_or_zero_or_equal() -> None:
     assert (x[3::8] == 0).all()
     assert torch.equal(x[7::8], x[7::8, :1].expand_as(x[7::8]))
     assert (x[::2].std(-1) > 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "expected"),
+    [
+        ("vector_add", (16, 32), (0, 0, 2)),
+        ("attention", (2, 4, 16, 32), (0, 0, 0)),
+        ("matmul", (16, 16, 16), (0, 0)),
+        ("matmul", (16, 16, 32), (0, 1)),
+        ("fp8_matmul", (16, 16, 32), (0, 0, 2, 2)),
+    ],
+)
+def test_inputs_of_one_shape_are_one_tensor(
+    op: str, shape: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    own = operators.load(op)
+    case = Case(shape=shape, dtype="float16", special="one tensor for several inputs", seed=3)
+    arguments = make_inputs(own, case, CPU).arguments
+    assert tuple(next(j for j, y in enumerate(arguments) if y is x) for x in arguments) == expected
+
+
+def test_a_version_that_is_wrong_for_one_tensor_is_refused(tmp_path: Path) -> None:
+    text = (KERNELS / "vector_add_right.py").read_text()
+    old = "    x, y = x.contiguous(), y.contiguous()\n"
+    assert old in text
+    new = old + "    y = y if x.data_ptr() != y.data_ptr() else torch.empty_like(y).copy_(y[:1])\n"
+    (path := tmp_path / "kernel.py").write_text(text.replace(old, new))
+    cases = [c for c in plan_of("vector_add").cases if c.special.startswith("one tensor")]
+    (result,) = run_cases(path, *cases)
+    assert result.status is CaseStatus.WRONG_VALUES
+    assert "right where each input is a tensor of its own" in cause_text(result.mismatch.cause)
+    (right,) = run_cases(KERNELS / "vector_add_right.py", *cases)
+    assert right.status is CaseStatus.PASSED
 
 
 def test_values_near_a_number_are_on_both_sides_of_it() -> None:

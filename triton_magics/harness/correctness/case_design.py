@@ -31,6 +31,7 @@ from triton_magics.harness.correctness.case_order import alternate, put_specials
 from triton_magics.harness.correctness.case_values import (
     BESIDE_VALUES,
     LATE_PEAKS,
+    ONE_TENSOR,
     REGIMES,
     SPECIALS,
     special_of,
@@ -261,11 +262,22 @@ class Design:
         return cases
 
     def _values_beside(self) -> list[Case]:
-        """Return a small case of each dtype with each of the values that are not combined."""
-        return [
+        """Return a small case of each dtype with each of the values that are not combined.
+
+        One tensor for several inputs is so in one dtype.
+        """
+        both = enumerate(itertools.product(self._beside, self._dtypes))
+        cases = [
             self._beside_case("powers of two", i, special=values, dtype=dtype)
-            for i, (values, dtype) in enumerate(itertools.product(self._beside, self._dtypes))
+            for i, (values, dtype) in both
+            if values != ONE_TENSOR or dtype == self._dtypes[0]
         ]
+        return [c for c in cases if c.special != ONE_TENSOR or self._has_alike_inputs(c.shape)]
+
+    def _has_alike_inputs(self, shape: tuple[int, ...]) -> bool:
+        """Return whether two of the tensors have one shape."""
+        shapes = [*self._tensors_at(shape).values()]
+        return len({*shapes}) < len(shapes)
 
     def _beside_case(self, shape_class: str, turn: int, **changes: Any) -> Case:
         """Return a plain case of a small shape with changes; its scalars take turns."""

@@ -129,14 +129,20 @@ def layout_of_input(op: operators.Op, case: Case, i: int, name: str) -> str:
 def make_inputs(
     op: operators.Op, case: Case, device: torch.device, *, allocate: Allocate = allocate_bytes
 ) -> CaseInputs:
-    """Return the inputs of a case, each in its layout, between guard bands."""
+    """Return the inputs of a case, each in its layout, between guard bands.
+
+    Inputs that are one tensor in the case are one argument.
+    """
     pristine = make_pristine(op, case, device)
     arguments: list[Any] = []
     guards: list[GuardedMemory] = []
     names = op.input_names(len(pristine))
     for i, (name, x) in enumerate(zip(names, pristine, strict=True)):
+        same = next((j for j in range(i) if pristine[j] is x), None)
         if not isinstance(x, torch.Tensor):
             arguments.append(x)
+        elif same is not None:
+            arguments.append(arguments[same])
         elif not x.numel() or x.dtype == torch.bool:
             arguments.append(x.clone())
         else:

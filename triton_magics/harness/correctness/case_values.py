@@ -30,7 +30,8 @@ _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
-BESIDE_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # not combined with all else
+ONE_TENSOR = "one tensor for several inputs"
+BESIDE_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, ONE_TENSOR)  # not combined with all else
 NEAR = "values near "  # a number of the source: `values near 88.5`
 _BYTE_RANGE = 200  # of 255
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
@@ -51,6 +52,7 @@ class Special:
         op_classes: classes of ops for which it means something.
         dtypes: for which it means something; empty for all.
         of_bytes: it is put into tensors of 8-bit integers.
+        joins: inputs of one shape and dtype are one tensor.
         extreme_of: a regime that it goes beyond: an op that skips that one skips it too, and so
             does one whose reference in torch overflows at it.
         min_columns: of the tensor's last dimension, for the structure to be there.
@@ -65,6 +67,7 @@ class Special:
     op_classes: tuple[str, ...] = operators.OP_CLASSES
     dtypes: tuple[str, ...] = ()
     of_bytes: bool = False
+    joins: bool = False
     extreme_of: str = ""
     min_columns: int = 1
     min_rows: int = 1
@@ -86,10 +89,18 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
     if case.has_plain_values:
         return inputs
     changed = _apply(widen_float8(*inputs), case, draw)
-    return tuple(
+    rounded = tuple(
         _round_to(new, old.dtype) if is_floating(old) and old.itemsize == 1 else new
         for old, new in zip(inputs, changed, strict=True)
     )
+    special = special_of(case.special)
+    return _join(rounded) if special and special.joins else rounded
+
+
+def _join(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the inputs with the first of each shape and floating dtype in place of the others."""
+    first = {(x.shape, x.dtype): x for x in reversed(inputs) if _is_floating(x)}
+    return tuple(first[x.shape, x.dtype] if _is_floating(x) else x for x in inputs)
 
 
 def _round_to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -416,6 +427,7 @@ SPECIALS = {
     FEW_NUMBERS: Special(_few_numbers, everywhere=True),
     ROW_SCALES: Special(_row_scales, min_rows=2, op_classes=("reduction", "matmul")),
     ELEMENT_SCALES: Special(_element_scales, op_classes=("elementwise",)),
+    ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     "least and largest bytes": Special(_byte_extremes, everywhere=True, of_bytes=True),
     "rows at -20000": Special(_far_rows, has_ends=True),
     "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),

@@ -15,6 +15,7 @@ from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
+from triton_magics.harness.correctness.case_values import ONE_TENSOR
 from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
@@ -68,6 +69,8 @@ def explain_wrong_values(
     A race is named where the interpreter found it. Calls that differ are named before a layout, and
     a layout before a kind of values.
     """
+    if case.special == ONE_TENSOR:  # further values could not be written into one input alone
+        return _name_shared_inputs(subject, case, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)
     if call.race:
@@ -91,6 +94,19 @@ def explain_wrong_values(
         return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
     result = _with_cause(result, cause) if cause else result
     return result if cause and cause.as_if else _name_access(result, call)
+
+
+def _name_shared_inputs(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
+    """Return a wrong result with the cause that inputs are one tensor, if it is the cause."""
+    if result.mismatch is None:
+        return result
+    try:
+        is_cause = passes(subject, case.evolve(special=PLAIN))
+    except (VersionRaised, torch.OutOfMemoryError, UserFault):
+        return result
+    text = "right where each input is a tensor of its own, wrong where one is given for several"
+    own = Cause(code=CauseCode.REACH, evidence=text)
+    return _with_cause(result, own) if is_cause else result
 
 
 def _name_layout(
