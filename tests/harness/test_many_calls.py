@@ -60,13 +60,23 @@ def test_near_contents_differ_in_one_element_or_in_two_that_swap() -> None:
         assert torch.equal(new.flatten().sort().values, x.flatten().sort().values)
 
 
-def test_near_contents_replace_integers_as_a_whole() -> None:
+def test_near_contents_keep_the_values_of_indices() -> None:
     op = operators.load("cross_entropy")
     old = make_pristine(op, CASE, CPU)
     fresh = make_pristine(op, CASE.evolve(seed=CASE.seed ^ 0x5EED), CPU)
     others = [new[1] for new in near_contents(op, CASE, old, CPU, 9)]
-    assert all(torch.equal(new, old[1]) or torch.equal(new, fresh[1]) for new in others)
-    assert any(torch.equal(new, fresh[1]) for new in others)
+    kept = [new for new in others if not torch.equal(new, fresh[1])]
+    assert len(kept) < len(others)
+    assert {int((new != old[1]).sum()) for new in kept} == {0, 2}
+    assert all(torch.equal(new.sort().values, old[1].sort().values) for new in kept)
+
+
+def test_near_contents_change_a_byte_of_a_quantised_weight() -> None:
+    op = operators.load("quantized_matmul")
+    case = CASE.evolve(shape=(5, 31, 300))
+    old = make_pristine(op, case, CPU)
+    n_different = [int((new[1] != old[1]).sum()) for new in near_contents(op, case, old, CPU, 12)]
+    assert {0, 1, 2} <= {*n_different}
 
 
 def test_near_contents_are_those_of_the_layout_and_of_the_seed() -> None:

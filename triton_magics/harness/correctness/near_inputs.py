@@ -17,6 +17,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import layout_of_input, make_pristine
+from triton_magics.harness.correctness.case_values import has_bytes
 from triton_magics.harness.correctness.tolerance import widen_float8
 from triton_magics.model import Case
 
@@ -30,8 +31,8 @@ def near_contents(
 ) -> list[Contents]:
     """Return up to n other contents of a case's inputs, chosen by its seed.
 
-    Integers, scalars and structured tensors are only replaced by others that `make_inputs` or the
-    op gives: another float may have any value of the same draw, but an index may not.
+    Scalars and structured tensors are only replaced by others that `make_inputs` or the op gives.
+    A float or a byte may have another value of the same draw. An index may not: two swap places.
 
     Args:
         op: the op.
@@ -71,14 +72,12 @@ def change_little(
         the contents; None if no tensor has two elements.
     """
     tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == other[i].shape]
-    floats = [i for i in tensors if old[i].is_floating_point()]
-    single = [i for i in floats or tensors if old[i].numel() > 1]
-    if not single:
+    movable = [i for i in tensors if old[i].numel() > 1]
+    if not movable:
         return None
-    which = draw.choice(single)
     if swaps:
-        return _swap_two(old, which, draw)
-    return _change_one(old, other, which, draw)
+        return _swap_two(old, draw.choice(movable), draw)
+    return _change_one(old, other, draw.choice(_changeable(old, movable)), draw)
 
 
 def _changes(
@@ -88,10 +87,11 @@ def _changes(
     tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
     floats = [i for i in tensors if old[i].is_floating_point()]
     integers = [i for i in tensors if i not in floats]
-    single = [i for i in floats or integers if old[i].numel() > 1 and i not in op.structured]
+    movable = [i for i in tensors if old[i].numel() > 1 and i not in op.structured]
+    changeable = _changeable(old, movable)
     changes: list[Callable[[], Contents]] = [partial(_replace, old, fresh, tensors)]
-    changes += [partial(_change_one, old, fresh, i, draw) for i in single]
-    changes += [partial(_swap_two, old, i, draw) for i in single]
+    changes += [partial(_change_one, old, fresh, i, draw) for i in changeable]
+    changes += [partial(_swap_two, old, i, draw) for i in movable]
     if floats and integers:
         changes += [partial(_replace, old, fresh, floats), partial(_replace, old, fresh, integers)]
     for i, name in enumerate(op.input_names(len(old))):
@@ -99,9 +99,15 @@ def _changes(
         if others:
             changes.append(partial(_with, old, i, draw.choice(others)))
     swaps: list[Callable[[], Contents]] = [
-        partial(_swap_two, old, i, draw) for _ in range(MORE_SWAPS) for i in single
+        partial(_swap_two, old, i, draw) for _ in range(MORE_SWAPS) for i in movable
     ]
     return changes, swaps
+
+
+def _changeable(old: Contents, movable: Sequence[int]) -> Sequence[int]:
+    """Return the tensors of which an element may have another value: floats and bytes, else all."""
+    free = [i for i in movable if old[i].is_floating_point() or has_bytes(old[i])]
+    return free or movable
 
 
 def _replace(old: Contents, fresh: Contents, which: Sequence[int]) -> Contents:
