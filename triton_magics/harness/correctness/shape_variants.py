@@ -27,6 +27,7 @@ from triton_magics.model import Case
 MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
 FAR = 16  # times as long
 MAX_STEP = 130  # blocks of a step of a walk; an interpreter takes 1 ms for one
+SIMILAR_BLOCKS, MAX_SIMILAR = (512, 256, 128, 64, 32), 48  # lengths; blocks of a step
 _META = torch.device("meta")
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
 
@@ -59,7 +60,9 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
     """Return shapes to call one after the other: a small one, then one long dimension and it again.
 
     A version that keeps memory between calls may then find in it what a longer call left. Lengths
-    are those of the op's shapes. An op without a shape of several rows and columns has no walk.
+    are those of the op's shapes. At the end one of the last two dimensions is a whole number of
+    blocks long, then a little longer, then half as long again: a version may keep what it has
+    computed for similar lengths. An op without a shape of several rows and columns has no walk.
     """
     rank = len(operators.smallest_shape(op))
     own = [s for s in op.shapes if len(s) == rank and 1 not in s[-2:]]
@@ -73,7 +76,24 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
         shapes = [keep_orders(op, (*base[:dim], n, *base[dim + 1 :])) for n in longest_first]
         cheap = (s for s in shapes if interpreter_cost(op, s) <= MAX_STEP and is_defined(op, s))
         walk += [step for shape in itertools.islice(cheap, 1) for step in (shape, base)]
-    return walk
+    n_dims = 1 if op.op_class == "elementwise" else 2
+    return walk + [s for dim in range(rank)[-n_dims:] for s in _similar_lengths(op, base, dim)]
+
+
+def _similar_lengths(op: operators.Op, base: Shape, dim: int) -> list[Shape]:
+    """Return shapes with a power of two in a dimension, then a little more, then half as much more.
+
+    All three are within the lengths that the op declares, and multiples of what these are.
+    """
+    declared = {s[dim] for s in (*op.shapes, *op.sizes.values()) if len(s) == len(base)}
+    step, longest = math.gcd(*declared), max(declared)
+    for block in SIMILAR_BLOCKS:
+        lengths = dict.fromkeys((block, block + step, block + block // 2 - step))
+        shapes = [keep_orders(op, (*base[:dim], n, *base[dim + 1 :])) for n in lengths]
+        is_like_declared = max(lengths) <= longest and block % step == 0 and block > 2 * step
+        if is_like_declared and all(interpreter_cost(op, s) <= MAX_SIMILAR for s in shapes):
+            return shapes if all(is_defined(op, s) for s in shapes) else []
+    return []
 
 
 def keep_orders(op: operators.Op, shape: Shape) -> Shape:
