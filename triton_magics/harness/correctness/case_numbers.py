@@ -2,7 +2,8 @@
 
 A kernel takes another path at a number that it names: `if n_cols <= 4096`, `heads & 31`, `n % 96`.
 For each such number a dimension should have that length, and one more where nothing else is longer.
-The last two should also have three times as many, which are whole blocks of it and not of twice it.
+The last two should have one more in any case, as a limit is often `>=`. They should also have three
+times as many, which are whole blocks of it and not of twice it.
 A parameter such as `alpha` should have the number too, with either sign, and the tensors values
 around it: a kernel clamps, or takes an approximation, from a value on.
 """
@@ -144,18 +145,19 @@ def _missing(
     declared = [*op.shapes, *op.sizes.values(), *(s for own in device_kinds for s in own.values())]
     possible, have = (_lengths(shapes, rank) for shapes in (declared, planned))
     usable = sorted({n for n in numbers if n >= _SMALLEST}, reverse=True)
-    for is_multiple, number, dim in itertools.product((False, True), usable, reversed(range(rank))):
-        for length in _lengths_at(number, max(have[dim]), is_multiple=is_multiple):
+    for is_further, number, dim in itertools.product((False, True), usable, reversed(range(rank))):
+        for length in _lengths_at(number, max(have[dim]), is_further=is_further):
             step, longest = math.gcd(*possible[dim]), max(possible[dim])
             fits = min(possible[dim]) <= length <= longest and length % step == 0
-            if fits and length not in have[dim] and (dim >= rank - 2 or not is_multiple):
+            if fits and length not in have[dim] and (dim >= rank - 2 or not is_further):
                 have[dim].add(length)
                 yield dim, length
 
 
-def _lengths_at(number: int, longest: int, *, is_multiple: bool) -> tuple[int, ...]:
-    if is_multiple:
-        return (3 * number,)
+def _lengths_at(number: int, longest: int, *, is_further: bool) -> tuple[int, ...]:
+    """Return the lengths to have for a number: first itself, then whole blocks and just beyond."""
+    if is_further:
+        return (3 * number, number + 1)
     return (number + 1, number) if longest <= number else (number,)
 
 
