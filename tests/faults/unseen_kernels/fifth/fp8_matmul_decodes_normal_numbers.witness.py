@@ -1,0 +1,48 @@
+"""Witness of fp8_matmul_decodes_normal_numbers: bfloat16, (7, 5, 13): a about 0.006, in float8's subnormals, scale_a 10"""
+
+import importlib.util
+import os
+import pathlib
+import sys
+
+os.environ["TRITON_INTERPRET"] = "1"
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0])
+
+import torch
+
+from triton_magics.operators import fp8_matmul as op
+
+HERE = pathlib.Path(__file__).resolve()
+spec = importlib.util.spec_from_file_location("kernel_file", HERE.with_name("fp8_matmul_decodes_normal_numbers.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+kernel = module.triton_fp8_matmul
+LIMITS = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+torch.manual_seed(0)
+
+
+def reference(*inputs):
+    wide = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point()
+            and x.element_size() > 1 else x for x in inputs]
+    return op.reference(*wide)
+
+
+def judge(out, want, dtype):
+    want, out = want.to(dtype).double(), out.double()
+    same = (out == want) | (out.isnan() & want.isnan())
+    scale = want[want.isfinite()].abs().mean().nan_to_num() if want.isfinite().any() else 0.0
+    near = (out - want).abs() <= LIMITS[dtype] * (want.abs() + scale)
+    bad = ~(same | near)
+    if not bad.any():
+        print(f"right: max error {(out - want).abs().nan_to_num().max():.3g}")
+        sys.exit(1)
+    error = torch.where(bad, (out - want).abs().nan_to_num(nan=float("inf")), torch.zeros_like(out))
+    at = [int(i) for i in torch.unravel_index(error.argmax(), error.shape)]
+    print(f"WRONG max error {error.max():.4g} at {at}: {out[tuple(at)]:.6g} for "
+          f"{want[tuple(at)]:.6g}; {int(bad.sum())} of {bad.numel()} elements")
+    sys.exit(0)
+
+
+a, b = ((f * torch.randn(n, 13)).clamp(-448, 448).to(torch.float8_e4m3fn) for f, n in ((0.006, 7), (64, 5)))
+s, t = torch.full((7,), 10.0).bfloat16(), torch.full((5,), 0.0156).bfloat16()
+judge(kernel(a, b, s, t), reference(a, b, s, t), s.dtype)

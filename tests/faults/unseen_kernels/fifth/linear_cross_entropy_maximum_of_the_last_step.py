@@ -1,0 +1,66 @@
+"""The rows' maxima of the last call with these sizes are subtracted, as logits change slowly in training; logits 90 above them overflow.
+
+op: linear_cross_entropy
+status: failed
+cause: stale maximum
+"""
+
+import torch
+import triton
+import triton.language as tl
+_BOUNDS = {}
+
+
+@triton.jit
+def kernel(
+    x_ptr, w_ptr, target_ptr, bound_ptr, loss_ptr, n_rows, n_classes, hidden,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM).to(tl.int64)
+    here = rows < n_rows
+    target = tl.load(target_ptr + rows, mask=here, other=0)
+    bound = tl.load(bound_ptr + rows, mask=here, other=0.0)
+    most = tl.full((BM,), -float("inf"), dtype=tl.float32)
+    total = tl.zeros((BM, BN), dtype=tl.float32)  # no reduction in the loop
+    picked = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, n_classes, BN):
+        cols = start + tl.arange(0, BN).to(tl.int64)
+        logits = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, hidden, BK):
+            ks = k + tl.arange(0, BK)
+            inside = (ks < hidden)
+            x = tl.load(x_ptr + rows[:, None] * hidden + ks[None, :], mask=here[:, None] & inside[None, :], other=0.0)
+            w = tl.load(w_ptr + cols[None, :] * hidden + ks[:, None], mask=(cols < n_classes)[None, :] & inside[:, None], other=0.0)
+            logits = tl.dot(x.to(tl.float32), w.to(tl.float32), logits, input_precision="ieee")
+        picked += tl.where(cols[None, :] == target[:, None], logits, 0.0)
+        logits = tl.where((cols < n_classes)[None, :], logits, -float("inf"))
+        total += tl.exp(logits - bound[:, None])
+        most = tl.maximum(most, tl.max(logits, axis=1))
+    tl.store(bound_ptr + rows, most, mask=here)
+    loss = tl.log(tl.sum(total, axis=1)) + bound - tl.sum(picked, axis=1)
+    tl.store(loss_ptr + rows, loss, mask=here)
+
+
+@triton.jit
+def mean_kernel(loss_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        offs = start + tl.arange(0, BLOCK)
+        total += tl.load(loss_ptr + offs, mask=offs < n, other=0.0)
+    tl.store(out_ptr, tl.sum(total, axis=0) / n)
+
+
+def triton_linear_cross_entropy(x, weight, target):
+    x, weight, target = x.contiguous(), weight.contiguous(), target.contiguous()
+    (n_rows, hidden), n_classes = x.shape, len(weight)
+    loss = torch.empty(n_rows, dtype=torch.float32, device=x.device)
+    out = torch.empty((), dtype=x.dtype, device=x.device)
+    key = (n_rows, n_classes, x.device)
+    grid, tiles = (triton.cdiv(n_rows, 16),), {"BM": 16, "BN": 64, "BK": 32}
+    sizes = (n_rows, n_classes, hidden)
+    if key not in _BOUNDS:  # the first time: once more, for the maxima
+        _BOUNDS[key] = torch.zeros(n_rows, dtype=torch.float32, device=x.device)
+        kernel[grid](x, weight, target, _BOUNDS[key], loss, *sizes, **tiles)
+    kernel[grid](x, weight, target, _BOUNDS[key], loss, *sizes, **tiles)
+    mean_kernel[(1,)](loss, out, n_rows, BLOCK=256)
+    return out
