@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -175,17 +176,18 @@ with Lab(sys.argv[1]) as lab:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user without rights")
-def test_read_only_workspace_is_readable_and_refuses_writes(
-    tmp_path: Path,
-) -> None:
-    with Lab(tmp_path) as lab:
-        lab.write("relu", "v1", KERNEL, compile=False)
-    readable = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
-    for path in [tmp_path, *tmp_path.rglob("*"), *list(tmp_path.parents)[:2]]:
-        path.chmod(readable | (0o111 if path.is_dir() else 0))
-    process = subprocess.run(
-        [sys.executable, "-c", dedent(READ_ONLY), str(tmp_path)],
-        capture_output=True, text=True, check=False, env={**os.environ, "HOME": "/tmp"},
-    )  # fmt: skip
+def test_read_only_workspace_is_readable_and_refuses_writes() -> None:
+    """Not in pytest's own folder: another session of pytest takes the rights to it away again."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Lab(folder) as lab:
+            lab.write("relu", "v1", KERNEL, compile=False)
+        readable = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(readable | (0o111 if path.is_dir() else 0))
+        process = subprocess.run(
+            [sys.executable, "-c", dedent(READ_ONLY), name],
+            capture_output=True, text=True, check=False, env={**os.environ, "HOME": "/tmp"},
+        )  # fmt: skip
     assert "('v1_baseline',) 1" in process.stdout, process.stderr
     assert "can't be written" in process.stdout
