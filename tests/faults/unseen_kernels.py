@@ -4,7 +4,8 @@
 
 The names are folders of `unseen_kernels`, or files. Authors who had not read the checks wrote them:
 `state`, `range`, `parameters`, `lengths` and `near_by` (right ones) on 2026-11-27 for four classes,
-`fifth` for every op. A script `NAME.witness.py` shows the fault of a kernel without the checks.
+`fifth` for every op, `set_a` for elementwise ops, softmax and norms. A script `NAME.witness.py`
+shows the fault of a kernel without the checks.
 """
 
 from __future__ import annotations
