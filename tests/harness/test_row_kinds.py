@@ -49,9 +49,9 @@ def n_specialisations(plan: Plan) -> int:
     return len({(c.shape, c.dtype, *unaligned[c]) for c in plan.cases})
 
 
-@pytest.mark.parametrize(("op", "most"), [("layer_norm", 71), ("cross_entropy", 64)])
+@pytest.mark.parametrize(("op", "most"), [("layer_norm", 74), ("cross_entropy", 68)])
 def test_a_plan_for_a_gpu_compiles_few_kernels(op: str, most: int) -> None:
-    """Six of them are the similar lengths of the walk."""
+    """Six of them are the similar lengths of the walk, three the many rows."""
     assert all(n_specialisations(plan_of(op, seed=seed, device=GPU)) <= most for seed in range(4))
 
 

@@ -1,7 +1,11 @@
 """Layouts of a tensor in memory: the strides and the offset that each one has.
 
-A layout keeps the shape and the values; only `expanded` needs values that are equal along one
-dimension.
+A layout keeps the shape and the values; only the expanded ones need values that are equal along
+one dimension.
+
+Strides differ from the contiguous ones in three ways: the dimensions have another order in memory,
+one of them lies further apart (a slice of a longer one), or one has stride 0. `BESIDE` completes
+the usual layouts: each dimension lies further apart in one, and has stride 0 in one.
 """
 
 from __future__ import annotations
@@ -14,13 +18,21 @@ import torch
 from triton_magics.model import CONTIGUOUS
 
 Sizes = tuple[int, ...]
+Strides = Callable[[Sizes], Sizes | None]  # None: the shape has no such layout
 
 TRANSPOSED = "transposed"
 STRIDED = "strided"  # every second column
 PADDED_ROWS = "padded rows"
 INTERLEAVED_HEADS = "interleaved heads"
-EXPANDED = "expanded"
+EXPANDED = "expanded"  # its first dimension
 UNALIGNED = "unaligned"
+PADDED_MATRICES = "padded matrices"  # of the last two dimensions: x[:, :10] of a longer x
+PADDED_BATCHES = "padded batches"
+PADDED_COLUMNS = "padded columns"  # transposed, with padded rows: x[:, :10].t() of a longer x
+EXPANDED_ROWS = "expanded rows"  # each matrix has one row
+EXPANDED_COLUMNS = "expanded columns"
+EXPANDED_MATRICES = "expanded matrices"  # each batch has one
+REVERSED = "reversed dimensions"
 _PADDING = 3  # odd, so that rows are not aligned
 
 
@@ -55,8 +67,14 @@ def available(shape: Sizes, *, is_mutated: bool = False) -> tuple[str, ...]:
         shape: of the tensor.
         is_mutated: a call writes to it, so its elements must not share memory.
     """
-    excluded = {EXPANDED} if is_mutated else set()
-    return tuple(name for name in LAYOUTS if name not in excluded and place(shape, name))
+    return tuple(
+        name for name in LAYOUTS if place(shape, name) and not (is_mutated and repeats_values(name))
+    )
+
+
+def repeats_values(layout: str) -> bool:
+    """Return whether elements of a tensor in this layout share memory."""
+    return layout.startswith(EXPANDED)
 
 
 def empty(shape: Sizes, layout: str, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -72,11 +90,14 @@ def span(shape: Sizes, stride: Sizes) -> int:
 
 
 def equal_along_expanded(x: torch.Tensor, layout: str) -> torch.Tensor:
-    """Return values that an `expanded` tensor can hold; other layouts hold any values."""
-    if layout != EXPANDED or place(tuple(x.shape), EXPANDED) is None:
+    """Return values that an expanded tensor can hold; other layouts hold any values."""
+    at = place(tuple(x.shape), layout) if repeats_values(layout) else None
+    if at is None:
         return x
-    dim = _expanded_dim(tuple(x.shape))
-    return x.narrow(dim, 0, 1).expand(x.shape).contiguous()
+    once = x
+    for dim, stride in enumerate(at.stride):
+        once = once.narrow(dim, 0, 1) if stride == 0 and x.shape[dim] else once
+    return once.expand(x.shape).contiguous()
 
 
 def write(tensor: torch.Tensor, values: torch.Tensor) -> None:
@@ -114,30 +135,78 @@ def _every_second(shape: Sizes) -> Sizes | None:
     return (*wide[:-1], 2)
 
 
-def _pad_rows(shape: Sizes) -> Sizes | None:
-    return _contiguous((*shape[:-1], shape[-1] + _PADDING)) if len(shape) >= 2 else None
+def _pad(dim: int) -> Strides:
+    """Return the strides where a dimension, counted from the end, is part of a longer one."""
+
+    def strides(shape: Sizes) -> Sizes | None:
+        if len(shape) < 1 - dim:
+            return None
+        longer = list(shape)
+        longer[dim] += _PADDING
+        return _contiguous(tuple(longer))
+
+    return strides
+
+
+def _pad_columns(shape: Sizes) -> Sizes | None:
+    if len(shape) < 2 or min(shape[-2:]) < 2:
+        return None
+    *outer, columns, rows = _pad(-1)((*shape[:-2], shape[-1], shape[-2])) or shape
+    return (*outer, rows, columns)
 
 
 def _interleave(shape: Sizes) -> Sizes | None:
     return _swap(shape, -3, -2) if len(shape) >= 3 and min(shape[-3:-1]) > 1 else None
 
 
-def _expanded_dim(shape: Sizes) -> int:
+def _reverse(shape: Sizes) -> Sizes | None:
+    """Return the strides of all dimensions in the opposite order; of two they are transposed."""
+    return _contiguous(shape[::-1])[::-1] if sum(n > 1 for n in shape) >= 3 else None
+
+
+def _expand_first(shape: Sizes) -> Sizes:
+    return _expand_at(shape, _first_long(shape))
+
+
+def _first_long(shape: Sizes) -> int:
     """Return the first dimension with more than one element; rows rather than columns."""
     return next((dim for dim, n in enumerate(shape) if n > 1), 0)
 
 
-def _expand(shape: Sizes) -> Sizes:
-    dim = _expanded_dim(shape)
+def _expand_at(shape: Sizes, dim: int) -> Sizes:
     smaller = _contiguous(tuple(1 if i == dim else n for i, n in enumerate(shape)))
     return tuple(0 if i == dim else s for i, s in enumerate(smaller))
 
 
-_STRIDES: dict[str, Callable[[Sizes], Sizes | None]] = {
+def _expand(dim: int) -> Strides:
+    """Return the strides where a dimension, counted from the end, has stride 0.
+
+    The first one with more than one element has it in the layout `expanded`.
+    """
+
+    def strides(shape: Sizes) -> Sizes | None:
+        own = len(shape) + dim
+        return _expand_at(shape, own) if own > _first_long(shape) else None
+
+    return strides
+
+
+_USUAL: dict[str, Strides] = {
     TRANSPOSED: _transpose,
     STRIDED: _every_second,
-    PADDED_ROWS: _pad_rows,
+    PADDED_ROWS: _pad(-1),
     INTERLEAVED_HEADS: _interleave,
-    EXPANDED: _expand,
+    EXPANDED: _expand_first,
 }
-LAYOUTS = (CONTIGUOUS, *_STRIDES, UNALIGNED)
+_BESIDE: dict[str, Strides] = {
+    PADDED_MATRICES: _pad(-2),
+    PADDED_BATCHES: _pad(-3),
+    PADDED_COLUMNS: _pad_columns,
+    EXPANDED_COLUMNS: _expand(-1),
+    EXPANDED_ROWS: _expand(-2),
+    EXPANDED_MATRICES: _expand(-3),
+    REVERSED: _reverse,
+}
+_STRIDES = _USUAL | _BESIDE
+BESIDE = tuple(_BESIDE)  # not combined with all else
+LAYOUTS = (CONTIGUOUS, *_USUAL, UNALIGNED, *BESIDE)

@@ -31,11 +31,12 @@ from triton_magics.harness.correctness.case_order import alternate, put_specials
 from triton_magics.harness.correctness.case_values import (
     BESIDE_VALUES,
     LATE_PEAKS,
-    ONE_TENSOR,
+    MANY_ROW_VALUES,
     REGIMES,
     SPECIALS,
     special_of,
 )
+from triton_magics.harness.correctness.cases_beside import CasesBeside
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
     classify,
@@ -111,16 +112,18 @@ class Design:
             for name, shape in tensors.items():
                 names_so_far = offered.setdefault(LAYOUT + name, [])
                 possible = layouts.available(shape, is_mutated=name in mutated)
-                new = [layout for layout in possible if layout in op.layouts]
+                usual = (layout for layout in possible if layout not in layouts.BESIDE)
+                new = [layout for layout in usual if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
         specials = [*usable_specials(op, self._dtypes)]
-        self._beside = [name for name in specials if name in BESIDE_VALUES]
+        alone = [name for name in specials if name in (*BESIDE_VALUES, *MANY_ROW_VALUES)]
+        self._beside = CasesBeside(op, self._dtypes, self._seed, self._shapes, alone)
         return {
             DTYPE: list(self._dtypes),
             SHAPE: list(self._shapes),
             **offered,
             REGIME: [r for r in REGIMES if r not in op.skip_values],
-            SPECIAL: [PLAIN, *(name for name in specials if name not in BESIDE_VALUES)],
+            SPECIAL: [PLAIN, *(name for name in specials if name not in alone)],
             **{SCALAR + name: list(values) for name, values in op.scalars.items()},
         }
 
@@ -199,12 +202,13 @@ class Design:
             own[i] = own[i].evolve(shape=shape)
         layout_cases = [*own[len(plain) : len(starts)]]
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
-        layout_cases += self._late_peaks()
+        layout_cases += [*self._beside.with_layouts(), *self._late_peaks()]
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole_blocks(self._op)]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
-        drawn += self._values_beside()
+        drawn += [*self._beside.with_values(), *self._beside.with_zeros()]
+        drawn += self._beside.with_many_rows(is_interpreted=self._is_interpreted)
         left_out = left_out_extents(self._op, plan, is_interpreted=self._is_interpreted)
         at_extents = [
             self._extent_cases(name, shape, plan)
@@ -219,7 +223,7 @@ class Design:
         if self._is_interpreted:
             begin.sort(key=lambda case: interpreter_cost(self._op, case.shape))
             begin, layout_cases = alternate(begin, layout_cases)
-            others = [*layout_cases, *put_specials_first(self._op, drawn)]
+            others = put_specials_first(self._op, [*layout_cases, *drawn])
             begin, others = alternate(begin, others)
         cases = [*self._walk(), *begin, *others, *rest]
         return cases, PlanScope(
@@ -260,33 +264,6 @@ class Design:
             if not _has_forbidden(row, self.forbids):
                 cases.append(self._case(row, shape))
         return cases
-
-    def _values_beside(self) -> list[Case]:
-        """Return a small case of each dtype with each of the values that are not combined.
-
-        One tensor for several inputs is so in one dtype.
-        """
-        both = enumerate(itertools.product(self._beside, self._dtypes))
-        cases = [
-            self._beside_case("powers of two", i, special=values, dtype=dtype)
-            for i, (values, dtype) in both
-            if values != ONE_TENSOR or dtype == self._dtypes[0]
-        ]
-        return [c for c in cases if c.special != ONE_TENSOR or self._has_alike_inputs(c.shape)]
-
-    def _has_alike_inputs(self, shape: tuple[int, ...]) -> bool:
-        """Return whether two of the tensors have one shape."""
-        shapes = [*self._tensors_at(shape).values()]
-        return len({*shapes}) < len(shapes)
-
-    def _beside_case(self, shape_class: str, turn: int, **changes: Any) -> Case:
-        """Return a plain case of a small shape with changes; its scalars take turns."""
-        shape = self._shapes.get(shape_class) or self._shapes.get("odd")
-        shape = shape or operators.smallest_shape(self._op)
-        scalars = {name: values[turn % len(values)] for name, values in self._op.scalars.items()}
-        plain = self._case(self._plain_row(shape), shape)
-        own = {"shape_class": BESIDE, "scalars": tuple(scalars.items()), **changes}
-        return plain.evolve(**own)
 
     def _plain_rows_of_layouts(self) -> list[Row]:
         """Return small plain rows in which all tensors have one layout, each layout once.
@@ -361,12 +338,12 @@ class Design:
         ]
         near = values_at_numbers(self._op, read_numbers(source), self._dtypes)
         with_values = [
-            self._beside_case("powers of two", i, special=values, dtype=dtype)
+            self._beside.case("powers of two", i, special=values, dtype=dtype)
             for i, (values, dtype) in enumerate(near)
         ]
         first = {name: values[0] for name, values in self._op.scalars.items()}
         with_scalars = [
-            self._beside_case("odd", 0, scalars=tuple({**first, name: value}.items()))
+            self._beside.case("odd", 0, scalars=tuple({**first, name: value}.items()))
             for name, value in scalars_at_numbers(self._op, read_numbers(source))
         ]
         return [*vary_scalars(self._op, own, self._dtypes), *with_values, *with_scalars]

@@ -123,7 +123,7 @@ def make_meta(op: operators.Op, case: Case) -> tuple[Any, ...]:
 def layout_of_input(op: operators.Op, case: Case, i: int, name: str) -> str:
     """Return the layout of an input; a structured one is never expanded, which repeats values."""
     layout = case.layout_of(name)
-    return CONTIGUOUS if layout == "expanded" and i in op.structured else layout
+    return CONTIGUOUS if layouts.repeats_values(layout) and i in op.structured else layout
 
 
 def make_inputs(

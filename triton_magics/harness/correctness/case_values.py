@@ -6,7 +6,7 @@ Both are applied to what an op's `make_inputs` returns: first the regime, then t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,11 +32,15 @@ LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 ONE_TENSOR = "one tensor for several inputs"
 BESIDE_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, ONE_TENSOR)  # not combined with all else
+EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
+MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NEAR = "values near "  # a number of the source: `values near 88.5`
+ZEROS_IN = "nonfinite beside zeros in input "  # `nonfinite beside zeros in input 0`
 _BYTE_RANGE = 200  # of 255
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES = (-10.0, 4.0)  # powers of two
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
+_FINITE_KINDS, _NONFINITE_KINDS = 7, 4  # of a row
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,9 @@ class Special:
         dtypes: for which it means something; empty for all.
         of_bytes: it is put into tensors of 8-bit integers.
         joins: inputs of one shape and dtype are one tensor.
+        place: the input to put it into; None: see `everywhere`.
+        beside: the structure of the other inputs with as many dimensions; None: as they are.
+        parts: other special values that it contains: an op that skips one of them skips it too.
         extreme_of: a regime that it goes beyond: an op that skips that one skips it too, and so
             does one whose reference in torch overflows at it.
         min_columns: of the tensor's last dimension, for the structure to be there.
@@ -68,6 +75,9 @@ class Special:
     dtypes: tuple[str, ...] = ()
     of_bytes: bool = False
     joins: bool = False
+    place: int | None = None
+    beside: Callable[[torch.Tensor, torch.Generator], torch.Tensor] | None = None
+    parts: tuple[str, ...] = ()
     extreme_of: str = ""
     min_columns: int = 1
     min_rows: int = 1
@@ -115,21 +125,48 @@ def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[
     places = [i for i, x in enumerate(changed) if _is_floating(x) and x.dim() == rank]
     if special.of_bytes:
         places = [i for i, x in enumerate(changed) if has_bytes(x)]
-    chosen = places if special.everywhere or not places else [places[case.seed % len(places)]]
-    for i in chosen:
+    for i, apply in _structures(special, places, case):
         if special.fits(tuple(changed[i].shape)):
-            changed[i] = special.apply(changed[i], draw)
+            changed[i] = apply(changed[i], draw)
     raises = special.has_ends and case.regime not in _BELOW_ZERO
     for i in places if raises else ():
         changed[i] = _raise_ends(changed[i], draw)
     return tuple(changed)
 
 
+def _structures(
+    special: Special, places: list[int], case: Case
+) -> Iterator[tuple[int, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]]:
+    """Yield the inputs that get a structure, each with it."""
+    if special.everywhere or not places:
+        chosen = places
+    elif special.place is not None:
+        chosen = [special.place]
+    else:
+        chosen = [places[case.seed % len(places)]]
+    yield from ((i, special.apply) for i in chosen)
+    if special.beside:
+        yield from ((i, special.beside) for i in places if i not in chosen)
+
+
 def special_of(name: str) -> Special | None:
     """Return special values by their name; None for plain ones."""
     if name.startswith(NEAR):
         return Special(partial(_near, float(name.removeprefix(NEAR))), everywhere=True)
+    if name.startswith(ZEROS_IN):
+        place = int(name.removeprefix(ZEROS_IN))
+        return Special(
+            _zeros, is_finite=False, has_scale=True, place=place, beside=_nonfinite,
+            parts=("zeros", "nonfinite"),
+        )  # fmt: skip
     return SPECIALS.get(name)
+
+
+def skips(op: operators.Op, values: str, dtype: str) -> bool:
+    """Return whether special values, or a part of them, are meaningless for an op in a dtype."""
+    special = special_of(values)
+    parts = special.parts if special else ()
+    return any(operators.skips(op, name, dtype) for name in (values, *parts))
 
 
 def has_bytes(x: Any) -> bool:
@@ -336,6 +373,32 @@ def _odd_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return rows.reshape(x.shape)
 
 
+def _every_kind(x: torch.Tensor, draw: torch.Generator, *, n_kinds: int) -> torch.Tensor:
+    """Draw a kind for each row, so that any kind comes after any other one, at any distance.
+
+    The kinds: as it was (twice), 200 below, 200 above, 0, equal elements, rescaled; an element of
+    NaN, infinity or -infinity, or all -infinity. A row is computed from itself alone; what a
+    program keeps from one row to the next shows.
+    """
+    rows = _rows(x)
+    kind = torch.randint(n_kinds, (len(rows), 1), device=x.device, generator=draw)
+    lane = torch.randint(rows.shape[-1], kind.shape, device=x.device, generator=draw)
+    is_lane = torch.arange(rows.shape[-1], device=x.device) == lane
+    forms = (
+        rows + _ROW_OFFSET,
+        rows - _ROW_OFFSET,
+        torch.zeros_like(rows),
+        rows[:, :1].expand(rows.shape),
+        _row_scales(rows, draw),
+        *(rows.masked_fill(is_lane, value) for value in (math.nan, math.inf, -math.inf)),
+        torch.full_like(rows, -math.inf),
+    )
+    own = rows
+    for i, form in enumerate(forms, 2):
+        own = torch.where(kind == i, form, own)
+    return own.reshape(x.shape)
+
+
 def _row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Multiply each row by a power of two of its own, 2^-10 to 2^4."""
     return _rescale(x, (*x.shape[:-1], 1), draw)
@@ -390,6 +453,7 @@ def _raise_ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 _NO_SPECIAL = Special(lambda x, draw: x, has_ends=True)
+_FINITE_PARTS = ("zeros", "equal", "rows unlike their neighbours", ROW_SCALES)
 SPECIALS = {
     "equal": Special(_all_equal, everywhere=True),
     "zeros": Special(_zeros, everywhere=True, has_scale=True),
@@ -428,6 +492,19 @@ SPECIALS = {
     ROW_SCALES: Special(_row_scales, min_rows=2, op_classes=("reduction", "matmul")),
     ELEMENT_SCALES: Special(_element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
+    EVERY_KIND: Special(
+        partial(_every_kind, n_kinds=_FINITE_KINDS),
+        everywhere=True,
+        op_classes=("reduction",),
+        parts=_FINITE_PARTS,
+    ),
+    EVERY_KIND_NONFINITE: Special(
+        partial(_every_kind, n_kinds=_FINITE_KINDS + _NONFINITE_KINDS),
+        is_finite=False,
+        everywhere=True,
+        op_classes=("reduction",),
+        parts=(*_FINITE_PARTS, "nonfinite", "block of -inf"),
+    ),
     "least and largest bytes": Special(_byte_extremes, everywhere=True, of_bytes=True),
     "rows at -20000": Special(_far_rows, has_ends=True),
     "nonfinite": Special(_nonfinite, is_finite=False, everywhere=True),

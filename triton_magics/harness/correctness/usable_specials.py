@@ -22,7 +22,7 @@ def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
     for name, special in SPECIALS.items():
         own = special.dtypes or dtypes
         if (
-            name not in op.skip_values
+            not {name, *special.parts} & {*op.skip_values}
             and not any(operators.skips(op, special.extreme_of, dtype) for dtype in own)
             and op.op_class in special.op_classes
             and (not special.dtypes or set(special.dtypes) & set(dtypes))

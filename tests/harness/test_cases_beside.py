@@ -1,0 +1,145 @@
+"""Cases beside the design: what they contain, and kernels that only they show to be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.harness.kit import CPU, KERNELS, Recorder, field_of, job_for, run_cases
+from triton_magics import operators
+from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob
+from triton_magics.harness.correctness import plan_job
+from triton_magics.harness.correctness.case_inputs import make_inputs
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.cases_beside import MANY_ROWS, MANY_ROWS_INTERPRETED
+from triton_magics.model import Case, CaseStatus, Plan
+
+UNSEEN = Path(__file__).parent.parent / "faults" / "unseen_kernels"
+INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
+FURTHER = {
+    "padded matrices", "padded batches", "padded columns", "expanded columns", "expanded rows",
+    "expanded matrices", "reversed dimensions",
+}  # fmt: skip
+WRONG = (
+    ("set_a/pitch", "padded matrices"),
+    ("fifth/matmul_packed_transpose", "padded columns"),
+    ("fifth/mean_expanded_rows_once", "expanded rows"),
+    ("set_a/gate", "expanded rows"),
+    ("set_a/sparse", "nonfinite beside zeros"),
+    ("fifth/vector_mul_skips_zero_blocks", "nonfinite beside zeros"),
+    ("fifth/softmax_maximum_stays_with_the_program", "rows of every kind"),
+)
+RIGHT = {
+    "rms_norm": "classes/layouts/rms_norm_three_strides.py",
+    "matmul": "right/matmul_grouped.py",
+    "mean": "right/mean_row.py",
+    "vector_mul": "right/mul_flat.py",
+    "softmax": "softmax_right.py",
+}
+
+
+def cases_with(path: Path, words: str) -> list[Case]:
+    plan = plan_cases(operators.load(field_of(path, "op")), job_for(path), INTERPRETER)
+    return [case for case in plan.cases if words in case.label]
+
+
+def layouts_of(op: str) -> list[tuple[Case, str]]:
+    path = next(p for p in KERNELS.rglob("*.py") if f"\nop: {op}\n" in p.read_text())
+    plan = plan_cases(operators.load(op), job_for(path), INTERPRETER)
+    return [(case, case.layouts[0][1]) for case in plan.cases if case.layouts]
+
+
+@pytest.mark.parametrize(("kernel", "words"), WRONG)
+def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> None:
+    wrong = UNSEEN / f"{kernel}.py"
+    cases = cases_with(wrong, words)
+    assert any(result.status.failed for result in run_cases(wrong, *cases))
+    right = KERNELS / RIGHT[field_of(wrong, "op")]
+    assert {r.status for r in run_cases(right, *cases)} == {CaseStatus.PASSED}
+
+
+def test_a_further_layout_is_there_for_all_tensors_and_one() -> None:
+    own = [(case, layout) for case, layout in layouts_of("mha") if layout in FURTHER]
+    assert {layout for _, layout in own} == FURTHER
+    tensors = [len(case.layouts) for case, _ in own]
+    assert tensors == [3, 1] * len(FURTHER)
+    assert {case.special for case, _ in own} == {"plain"}
+
+
+def test_the_strides_of_a_layout_are_those_of_a_slice_of_more() -> None:
+    for layout, expected in {
+        "padded matrices": torch.empty(2, 4, 19, 32)[:, :, :16].stride(),
+        "padded batches": torch.empty(2, 7, 16, 32)[:, :4].stride(),
+        "padded columns": torch.empty(2, 4, 32, 19)[..., :16].mT.stride(),
+        "expanded columns": (64, 16, 1, 0),
+        "expanded rows": (128, 32, 0, 1),
+        "expanded matrices": (512, 0, 32, 1),
+        "reversed dimensions": torch.empty(32, 16, 4, 2).permute(3, 2, 1, 0).stride(),
+    }.items():
+        case = Case(shape=(2, 4, 16, 32), dtype="float32", layouts=(("q", layout),), seed=3)
+        inputs = make_inputs(operators.load("attention"), case, CPU)
+        assert inputs.arguments[0].stride() == expected, layout
+        assert torch.equal(inputs.arguments[0], inputs.pristine[0])
+
+
+def test_zeros_are_in_each_tensor_beside_nonfinite_ones() -> None:
+    op = operators.load("vector_mul")
+    for zero, other in ((0, 1), (1, 0)):
+        special = f"nonfinite beside zeros in input {zero}"
+        case = Case(shape=(16, 32), dtype="float32", special=special, seed=zero)
+        arguments = make_inputs(op, case, CPU).arguments
+        assert not arguments[zero].any()
+        assert not arguments[other].isfinite().all()
+    planned = {c.special for c in cases_with(UNSEEN / "set_a/sparse.py", "beside zeros")}
+    assert planned == {f"nonfinite beside zeros in input {i}" for i in (0, 1)}
+
+
+@pytest.mark.parametrize("is_interpreted", [True, False])
+def test_rows_of_every_kind_are_more_than_programs(*, is_interpreted: bool) -> None:
+    path = KERNELS / "softmax_right.py"
+    device = INTERPRETER if is_interpreted else DeviceFacts()
+    plan = plan_cases(operators.load("softmax"), job_for(path), device)
+    own = [case for case in plan.cases if "rows of every kind" in case.special]
+    rows = MANY_ROWS_INTERPRETED if is_interpreted else MANY_ROWS
+    assert {case.shape for case in own} == {(rows, 13)}
+    assert len(own) == (2 if is_interpreted else 6)
+
+
+def test_each_kind_of_row_comes_after_each_other_one() -> None:
+    op = operators.load("softmax")
+    special = "rows of every kind, nonfinite too"
+    case = Case(shape=(MANY_ROWS_INTERPRETED, 13), dtype="float32", special=special, seed=3)
+    (x,) = make_inputs(op, case, CPU).arguments
+    kinds = torch.stack(
+        [
+            (x < -100).all(-1) & x.isfinite().all(-1), (x > 100).all(-1), (x == 0).all(-1),
+            (x == -torch.inf).all(-1), x.isnan().any(-1), (x == torch.inf).any(-1),
+            x.isfinite().all(-1) & (x.abs() < 10).all(-1),
+        ]
+    )  # fmt: skip
+    pairs = (kinds[:, None, :-1] & kinds[None, :, 1:]).any(-1)
+    assert kinds.any(-1).all()
+    assert pairs.float().mean() > 0.8
+
+
+@pytest.mark.parametrize("part", ["zeros", "equal", "nonfinite"])
+def test_an_op_that_skips_a_part_skips_the_whole(part: str) -> None:
+    source = (
+        "import torch\n\nREGIMES_SKIP = ('PART',)\nDEFINED_FOR_NONFINITE = True\n\n\n"
+        "def reference(x, y):\n    return x + y.sum(-1, keepdim=True)\n\n\n"
+        "def make_inputs(shape, dtype, device, generator):\n"
+        "    return tuple(torch.randn(shape, dtype=dtype, device=device, generator=generator)"
+        " for _ in range(2))\n"
+    )
+    own = OpRef.own("added", source.replace("PART", part))
+    plan, _ = plan_job.run(
+        PlanJob(op=own, plan="full", seed=1, device_kind="interpreter"), Recorder()
+    )
+    assert isinstance(plan, Plan)
+    specials = {case.special for case in plan.cases}
+    assert ("rows of every kind" in specials) == (part == "nonfinite")
+    assert "rows of every kind, nonfinite too" not in specials
+    assert any("beside zeros" in name for name in specials) == (part == "equal")

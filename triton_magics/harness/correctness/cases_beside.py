@@ -1,0 +1,159 @@
+"""Cases beside the design: layouts and values that are not combined with all else.
+
+Each is a small case of its own. A covering array with them would have many more rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_values import (
+    BESIDE_VALUES,
+    MANY_ROW_VALUES,
+    ONE_TENSOR,
+    ZEROS_IN,
+    skips,
+)
+from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
+from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import BESIDE, Case
+
+# Rows, more than there are programs that take one row after the other. An interpreter takes some
+# milliseconds for one.
+MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
+_CPU = torch.device("cpu")
+
+
+class CasesBeside:
+    """The cases of an op beside its design."""
+
+    def __init__(
+        self,
+        op: operators.Op,
+        dtypes: Sequence[str],
+        seed: int,
+        shapes: Mapping[str, Shape],
+        values: Sequence[str],
+    ) -> None:
+        """Take what the design has.
+
+        Args:
+            op, dtypes, seed: of the plan.
+            shapes: a cheap one of each class.
+            values: the special values that mean something for the op and are not combined.
+        """
+        self._op, self._dtypes, self._seed = op, dtypes, seed
+        self._shapes, self._values = shapes, values
+
+    def case(self, shape_class: str, turn: int, **changes: Any) -> Case:
+        """Return a plain case of a small shape with changes; its scalars take turns."""
+        shape = self._shapes.get(shape_class) or self._shapes.get("odd")
+        shape = shape or operators.smallest_shape(self._op)
+        scalars = {name: values[turn % len(values)] for name, values in self._op.scalars.items()}
+        plain = Case(shape=shape, dtype=self._dtypes[0], shape_class=BESIDE, seed=0)
+        return plain.evolve(**{"scalars": tuple(scalars.items()), **changes})
+
+    def with_values(self) -> list[Case]:
+        """Return a case of each dtype with each of the values.
+
+        One tensor for several inputs is so in one dtype.
+        """
+        own = [name for name in self._values if name in BESIDE_VALUES]
+        cases = [
+            self.case("powers of two", turn, special=values, dtype=dtype)
+            for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
+            if (values != ONE_TENSOR or dtype == self._dtypes[0])
+            and not skips(self._op, values, dtype)
+        ]
+        return [c for c in cases if c.special != ONE_TENSOR or self._has_alike_inputs(c)]
+
+    def with_zeros(self) -> list[Case]:
+        """Return a case for each tensor in which it is 0 and the others are not finite.
+
+        A kernel that leaves out what is multiplied by 0 loses the NaN there.
+        """
+        if not self._op.defined_for_nonfinite:
+            return []
+        inputs = self._inputs_of(self.case("powers of two", 0)).values()
+        rank = max((x.dim() for x in inputs if is_floating(x)), default=0)
+        whole = [i for i, x in enumerate(inputs) if is_floating(x) and x.dim() == rank]
+        dtypes = itertools.cycle(self._dtypes)
+        cases = [
+            self.case("powers of two", turn, special=f"{ZEROS_IN}{i}", dtype=next(dtypes))
+            for turn, i in enumerate(whole if len(whole) > 1 else ())
+        ]
+        return [case for case in cases if not skips(self._op, case.special, case.dtype)]
+
+    def with_many_rows(self, *, is_interpreted: bool) -> list[Case]:
+        """Return cases with rows of every kind, more of them than programs.
+
+        The shapes of the design have few rows, so a program that takes several has nothing there to
+        keep from one to the next. An interpreter has each of the values in one dtype.
+        """
+        base = self._shapes.get("odd", ())
+        own = [name for name in self._values if name in MANY_ROW_VALUES]
+        if not own or len(base) < 2:
+            return []
+        n = MANY_ROWS_INTERPRETED if is_interpreted else MANY_ROWS
+        shape = keep_orders(self._op, (*base[:-2], n, base[-1]))
+        if shape[-2] != n or not is_defined(self._op, shape):
+            return []
+        dtypes = itertools.cycle(self._dtypes)
+        each = [(v, d) for v in own for d in ([next(dtypes)] if is_interpreted else self._dtypes)]
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shape, extent=f"{n:,} rows")
+            for turn, (values, dtype) in enumerate(each)
+            if not skips(self._op, values, dtype)
+        ]
+
+    def with_layouts(self) -> list[Case]:
+        """Return a case of each further layout for all tensors, and one for a tensor alone.
+
+        Which tensor has it alone is drawn from the seed. The shape is the cheapest one in which
+        most tensors have the layout.
+        """
+        draw = random.Random(f"{self._seed} layouts")  # noqa: S311 (replayed from the seed)
+        dtypes = itertools.cycle(self._dtypes)
+        at_shapes = [(s, self._layouts_at(s)) for s in sorted(self._shapes.values(), key=_cost)]
+        cases = []
+        for turn, layout in enumerate(name for name in layouts.BESIDE if name in self._op.layouts):
+            takes = [(s, [k for k, have in at.items() if layout in have]) for s, at in at_shapes]
+            shape, tensors = max(takes, key=lambda one: len(one[1]))
+            alone = [draw.sample(tensors, 1)] if len(tensors) > 1 else []
+            for names in ([tensors] if tensors else []) + alone:
+                own = tuple((name, layout) for name in names)
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
+        return cases
+
+    def _layouts_at(self, shape: Shape) -> dict[str, tuple[str, ...]]:
+        """Return the layouts that each tensor can have at a shape, by name."""
+        inputs = self._inputs_of(self.case("", 0, shape=shape))
+        return {
+            name: layouts.available(tuple(x.shape), is_mutated=i in self._op.mutates)
+            for i, (name, x) in enumerate(inputs.items())
+            if isinstance(x, torch.Tensor)
+        }
+
+    def _inputs_of(self, case: Case) -> dict[str, Any]:
+        """Return the inputs of a case by name."""
+        inputs = make_pristine(self._op, case, _CPU)
+        return dict(zip(self._op.input_names(len(inputs)), inputs, strict=True))
+
+    def _has_alike_inputs(self, case: Case) -> bool:
+        """Return whether two of the tensors have one shape."""
+        shapes = [x.shape for x in self._inputs_of(case).values() if isinstance(x, torch.Tensor)]
+        return len({*shapes}) < len(shapes)
+
+
+def _cost(shape: Shape) -> tuple[bool, tuple[bool, int]]:
+    """Return the order of shapes: a dimension of one element has no stride, so it comes last."""
+    return 1 in shape[-2:], shape_cost(shape)
