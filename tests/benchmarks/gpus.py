@@ -1,6 +1,6 @@
 """One Lab on one GPU and on two: validations a minute, and times beside a busy neighbour.
 
-    python tests/benchmarks/gpus.py [--out FILE] [--part rate|times|search] [--validations 200] [--repeats 8]
+    python tests/benchmarks/gpus.py [--out FILE] [--part rate|times|search|cores] [--validations 200] [--repeats 8]
     python tests/benchmarks/gpus.py --lanes 1,2,4 [--seconds 6]     (one GPU, 45 s in all)
 
 Each part adds its rows to the file as soon as it has them. With one GPU the rows of two are left out;
@@ -10,7 +10,8 @@ without one the script runs in the interpreter, which only shows that it works.
 time in which a lane runs a job, `starting` the share in which it waits for a worker, `CPU ms` the parent's
 CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
 validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
-one GPU and on all. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of
+one GPU and on all. `cores`: what each of several busy Python processes does beside the others, without a
+GPU: how far the processor itself lets validations run side by side. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of
 lanes; 0 is the default (more on demand) and comes alone or after 1. `cores` is how many CPU cores all
 processes of the container kept busy, `CPU s` the same for each validation. Of that the table has the
 parts of a worker: its warm-up, the judge, the subject process, and the processes that compile. The rest
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import multiprocessing
 import os
 import statistics
 import tempfile
@@ -67,6 +69,7 @@ class Output:
             "rate": [],
             "times": [],
             "search": [],
+            "cores": [],
         }
 
     def add(self, part: str, row: dict[str, Any]) -> None:
@@ -359,11 +362,32 @@ def search(op: str, gpus: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def core_rates(output: Output, seconds: float = 2.0) -> None:
+    """Measure the work of each of 1, N / 2 and N busy processes, as a share of what one does alone."""
+    cores = len(os.sched_getaffinity(0))
+    alone = None
+    for count in (1, max(cores // 4, 1), max(cores // 2, 1), cores):
+        with multiprocessing.get_context("spawn").Pool(count) as pool:
+            pool.map(_busy_loops, [0.1] * count, chunksize=1)  # all of them have started
+            each = statistics.mean(pool.map(_busy_loops, [seconds] * count, chunksize=1))
+        alone = alone or each
+        output.add("cores", {"processes": count, "of": cores, "each": round(each / alone, 3)})
+
+
+def _busy_loops(seconds: float) -> float:
+    """Return how many loops over some MB of objects a process does in a second."""
+    loops, start_s = 0, time.perf_counter()
+    while time.perf_counter() - start_s < seconds:
+        table = {str(number): number for number in range(20_000)}
+        loops += len(table) == 20_000
+    return loops / (time.perf_counter() - start_s)
+
+
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--part", choices=("rate", "times", "search"), action="append")
+    parser.add_argument("--part", choices=("rate", "times", "search", "cores"), action="append")
     parser.add_argument("--validations", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--lanes", metavar="1,2,4")
@@ -380,6 +404,8 @@ def main() -> None:
         rates(output, args.validations)
     if "search" in parts:
         searches(output)
+    if "cores" in parts:
+        core_rates(output)
 
 
 if __name__ == "__main__":
