@@ -31,6 +31,9 @@ WRONG = (
     ("set_a/sparse", "nonfinite beside zeros"),
     ("fifth/vector_mul_skips_zero_blocks", "nonfinite beside zeros"),
     ("fifth/softmax_maximum_stays_with_the_program", "rows of every kind"),
+    ("set_a/twin", "one tensor and its transpose"),
+    ("fifth/gqa_empty_part_has_maximum_zero", "products far below zero"),
+    ("fifth/attention_leaves_out_light_tiles", "one row as heavy"),
 )
 RIGHT = {
     "rms_norm": "classes/layouts/rms_norm_three_strides.py",
@@ -38,6 +41,9 @@ RIGHT = {
     "mean": "right/mean_row.py",
     "vector_mul": "right/mul_flat.py",
     "softmax": "softmax_right.py",
+    "vector_add": "vector_add_right.py",
+    "gqa": "gqa_right.py",
+    "attention": "right/attention_flash.py",
 }
 
 
@@ -95,6 +101,46 @@ def test_zeros_are_in_each_tensor_beside_nonfinite_ones() -> None:
         assert not arguments[other].isfinite().all()
     planned = {c.special for c in cases_with(UNSEEN / "set_a/sparse.py", "beside zeros")}
     assert planned == {f"nonfinite beside zeros in input {i}" for i in (0, 1)}
+
+
+def test_the_transpose_of_a_tensor_is_in_its_memory() -> None:
+    special = "one tensor and its transpose"
+    for op, shape in (("vector_mul", (16, 16)), ("matmul", (16, 16, 32))):
+        case = Case(shape=shape, dtype="float32", special=special, seed=3)
+        inputs = make_inputs(operators.load(op), case, CPU)
+        x, y = inputs.arguments
+        assert y.data_ptr() == x.data_ptr()
+        assert y.stride() == x.mT.stride()
+        assert torch.equal(x, inputs.pristine[0])
+        assert torch.equal(y, inputs.pristine[1])
+        assert inputs.find_changed_input() is None
+
+
+def test_scores_are_far_below_zero_or_one_key_above_all_others() -> None:
+    op, shape = operators.load("attention"), (1, 1, 257, 16)
+    for special in ("products far below zero", "one row as heavy as the others"):
+        case = Case(shape=shape, dtype="float32", special=special, seed=3)
+        q, k, v = make_inputs(op, case, CPU).pristine
+        scores = (q @ k.mT)[0, 0] / 4
+        if special == "products far below zero":
+            assert scores.max() < -200
+        else:
+            weight = scores.softmax(-1)
+            lone = int(weight[0].argmax())
+            assert (weight.argmax(-1) == lone).all()
+            assert lone < 65 or lone > 191
+            assert ((weight[:, lone] > 0.95) & (weight[:, lone] < 0.995)).all()
+            assert v.std() > 0.8
+
+
+def test_one_element_outweighs_the_others_by_up_to_eight() -> None:
+    special = "one element as heavy as the others"
+    case = Case(shape=(50, 1000), dtype="float32", special=special, seed=3)
+    (x,) = make_inputs(operators.load("softmax"), case, CPU).pristine
+    others = 1 - x.softmax(-1).amax(-1)
+    assert others.max() > 0.2
+    assert others.min() < 2e-3
+    assert others.min() > 1e-4
 
 
 @pytest.mark.parametrize("is_interpreted", [True, False])

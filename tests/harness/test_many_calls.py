@@ -20,9 +20,13 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.call_series import run_series
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.near_inputs import near_contents
+from triton_magics.harness.correctness.near_inputs import constant_contents, near_contents
 from triton_magics.harness.correctness.output_forms import form_of
-from triton_magics.harness.correctness.series_plan import MANY_CALLS, choose_long_series
+from triton_magics.harness.correctness.series_plan import (
+    MANY_CALLS,
+    choose_long_series,
+    plan_turns,
+)
 from triton_magics.harness.correctness.validate_job import Subject, run_case
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseStatus
@@ -118,6 +122,53 @@ def test_a_series_calls_on_all_contents_and_restores_the_first() -> None:
     assert torch.equal(at_return, at_end)
     assert addresses[0] == addresses[1] == x.data_ptr() != addresses[2]
     assert torch.equal(x, torch.arange(6.0))
+
+
+def test_a_tensor_may_be_constant_at_first_and_change_then() -> None:
+    first_sight: dict[int, bool] = {}
+    tensors: list[torch.Tensor] = []
+
+    def double(x: torch.Tensor) -> torch.Tensor:
+        tensors.append(x)
+        is_one = first_sight.setdefault(x.data_ptr(), bool((x == 1).all()))
+        return torch.full_like(x, 2.0) if is_one else 2 * x
+
+    contents = constant_contents(operators.load("relu"), (torch.arange(6.0),))
+    assert [x.unique().tolist() for (x,) in contents] == [[1.0], [0.0]]
+    turns = plan_turns(8, 4, 2, seed=1)
+    assert turns[4:6] == (Turn(2, True), Turn(0, in_last=True))
+    x = torch.arange(6.0)
+    memory = tuple(torch.zeros(8, 6) for _ in range(2))
+    own = ((x.clone(),), (-x,), *contents)
+    run_silently(double, CallSeries((x,), own, turns, (memory[0],), (memory[1],)))
+    assert memory[0][:6, 1].tolist() == [2, -2, 2, -2, 2, 2]
+    assert memory[0][:6, 2].tolist() == [4, -4, 4, -4, 2, 2]  # the last one is stale
+    assert tensors[4] is tensors[5]
+    assert tensors[0] is not tensors[4]
+
+
+def test_values_that_an_op_skips_are_no_constant_contents() -> None:
+    (x, *others) = make_pristine(operators.load("dropout"), CASE, CPU)
+    contents = constant_contents(operators.load("dropout"), (x, *others))
+    assert [new[0].unique().tolist() for new in contents] == [[1.0]]
+    target = make_pristine(operators.load("cross_entropy"), CASE, CPU)
+    for new in constant_contents(operators.load("cross_entropy"), target):
+        assert torch.equal(new[1], target[1])
+
+
+def test_an_expanded_tensor_is_part_of_one_as_large_as_it_looks() -> None:
+    sizes: list[int] = []
+
+    def note(x: torch.Tensor) -> torch.Tensor:
+        sizes.append(x.untyped_storage().nbytes() // x.element_size())
+        return x.reshape(6).clone()
+
+    row = torch.arange(3.0)[None].expand(2, 3)
+    memory = torch.zeros(2, 6)
+    turns = (Turn(0), Turn(0, True))
+    series = CallSeries((row,), ((row.clone(),),), turns, (memory,), (memory.clone(),))
+    run_silently(note, series)
+    assert sizes == [3, 6]
 
 
 @pytest.mark.parametrize("offset", [0, 1])
@@ -285,6 +336,13 @@ def test_a_long_product_is_not_repeated_in_the_interpreter() -> None:
     short, long = (Case(shape=s, dtype="float32", seed=1) for s in ((7, 5, 13), (33, 33, 9000)))
     results = run_cases(KERNELS / "matmul_right.py", short, long)
     assert [r.deterministic for r in results] == [True, None]
+
+
+def test_last_bits_may_depend_on_the_call_before() -> None:
+    path = KERNELS.parent / "unseen_kernels" / "near_by" / "softmax_remembers_and_checks.py"
+    other = Case(shape=(2, 3, 129), dtype="float32", layouts=(("x", "padded matrices"),), seed=5)
+    results = run_cases(path, CASE, other, other.evolve(layouts=(), seed=9))
+    assert {r.status for r in results} == {CaseStatus.PASSED}
 
 
 def test_a_deterministic_version_is_reported_so() -> None:

@@ -145,10 +145,12 @@ class Turn:
     Attributes:
         content: index of the contents of its inputs.
         is_renewed: its inputs are new tensors, not those of the case with new contents.
+        in_last: its inputs are the tensors of the call before, with new contents.
     """
 
     content: int
     is_renewed: bool = False
+    in_last: bool = False
 
 
 @dataclass(frozen=True)

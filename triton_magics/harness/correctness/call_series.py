@@ -91,9 +91,10 @@ def _call_all(
     addresses = _first_elements(earlier)
     record = SeriesRecord(n_calls=0)
     started_s = process_time(), monotonic()
+    arguments = series.arguments
     for number, turn in enumerate(series.turns):
         is_last = number == len(series.turns) - 1 or _is_spent(series, number + 1, started_s)
-        arguments = _prepare(series, turn)
+        arguments = _prepare(series, turn, arguments)
         try:
             value = function(*arguments)
         except BaseException as error:  # noqa: BLE001 (sys.exit() too is the version's result)
@@ -148,13 +149,19 @@ def _is_spent(series: CallSeries, n_calls: int, started_s: tuple[float, float]) 
     return is_over and n_calls >= FEW_CALLS
 
 
-def _prepare(series: CallSeries, turn: Turn) -> tuple[Any, ...]:
-    """Return the inputs of a call; an op that changes its inputs always gets new tensors."""
+def _prepare(series: CallSeries, turn: Turn, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the inputs of a call; an op that changes its inputs always gets new tensors.
+
+    Args:
+        series: of the call.
+        turn: its own.
+        before: the inputs of the call before.
+    """
     contents = series.contents[turn.content]
-    pairs = list(zip(series.arguments, contents, strict=True))
-    if turn.is_renewed or series.mutates:
-        return tuple(_renew(old, new) for old, new in pairs)
-    return tuple(_refill(old, new) for old, new in pairs)
+    is_renewed = turn.is_renewed or bool(series.mutates)
+    change = _renew if is_renewed else _refill
+    tensors = before if turn.in_last and not is_renewed else series.arguments
+    return tuple(change(old, new) for old, new in zip(tensors, contents, strict=True))
 
 
 def _refill(old: Any, new: Any) -> Any:
@@ -169,12 +176,13 @@ def _renew(old: Any, new: Any) -> Any:
     """Return a new tensor with the contents, in the layout and the alignment of the old one.
 
     Its memory is its own and ends with it, as a user's does; the old one lies between guard bands.
+    An expanded tensor is part of one that is as large as it looks.
     """
     if not isinstance(old, torch.Tensor) or not old.numel():
         return new
     offset = old.data_ptr() % _ALIGNMENT // old.element_size()
     size = offset + layouts.span(tuple(old.shape), old.stride())
-    memory = torch.empty(size, dtype=old.dtype, device=old.device)
+    memory = torch.empty(max(size, old.numel()), dtype=old.dtype, device=old.device)
     tensor = memory.as_strided(old.shape, old.stride(), offset)
     layouts.write(tensor, new)
     return tensor

@@ -30,6 +30,7 @@ from triton_magics.harness.correctness.case_numbers import (
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
 from triton_magics.harness.correctness.case_values import (
     BESIDE_VALUES,
+    BLOCK_VALUES,
     LATE_PEAKS,
     MANY_ROW_VALUES,
     REGIMES,
@@ -116,7 +117,9 @@ class Design:
                 new = [layout for layout in usual if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
         specials = [*usable_specials(op, self._dtypes)]
-        alone = [name for name in specials if name in (*BESIDE_VALUES, *MANY_ROW_VALUES)]
+        alone = [
+            name for name in specials if name in (*BESIDE_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)
+        ]
         self._beside = CasesBeside(op, self._dtypes, self._seed, self._shapes, alone)
         return {
             DTYPE: list(self._dtypes),
@@ -207,7 +210,9 @@ class Design:
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
-        drawn += [*self._beside.with_values(), *self._beside.with_zeros()]
+        drawn += [*self._beside.with_values(), *self._beside.with_shared_memory()]
+        drawn += [*self._beside.with_zeros()]
+        drawn += self._beside.with_weights(is_interpreted=self._is_interpreted)
         drawn += self._beside.with_many_rows(is_interpreted=self._is_interpreted)
         left_out = left_out_extents(self._op, plan, is_interpreted=self._is_interpreted)
         at_extents = [

@@ -9,7 +9,11 @@ import torch
 
 from triton_magics import exception_text, operators
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.case_values import apply_values
+from triton_magics.harness.correctness.case_values import (
+    apply_values,
+    special_of,
+    transpose_inputs,
+)
 from triton_magics.harness.correctness.guard_bands import (
     Allocate,
     GuardedMemory,
@@ -131,7 +135,7 @@ def make_inputs(
 ) -> CaseInputs:
     """Return the inputs of a case, each in its layout, between guard bands.
 
-    Inputs that are one tensor in the case are one argument.
+    Inputs that are one tensor in the case are one argument, or views of it.
     """
     pristine = make_pristine(op, case, device)
     arguments: list[Any] = []
@@ -156,4 +160,8 @@ def make_inputs(
             layouts.write(tensor, x)
             arguments.append(tensor)
             guards.append(guarded)
-    return CaseInputs(tuple(arguments), tuple(guards), pristine, op.mutates)
+    special = special_of(case.special)
+    own = tuple(arguments)
+    if special and special.transposes:
+        own = transpose_inputs(pristine, own)
+    return CaseInputs(own, tuple(guards), pristine, op.mutates)

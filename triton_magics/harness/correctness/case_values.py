@@ -6,8 +6,8 @@ Both are applied to what an op's `make_inputs` returns: first the regime, then t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -30,8 +30,14 @@ _MIXED = (*_NONFINITE, 0.0, -0.0)
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
-ONE_TENSOR = "one tensor for several inputs"
-BESIDE_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, ONE_TENSOR)  # not combined with all else
+ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
+BELOW_ZERO_PRODUCTS = "products far below zero"
+LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
+BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
+# Not combined with all else.
+BESIDE_VALUES = (
+    FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, ONE_TENSOR, TRANSPOSE,
+)  # fmt: skip
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NEAR = "values near "  # a number of the source: `values near 88.5`
@@ -41,6 +47,12 @@ _GROWTH = 2  # powers of two, of the values over a row, and of the last one over
 _SCALES = (-10.0, 4.0)  # powers of two
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS, _NONFINITE_KINDS = 7, 4  # of a row
+_FAR = 8.0  # from zero: a product of eight numbers is 500 and more
+_JITTER = 0.05  # of rows that are alike
+_ABOVE = 4.0  # log of a weight over that of all others: these are 2 % together, and count
+
+
+Structure = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -57,8 +69,9 @@ class Special:
         dtypes: for which it means something; empty for all.
         of_bytes: it is put into tensors of 8-bit integers.
         joins: inputs of one shape and dtype are one tensor.
-        place: the input to put it into; None: see `everywhere`.
-        beside: the structure of the other inputs with as many dimensions; None: as they are.
+        transposes: an input that has the shape of an earlier one's transpose is that.
+        places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
+        others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
         extreme_of: a regime that it goes beyond: an op that skips that one skips it too, and so
             does one whose reference in torch overflows at it.
@@ -66,7 +79,7 @@ class Special:
         min_rows: of all other dimensions together.
     """
 
-    apply: Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+    apply: Structure
     is_finite: bool = True
     has_ends: bool = False
     everywhere: bool = False
@@ -75,8 +88,9 @@ class Special:
     dtypes: tuple[str, ...] = ()
     of_bytes: bool = False
     joins: bool = False
-    place: int | None = None
-    beside: Callable[[torch.Tensor, torch.Generator], torch.Tensor] | None = None
+    transposes: bool = False
+    places: Mapping[int, Structure] = field(default_factory=dict)
+    others: Structure | None = None
     parts: tuple[str, ...] = ()
     extreme_of: str = ""
     min_columns: int = 1
@@ -103,14 +117,42 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
         _round_to(new, old.dtype) if is_floating(old) and old.itemsize == 1 else new
         for old, new in zip(inputs, changed, strict=True)
     )
-    special = special_of(case.special)
-    return _join(rounded) if special and special.joins else rounded
+    special = special_of(case.special) or _NO_SPECIAL
+    if special.transposes:
+        views = transpose_inputs(rounded, rounded)
+        return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
+    return _join(rounded) if special.joins else rounded
+
+
+def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the views, with transposes of earlier ones in place of those that have their shape.
+
+    Args:
+        inputs: decide by their shapes and dtypes which is the transpose of which.
+        views: one for each input, or the inputs themselves.
+    """
+    out = list(views)
+    for i, x in enumerate(inputs):
+        j = next((j for j in range(i) if is_transpose(x, inputs[j])), None)
+        out[i] = out[i] if j is None else out[j].mT
+    return tuple(out)
+
+
+def is_transpose(x: Any, other: Any) -> bool:
+    """Return whether two inputs are floating, and one has the shape of the other's transpose."""
+    both = _is_floating(x) and _is_floating(other) and min(x.dim(), other.dim()) >= 2
+    return both and x.dtype == other.dtype and x.shape == other.mT.shape
 
 
 def _join(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the inputs with the first of each shape and floating dtype in place of the others."""
-    first = {(x.shape, x.dtype): x for x in reversed(inputs) if _is_floating(x)}
-    return tuple(first[x.shape, x.dtype] if _is_floating(x) else x for x in inputs)
+    """Return the inputs with the first of those that are alike in place of the others."""
+    return tuple(next((y for y in inputs if are_alike(x, y)), x) for x in inputs)
+
+
+def are_alike(x: Any, other: Any) -> bool:
+    """Return whether two inputs are floating tensors of one shape and dtype."""
+    both = _is_floating(x) and _is_floating(other)
+    return both and x.dtype == other.dtype and x.shape == other.shape
 
 
 def _round_to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -134,19 +176,16 @@ def _apply(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> tuple[
     return tuple(changed)
 
 
-def _structures(
-    special: Special, places: list[int], case: Case
-) -> Iterator[tuple[int, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]]:
+def _structures(special: Special, floats: list[int], case: Case) -> Iterator[tuple[int, Structure]]:
     """Yield the inputs that get a structure, each with it."""
-    if special.everywhere or not places:
-        chosen = places
-    elif special.place is not None:
-        chosen = [special.place]
-    else:
-        chosen = [places[case.seed % len(places)]]
-    yield from ((i, special.apply) for i in chosen)
-    if special.beside:
-        yield from ((i, special.beside) for i in places if i not in chosen)
+    own = special.places
+    if not own and floats:
+        chosen = floats if special.everywhere else [floats[case.seed % len(floats)]]
+        own = dict.fromkeys(chosen, special.apply)
+    for i in floats:
+        structure = own.get(i, special.others)
+        if structure is not None:
+            yield i, structure
 
 
 def special_of(name: str) -> Special | None:
@@ -156,7 +195,7 @@ def special_of(name: str) -> Special | None:
     if name.startswith(ZEROS_IN):
         place = int(name.removeprefix(ZEROS_IN))
         return Special(
-            _zeros, is_finite=False, has_scale=True, place=place, beside=_nonfinite,
+            _zeros, is_finite=False, has_scale=True, places={place: _zeros}, others=_nonfinite,
             parts=("zeros", "nonfinite"),
         )  # fmt: skip
     return SPECIALS.get(name)
@@ -399,6 +438,41 @@ def _every_kind(x: torch.Tensor, draw: torch.Generator, *, n_kinds: int) -> torc
     return own.reshape(x.shape)
 
 
+def _above_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return x.abs() + _FAR
+
+
+def _below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return -x.abs() - _FAR
+
+
+def _lone_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows of small numbers and one that has the weight of all others in a softmax."""
+    rows = _rows(x)
+    lane = torch.randint(rows.shape[-1], (len(rows), 1), device=x.device, generator=draw)
+    above = torch.rand(lane.shape, device=x.device, generator=draw) * 2 * _ABOVE
+    above += math.log(rows.shape[-1])
+    return (rows * 0.01).scatter(1, lane, above.to(x.dtype)).reshape(x.shape)
+
+
+def _alike(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    return 1 + x * _JITTER
+
+
+def _lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return matrices of zeros but for one row near either end.
+
+    In a softmax of products with rows that are alike it has 50 times the weight of all others.
+    """
+    n, columns = x.shape[-2:]
+    rows = x.reshape(-1, n, columns)
+    ends = torch.tensor([*range((n + 3) // 4), *range(n - (n + 3) // 4, n)], device=x.device)
+    chosen = torch.randint(len(ends), (len(rows), 1, 1), device=x.device, generator=draw)
+    is_lone = torch.arange(n, device=x.device)[None, :, None] == ends[chosen]
+    lone = (rows * _JITTER + math.log(n) + _ABOVE) / columns**0.5
+    return torch.where(is_lone, lone, 0.0).to(x.dtype).reshape(x.shape)
+
+
 def _row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Multiply each row by a power of two of its own, 2^-10 to 2^4."""
     return _rescale(x, (*x.shape[:-1], 1), draw)
@@ -492,6 +566,17 @@ SPECIALS = {
     ROW_SCALES: Special(_row_scales, min_rows=2, op_classes=("reduction", "matmul")),
     ELEMENT_SCALES: Special(_element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
+    TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
+    LONE_ELEMENT: Special(_lone_element, min_columns=2, op_classes=("reduction",)),
+    LONE_ROW: Special(
+        _lone_row, places={0: _alike, 1: _lone_row}, min_rows=2, op_classes=("matmul",)
+    ),
+    BELOW_ZERO_PRODUCTS: Special(
+        _above_zero,
+        places={0: _above_zero, 1: _below_zero},
+        op_classes=("matmul",),
+        parts=("shifted",),
+    ),
     EVERY_KIND: Special(
         partial(_every_kind, n_kinds=_FINITE_KINDS),
         everywhere=True,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,13 +17,22 @@ from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import (
     BESIDE_VALUES,
+    BLOCK_VALUES,
     MANY_ROW_VALUES,
     ONE_TENSOR,
+    TRANSPOSE,
     ZEROS_IN,
+    are_alike,
+    is_transpose,
     skips,
+    special_of,
 )
 from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
-from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders
+from triton_magics.harness.correctness.shape_variants import (
+    is_defined,
+    keep_orders,
+    shapes_of_several_blocks,
+)
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import BESIDE, Case
 
@@ -63,18 +72,47 @@ class CasesBeside:
         return plain.evolve(**{"scalars": tuple(scalars.items()), **changes})
 
     def with_values(self) -> list[Case]:
-        """Return a case of each dtype with each of the values.
-
-        One tensor for several inputs is so in one dtype.
-        """
-        own = [name for name in self._values if name in BESIDE_VALUES]
-        cases = [
+        """Return a case of each dtype with each of the values."""
+        own = [v for v in self._values if v in BESIDE_VALUES and v not in (ONE_TENSOR, TRANSPOSE)]
+        return [
             self.case("powers of two", turn, special=values, dtype=dtype)
             for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
-            if (values != ONE_TENSOR or dtype == self._dtypes[0])
-            and not skips(self._op, values, dtype)
+            if self._has_values(values, dtype)
         ]
-        return [c for c in cases if c.special != ONE_TENSOR or self._has_alike_inputs(c)]
+
+    def with_shared_memory(self) -> list[Case]:
+        """Return a case in which one tensor is several inputs, and one with its transpose."""
+        each = ((ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose))
+        cases = []
+        for turn, (values, is_pair) in enumerate(each):
+            dtype = self._dtypes[turn % len(self._dtypes)]
+            plain = self.case("powers of two", turn, dtype=dtype)
+            square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
+            shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)]
+            fitting = [s for s in shapes if self._has_pair(plain.evolve(shape=s), is_pair)]
+            if values in self._values and fitting and self._has_values(values, dtype):
+                cases.append(plain.evolve(shape=fitting[0], special=values))
+        return cases
+
+    def with_weights(self, *, is_interpreted: bool) -> list[Case]:
+        """Return cases of each dtype, in several blocks, whose weights need all blocks.
+
+        One element or row weighs more than all others, which a kernel may leave out as too light.
+        Or all products are far below zero, where a maximum that begins at 0 is wrong.
+        """
+        shapes = shapes_of_several_blocks(self._op, is_interpreted=is_interpreted)
+        own = [name for name in self._values if name in BLOCK_VALUES]
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shapes[turn % len(shapes)])
+            for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
+            if shapes and self._has_values(values, dtype)
+        ]
+
+    def _has_values(self, values: str, dtype: str) -> bool:
+        """Return whether special values mean something for the op in a dtype."""
+        special = special_of(values)
+        is_other = special is not None and special.dtypes and dtype not in special.dtypes
+        return not is_other and not skips(self._op, values, dtype)
 
     def with_zeros(self) -> list[Case]:
         """Return a case for each tensor in which it is 0 and the others are not finite.
@@ -148,10 +186,12 @@ class CasesBeside:
         inputs = make_pristine(self._op, case, _CPU)
         return dict(zip(self._op.input_names(len(inputs)), inputs, strict=True))
 
-    def _has_alike_inputs(self, case: Case) -> bool:
-        """Return whether two of the tensors have one shape."""
-        shapes = [x.shape for x in self._inputs_of(case).values() if isinstance(x, torch.Tensor)]
-        return len({*shapes}) < len(shapes)
+    def _has_pair(self, case: Case, is_pair: Callable[[Any, Any], bool]) -> bool:
+        """Return whether the op takes this shape, and two of its inputs are such a pair."""
+        if not is_defined(self._op, case.shape):
+            return False
+        inputs = self._inputs_of(case).values()
+        return any(is_pair(y, x) for x, y in itertools.combinations(inputs, 2))
 
 
 def _cost(shape: Shape) -> tuple[bool, tuple[bool, int]]:

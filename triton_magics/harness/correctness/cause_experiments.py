@@ -15,7 +15,7 @@ from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
-from triton_magics.harness.correctness.case_values import ONE_TENSOR
+from triton_magics.harness.correctness.case_values import ONE_TENSOR, TRANSPOSE
 from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
@@ -69,7 +69,10 @@ def explain_wrong_values(
     A race is named where the interpreter found it. Calls that differ are named before a layout, and
     a layout before a kind of values.
     """
-    if case.special == ONE_TENSOR:  # further values could not be written into one input alone
+    if case.special in (
+        ONE_TENSOR,
+        TRANSPOSE,
+    ):  # further values could not be written into one input alone
         return _name_shared_inputs(subject, case, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)
@@ -104,9 +107,12 @@ def _name_shared_inputs(subject: Subject, case: Case, result: CaseResult) -> Cas
         is_cause = passes(subject, case.evolve(special=PLAIN))
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
-    text = "right where each input is a tensor of its own, wrong where one is given for several"
-    own = Cause(code=CauseCode.REACH, evidence=text)
-    return _with_cause(result, own) if is_cause else result
+    own = "one is given for several"
+    if case.special == TRANSPOSE:
+        own = "one is the transpose of another, in the same memory"
+    text = f"right where each input is a tensor of its own, wrong where {own}"
+    cause = Cause(code=CauseCode.REACH, evidence=text)
+    return _with_cause(result, cause) if is_cause else result
 
 
 def _name_layout(

@@ -57,6 +57,24 @@ def near_contents(
     ]
 
 
+def constant_contents(op: operators.Op, pristine: Contents) -> list[Contents]:
+    """Return contents whose floating tensors are all 1, and all 0, if the op takes such values.
+
+    A kernel may find that a weight changes nothing, and leave it out from then on.
+    """
+    values = [v for v, name in ((1.0, "equal"), (0.0, "zeros")) if name not in op.skip_values]
+    floats = [
+        i
+        for i, x in enumerate(pristine)
+        if _is_tensor(x) and x.is_floating_point() and i not in op.structured
+    ]
+    return [
+        tuple(torch.full_like(x, v) if i in floats else x for i, x in enumerate(pristine))
+        for v in values
+        if floats
+    ]
+
+
 def change_little(
     old: Contents, other: Contents, draw: random.Random, *, swaps: bool
 ) -> Contents | None:

@@ -30,7 +30,7 @@ from triton_magics.harness.correctness.computed_by import (
     check_other_code,
     copy_outputs,
 )
-from triton_magics.harness.correctness.near_inputs import near_contents
+from triton_magics.harness.correctness.near_inputs import constant_contents, near_contents
 from triton_magics.harness.correctness.output_checks import (
     REUSED_MEMORY,
     check_form,
@@ -124,11 +124,12 @@ class CallsInARow:
         n = count_calls(subject, call, planned) if planned else FEW_CALLS
         n_contents = MANY_CONTENTS if planned else 1
         near = near_contents(subject.op, case, inputs.pristine, subject.device, n_contents)
-        contents = (inputs.pristine, *near)
+        constant = constant_contents(subject.op, inputs.pristine) if planned else []
+        contents = (inputs.pristine, *near, *constant)
         series = CallSeries(
             arguments=inputs.arguments,
             contents=contents,
-            turns=plan_turns(n, len(contents), case.seed),
+            turns=plan_turns(n, len(contents), len(constant), case.seed),
             at_return=tuple(subject.allocate_many(n, t) for t in call.outputs),
             at_end=tuple(subject.allocate_many(n, t) for t in call.outputs),
             returns_tensor=torch_outputs.returns_tensor,

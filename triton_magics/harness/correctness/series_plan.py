@@ -58,14 +58,27 @@ def count_calls(subject: Subject, call: CallRecord, n: int) -> int:
     return max(min(n, MAX_SERIES_BYTES // max(n_bytes, 1)), FEW_CALLS)
 
 
-def plan_turns(n: int, n_contents: int, seed: int) -> tuple[Turn, ...]:
-    """Return the calls: each contents in the case's tensors and in new ones, then at random."""
-    return tuple(_iter_turns(n, n_contents, random.Random(f"{seed} turns")))  # noqa: S311
+def plan_turns(n: int, n_contents: int, n_constant: int, seed: int) -> tuple[Turn, ...]:
+    """Return the calls: each contents in the case's tensors and in new ones, then at random.
+
+    Constant contents are in new tensors, which then get the case's contents: what a version has
+    decided about a tensor at its first sight is wrong then.
+
+    Args:
+        n: the number of calls.
+        n_contents: the contents; the case's own are the first.
+        n_constant: how many of them, the last ones, are constant.
+        seed: of the case.
+    """
+    draw = random.Random(f"{seed} turns")  # noqa: S311 (replayed from the seed)
+    return tuple(_iter_turns(n, n_contents, n_constant, draw))
 
 
-def _iter_turns(n: int, n_contents: int, draw: random.Random) -> Iterator[Turn]:
+def _iter_turns(n: int, n_contents: int, n_constant: int, draw: random.Random) -> Iterator[Turn]:
     first = [Turn(0), Turn(1), Turn(0, True), Turn(1, True)] if n_contents > 1 else [Turn(0)] * 2
-    turns = [*first, *map(Turn, range(2, n_contents))]
+    constant = range(n_contents - n_constant, n_contents)
+    sight = [turn for i in constant for turn in (Turn(i, True), Turn(0, in_last=True))]
+    turns = [*first, *sight, *map(Turn, range(2, n_contents - n_constant))]
     yield from turns[:n]
     for _ in range(n - len(turns)):
         yield Turn(draw.randrange(n_contents), draw.random() < RENEWED_SHARE)

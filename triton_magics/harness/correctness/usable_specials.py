@@ -28,7 +28,7 @@ def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
             and (not special.dtypes or set(special.dtypes) & set(dtypes))
             and (special.is_finite or op.defined_for_nonfinite)
             and (not special.extreme_of or keeps_its_range(op, name))
-            and not (special.joins and op.mutates)
+            and not ((special.joins or special.transposes) and op.mutates)
             and (not special.of_bytes or _takes_bytes(op, name))
         ):
             yield name
