@@ -52,7 +52,7 @@ def write(best: Mapping[str, str], into: Path) -> None:
     here = str(Path(__file__).parent)  # where the workers find liger_ops
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     data = read(into) or {"command": "python scripts/ops.py gradients", "ops": {}}
-    with ThreadPoolExecutor(len(SHAPES)) as pool:  # compilers work while another op is measured
+    with ThreadPoolExecutor(2) as pool:  # one compiles while the other is measured; all share memory
         running = {pool.submit(measure, op): op for op in ops}
         for measured in as_completed(running):
             data["ops"][running[measured]] = measured.result()
@@ -77,13 +77,24 @@ def measure(op: str) -> dict[str, Any]:
                 timed.append(_bench(lab, op, version, shape))
             except TritonMagicsError as error:
                 reasons.append(f"{name} {shape_text(shape)}: {error}")
-    reasons += [f"{b.op} {', '.join(b.sizes)}: {b.message}" for b in timed if not b.passed]
+    reasons += [f"{b.op} {', '.join(b.sizes)}: {_why_not(b)}" for b in timed if not b.passed]
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "environment": next((b.environment.line for b in timed if b.environment), ""),
         "rows": [row for b in timed if b.passed for row in _timed_rows(b, version)],
-        "not_timed": reasons if verdict.passed else [f"{name}: {verdict}"],
+        "not_timed": reasons if verdict.passed else [f"{name}: {_first_line(verdict)}"],
     }
+
+
+def _why_not(b: Benchmark) -> str:
+    """Return why a benchmark has no time."""
+    return "; ".join(dict.fromkeys(entry.reason for entry in b.not_timed)) or _first_line(b)
+
+
+def _first_line(result: object) -> str:
+    """Return the verdict of a result's text, in one line."""
+    verdict, *_ = str(result).split("\n\n", 1)[0].split("\n· ", 1)
+    return " ".join(verdict.split())
 
 
 def _bench(lab: Lab, op: str, version: str, shape: Sequence[int]) -> Benchmark:
@@ -133,7 +144,9 @@ def section(data: Mapping[str, Any]) -> str:
     """Return Markdown: a heading, the machines, a line for each shape, the slowest first."""
     rows = sorted((row for op in data["ops"].values() for row in op["rows"]), key=_worst)
     places = ops_table.machines_text(
-        (f"{facts['environment']} ({facts['date']})", op) for op, facts in data["ops"].items()
+        (f"{facts['environment']} ({facts['date']})", op)
+        for op, facts in data["ops"].items()
+        if facts["rows"]
     )
     slower = sum(any(a["verdict"] == "slower" for a in _beside(row)) for row in rows)
     where = (
