@@ -19,7 +19,7 @@ from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
-from triton_magics.harness.correctness.case_values import SPECIALS
+from triton_magics.harness.correctness.special_values import SPECIALS
 from triton_magics.model import Case
 
 Algorithm = Callable[..., torch.Tensor]

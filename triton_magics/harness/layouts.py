@@ -29,6 +29,7 @@ UNALIGNED = "unaligned"
 PADDED_MATRICES = "padded matrices"  # of the last two dimensions: x[:, :10] of a longer x
 PADDED_BATCHES = "padded batches"
 PADDED_COLUMNS = "padded columns"  # transposed, with padded rows: x[:, :10].t() of a longer x
+EVERY_SECOND_ROW = "every second row"  # also a half of rows that are twice as long
 EXPANDED_ROWS = "expanded rows"  # each matrix has one row
 EXPANDED_COLUMNS = "expanded columns"
 EXPANDED_MATRICES = "expanded matrices"  # each batch has one
@@ -148,6 +149,10 @@ def _pad(dim: int) -> Strides:
     return strides
 
 
+def _double_rows(shape: Sizes) -> Sizes | None:
+    return _contiguous((*shape[:-1], 2 * shape[-1])) if len(shape) >= 2 else None
+
+
 def _pad_columns(shape: Sizes) -> Sizes | None:
     if len(shape) < 2 or min(shape[-2:]) < 2:
         return None
@@ -202,6 +207,7 @@ _BESIDE: dict[str, Strides] = {
     PADDED_MATRICES: _pad(-2),
     PADDED_BATCHES: _pad(-3),
     PADDED_COLUMNS: _pad_columns,
+    EVERY_SECOND_ROW: _double_rows,
     EXPANDED_COLUMNS: _expand(-1),
     EXPANDED_ROWS: _expand(-2),
     EXPANDED_MATRICES: _expand(-3),

@@ -16,8 +16,8 @@ Scalar = bool | int | float
 
 LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
-    "unaligned", "padded matrices", "padded batches", "padded columns", "expanded columns",
-    "expanded rows", "expanded matrices", "reversed dimensions",
+    "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
+    "expanded columns", "expanded rows", "expanded matrices", "reversed dimensions",
 )  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 

@@ -28,15 +28,7 @@ from triton_magics.harness.correctness.case_numbers import (
     values_at_numbers,
 )
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
-from triton_magics.harness.correctness.case_values import (
-    BESIDE_VALUES,
-    BLOCK_VALUES,
-    LATE_PEAKS,
-    MANY_ROW_VALUES,
-    REGIMES,
-    SPECIALS,
-    special_of,
-)
+from triton_magics.harness.correctness.case_values import REGIMES
 from triton_magics.harness.correctness.cases_beside import CasesBeside
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.shape_classes import (
@@ -55,6 +47,14 @@ from triton_magics.harness.correctness.shape_variants import (
     vary_scalars,
     vary_shapes,
     walk_of_dimensions,
+)
+from triton_magics.harness.correctness.special_values import (
+    BESIDE_VALUES,
+    BLOCK_VALUES,
+    LATE_PEAKS,
+    MANY_ROW_VALUES,
+    SPECIALS,
+    special_of,
 )
 from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.languages.source_numbers import read_integers, read_numbers
@@ -222,6 +222,7 @@ class Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
+        rest += [] if self._is_interpreted else self._beside.with_large_layout()
         begin = [*own[: len(plain)], *first, *block_cases]
         others = [*layout_cases, *drawn]
         begin += self._number_cases(source, [*begin, *others, *rest], plan)

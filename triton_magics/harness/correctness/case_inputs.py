@@ -9,17 +9,14 @@ import torch
 
 from triton_magics import exception_text, operators
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.case_values import (
-    apply_values,
-    special_of,
-    transpose_inputs,
-)
+from triton_magics.harness.correctness.case_values import apply_values, transpose_inputs
 from triton_magics.harness.correctness.guard_bands import (
     Allocate,
     GuardedMemory,
     allocate_bytes,
     allocate_guarded,
 )
+from triton_magics.harness.correctness.special_values import special_of
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import META
 from triton_magics.model import CONTIGUOUS, Case

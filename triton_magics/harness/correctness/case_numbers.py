@@ -20,7 +20,6 @@ import torch
 from triton_magics import operators
 from triton_magics.harness.correctness.call_record import outputs_of
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.case_values import NEAR
 from triton_magics.harness.correctness.shape_classes import (
     MAX_FULL,
     MAX_FULL_COLUMNS,
@@ -31,6 +30,7 @@ from triton_magics.harness.correctness.shape_classes import (
     interpreter_cost,
 )
 from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders
+from triton_magics.harness.correctness.special_values import NEAR
 from triton_magics.model import Case
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough

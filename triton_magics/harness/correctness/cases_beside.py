@@ -14,24 +14,23 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.case_values import (
+from triton_magics.harness.correctness.case_inputs import make_meta, make_pristine
+from triton_magics.harness.correctness.case_values import are_alike, is_transpose
+from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
+from triton_magics.harness.correctness.shape_variants import (
+    is_defined,
+    keep_orders,
+    shapes_of_several_blocks,
+)
+from triton_magics.harness.correctness.special_values import (
     BESIDE_VALUES,
     BLOCK_VALUES,
     MANY_ROW_VALUES,
     ONE_TENSOR,
     TRANSPOSE,
     ZEROS_IN,
-    are_alike,
-    is_transpose,
     skips,
     special_of,
-)
-from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
-from triton_magics.harness.correctness.shape_variants import (
-    is_defined,
-    keep_orders,
-    shapes_of_several_blocks,
 )
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import BESIDE, Case
@@ -39,6 +38,7 @@ from triton_magics.model import BESIDE, Case
 # Rows, more than there are programs that take one row after the other. An interpreter takes some
 # milliseconds for one.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
+LARGE_ROWS = "the largest size"
 _CPU = torch.device("cpu")
 
 
@@ -134,24 +134,32 @@ class CasesBeside:
     def with_many_rows(self, *, is_interpreted: bool) -> list[Case]:
         """Return cases with rows of every kind, more of them than programs.
 
-        The shapes of the design have few rows, so a program that takes several has nothing there to
-        keep from one to the next. An interpreter has each of the values in one dtype.
+        The shapes of the design have few rows, so a program that takes several has little to carry
+        from one to the next. Of an elementwise op a program takes blocks, so its rows are long. An
+        interpreter has each of the values in one dtype.
         """
-        base = self._shapes.get("odd", ())
         own = [name for name in self._values if name in MANY_ROW_VALUES]
-        if not own or len(base) < 2:
-            return []
-        n = MANY_ROWS_INTERPRETED if is_interpreted else MANY_ROWS
-        shape = keep_orders(self._op, (*base[:-2], n, base[-1]))
-        if shape[-2] != n or not is_defined(self._op, shape):
+        shape = self._many_rows(MANY_ROWS_INTERPRETED if is_interpreted else MANY_ROWS)
+        if not own or not shape:
             return []
         dtypes = itertools.cycle(self._dtypes)
         each = [(v, d) for v in own for d in ([next(dtypes)] if is_interpreted else self._dtypes)]
+        extent = f"{shape[-2]:,} rows"
         return [
-            self.case("", turn, special=values, dtype=dtype, shape=shape, extent=f"{n:,} rows")
+            self.case("", turn, special=values, dtype=dtype, shape=shape, extent=extent)
             for turn, (values, dtype) in enumerate(each)
             if not skips(self._op, values, dtype)
         ]
+
+    def _many_rows(self, n: int) -> Shape | None:
+        """Return a shape of so many rows; of an elementwise op one of long rows, if it has one."""
+        if self._op.op_class == "elementwise":
+            return self._shapes.get("long rows")
+        base = self._shapes.get("odd", ())
+        if len(base) < 2:
+            return None
+        shape = keep_orders(self._op, (*base[:-2], n, base[-1]))
+        return shape if shape[-2] == n and is_defined(self._op, shape) else None
 
     def with_layouts(self) -> list[Case]:
         """Return a case of each further layout for all tensors, and one for a tensor alone.
@@ -172,12 +180,28 @@ class CasesBeside:
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
         return cases
 
+    def with_large_layout(self) -> list[Case]:
+        """Return a case of the largest size in which no row of a tensor follows the one before.
+
+        Index arithmetic for strides that a large contiguous tensor does not need is wrong there.
+        """
+        shape = [*self._op.sizes.values()][-1]
+        if layouts.PADDED_ROWS not in self._op.layouts or not is_defined(self._op, shape):
+            return []
+        names = [k for k, have in self._layouts_at(shape).items() if layouts.PADDED_ROWS in have]
+        own = tuple((name, layouts.PADDED_ROWS) for name in names)
+        dtype = random.Random(self._seed).choice(self._dtypes)  # noqa: S311 (replayed)
+        case = self.case("", 0, shape=shape, layouts=own, dtype=dtype, extent=LARGE_ROWS)
+        return [case] if own else []
+
     def _layouts_at(self, shape: Shape) -> dict[str, tuple[str, ...]]:
         """Return the layouts that each tensor can have at a shape, by name."""
-        inputs = self._inputs_of(self.case("", 0, shape=shape))
+        inputs = make_meta(self._op, self.case("", 0, shape=shape))
         return {
             name: layouts.available(tuple(x.shape), is_mutated=i in self._op.mutates)
-            for i, (name, x) in enumerate(inputs.items())
+            for i, (name, x) in enumerate(
+                zip(self._op.input_names(len(inputs)), inputs, strict=True)
+            )
             if isinstance(x, torch.Tensor)
         }
 

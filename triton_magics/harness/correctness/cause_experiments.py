@@ -15,7 +15,6 @@ from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
-from triton_magics.harness.correctness.case_values import ONE_TENSOR, TRANSPOSE
 from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
@@ -33,6 +32,7 @@ from triton_magics.harness.correctness.rounding_experiment import (
     find_rounding,
     has_errors_of_formula,
 )
+from triton_magics.harness.correctness.special_values import ONE_TENSOR, TRANSPOSE
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (

@@ -12,6 +12,7 @@ Shape = tuple[int, ...]
 TINY_ELEMENTS = 8
 LONG_ROW = 1025  # columns; kernels often take 1024 at once
 MANY_ROWS = 1000
+SEVERAL_ROWS = 17  # of long rows: a program may take some of them, one after the other
 SMALL_DIM = 64  # a leading dimension above it is cut down where many cases have the shape
 POWERS_OF_TWO = "powers of two"
 ONLY_THOROUGH = "only in the thorough plan"
@@ -82,7 +83,8 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
     """Return a cheap shape of each class that the op's shapes have, and one of powers of two.
 
     These shapes carry most cases, so leading dimensions are small: a program takes the interpreter
-    a millisecond. An op without shapes is computed at its sizes only, so it has its smallest one.
+    a millisecond. Long rows are several, for what a program carries from one to the next. An op
+    without shapes is computed at its sizes only, so it has its smallest one.
     """
     smallest = operators.smallest_shape(op)
     rank = len(smallest)
@@ -97,6 +99,10 @@ def representatives(op: operators.Op) -> dict[str, Shape]:
         best = chosen.setdefault(name, small)
         if shape_cost(small) < shape_cost(best):
             chosen[name] = small
+    long = chosen.get("long rows", ())
+    declared = [s[-2] for s in op.shapes if len(s) == len(long) > 1]
+    if op.op_class != "matmul" and max(declared, default=0) >= SEVERAL_ROWS:
+        chosen["long rows"] = (*long[:-2], max(long[-2], SEVERAL_ROWS), long[-1])
     powers = _powers_of_two(smallest)
     if powers and POWERS_OF_TWO not in chosen:
         chosen[POWERS_OF_TWO] = powers

@@ -9,8 +9,9 @@ import torch
 from triton_magics import operators
 from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.case_values import SPECIALS, has_bytes
+from triton_magics.harness.correctness.case_values import has_bytes
 from triton_magics.harness.correctness.judgement import is_correct
+from triton_magics.harness.correctness.special_values import SPECIALS
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case
 
