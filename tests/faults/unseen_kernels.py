@@ -1,23 +1,26 @@
 """Validate kernels that are not in the corpus, and print a line for each.
 
-    python tests/faults/unseen_kernels.py state range [--budget 30] [--seed 7]
+    python tests/faults/unseen_kernels.py state range [--budget 30] [--seed 7] [--jobs 8] [--gpu]
 
 The names are folders of `unseen_kernels`, or files. Authors who had not read the checks wrote them:
 `state`, `range`, `parameters`, `lengths` and `near_by` (right ones) on 2026-11-27 for four classes,
-`fifth` for every op, `set_a` for elementwise ops, softmax and norms. A script `NAME.witness.py`
-shows the fault of a kernel without the checks.
+`fifth` for every op, `set_a` for elementwise ops, softmax, norms; on 2026-11-28 `sixth` for every
+op, `sixth_classes` for layouts, for what a program carries on, and for special values. A script
+`NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
-os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+if "--gpu" not in sys.argv:
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
 
 import argparse
-import sys
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -36,30 +39,40 @@ def list_kernels(names: Iterable[str]) -> list[Path]:
     """Return the kernels of these folders, and these files."""
     starts = [FOLDER / name if (FOLDER / name).exists() else Path(name) for name in names]
     files = [p for s in starts for p in (sorted(s.glob("*.py")) if s.is_dir() else [s])]
-    return [path for path in files if not path.name.endswith(".witness.py")]
+    return [p for p in files if not p.name.startswith(".") and not p.name.endswith(".witness.py")]
+
+
+def validate(path: Path, seed: int, budget_s: float) -> str:
+    """Return a line on a kernel: what it is, the verdict, and its first failed case."""
+    start_s = time.monotonic()
+    is_right = "\nstatus: passed" in path.read_text()
+    own = in_child(judge_by_validation, path, seed, budget_s, judges=True) or {}
+    failed = own.get("failed", [])
+    first = {k: v for k, v in failed[0].items() if k in Case.model_fields} if failed else {}
+    words = (
+        f"{path.parent.name}/{path.stem}", "right" if is_right else "wrong",
+        own.get("status", "crashed"), f"{own.get('ran')} of {own.get('planned')} cases",
+        f"{time.monotonic() - start_s:.0f} s", Case(**first).label if first else "",
+        own.get("message") or "" if is_right or not failed else "",
+    )  # fmt: skip
+    return " · ".join(words)
 
 
 def main() -> None:
-    """Print for each kernel what it is, the verdict, and its first failed case."""
+    """Print a line for each kernel, as they end."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="+")
     parser.add_argument("--budget", type=float, default=30.0, help="CPU seconds a kernel")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--gpu", action="store_true", help="on the GPU, not in the interpreter")
     options = parser.parse_args()
     stop_at_first_failure()
     torch.set_num_threads(1)
-    for path in list_kernels(options.names):
-        start_s = time.monotonic()
-        is_right = "\nstatus: passed" in path.read_text()
-        own = in_child(judge_by_validation, path, options.seed, options.budget, judges=True) or {}
-        failed = own.get("failed", [])
-        first = {k: v for k, v in failed[0].items() if k in Case.model_fields} if failed else {}
-        label = Case(**first).label if first else ""
-        print(
-            f"{path.parent.name}/{path.stem}", "right" if is_right else "wrong",
-            own.get("status", "crashed"), f"{own.get('ran')} of {own.get('planned')} cases",
-            f"{time.monotonic() - start_s:.0f} s", label, sep=" · ", flush=True,
-        )  # fmt: skip
+    paths = list_kernels(options.names)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for future in [pool.submit(validate, p, options.seed, options.budget) for p in paths]:
+            print(future.result(), flush=True)
 
 
 if __name__ == "__main__":

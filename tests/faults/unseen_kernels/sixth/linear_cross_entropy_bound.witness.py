@@ -1,0 +1,27 @@
+import importlib.util, pathlib, sys
+import torch
+from triton_magics.operators import linear_cross_entropy as op
+
+path = pathlib.Path(__file__).with_name(pathlib.Path(__file__).name.replace(".witness.py", ".py"))
+spec = importlib.util.spec_from_file_location(path.stem, path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+
+
+def judge(got, inputs, limit=0.01):
+    right = op.reference(*map(wide, inputs))
+    error = (got.double() - right).abs()
+    error = torch.where(torch.isnan(got.double()) & ~torch.isnan(right), torch.inf, error)
+    error = torch.nan_to_num(error, nan=0.0, posinf=float("inf")).max().item()
+    print("WRONG" if error > limit else "right", "max error", error)
+    sys.exit(0 if error > limit else 1)
+
+
+x, weight = 6 * torch.randn(40, 1024), torch.randn(300, 1024) / 32
+target = torch.randint(300, (40,))
+judge(module.triton_linear_cross_entropy(x, weight, target), (x, weight, target))

@@ -1,0 +1,42 @@
+"""Nothing wrong: int8 becomes float16 by writing it into the fraction of 1024 and taking 1152 off, -128 too.
+
+op: quantized_matmul
+status: passed
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(
+    x_ptr, w_ptr, scale_ptr, out_ptr, M, N, K, xm, xk, wn, wk, ss,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):
+    rows = (tl.program_id(0) * BM + tl.arange(0, BM)).to(tl.int64)
+    cols = (tl.program_id(1) * BN + tl.arange(0, BN)).to(tl.int64)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        ks = (start + tl.arange(0, BK)).to(tl.int64)
+        x = tl.load(x_ptr + rows[:, None] * xm + ks[None, :] * xk,
+                    mask=(rows < M)[:, None] & (ks < K)[None, :], other=0.0)
+        w = tl.load(w_ptr + ks[:, None] * wk + cols[None, :] * wn,
+                    mask=(ks < K)[:, None] & (cols < N)[None, :], other=0)
+        bits = (w.to(tl.int16) + 128) | 0x6400  # 1024 + 128 + w: steps are 1 there
+        values = bits.to(tl.float16, bitcast=True).to(tl.float32) - 1152.0
+        acc += tl.dot(x, values.to(x.dtype), input_precision="ieee")
+    scale = tl.load(scale_ptr + cols * ss, mask=cols < N, other=0.0).to(tl.float32)
+    mask = (rows < M)[:, None] & (cols < N)[None, :]
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], acc * scale[None, :], mask=mask)
+
+
+def triton_quantized_matmul(x, weight, scale):
+    (M, K), N = x.shape, weight.shape[0]
+    out = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    if out.numel():
+        kernel[(triton.cdiv(M, 16), triton.cdiv(N, 64))](
+            x, weight, scale, out, M, N, K, *x.stride(), *weight.stride(), scale.stride(0),
+            BM=16, BN=64, BK=64,
+        )
+    return out

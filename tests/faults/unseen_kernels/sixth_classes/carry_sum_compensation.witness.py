@@ -1,0 +1,37 @@
+"""Runs carry_sum_compensation on a legitimate input where it is wrong."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators.sum import reference
+
+path = Path(__file__).with_name("carry_sum_compensation.py")
+spec = importlib.util.spec_from_file_location("carry_sum_compensation", path)
+version = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(version)
+
+
+def largest_error(got, want):
+    want = want.to(got.dtype).double()
+    got = got.double()
+    difference = (got - want).abs()
+    difference[(got == want) | (got.isnan() & want.isnan())] = 0.0
+    return torch.nan_to_num(difference, nan=float("inf")).max().item()
+
+
+torch.manual_seed(0)
+x = torch.randn(64, 512)
+x[3] = 1e10 * torch.rand(512)  # its program does row 35 next
+args = (x,)
+
+exact = [a.double() if torch.is_tensor(a) and a.is_floating_point() else a for a in args]
+want = reference(*exact)
+got = version.triton_sum(*args)
+error = largest_error(got, want)
+if got.shape == want.shape and error < 1.0:
+    print("right, max error", error)
+    sys.exit(1)
+print("WRONG max error", error)

@@ -1,0 +1,35 @@
+"""Runs special_gelu_clamped_above_only on a legitimate input where it is wrong."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators.gelu import reference
+
+path = Path(__file__).with_name("special_gelu_clamped_above_only.py")
+spec = importlib.util.spec_from_file_location("special_gelu_clamped_above_only", path)
+version = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(version)
+
+
+def largest_error(got, want):
+    want = want.to(got.dtype).double()
+    got = got.double()
+    difference = (got - want).abs()
+    difference[(got == want) | (got.isnan() & want.isnan())] = 0.0
+    return torch.nan_to_num(difference, nan=float("inf")).max().item()
+
+
+torch.manual_seed(0)
+args = (torch.tensor([[-30.0, -15.0, -10.0, 0.0, 10.0, 30.0]]),)
+
+exact = [a.double() if torch.is_tensor(a) and a.is_floating_point() else a for a in args]
+want = reference(*exact)
+got = version.triton_gelu(*args)
+error = largest_error(got, want)
+if got.shape == want.shape and error < 1e-1:
+    print("right, max error", error)
+    sys.exit(1)
+print("WRONG max error", error)

@@ -1,0 +1,37 @@
+"""Runs special_rms_norm_largest_is_zero on a legitimate input where it is wrong."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators.rms_norm import reference
+
+path = Path(__file__).with_name("special_rms_norm_largest_is_zero.py")
+spec = importlib.util.spec_from_file_location("special_rms_norm_largest_is_zero", path)
+version = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(version)
+
+
+def largest_error(got, want):
+    want = want.to(got.dtype).double()
+    got = got.double()
+    difference = (got - want).abs()
+    difference[(got == want) | (got.isnan() & want.isnan())] = 0.0
+    return torch.nan_to_num(difference, nan=float("inf")).max().item()
+
+
+torch.manual_seed(0)
+x = torch.randn(6, 64)
+x[4] = 0.0  # a padded token
+args = (x, torch.randn(64), 1e-5)
+
+exact = [a.double() if torch.is_tensor(a) and a.is_floating_point() else a for a in args]
+want = reference(*exact)
+got = version.triton_rms_norm(*args)
+error = largest_error(got, want)
+if got.shape == want.shape and error < 1e-3:
+    print("right, max error", error)
+    sys.exit(1)
+print("WRONG max error", error)
