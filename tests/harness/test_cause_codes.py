@@ -51,6 +51,35 @@ def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) 
     assert code_of(run_cases(KERNELS / f"{kernel}.py", case)[0]) == code
 
 
+@pytest.mark.parametrize(
+    ("kernel", "earlier", "later"),
+    [
+        ("state/cross_entropy_adds_the_whole_buffer", (33, 13), (7, 13)),
+        ("state/mean_counts_to_its_parts", (4, 1500), (4, 2500)),
+    ],
+)
+def test_state_is_named_where_loading_again_mends_it(
+    kernel: str, earlier: tuple[int, ...], later: tuple[int, ...]
+) -> None:
+    path = KERNELS.parent / "unseen_kernels" / f"{kernel}.py"
+    cases = [Case(shape=shape, dtype="float32", seed=1) for shape in (earlier, later)]
+    right, wrong = run_cases(path, *cases)
+    assert right.status is CaseStatus.PASSED
+    assert code_of(wrong) == "stale_state"
+    assert "right where the version was loaded again" in cause_text(wrong.mismatch.cause)
+    assert run_cases(path, cases[1])[0].status is CaseStatus.PASSED
+
+
+def test_an_address_that_is_taken_for_aligned_is_no_stride() -> None:
+    path = KERNELS.parent / "unseen_kernels" / "sixth" / "dropout_by_alignment.py"
+    case = Case(
+        shape=(2, 3, 129), dtype="float32", layouts=(("x", "unaligned"),), seed=1,
+        scalars=(("p", 0.5),),
+    )  # fmt: skip
+    (result,) = run_cases(path, case)
+    assert "wrong where it is not: an alignment is assumed" in str(result.reason)
+
+
 def test_a_matched_fault_names_its_line_in_cell_and_file() -> None:
     path = KERNELS / "forgets_other.py"
     version = version_of(path, "softmax")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.harness.kit import CPU, KERNELS, job_for, run_cases
+from tests.harness.kit import CPU, KERNELS, job_for, numpy_warnings_ignored, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness import call_series
 from triton_magics.harness.correctness.call_record import (
@@ -29,7 +29,7 @@ from triton_magics.harness.correctness.series_plan import (
 )
 from triton_magics.harness.correctness.validate_job import Subject, run_case
 from triton_magics.harness.load import load_version
-from triton_magics.model import Case, CaseStatus
+from triton_magics.model import Case, CaseResult, CaseStatus
 from triton_magics.model.base import CaseStatus as Status
 
 CASE = Case(shape=(7, 13), dtype="float32", seed=1)
@@ -45,12 +45,17 @@ def write_variant(path: Path, tmp_path: Path, old: str, new: str) -> Path:
 
 
 def long_result(path: Path, case: Case = CASE) -> Status:
+    return run_long(path, case).status
+
+
+def run_long(path: Path, case: Case = CASE) -> CaseResult:
     job = job_for(path)
     subject = Subject(
         operators.load(job.op.name), load_version(job.version), job, CPU, path.read_text(),
         long_series={case: MANY_CALLS},
     )  # fmt: skip
-    return run_case(subject, case)[0].status
+    with numpy_warnings_ignored():
+        return run_case(subject, case)[0]
 
 
 def test_near_contents_differ_in_one_element_or_in_two_that_swap() -> None:
@@ -133,8 +138,9 @@ def test_a_tensor_may_be_constant_at_first_and_change_then() -> None:
         is_one = first_sight.setdefault(x.data_ptr(), bool((x == 1).all()))
         return torch.full_like(x, 2.0) if is_one else 2 * x
 
-    contents = constant_contents(operators.load("relu"), (torch.arange(6.0),))
-    assert [x.unique().tolist() for (x,) in contents] == [[1.0], [0.0]]
+    constant = constant_contents(operators.load("relu"), (torch.arange(6.0),))
+    contents = [*constant.values()]
+    assert {k: x.unique().tolist() for k, (x,) in constant.items()} == {"equal": [1], "zeros": [0]}
     turns = plan_turns(8, 4, 2, seed=1)
     assert turns[4:6] == (Turn(2, True), Turn(0, in_last=True))
     x = torch.arange(6.0)
@@ -147,12 +153,22 @@ def test_a_tensor_may_be_constant_at_first_and_change_then() -> None:
     assert tensors[0] is not tensors[4]
 
 
+def test_a_row_of_zeros_that_is_divided_by_is_named() -> None:
+    name = "sixth_classes/special_rms_norm_largest_is_zero.py"
+    result = run_long(KERNELS.parent / "unseen_kernels" / name)
+    assert result.mismatch is not None
+    assert result.mismatch.cause is not None
+    assert result.mismatch.cause.code == "overflow"
+    assert result.reason == "with inputs whose elements are all 0"
+    assert result.case == CASE
+
+
 def test_values_that_an_op_skips_are_no_constant_contents() -> None:
     (x, *others) = make_pristine(operators.load("dropout"), CASE, CPU)
     contents = constant_contents(operators.load("dropout"), (x, *others))
-    assert [new[0].unique().tolist() for new in contents] == [[1.0]]
+    assert {k: new[0].unique().tolist() for k, new in contents.items()} == {"equal": [1.0]}
     target = make_pristine(operators.load("cross_entropy"), CASE, CPU)
-    for new in constant_contents(operators.load("cross_entropy"), target):
+    for new in constant_contents(operators.load("cross_entropy"), target).values():
         assert torch.equal(new[1], target[1])
 
 

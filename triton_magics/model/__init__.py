@@ -42,7 +42,7 @@ from triton_magics.model.benchmark import (
     Timing,
 )
 from triton_magics.model.case import BESIDE, CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
-from triton_magics.model.cause import Cause, CauseCode
+from triton_magics.model.cause import Cause, CauseCode, layout_text
 from triton_magics.model.coverage import Coverage, LeftOut, PlanName, PlanScope
 from triton_magics.model.diagnosis import (
     Diagnosis,
@@ -266,6 +266,7 @@ __all__ = [
     "environment_changes",
     "find_limit",
     "is_version",
+    "layout_text",
     "parse_version",
     "raw_stall",
     "roofline_of",

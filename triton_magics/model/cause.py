@@ -35,6 +35,16 @@ class CauseCode(StrEnum):
     TEXT = "text"
 
 
+UNALIGNED = "unaligned"  # the layout of which only the address is unusual
+
+
+def layout_text(tensor: str, layout: str | None) -> str:
+    """Return what a tensor's layout showed: a wrong stride, or an alignment that is assumed."""
+    if layout == UNALIGNED:
+        return f"right where {tensor} is aligned, wrong where it is not: an alignment is assumed"
+    return f"right where {tensor} is contiguous, wrong where {layout}: a wrong stride"
+
+
 class Cause(Value):
     """A likely cause, or an observation where several causes are possible.
 

@@ -258,6 +258,9 @@ class VersionCalls(Protocol):
         be unset memory. Without a GPU only.
         """
 
+    def load_again(self) -> None:
+        """Load the version again: what it has kept between calls is gone."""
+
     @property
     def tunes_itself(self) -> bool:
         """Return whether a kernel times several configurations on its first call."""

@@ -25,6 +25,7 @@ from triton_magics.harness.correctness.hypotheses import (
     fresh,
     vanishes,
 )
+from triton_magics.harness.correctness.near_inputs import CONSTANTS
 from triton_magics.harness.correctness.reach_causes import find_by_reach
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
@@ -46,6 +47,7 @@ from triton_magics.model import (
     CauseCode,
     KernelError,
     Tolerance,
+    layout_text,
 )
 
 MAX_ELEMENTS = 300_000
@@ -58,6 +60,7 @@ ROWS_APART = ("rows unlike their neighbours", "rows at -20000")
 LARGE_SPECIALS = ("huge element", *ROWS_APART)
 SMALL_ERROR = 0.05  # of the worst element, relative
 MEMORY_CAUSES = (CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC, CauseCode.PARTIAL_EXTENT)
+LOADED_AGAIN = "right where the version was loaded again, wrong after its earlier calls"
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
 
@@ -83,6 +86,8 @@ def explain_wrong_values(
             cause = search_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
             return _with_cause(result, cause) if cause else _name_access(result, call)
         result, differs = _check_determinism(subject, inputs, call, result)
+        if _keeps_state(subject, case, differs):
+            return _with_cause(result, Cause(code=CauseCode.STALE_STATE, evidence=LOADED_AGAIN))
         if differs:
             differing = _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
             return _name_access(differing, call)
@@ -97,6 +102,23 @@ def explain_wrong_values(
         return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
     result = _with_cause(result, cause) if cause else result
     return result if cause and cause.as_if else _name_access(result, call)
+
+
+def _keeps_state(subject: Subject, case: Case, differs: bool) -> bool:
+    """Return whether the version is wrong on a case only after its earlier calls.
+
+    Args:
+        subject: the version.
+        case: on which it was wrong.
+        differs: calls on the same inputs differ. On a GPU one may be right by chance then.
+    """
+    may_be_chance = differs and not subject.is_interpreted
+    if len(subject.explained) >= MOST_SEARCHES or may_be_chance:
+        return False
+    if not differs and passes(subject, case):
+        return False
+    subject.calls.load_again()
+    return passes(subject, case)
 
 
 def _name_shared_inputs(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
@@ -129,8 +151,7 @@ def _name_layout(
     if cause is None:
         return result
     name = "each input" if cause.tensor == EVERY_INPUT else cause.tensor
-    text = f"right where {name} is contiguous, wrong where {cause.layout}: a wrong stride"
-    return result.evolve(reason=f"{result.reason}; {text}")
+    return result.evolve(reason=f"{result.reason}; {layout_text(str(name), cause.layout)}")
 
 
 def _find_cause(
@@ -177,9 +198,8 @@ def _with_confirmed(observed: Cause, reached: Cause | None) -> Cause:
 def _of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
     """Yield an overflow where finite inputs give NaN, and plain ones none."""
     assert result.mismatch is not None
-    is_lost = math.isfinite(result.mismatch.expected) and not math.isfinite(result.mismatch.got)
     is_unset = result.mismatch.cause is not None
-    if not is_lost or is_unset or case.has_plain_values or case.special == "nonfinite":
+    if not _is_lost(result) or is_unset or case.has_plain_values or case.special == "nonfinite":
         return
     text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
     yield vanishes(Cause(code=CauseCode.OVERFLOW, evidence=text), case, _with_plain_values)
@@ -212,7 +232,16 @@ def explain_contents(
     }
     case = case.evolve(scalars=tuple(scalars.items()))
     cause = search_change(subject, case, pristine, pristine, outputs)
+    if cause is None and case.special in CONSTANTS and _is_lost(result):
+        text = f"NaN or infinity in {case.dtype} where all elements of the inputs are equal"
+        cause = Cause(code=CauseCode.OVERFLOW, evidence=text)
     return _with_cause(result, cause) if cause else result
+
+
+def _is_lost(result: CaseResult) -> bool:
+    """Return whether the worst element is NaN or infinite, and should not be."""
+    worst = result.mismatch
+    return worst is not None and math.isfinite(worst.expected) and not math.isfinite(worst.got)
 
 
 def differ_beyond_rounding(a: torch.Tensor, b: torch.Tensor, tolerance: Tolerance | None) -> bool:

@@ -156,13 +156,13 @@ class LocalCalls:
         except BaseException as error:
             failure = self._failure(error, launched=bool(launches.names))
             if failure.error.kind == NeedsGpu.__name__:
-                self._load_again()
+                self.load_again()  # an interpreter ended the call between two of its writes
             raise VersionRaised(failure, launches) from error
 
-    def _load_again(self) -> None:
-        """Drop what the version keeps: an interpreter ended a call between two of its writes.
+    def load_again(self) -> None:
+        """Load the version again: what it has kept between calls is gone.
 
-        A module that can't be imported twice, as it registers an operator of torch, is kept.
+        A module that can't be imported twice, as it registers an operator of torch, stays.
         """
         module = self._version.module
         forget_version(self._version.ref)

@@ -23,6 +23,7 @@ from triton_magics.model import Case
 
 Contents = tuple[Any, ...]
 _FRESH_SEED = 0x5EED
+CONSTANTS = {"equal": 1.0, "zeros": 0.0}  # by the name of special values
 MORE_SWAPS = 3  # a sum in float may depend on the order
 
 
@@ -57,22 +58,19 @@ def near_contents(
     ]
 
 
-def constant_contents(op: operators.Op, pristine: Contents) -> list[Contents]:
-    """Return contents whose floating tensors are all 1, and all 0, if the op takes such values.
+def constant_contents(op: operators.Op, pristine: Contents) -> dict[str, Contents]:
+    """Return contents whose floating tensors are all 1, or all 0, by the name of such values.
 
-    A kernel may find that a weight changes nothing, and leave it out from then on.
+    Those that the op does not take are left out. A kernel may find that a weight changes nothing,
+    and leave it out from then on.
     """
-    values = [v for v, name in ((1.0, "equal"), (0.0, "zeros")) if name not in op.skip_values]
-    floats = [
-        i
-        for i, x in enumerate(pristine)
-        if _is_tensor(x) and x.is_floating_point() and i not in op.structured
-    ]
-    return [
-        tuple(torch.full_like(x, v) if i in floats else x for i, x in enumerate(pristine))
-        for v in values
-        if floats
-    ]
+    places = [i for i, x in enumerate(pristine) if _is_tensor(x) and x.is_floating_point()]
+    floats = {i for i in places if i not in op.structured}
+    return {
+        name: tuple(torch.full_like(x, v) if i in floats else x for i, x in enumerate(pristine))
+        for name, v in CONSTANTS.items()
+        if floats and name not in op.skip_values
+    }
 
 
 def change_little(

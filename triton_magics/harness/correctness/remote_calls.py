@@ -163,6 +163,10 @@ class RemoteCalls:
         """Return the lines of the version's file that no call has run, each of a statement."""
         return self._link.request(f"{MODULE}:unreached_lines", Lines).lines
 
+    def load_again(self) -> None:
+        """Load the version again: what it has kept between calls is gone."""
+        self._link.request(f"{MODULE}:load_again", Done)
+
     def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
         """Return the facts of a call whose kernels do not run."""
         return self._link.request(f"{MODULE}:dry_run", DryRun, arguments=arguments)
@@ -235,6 +239,12 @@ def call_series(series: CallSeries) -> SeriesRecord:
 def compile_forms(forms: tuple[Form, ...]) -> Done:
     """Compile the kernels of these shapes and dtypes."""
     _loaded[0].compile_forms(forms)
+    return Done()
+
+
+def load_again() -> Done:
+    """Load the version again: what it has kept between calls is gone."""
+    _loaded[0].load_again()
     return Done()
 
 

@@ -30,7 +30,11 @@ from triton_magics.harness.correctness.computed_by import (
     check_other_code,
     copy_outputs,
 )
-from triton_magics.harness.correctness.near_inputs import constant_contents, near_contents
+from triton_magics.harness.correctness.near_inputs import (
+    CONSTANTS,
+    constant_contents,
+    near_contents,
+)
 from triton_magics.harness.correctness.output_checks import (
     REUSED_MEMORY,
     check_form,
@@ -55,6 +59,7 @@ CHECKED_BY_OP = 6  # outputs of one content that an op's own check looks at
 STALE = "the inputs had changed, but call {} gave the output of earlier ones: a result is cached"
 LATER = "call {}, of {} in a row, was wrong: {}"
 OTHER_CONTENTS = "with other contents"
+ALL_EQUAL = "with inputs whose elements are all {:g}"
 
 
 def check_repeat_calls(
@@ -98,6 +103,7 @@ class CallsInARow:
         inputs: of the case.
         call: an earlier call on them, which was right.
         torch_outputs: of the case.
+        constant: names of the values of the last contents, which are constant.
     """
 
     subject: Subject
@@ -108,6 +114,7 @@ class CallsInARow:
     series: CallSeries
     record: SeriesRecord
     ahead: _ExpectedAhead
+    constant: tuple[str, ...] = ()
 
     @classmethod
     def run(
@@ -124,8 +131,8 @@ class CallsInARow:
         n = count_calls(subject, call, planned) if planned else FEW_CALLS
         n_contents = MANY_CONTENTS if planned else 1
         near = near_contents(subject.op, case, inputs.pristine, subject.device, n_contents)
-        constant = constant_contents(subject.op, inputs.pristine) if planned else []
-        contents = (inputs.pristine, *near, *constant)
+        constant = constant_contents(subject.op, inputs.pristine) if planned else {}
+        contents = (inputs.pristine, *near, *constant.values())
         series = CallSeries(
             arguments=inputs.arguments,
             contents=contents,
@@ -139,7 +146,8 @@ class CallsInARow:
         )
         ahead = _ExpectedAhead(subject, case, contents)
         record = subject.calls.call_series(series, ahead.prepare)
-        return cls(subject, case, inputs, call, torch_outputs, series, record, ahead)
+        names = tuple(constant)
+        return cls(subject, case, inputs, call, torch_outputs, series, record, ahead, names)
 
     def check(self) -> CaseResult | None:
         """Return the failed case if a call was wrong, unfinished, or changed an earlier output."""
@@ -238,8 +246,16 @@ class CallsInARow:
         if content == 0 or set(self._numbers(content)) - set(wrong):
             return self._with_state(judged, number)
         pristine, outputs = self.series.contents[content], self._outputs(number)
-        judged = explain_contents(self.subject, self.case, pristine, outputs, judged)
-        return judged.evolve(reason=judged.reason or OTHER_CONTENTS)
+        case = self._case_of(content)
+        judged = explain_contents(self.subject, case, pristine, outputs, judged)
+        value = CONSTANTS.get(case.special)
+        where = OTHER_CONTENTS if value is None else ALL_EQUAL.format(value)
+        return judged.evolve(reason=judged.reason or where)
+
+    def _case_of(self, content: int) -> Case:
+        """Return the case of these contents: with their special values if they are constant."""
+        place = content - len(self.series.contents) + len(self.constant)
+        return self.case.evolve(special=self.constant[place]) if place >= 0 else self.case
 
     def _is_right_on_new(self, content: int) -> bool:
         """Return whether a call is right on new tensors, with the scalars of these contents."""
@@ -265,13 +281,16 @@ class CallsInARow:
 
     def _judge(self, number: int) -> CaseResult:
         """Return the result of one call, with its error."""
-        pristine = self.series.contents[self.series.turns[number].content]
+        content = self.series.turns[number].content
+        pristine = self.series.contents[content]
         if message := self._own_check(number):
             return failed_case(self.case, CaseStatus.WRONG_VALUES, message)
         inputs = replace(self.inputs, pristine=pristine)
         call = replace(self.call, value=self._value(number), outputs=self._outputs(number))
         torch_outputs = oracle.compute_torch_outputs(self.subject.op, pristine)
-        return compare_outputs(CaseOracle(self.subject, self.case, inputs, torch_outputs), call)
+        case = self._case_of(content)
+        result = compare_outputs(CaseOracle(self.subject, case, inputs, torch_outputs), call)
+        return result.evolve(case=self.case)
 
     def _with_state(self, result: CaseResult, number: int) -> CaseResult:
         """Return the wrong result of a later call; in the interpreter only state can differ.

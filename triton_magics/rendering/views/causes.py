@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton_magics.model import EVERY_INPUT, Cause, CauseCode
+from triton_magics.model import EVERY_INPUT, Cause, CauseCode, layout_text
 from triton_magics.rendering.views.words import join_parts
 
 _TEXTS: dict[CauseCode, str] = {
@@ -32,6 +32,7 @@ _TEXTS: dict[CauseCode, str] = {
     ),
 }
 _TEXTS_OF_CALLS = {
+    CauseCode.STALE_STATE: "state is kept between calls",
     CauseCode.WRONG_STRIDE: "a wrong stride or index",
     CauseCode.MISSING_MASK: "a mask is missing",
     CauseCode.WRONG_FILL: "the lanes past the end take part, or are counted",
@@ -78,7 +79,7 @@ def _text(cause: Cause) -> str:
         return f"every element is {cause.factor or 0:.4g} times the expected value"
     if cause.code is CauseCode.WRONG_STRIDE:
         name = "the inputs" if cause.tensor in (None, EVERY_INPUT) else cause.tensor
-        return f"right where {name} is contiguous, wrong where {cause.layout}: a wrong stride"
+        return layout_text(name, cause.layout)
     if cause.code is CauseCode.LOWER_PRECISION:
         return f"the error is that of a lower precision ({cause.dtype})"
     return _TEXTS[cause.code]
