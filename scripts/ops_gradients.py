@@ -52,7 +52,7 @@ def write(best: Mapping[str, str], into: Path) -> None:
     here = str(Path(__file__).parent)  # where the workers find liger_ops
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     data = read(into) or {"command": "python scripts/ops.py gradients", "ops": {}}
-    with ThreadPoolExecutor(2) as pool:  # one compiles while the other is measured; all share memory
+    with ThreadPoolExecutor(2) as pool:  # one compiles while one is measured; they share memory
         running = {pool.submit(measure, op): op for op in ops}
         for measured in as_completed(running):
             data["ops"][running[measured]] = measured.result()
