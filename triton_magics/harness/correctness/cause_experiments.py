@@ -113,7 +113,8 @@ def _keeps_state(subject: Subject, case: Case, differs: bool) -> bool:
         differs: calls on the same inputs differ. On a GPU one may be right by chance then.
     """
     may_be_chance = differs and not subject.is_interpreted
-    if len(subject.explained) >= MOST_SEARCHES or may_be_chance:
+    is_enough = len(subject.explained) >= MOST_SEARCHES or bool(subject.known_changes)
+    if may_be_chance or is_enough:
         return False
     if not differs and passes(subject, case):
         return False
