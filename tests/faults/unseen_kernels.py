@@ -5,7 +5,8 @@
 The names are folders of `unseen_kernels`, or files. Authors who had not read the checks wrote them:
 `state`, `range`, `parameters`, `lengths` and `near_by` (right ones) on 2026-11-27 for four classes,
 `fifth` for every op, `set_a` for elementwise ops, softmax, norms; on 2026-11-28 `sixth` for every
-op, `sixth_classes` for layouts, for what a program carries on, and for special values. A script
+op, `sixth_classes` for layouts, for what a program carries on and for special values, `seventh` for
+every op. A script
 `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

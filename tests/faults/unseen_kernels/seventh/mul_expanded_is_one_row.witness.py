@@ -1,0 +1,24 @@
+"""y is [1, 5, 16], expanded to [4, 5, 16]."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import vector_mul
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("mul_expanded_is_one_row.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_vector_mul
+torch.manual_seed(0)
+
+inputs = (torch.randn(4, 5, 16), torch.randn(1, 5, 16).expand(4, 5, 16))
+output = call(*inputs)
+expected = vector_mul.reference(*(x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs))
+error = (output.double() - expected).abs()
+worst = float(error.nan_to_num(nan=float("inf")).max())
+size = float(expected.abs().max())
+print("WRONG" if worst > 0.02 * size else "right", "max error", worst, "of values up to", size)
+sys.exit(0 if worst > 0.02 * size else 1)
