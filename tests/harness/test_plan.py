@@ -146,7 +146,8 @@ def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
         assert [c.shape for c in cases[: len(walk)]] == walk
         assert {(c.dtype, *c.changes) for c in cases[: len(walk)]} == {("float32",)}
     of_rows = walk_of_dimensions(operators.load("softmax"))
-    assert of_rows[-6:] == [(32, 13), (33, 13), (47, 13), (7, 512), (7, 513), (7, 767)]
+    similar = [(32, 1023), (33, 1023), (47, 1023), (7, 512), (7, 513), (7, 767)]
+    assert of_rows[-6:] == similar
     of_heads = walk_of_dimensions(operators.load("gqa"))
     assert of_heads[-2:] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
     assert (1, 4, 4, 7, 64) in of_heads  # two heads of queries can't share four of keys

@@ -34,6 +34,7 @@ EXPANDED_ROWS = "expanded rows"  # each matrix has one row
 EXPANDED_COLUMNS = "expanded columns"
 EXPANDED_MATRICES = "expanded matrices"  # each batch has one
 REVERSED = "reversed dimensions"
+TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:, ::2].t()
 _PADDING = 3  # odd, so that rows are not aligned
 
 
@@ -149,6 +150,13 @@ def _pad(dim: int) -> Strides:
     return strides
 
 
+def _transpose_strided(shape: Sizes) -> Sizes | None:
+    if len(shape) < 2 or min(shape[-2:]) < 2:
+        return None
+    *outer, columns, rows = _every_second((*shape[:-2], shape[-1], shape[-2])) or shape
+    return (*outer, rows, columns)
+
+
 def _double_rows(shape: Sizes) -> Sizes | None:
     return _contiguous((*shape[:-1], 2 * shape[-1])) if len(shape) >= 2 else None
 
@@ -212,6 +220,7 @@ _BESIDE: dict[str, Strides] = {
     EXPANDED_ROWS: _expand(-2),
     EXPANDED_MATRICES: _expand(-3),
     REVERSED: _reverse,
+    TRANSPOSED_STRIDED: _transpose_strided,
 }
 _STRIDES = _USUAL | _BESIDE
 BESIDE = tuple(_BESIDE)  # not combined with all else

@@ -18,6 +18,7 @@ LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
     "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
     "expanded columns", "expanded rows", "expanded matrices", "reversed dimensions",
+    "transposed and strided",
 )  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 

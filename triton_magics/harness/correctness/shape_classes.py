@@ -47,6 +47,9 @@ _PRODUCT_STAND_INS: dict[int, dict[str, Shape]] = {
 _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
     3: {  # m, n, k
         "over 65,535 rows": (70_001, 1, 3),
+        # Tiles of 64 go in groups of 8, in another order; the last group is not whole.
+        "over 8 tiles of rows": (577, 129, 5),
+        "over 8 tiles of columns": (129, 577, 5),
         # With several rows, so that a target of a loss is past the limit.
         "over 65,535 columns": (13, 131_101, 1),
         "over 32,767 columns": (13, 40_009, 1),  # cheap enough for the interpreter

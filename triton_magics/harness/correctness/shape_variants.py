@@ -26,6 +26,7 @@ from triton_magics.model import Case
 
 MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
 FAR = 16  # times as long
+MOST_COLUMNS = 1024  # a kernel with a row in a block takes few such rows in one
 MAX_STEP = 130  # blocks of a step of a walk; an interpreter takes 1 ms for one
 SIMILAR_BLOCKS, MAX_SIMILAR = (512, 256, 128, 64, 32), 48  # lengths; blocks of a step
 _META = torch.device("meta")
@@ -77,7 +78,12 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
         cheap = (s for s in shapes if interpreter_cost(op, s) <= MAX_STEP and is_defined(op, s))
         walk += [step for shape in itertools.islice(cheap, 1) for step in (shape, base)]
     n_dims = 1 if op.op_class == "elementwise" else 2
-    return walk + [s for dim in range(rank)[-n_dims:] for s in _similar_lengths(op, base, dim)]
+    long = max((s[-1] for s in op.shapes if s[-1] <= MOST_COLUMNS), default=base[-1])
+    wide = base if op.op_class == "matmul" else (*base[:-1], long)  # few of its rows are a block
+    starts = {rank - 1: base, rank - 2: wide}
+    return walk + [
+        s for dim in range(rank)[-n_dims:] for s in _similar_lengths(op, starts[dim], dim)
+    ]
 
 
 def _similar_lengths(op: operators.Op, base: Shape, dim: int) -> list[Shape]:

@@ -27,7 +27,7 @@ def kernel(x_ptr, table_ptr, out_ptr, seq, half, BLOCK: tl.constexpr):
 
 
 def table_of(cos, sin):
-    """One load of 8 bytes instead of two of 4."""
+    """Turn one load of 8 bytes instead of two of 4."""
     key = (tuple(cos.shape), cos.dtype, cos.device)
     if key not in _tables:
         _tables[key] = torch.stack((cos, sin), dim=-1).contiguous()
