@@ -27,8 +27,8 @@ _TEXTS: dict[CauseCode, str] = {
     CauseCode.REACH: "elements of the inputs reach other elements of the output",
     CauseCode.ZEROS: "all wrong elements are zero",
     CauseCode.UNSET_MEMORY: (
-        "NaN from finite inputs: memory that was never written, or lies outside the tensor, may "
-        "have reached the output"
+        "NaN from finite inputs: memory that was never written, or lies outside the tensor, has "
+        "reached the output, or a divisor is 0"
     ),
 }
 _TEXTS_OF_CALLS = {
