@@ -10,9 +10,10 @@ without one the script runs in the interpreter, which only shows that it works.
 time in which a lane runs a job, `starting` the share in which it waits for a worker, `CPU ms` the parent's
 CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
 validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
-one GPU and on all. `cores`: what each of several busy Python processes does beside the others, without a
-GPU: how far the processor itself lets validations run side by side. `--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of
-lanes; 0 is the default (more on demand) and comes alone or after 1. `cores` is how many CPU cores all
+one GPU and on all. `--part cores`: what each of several busy Python processes does beside the others,
+without a GPU: how far the processor lets validations run side by side.
+
+`--lanes`: only full plans by one Lab on one GPU, for so many seconds with each number of lanes; 0 is the default (more on demand) and comes alone or after 1. `cores` is how many CPU cores all
 processes of the container kept busy, `CPU s` the same for each validation. Of that the table has the
 parts of a worker: its warm-up, the judge, the subject process, and the processes that compile. The rest
 are the fork server, compilers that were killed, and this process.
@@ -363,10 +364,10 @@ def search(op: str, gpus: int) -> dict[str, Any]:
 
 
 def core_rates(output: Output, seconds: float = 2.0) -> None:
-    """Measure the work of each of 1, N / 2 and N busy processes, as a share of what one does alone."""
+    """Measure the work of each of several busy processes, as a share of what one does alone."""
     cores = len(os.sched_getaffinity(0))
     alone = None
-    for count in (1, max(cores // 4, 1), max(cores // 2, 1), cores):
+    for count in sorted({1, max(cores // 4, 1), max(cores // 2, 1), cores}):
         with multiprocessing.get_context("spawn").Pool(count) as pool:
             pool.map(_busy_loops, [0.1] * count, chunksize=1)  # all of them have started
             each = statistics.mean(pool.map(_busy_loops, [seconds] * count, chunksize=1))
@@ -378,8 +379,8 @@ def _busy_loops(seconds: float) -> float:
     """Return how many loops over some MB of objects a process does in a second."""
     loops, start_s = 0, time.perf_counter()
     while time.perf_counter() - start_s < seconds:
-        table = {str(number): number for number in range(20_000)}
-        loops += len(table) == 20_000
+        {str(number): number for number in range(20_000)}
+        loops += 1
     return loops / (time.perf_counter() - start_s)
 
 

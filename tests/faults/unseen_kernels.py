@@ -6,8 +6,8 @@ The names are folders of `unseen_kernels`, or files. Authors who had not read th
 `state`, `range`, `parameters`, `lengths` and `near_by` (right ones) on 2026-11-27 for four classes,
 `fifth` for every op, `set_a` for elementwise ops, softmax, norms; on 2026-11-28 `sixth` for every
 op, `sixth_classes` for layouts, for what a program carries on and for special values, `seventh` for
-every op. A script
-`NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
+every op. A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no
+budget.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def validate(path: Path, seed: int, budget_s: float) -> str:
 
 
 def main() -> None:
-    """Print a line for each kernel, as they end."""
+    """Print a line for each kernel, in their order."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="+")
     parser.add_argument("--budget", type=float, default=30.0, help="CPU seconds a kernel")

@@ -4,8 +4,8 @@ A layout keeps the shape and the values; only the expanded ones need values that
 one dimension.
 
 Strides differ from the contiguous ones in three ways: the dimensions have another order in memory,
-one of them lies further apart (a slice of a longer one), or one has stride 0. `BESIDE` completes
-the usual layouts: each dimension lies further apart in one, and has stride 0 in one.
+one of them lies further apart (a slice of a longer one), or one has stride 0. `NOT_COMBINED`
+completes the others: each dimension lies further apart in one, and has stride 0 in one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
-from triton_magics.model import CONTIGUOUS
+from triton_magics.model import CONTIGUOUS, UNALIGNED
 
 Sizes = tuple[int, ...]
 Strides = Callable[[Sizes], Sizes | None]  # None: the shape has no such layout
@@ -25,7 +25,6 @@ STRIDED = "strided"  # every second column
 PADDED_ROWS = "padded rows"
 INTERLEAVED_HEADS = "interleaved heads"
 EXPANDED = "expanded"  # its first dimension
-UNALIGNED = "unaligned"
 PADDED_MATRICES = "padded matrices"  # of the last two dimensions: x[:, :10] of a longer x
 PADDED_BATCHES = "padded batches"
 PADDED_COLUMNS = "padded columns"  # transposed, with padded rows: x[:, :10].t() of a longer x
@@ -126,10 +125,6 @@ def _swap(shape: Sizes, a: int, b: int) -> Sizes:
     return tuple(inner[order.index(i)] for i in range(len(shape)))
 
 
-def _transpose(shape: Sizes) -> Sizes | None:
-    return _swap(shape, -2, -1) if len(shape) >= 2 and min(shape[-2:]) > 1 else None
-
-
 def _every_second(shape: Sizes) -> Sizes | None:
     if not shape:
         return None
@@ -150,22 +145,20 @@ def _pad(dim: int) -> Strides:
     return strides
 
 
-def _transpose_strided(shape: Sizes) -> Sizes | None:
-    if len(shape) < 2 or min(shape[-2:]) < 2:
-        return None
-    *outer, columns, rows = _every_second((*shape[:-2], shape[-1], shape[-2])) or shape
-    return (*outer, rows, columns)
-
-
 def _double_rows(shape: Sizes) -> Sizes | None:
     return _contiguous((*shape[:-1], 2 * shape[-1])) if len(shape) >= 2 else None
 
 
-def _pad_columns(shape: Sizes) -> Sizes | None:
-    if len(shape) < 2 or min(shape[-2:]) < 2:
-        return None
-    *outer, columns, rows = _pad(-1)((*shape[:-2], shape[-1], shape[-2])) or shape
-    return (*outer, rows, columns)
+def _of_columns(strides: Strides) -> Strides:
+    """Return the strides of a tensor whose transpose has these."""
+
+    def strides_of(shape: Sizes) -> Sizes | None:
+        if len(shape) < 2 or min(shape[-2:]) < 2:
+            return None
+        inner = strides((*shape[:-2], shape[-1], shape[-2]))
+        return inner and (*inner[:-2], inner[-1], inner[-2])
+
+    return strides_of
 
 
 def _interleave(shape: Sizes) -> Sizes | None:
@@ -204,24 +197,24 @@ def _expand(dim: int) -> Strides:
     return strides
 
 
-_USUAL: dict[str, Strides] = {
-    TRANSPOSED: _transpose,
+_COMBINED: dict[str, Strides] = {
+    TRANSPOSED: _of_columns(_contiguous),
     STRIDED: _every_second,
     PADDED_ROWS: _pad(-1),
     INTERLEAVED_HEADS: _interleave,
     EXPANDED: _expand_first,
 }
-_BESIDE: dict[str, Strides] = {
+_NOT_COMBINED: dict[str, Strides] = {
     PADDED_MATRICES: _pad(-2),
     PADDED_BATCHES: _pad(-3),
-    PADDED_COLUMNS: _pad_columns,
+    PADDED_COLUMNS: _of_columns(_pad(-1)),
     EVERY_SECOND_ROW: _double_rows,
     EXPANDED_COLUMNS: _expand(-1),
     EXPANDED_ROWS: _expand(-2),
     EXPANDED_MATRICES: _expand(-3),
     REVERSED: _reverse,
-    TRANSPOSED_STRIDED: _transpose_strided,
+    TRANSPOSED_STRIDED: _of_columns(_every_second),
 }
-_STRIDES = _USUAL | _BESIDE
-BESIDE = tuple(_BESIDE)  # not combined with all else
-LAYOUTS = (CONTIGUOUS, *_USUAL, UNALIGNED, *BESIDE)
+_STRIDES = _COMBINED | _NOT_COMBINED
+NOT_COMBINED = tuple(_NOT_COMBINED)  # with all else, in a plan
+LAYOUTS = (CONTIGUOUS, *_COMBINED, UNALIGNED, *NOT_COMBINED)

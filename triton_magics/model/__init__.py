@@ -41,7 +41,16 @@ from triton_magics.model.benchmark import (
     TensorSummary,
     Timing,
 )
-from triton_magics.model.case import BESIDE, CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
+from triton_magics.model.case import (
+    BESIDE,
+    CONTIGUOUS,
+    EVERY_INPUT,
+    NORMAL,
+    PLAIN,
+    UNALIGNED,
+    Case,
+    Scalar,
+)
 from triton_magics.model.cause import Cause, CauseCode, layout_text
 from triton_magics.model.coverage import Coverage, LeftOut, PlanName, PlanScope
 from triton_magics.model.diagnosis import (
@@ -158,6 +167,7 @@ __all__ = [
     "SIZES",
     "SLUGS",
     "STALLS",
+    "UNALIGNED",
     "BackwardFacts",
     "Badge",
     "BadgeCode",

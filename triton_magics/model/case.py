@@ -13,6 +13,7 @@ NORMAL = "normal"  # the regime of values as `make_inputs` returns them
 PLAIN = "plain"  # no special values
 BESIDE = "beside the design"  # the shape class of a case that is no combination
 CONTIGUOUS = "contiguous"
+UNALIGNED = "unaligned"  # the layout of which only the address is unusual
 EVERY_INPUT = "*"  # in place of a name: all tensor inputs
 
 Scalar = bool | int | float

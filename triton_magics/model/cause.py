@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import model_validator
 
 from triton_magics.model.base import Value
+from triton_magics.model.case import UNALIGNED
 
 
 class CauseCode(StrEnum):
@@ -33,9 +34,6 @@ class CauseCode(StrEnum):
     ZEROS = "zeros"
     UNSET_MEMORY = "unset_memory"
     TEXT = "text"
-
-
-UNALIGNED = "unaligned"  # the layout of which only the address is unusual
 
 
 def layout_text(tensor: str, layout: str | None) -> str:

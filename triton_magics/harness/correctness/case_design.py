@@ -49,10 +49,8 @@ from triton_magics.harness.correctness.shape_variants import (
     walk_of_dimensions,
 )
 from triton_magics.harness.correctness.special_values import (
-    BESIDE_VALUES,
-    BLOCK_VALUES,
     LATE_PEAKS,
-    MANY_ROW_VALUES,
+    NOT_COMBINED,
     SPECIALS,
     special_of,
 )
@@ -63,6 +61,7 @@ from triton_magics.model import (
     CONTIGUOUS,
     NORMAL,
     PLAIN,
+    UNALIGNED,
     Case,
     LeftOut,
     PlanScope,
@@ -113,14 +112,14 @@ class Design:
             for name, shape in tensors.items():
                 names_so_far = offered.setdefault(LAYOUT + name, [])
                 possible = layouts.available(shape, is_mutated=name in mutated)
-                usual = (layout for layout in possible if layout not in layouts.BESIDE)
+                usual = (layout for layout in possible if layout not in layouts.NOT_COMBINED)
                 new = [layout for layout in usual if layout in op.layouts]
                 names_so_far += [layout for layout in new if layout not in names_so_far]
         specials = [*usable_specials(op, self._dtypes)]
-        alone = [
-            name for name in specials if name in (*BESIDE_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)
-        ]
-        self._beside = CasesBeside(op, self._dtypes, self._seed, self._shapes, alone)
+        alone = [name for name in specials if name in NOT_COMBINED]
+        self._beside = CasesBeside(
+            op, self._dtypes, self._seed, self._shapes, alone, is_interpreted=self._is_interpreted
+        )
         return {
             DTYPE: list(self._dtypes),
             SHAPE: list(self._shapes),
@@ -210,10 +209,7 @@ class Design:
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
-        drawn += [*self._beside.with_values(), *self._beside.with_shared_memory()]
-        drawn += [*self._beside.with_zeros()]
-        drawn += self._beside.with_weights(is_interpreted=self._is_interpreted)
-        drawn += self._beside.with_many_rows(is_interpreted=self._is_interpreted)
+        drawn += self._beside.with_values()
         left_out = left_out_extents(self._op, plan, is_interpreted=self._is_interpreted)
         at_extents = [
             self._extent_cases(name, shape, plan)
@@ -222,7 +218,7 @@ class Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        rest += [] if self._is_interpreted else self._beside.with_large_layout()
+        rest += self._beside.with_large_layout()
         begin = [*own[: len(plain)], *first, *block_cases]
         others = [*layout_cases, *drawn]
         begin += self._number_cases(source, [*begin, *others, *rest], plan)
@@ -388,7 +384,7 @@ def _specialisation(item: Item) -> Hashable:
     factor, value = item
     if factor in (DTYPE, SHAPE):
         return item
-    return (factor, value == layouts.UNALIGNED) if factor.startswith(LAYOUT) else None
+    return (factor, value == UNALIGNED) if factor.startswith(LAYOUT) else None
 
 
 def _has_forbidden(row: Row, forbids: Any) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,10 +23,10 @@ from triton_magics.harness.correctness.shape_variants import (
     shapes_of_several_blocks,
 )
 from triton_magics.harness.correctness.special_values import (
-    BESIDE_VALUES,
     BLOCK_VALUES,
     MANY_ROW_VALUES,
     ONE_TENSOR,
+    SMALL_VALUES,
     TRANSPOSE,
     ZEROS_IN,
     skips,
@@ -35,8 +35,7 @@ from triton_magics.harness.correctness.special_values import (
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import BESIDE, Case
 
-# Rows, more than there are programs that take one row after the other. An interpreter takes some
-# milliseconds for one.
+# Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
 _CPU = torch.device("cpu")
@@ -52,6 +51,8 @@ class CasesBeside:
         seed: int,
         shapes: Mapping[str, Shape],
         values: Sequence[str],
+        *,
+        is_interpreted: bool,
     ) -> None:
         """Take what the design has.
 
@@ -59,9 +60,11 @@ class CasesBeside:
             op, dtypes, seed: of the plan.
             shapes: a cheap one of each class.
             values: the special values that mean something for the op and are not combined.
+            is_interpreted: an interpreter runs the kernels, some milliseconds for each program.
         """
         self._op, self._dtypes, self._seed = op, dtypes, seed
         self._shapes, self._values = shapes, values
+        self._is_interpreted = is_interpreted
 
     def case(self, shape_class: str, turn: int, **changes: Any) -> Case:
         """Return a plain case of a small shape with changes; its scalars take turns."""
@@ -72,15 +75,25 @@ class CasesBeside:
         return plain.evolve(**{"scalars": tuple(scalars.items()), **changes})
 
     def with_values(self) -> list[Case]:
-        """Return a case of each dtype with each of the values."""
-        own = [v for v in self._values if v in BESIDE_VALUES and v not in (ONE_TENSOR, TRANSPOSE)]
+        """Return the cases of all of the values."""
+        return [
+            *self._with_small_values(),
+            *self._with_shared_memory(),
+            *self._with_zeros(),
+            *self._with_weights(),
+            *self._with_many_rows(),
+        ]
+
+    def _with_small_values(self) -> list[Case]:
+        """Return a small case of each dtype with each of the values that need no other shape."""
+        own = [name for name in self._values if name in SMALL_VALUES]
         return [
             self.case("powers of two", turn, special=values, dtype=dtype)
             for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
             if self._has_values(values, dtype)
         ]
 
-    def with_shared_memory(self) -> list[Case]:
+    def _with_shared_memory(self) -> list[Case]:
         """Return a case in which one tensor is several inputs, and one with its transpose."""
         each = ((ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose))
         cases = []
@@ -94,13 +107,13 @@ class CasesBeside:
                 cases.append(plain.evolve(shape=fitting[0], special=values))
         return cases
 
-    def with_weights(self, *, is_interpreted: bool) -> list[Case]:
+    def _with_weights(self) -> list[Case]:
         """Return cases of each dtype, in several blocks, whose weights need all blocks.
 
         One element or row weighs more than all others, which a kernel may leave out as too light.
         Or all products are far below zero, where a maximum that begins at 0 is wrong.
         """
-        shapes = shapes_of_several_blocks(self._op, is_interpreted=is_interpreted)
+        shapes = shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
         own = [name for name in self._values if name in BLOCK_VALUES]
         return [
             self.case("", turn, special=values, dtype=dtype, shape=shapes[turn % len(shapes)])
@@ -114,7 +127,7 @@ class CasesBeside:
         is_other = special is not None and special.dtypes and dtype not in special.dtypes
         return not is_other and not skips(self._op, values, dtype)
 
-    def with_zeros(self) -> list[Case]:
+    def _with_zeros(self) -> list[Case]:
         """Return a case for each tensor in which it is 0 and the others are not finite.
 
         A kernel that leaves out what is multiplied by 0 loses the NaN there.
@@ -129,9 +142,9 @@ class CasesBeside:
             self.case("powers of two", turn, special=f"{ZEROS_IN}{i}", dtype=next(dtypes))
             for turn, i in enumerate(whole if len(whole) > 1 else ())
         ]
-        return [case for case in cases if not skips(self._op, case.special, case.dtype)]
+        return [case for case in cases if self._has_values(case.special, case.dtype)]
 
-    def with_many_rows(self, *, is_interpreted: bool) -> list[Case]:
+    def _with_many_rows(self) -> list[Case]:
         """Return cases with rows of every kind, more of them than programs.
 
         The shapes of the design have few rows, so a program that takes several has little to carry
@@ -139,25 +152,30 @@ class CasesBeside:
         interpreter has each of the values in one dtype.
         """
         own = [name for name in self._values if name in MANY_ROW_VALUES]
-        shape = self._many_rows(MANY_ROWS_INTERPRETED if is_interpreted else MANY_ROWS)
+        shape = self._many_rows()
         if not own or not shape:
             return []
         dtypes = itertools.cycle(self._dtypes)
-        each = [(v, d) for v in own for d in ([next(dtypes)] if is_interpreted else self._dtypes)]
+        each = [(v, d) for v in own for d in self._dtypes_in(dtypes)]
         extent = f"{shape[-2]:,} rows"
         return [
             self.case("", turn, special=values, dtype=dtype, shape=shape, extent=extent)
             for turn, (values, dtype) in enumerate(each)
-            if not skips(self._op, values, dtype)
+            if self._has_values(values, dtype)
         ]
 
-    def _many_rows(self, n: int) -> Shape | None:
-        """Return a shape of so many rows; of an elementwise op one of long rows, if it has one."""
+    def _dtypes_in(self, turn: Iterator[str]) -> Sequence[str]:
+        """Return the dtypes of a costly case: all, in an interpreter the next one in turn."""
+        return [next(turn)] if self._is_interpreted else self._dtypes
+
+    def _many_rows(self) -> Shape | None:
+        """Return a shape of many rows; of an elementwise op one of long rows, if it has one."""
         if self._op.op_class == "elementwise":
             return self._shapes.get("long rows")
         base = self._shapes.get("odd", ())
         if len(base) < 2:
             return None
+        n = MANY_ROWS_INTERPRETED if self._is_interpreted else MANY_ROWS
         shape = keep_orders(self._op, (*base[:-2], n, base[-1]))
         return shape if shape[-2] == n and is_defined(self._op, shape) else None
 
@@ -171,7 +189,8 @@ class CasesBeside:
         dtypes = itertools.cycle(self._dtypes)
         at_shapes = [(s, self._layouts_at(s)) for s in sorted(self._shapes.values(), key=_cost)]
         cases = []
-        for turn, layout in enumerate(name for name in layouts.BESIDE if name in self._op.layouts):
+        own_layouts = [name for name in layouts.NOT_COMBINED if name in self._op.layouts]
+        for turn, layout in enumerate(own_layouts):
             takes = [(s, [k for k, have in at.items() if layout in have]) for s, at in at_shapes]
             shape, tensors = max(takes, key=lambda one: len(one[1]))
             alone = [draw.sample(tensors, 1)] if len(tensors) > 1 else []
@@ -181,12 +200,13 @@ class CasesBeside:
         return cases
 
     def with_large_layout(self) -> list[Case]:
-        """Return a case of the largest size in which no row of a tensor follows the one before.
+        """Return a case of the largest size in padded rows, on a GPU.
 
         Index arithmetic for strides that a large contiguous tensor does not need is wrong there.
         """
         shape = [*self._op.sizes.values()][-1]
-        if layouts.PADDED_ROWS not in self._op.layouts or not is_defined(self._op, shape):
+        is_taken = layouts.PADDED_ROWS in self._op.layouts and is_defined(self._op, shape)
+        if self._is_interpreted or not is_taken:
             return []
         names = [k for k, have in self._layouts_at(shape).items() if layouts.PADDED_ROWS in have]
         own = tuple((name, layouts.PADDED_ROWS) for name in names)

@@ -23,12 +23,11 @@ ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its tra
 BELOW_ZERO_PRODUCTS = "products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
-# Not combined with all else.
-BESIDE_VALUES = (
-    FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, ONE_TENSOR, TRANSPOSE,
-)  # fmt: skip
+SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
+SHARED_VALUES = (ONE_TENSOR, TRANSPOSE)  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
+NOT_COMBINED = (*SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)  # with all else
 NEAR = "values near "  # a number of the source: `values near 88.5`
 ZEROS_IN = "nonfinite beside zeros in input "  # `nonfinite beside zeros in input 0`
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
