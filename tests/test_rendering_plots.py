@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from triton_magics.model import Benchmark, Status
+from triton_magics.rendering import canvas
 from triton_magics.rendering.plots_mismatch import mismatch_plot
 from triton_magics.rendering.plots_speedup import png, speedup_plot
 
@@ -85,6 +86,22 @@ def test_labels_do_not_overlap_or_leave_the_figure(name: str) -> None:
         assert box.x1 <= figure.bbox.x1 + 1, text
         assert box.y0 >= -1, text
         assert box.y1 <= figure.bbox.y1 + 1, text
+
+
+@pytest.mark.parametrize("width", [5.6, 7.5, 11.2])
+def test_a_long_title_stays_inside_the_figure(width: float) -> None:
+    title = (
+        "cross_entropy_backward: speedup over torch · NVIDIA H100 80GB HBM3, float32, cold L2, "
+        "net GPU time [the backward pass alone]"
+    )
+    figure = canvas.new_figure(width, 3.0)
+    (axes,) = figure.subplots(1, 1, squeeze=False)[0]
+    canvas.write_captions(figure, title, 2 * "WIDE WORDS, WITH MANY CAPITALS; ")
+    canvas.png(figure, "alt")
+    title_box, note_box = (t.get_window_extent() for t in (figure._suptitle, figure._supxlabel))
+    assert max(title_box.x1, note_box.x1) <= figure.bbox.x1
+    assert title_box.y0 >= axes.get_window_extent().y1
+    assert note_box.y1 <= axes.get_window_extent().y0
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

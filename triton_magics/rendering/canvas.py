@@ -8,7 +8,6 @@ which colour-blind readers can tell apart.
 from __future__ import annotations
 
 import io
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -63,10 +62,9 @@ def style_axes(axes: Axes, *, left: bool = True) -> None:
 
 def write_captions(figure: Figure, title: str, *notes: str) -> None:
     """Write the title above the figure and the notes on how to read it below; skip empty notes."""
-    wrapped_title = textwrap.fill(title, int(figure.get_figwidth() * 12.5))
-    wrapped_notes = textwrap.fill("; ".join(filter(None, notes)), int(figure.get_figwidth() * 16))
-    figure.suptitle(wrapped_title, x=0.01, ha="left", fontsize=11, color=INK)
-    figure.supxlabel(wrapped_notes, x=0.01, ha="left", fontsize=8.5, color=GREY)
+    below = "; ".join(filter(None, notes))
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK, wrap=True)
+    figure.supxlabel(below, x=0.01, ha="left", fontsize=8.5, color=GREY, wrap=True)
 
 
 def readable_on(face: Any) -> str:
