@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,7 @@ def test_a_tensor_may_be_constant_at_first_and_change_then() -> None:
         is_one = first_sight.setdefault(x.data_ptr(), bool((x == 1).all()))
         return torch.full_like(x, 2.0) if is_one else 2 * x
 
-    constant = constant_contents(operators.load("relu"), (torch.arange(6.0),))
+    constant = constant_contents(operators.load("relu"), (torch.arange(6.0),), "float32")
     contents = [*constant.values()]
     assert {k: x.unique().tolist() for k, (x,) in constant.items()} == {"equal": [1], "zeros": [0]}
     turns = plan_turns(8, 4, 2, seed=1)
@@ -165,10 +166,13 @@ def test_a_row_of_zeros_that_is_divided_by_is_named() -> None:
 
 def test_values_that_an_op_skips_are_no_constant_contents() -> None:
     (x, *others) = make_pristine(operators.load("dropout"), CASE, CPU)
-    contents = constant_contents(operators.load("dropout"), (x, *others))
+    contents = constant_contents(operators.load("dropout"), (x, *others), "float32")
     assert {k: new[0].unique().tolist() for k, new in contents.items()} == {"equal": [1.0]}
+    half_alone = replace(operators.load("relu"), skip_in_float16=("zeros",))
+    names = [constant_contents(half_alone, (x,), dtype) for dtype in ("float32", "float16")]
+    assert [list(each) for each in names] == [["equal", "zeros"], ["equal"]]
     target = make_pristine(operators.load("cross_entropy"), CASE, CPU)
-    for new in constant_contents(operators.load("cross_entropy"), target).values():
+    for new in constant_contents(operators.load("cross_entropy"), target, "float32").values():
         assert torch.equal(new[1], target[1])
 
 

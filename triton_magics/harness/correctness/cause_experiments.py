@@ -33,7 +33,7 @@ from triton_magics.harness.correctness.rounding_experiment import (
     find_rounding,
     has_errors_of_formula,
 )
-from triton_magics.harness.correctness.special_values import ONE_TENSOR, TRANSPOSE
+from triton_magics.harness.correctness.special_values import SHARED_VALUES, TRANSPOSE
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
@@ -72,10 +72,7 @@ def explain_wrong_values(
     A race is named where the interpreter found it. Calls that differ are named before a layout, and
     a layout before a kind of values.
     """
-    if case.special in (
-        ONE_TENSOR,
-        TRANSPOSE,
-    ):  # further values could not be written into one input alone
+    if case.special in SHARED_VALUES:  # further values could not be written into one input alone
         return _name_shared_inputs(subject, case, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)

@@ -58,18 +58,18 @@ def near_contents(
     ]
 
 
-def constant_contents(op: operators.Op, pristine: Contents) -> dict[str, Contents]:
+def constant_contents(op: operators.Op, pristine: Contents, dtype: str) -> dict[str, Contents]:
     """Return contents whose floating tensors are all 1, or all 0, by the name of such values.
 
-    Those that the op does not take are left out. A kernel may find that a weight changes nothing,
-    and leave it out from then on.
+    Those that the op does not take in the dtype are left out. A kernel may find that a weight
+    changes nothing, and leave it out from then on.
     """
     places = [i for i, x in enumerate(pristine) if _is_tensor(x) and x.is_floating_point()]
     floats = {i for i in places if i not in op.structured}
     return {
         name: tuple(torch.full_like(x, v) if i in floats else x for i, x in enumerate(pristine))
         for name, v in CONSTANTS.items()
-        if floats and name not in op.skip_values
+        if floats and not operators.skips(op, name, dtype)
     }
 
 

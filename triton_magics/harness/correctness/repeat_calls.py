@@ -131,7 +131,7 @@ class CallsInARow:
         n = count_calls(subject, call, planned) if planned else FEW_CALLS
         n_contents = MANY_CONTENTS if planned else 1
         near = near_contents(subject.op, case, inputs.pristine, subject.device, n_contents)
-        constant = constant_contents(subject.op, inputs.pristine) if planned else {}
+        constant = constant_contents(subject.op, inputs.pristine, case.dtype) if planned else {}
         contents = (inputs.pristine, *near, *constant.values())
         series = CallSeries(
             arguments=inputs.arguments,
