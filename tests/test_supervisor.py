@@ -117,6 +117,19 @@ def test_a_worker_of_a_lost_supervisor_ends_no_later_one(engine: LocalExecutor) 
     wait_until(lambda: engine.state().standby_ready)
 
 
+def test_a_worker_that_is_gone_is_reported_once(tmp_path: Path) -> None:
+    """Its end and the command to kill it may cross."""
+    client = supervisor_client.SupervisorClient(tmp_path / "children", {**os.environ})
+    try:
+        worker = client.spawn("interpreter", [sys.executable, "-c", "exit(3)"], os.environ, "/")
+        wait_until(lambda: client.poll(0.05) or worker.exit)
+        client._supervisor.command({"do": "kill", "id": worker.number})
+        wait_until(lambda: client.poll(0.05) or client._supervisor._pinged_at is None)
+        assert str(worker.exit) == "exit code 3"
+    finally:
+        client.close()
+
+
 def test_daemons_of_a_lost_supervisor_end_with_it(engine: LocalExecutor) -> None:
     engine.warm()
     wait_until(lambda: engine.state().standby_ready)

@@ -161,10 +161,9 @@ def test_a_kernel_that_holds_the_interpreter_times_out(
     assert (outcome.status, outcome.stage) == ("timeout", "in C, for ever")
     assert 'real_loop.py", line ' in outcome.stack
     assert "in holds_the_interpreter" in outcome.stack
-    first_frame = outcome.stack.partition("Current thread")[2].splitlines()[1]
-    assert first_frame.endswith(
-        "in holds_the_interpreter"
-    )  # no other thread looks at one that goes on
+    # No other thread looks at one that goes on; its report may still be returning.
+    of_job = outcome.stack.partition("Current thread")[2].partition("\n\n")[0]
+    assert "in holds_the_interpreter" in of_job
     assert outcome.output == ""
 
 

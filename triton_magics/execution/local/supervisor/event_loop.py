@@ -126,9 +126,7 @@ class Supervisor:
             worker.must_end = True
         elif number in self._fork_servers:
             self._end_fork_server(number, "it was closed")
-        else:
-            for fork_server in self._fork_servers.values():
-                self._drop_waiting(fork_server, number)
+        elif any(self._drop_waiting(server, number) for server in self._fork_servers.values()):
             self._report_gone(number, "it had not started")
 
     def _pause_or_resume(self, number: int, command: str) -> None:
@@ -236,12 +234,14 @@ class Supervisor:
         for waiting in fork_server.waiting:
             self._start_alone(*waiting)
 
-    def _drop_waiting(self, fork_server: ForkServerConnection, number: int) -> None:
-        """Drop a worker that waits to be forked."""
-        for entry in [entry for entry in fork_server.waiting if entry[0]["id"] == number]:
+    def _drop_waiting(self, fork_server: ForkServerConnection, number: int) -> bool:
+        """Drop a worker if it waits to be forked; return whether it did."""
+        dropped = [entry for entry in fork_server.waiting if entry[0]["id"] == number]
+        for entry in dropped:
             fork_server.waiting.remove(entry)
             os.close(entry[1])
             os.close(entry[2])
+        return bool(dropped)
 
     # ---------------------------------------------------------------------------- answers
 
