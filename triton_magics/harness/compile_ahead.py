@@ -259,7 +259,7 @@ def compile_form(op: operators.Op, version: LoadedVersion, form: Form) -> None:
     shape, dtype, own_layouts, scalars = form
     case = Case(shape=shape, dtype=dtype, layouts=own_layouts, seed=0)
     try:
-        inputs = op.make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
+        inputs = operators.inputs_without_memory(op, shape, dtype)
         names, values = op.input_names(len(inputs)), dict(scalars)
         inputs = tuple(
             layouts.empty(tuple(x.shape), case.layout_of(name), dtype=x.dtype, device=META)

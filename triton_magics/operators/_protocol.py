@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import torch
 
+from triton_magics.operators._draws import META, DrawNothing
+
 Shape = tuple[int, ...]
 Inputs = tuple[Any, ...]
 Check = Callable[..., str | None]
@@ -199,10 +201,26 @@ def largest_input(op: Op, shape: Shape) -> int:
     return _largest_input(op.make_inputs, shape, op.dtypes[0])
 
 
-@functools.lru_cache(maxsize=256)  # a random number without memory takes torch a millisecond
+def inputs_without_memory(op: Op, shape: Shape, dtype: str) -> tuple[Any, ...]:
+    """Return what `make_inputs` makes, as tensors without memory.
+
+    Raises:
+        Exception: `make_inputs` raised: the op's own code, which may need real data.
+    """
+    return _inputs_without_memory(op.make_inputs, shape, dtype)
+
+
+def _inputs_without_memory(
+    make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dtype: str
+) -> tuple[Any, ...]:
+    with DrawNothing():
+        return make_inputs(shape, getattr(torch, dtype), META, torch.Generator())
+
+
+@functools.lru_cache(maxsize=256)
 def _largest_input(make_inputs: Callable[..., tuple[Any, ...]], shape: Shape, dtype: str) -> int:
     try:
-        inputs = make_inputs(shape, getattr(torch, dtype), torch.device("meta"), torch.Generator())
+        inputs = _inputs_without_memory(make_inputs, shape, dtype)
     except Exception:  # noqa: BLE001 (the op's own code, which may refuse meta tensors)
         return math.prod(shape)
     return max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)

@@ -9,10 +9,8 @@ import torch
 from triton_magics import operators
 from triton_magics.execution.job_answers import Answer, OpForms, SizeForms, TensorForm
 from triton_magics.execution.job_requests import FormsJob
-from triton_magics.harness.correctness.case_inputs import DTYPES
 from triton_magics.harness.correctness.oracle import evaluate
 from triton_magics.harness.load import UserFault, load_op
-from triton_magics.harness.process.device import META
 from triton_magics.harness.process.reporter import Reporter
 
 
@@ -29,7 +27,7 @@ def run(job: FormsJob, report: Reporter) -> tuple[Answer, bool]:
 
 
 def _forms_at(op: operators.Op, size: str, shape: tuple[int, ...]) -> SizeForms:
-    inputs = op.make_inputs(shape, DTYPES[op.dtypes[0]], META, torch.Generator())
+    inputs = operators.inputs_without_memory(op, shape, op.dtypes[0])
     names = op.input_names(len(inputs))
     outputs = evaluate(op, inputs)[1]
     return SizeForms(

@@ -19,7 +19,7 @@ from triton_magics.harness.correctness.case_inputs import DTYPES, is_bitwise_equ
 from triton_magics.harness.correctness.oracle import evaluate, upcast
 from triton_magics.harness.correctness.shape_classes import representatives
 from triton_magics.harness.load import UserFault, is_out_of_memory, load_op
-from triton_magics.harness.process.device import META, this_device
+from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.model import Case
 
@@ -244,7 +244,7 @@ def _limited_memory() -> Iterator[None]:
 
 
 def _cost_on_meta(op: operators.Op, shape: Shape) -> Cost:
-    inputs = op.make_inputs(shape, DTYPES[op.dtypes[0]], META, torch.Generator())
+    inputs = operators.inputs_without_memory(op, shape, op.dtypes[0])
     with FlopCounterMode(display=False) as counter:
         outputs = evaluate(op, inputs)[1]
     return _n_bytes((*inputs, *outputs)), counter.get_total_flops()

@@ -128,8 +128,7 @@ def is_defined(op: operators.Op, shape: Shape) -> bool:
     """Return whether the reference takes inputs of this shape, of which only meta tensors exist."""
     try:
         with torch.no_grad():
-            dtype = getattr(torch, op.dtypes[0])
-            op.reference(*op.make_inputs(shape, dtype, _META, torch.Generator()))
+            op.reference(*operators.inputs_without_memory(op, shape, op.dtypes[0]))
     except Exception:  # noqa: BLE001 (the op's own code: 33 heads may not be shared by 2)
         return False
     return True
