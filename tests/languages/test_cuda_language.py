@@ -22,13 +22,16 @@ from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, RunJob, ValidateJob
 from triton_magics.harness import compile_job
 from triton_magics.harness.correctness import run_job, validate_job
-from triton_magics.harness.load import compile_cache
+from triton_magics.harness.load import compile_cache, load_version
+from triton_magics.harness.process.device import META
+from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.timing.kernel_census import KernelRun, _count_by_kernel
 from triton_magics.lab import Lab
 from triton_magics.languages.cuda.child import gpu_driver, kernel_handle, launches, nvrtc_compiler
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch, KernelHandle, LaunchError
 from triton_magics.languages.cuda.child.nvrtc_compiler import CompileError, Cubin, CudaSource
 from triton_magics.languages.cuda.cpp_source import find_kernels
+from triton_magics.languages.kernel_runtime import RequestedLaunch
 from triton_magics.model import (
     CaseStatus,
     Compilation,
@@ -120,6 +123,16 @@ def test_the_call_without_kernels_compiles_none(monkeypatch: pytest.MonkeyPatch)
     answer, _ = compile_job.run(job, report)
     assert answer.status is Status.PASSED
     assert set(stages) == {"compiling for sm_90, small"}  # it may be silent for longer there
+
+
+def test_its_launches_are_listed_with_threads_and_lengths() -> None:
+    with fake_gpu(META):
+        version = load_version(version_ref(RIGHT))
+    with version.runtime.list_launches() as listed, fake_gpu(META):
+        version.call(torch.empty(3, 300, device="meta"))
+    threads = {"threads along x": 256, "threads": 256}
+    expected = RequestedLaunch("softmax_kernel<float>", (3, 1, 1), threads, {"n_cols": 300}, {})
+    assert listed == [expected]
 
 
 @needs_nvrtc

@@ -48,6 +48,24 @@ class Launches:
         return sum(map(math.prod, self.grids))
 
 
+class RequestedLaunch(NamedTuple):
+    """A launch that a wrapper asks for.
+
+    Attributes:
+        kernel: its name.
+        grid: programs on each axis.
+        blocks: integer constants of the kernel, by name, such as the length of a block.
+        lengths: integer arguments that it does not use as strides only, by name.
+        switches: its other constants, and bools, with their values as text.
+    """
+
+    kernel: str
+    grid: tuple[int, ...]
+    blocks: dict[str, int]
+    lengths: dict[str, int]
+    switches: dict[str, str]
+
+
 class SourcePlace(NamedTuple):
     """A line of a version's file and, where it is known, a column; both count from 1."""
 
@@ -264,6 +282,13 @@ class KernelRuntime(KernelCompiler, ABC):
             suppress: no launch happens.
             during: makes the context within which each launch happens.
         """
+
+    def list_launches(self) -> AbstractContextManager[list[RequestedLaunch]]:
+        """List the launches that are asked for, and make none: tensors need no memory.
+
+        A language that can't tell lists none.
+        """
+        return nullcontext([])
 
     def has_autotuner(self, module: ModuleType) -> bool:
         """Return True where a kernel times several configurations on its first call."""

@@ -16,12 +16,13 @@ from triton_magics.languages.cuda.child import gpu_driver
 from triton_magics.languages.cuda.child.kernel_handle import CudaLaunch
 from triton_magics.languages.cuda.child.nvrtc_compiler import Cubin, compile_kernel
 from triton_magics.languages.kernel_compiler import CodeRequest, Target
-from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
+from triton_magics.languages.kernel_runtime import Launches, NeedsGpu, RequestedLaunch
 from triton_magics.languages.occupancy import LIMITS, occupancy, waves
 from triton_magics.model import KernelResources, Listing
 
 NO_GPU = "CUDA C++ runs on a GPU only, and this process has none"
 
+_STRIDE = "stride"
 NO_SASS = "cuobjdump gives no listing for this target\n"
 
 
@@ -41,12 +42,14 @@ class _State:
         observers: of the calls under way.
         records: the newest gets the launches of threads that have none of their own.
         target: a GPU to compile for, in place of a launch.
+        listed: gets each launch in place of all that.
     """
 
     mode: str = "compiler"
     observers: list[_Observer] = field(default_factory=list)
     records: list[CudaRecord] = field(default_factory=list)
     target: Target | None = None
+    listed: list[RequestedLaunch] | None = None
     own: threading.local = field(default_factory=threading.local)
 
 
@@ -59,6 +62,9 @@ def launch(one: CudaLaunch) -> None:
     Raises:
         CompileError, NeedsGpu, RuntimeError: it can't be compiled or launched.
     """
+    if STATE.listed is not None:
+        STATE.listed.append(_describe(one))
+        return
     for observer in STATE.observers:
         observer.observed.names.append(one.kernel.name)
         observer.observed.grids.append(one.shown_grid)
@@ -83,6 +89,30 @@ def _record(one: CudaLaunch, target: Target) -> None:
         compile_kernel(one.source, one.expression, target.capability)
     else:
         record.add(one)
+
+
+def _describe(one: CudaLaunch) -> RequestedLaunch:
+    """Return a launch with its lengths: integers that are not named as strides."""
+    named = zip(one.kernel.parameters, one.arguments, strict=True)
+    lengths = {
+        parameter.name: value.value
+        for parameter, value in named
+        if not parameter.is_pointer
+        and isinstance(value.value, int)
+        and _STRIDE not in parameter.name.lower()
+    }
+    threads = {"threads along x": one.block[0], "threads": math.prod(one.block)}
+    return RequestedLaunch(one.expression, one.grid, threads, lengths, {})
+
+
+@contextlib.contextmanager
+def list_launches() -> Iterator[list[RequestedLaunch]]:
+    """List the launches that are asked for, and make none."""
+    before, STATE.listed = STATE.listed, []
+    try:
+        yield STATE.listed
+    finally:
+        STATE.listed = before
 
 
 @contextlib.contextmanager

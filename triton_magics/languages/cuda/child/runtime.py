@@ -32,6 +32,7 @@ from triton_magics.languages.kernel_runtime import (
     LanguageFacts,
     LaunchContext,
     Launches,
+    RequestedLaunch,
     SourcePlace,
 )
 from triton_magics.model import KernelError
@@ -119,6 +120,10 @@ class CudaRuntime(KernelRuntime):
     ) -> AbstractContextManager[Launches]:
         """Record the launches of kernel handles."""
         return launches.observe_launches(suppress=suppress, during=during)
+
+    def list_launches(self) -> AbstractContextManager[list[RequestedLaunch]]:
+        """List the launches of kernel handles."""
+        return launches.list_launches()
 
     # ------------------------------------------------------------------------------ its errors
 

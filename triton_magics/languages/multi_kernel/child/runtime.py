@@ -21,6 +21,7 @@ from triton_magics.languages.kernel_runtime import (
     KernelRuntime,
     LaunchContext,
     Launches,
+    RequestedLaunch,
     SourcePlace,
 )
 from triton_magics.model import KernelError
@@ -62,6 +63,14 @@ class MultiKernelRuntime(KernelRuntime):
             cuda_launches.observe_launches(suppress=suppress, during=during, record=record),
         ):
             yield record
+
+    @contextmanager
+    def list_launches(self) -> Iterator[list[RequestedLaunch]]:
+        """List the launches of both languages, Triton's first."""
+        requested: list[RequestedLaunch] = []
+        with self._triton.list_launches() as one, self._cuda.list_launches() as other:
+            yield requested
+        requested += [*one, *other]
 
     def has_autotuner(self, module: ModuleType) -> bool:
         """Return True where a Triton kernel tunes itself."""

@@ -22,6 +22,7 @@ from triton_magics.languages.kernel_runtime import (
     LanguageFacts,
     LaunchContext,
     Launches,
+    RequestedLaunch,
     SourcePlace,
     Symptom,
     WarmUp,
@@ -34,6 +35,7 @@ from triton_magics.languages.triton.child import (
     kernel_records,
     launchers,
     launches,
+    requested_launches,
     source_hints,
     triton_process,
     warm_up_kernel,
@@ -84,6 +86,10 @@ class TritonRuntime(KernelRuntime):
     ) -> AbstractContextManager[Launches]:
         """Record the launches of JIT functions and of compiled kernels."""
         return launches.observe_launches(suppress=suppress, during=during)
+
+    def list_launches(self) -> AbstractContextManager[list[RequestedLaunch]]:
+        """List the launches of JIT functions, with their arguments."""
+        return requested_launches.list_launches()
 
     def launch_by_contract(self, kernel: Any, contract: IOContract) -> Callable[..., Any] | None:
         """Return a launcher of a JIT function; num_warps and num_stages are the contract's."""
