@@ -10,6 +10,7 @@ from triton_magics.model import (
     CaseStatus,
     CodeLine,
     ComputedBy,
+    FailurePattern,
     KernelError,
     Status,
     TorchWork,
@@ -134,3 +135,14 @@ def test_combinations_are_those_of_the_cases_that_ran() -> None:
     assert counted is not None
     assert (counted.n_covered, counted.n_possible) == (6, 20)
     assert count_checked(None, ()) is None
+
+
+def test_a_pattern_is_that_of_every_part() -> None:
+    def of(condition: str, n: int) -> Validation:
+        pattern = FailurePattern(condition=condition, n_failed=n, n_passed=20)
+        return part(result(CASES[0]), pattern=pattern)
+
+    joined = join_parts([of("x transposed", 3), of("x transposed", 4)], CASES).pattern
+    assert joined == FailurePattern(condition="x transposed", n_failed=7, n_passed=40)
+    assert join_parts([of("x transposed", 3), of("float16", 4)], CASES).pattern is None
+    assert join_parts([of("x transposed", 3), part(result(CASES[1]))], CASES).pattern is None

@@ -5,7 +5,14 @@ import re
 import pytest
 import report_values as rv
 
-from triton_magics.model import CaseResult, CaseStatus, CodeLine, Status, Validations
+from triton_magics.model import (
+    CaseResult,
+    CaseStatus,
+    CodeLine,
+    FailurePattern,
+    Status,
+    Validations,
+)
 from triton_magics.notebook.tracebacks import kernel_failure
 from triton_magics.rendering import bundle, failure_lines, headline, to_text, view
 from triton_magics.rendering.views.case_matrix import separating_matrix
@@ -66,6 +73,14 @@ def test_failure_lines_have_place_cause_and_replay() -> None:
         assert expected in text
     assert "┌" not in text
     assert lines[-1].startswith("next: ")
+
+
+def test_what_wrong_cases_alone_have_is_one_line() -> None:
+    pattern = FailurePattern(condition="x transposed", n_failed=6, n_passed=120)
+    lines = failure_lines(rv.wrong_validation().evolve(pattern=pattern))
+    text = "wrong in all 6 cases with: x transposed · right in all 120 others"
+    assert [line.strip() for line in lines].count(text) == 1
+    assert len(lines) <= 14
 
 
 def test_error_map_shows_the_wrong_elements() -> None:

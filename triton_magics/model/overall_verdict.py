@@ -8,7 +8,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from triton_magics.model.base import CaseStatus, Status
 from triton_magics.model.case import BESIDE, Case
 from triton_magics.model.coverage import PlanScope
-from triton_magics.model.validation import CaseResult, ComputedBy, TorchWork, Validation
+from triton_magics.model.validation import (
+    CaseResult,
+    ComputedBy,
+    FailurePattern,
+    TorchWork,
+    Validation,
+)
 
 DTYPE, SHAPE, REGIME, SPECIAL = "dtype", "shape", "regime", "special"  # factors of a design
 LAYOUT, SCALAR = "layout of ", "scalar "  # with the name of the tensor or scalar
@@ -42,7 +48,19 @@ def join_parts(parts: Sequence[Validation], order: Sequence[Case]) -> Validation
             for line in dict.fromkeys(line for part in parts for line in part.unreached)
             if all(line in part.unreached for part in parts if part.passed)
         ),
+        pattern=_join_patterns([part.pattern for part in parts]),
         duration_s=max((part.duration_s or 0.0 for part in parts), default=None),
+    )
+
+
+def _join_patterns(patterns: Sequence[FailurePattern | None]) -> FailurePattern | None:
+    """Return the condition that separates the cases of every part, if it is one and the same."""
+    found = [pattern for pattern in patterns if pattern is not None]
+    if len(found) < len(patterns) or len({pattern.condition for pattern in found}) != 1:
+        return None
+    return found[0].evolve(
+        n_failed=sum(pattern.n_failed for pattern in found),
+        n_passed=sum(pattern.n_passed for pattern in found),
     )
 
 

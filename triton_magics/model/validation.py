@@ -160,6 +160,7 @@ class Validation(Tabular, VersionResult):
         unchecked: what the verdict does not cover, in the version's language or on this device.
         unreached: statements of the version's functions that no case of a whole plan has run; those
             of kernels are not seen.
+        pattern: what all failed cases have in common, and no passed one has.
     """
 
     rows_of: ClassVar[str] = "cases"
@@ -176,6 +177,7 @@ class Validation(Tabular, VersionResult):
     torch_ops: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     unreached: tuple[CodeLine, ...] = ()
+    pattern: FailurePattern | None = None
     sanitized: tuple[Sanitized, ...] = ()
     compilation: Compilation | None = None
     attempts_failed: int = 0
@@ -351,6 +353,19 @@ class Replay(Value):
     case: Case
     error: KernelError | None = None
     note: str | None = None
+
+
+class FailurePattern(Value):
+    """A condition that every failed case has and no passed one.
+
+    Attributes:
+        condition: as text, such as `x transposed` or `join_kernel: n_parts is several blocks of B`.
+        n_failed, n_passed: cases.
+    """
+
+    condition: str
+    n_failed: int
+    n_passed: int
 
 
 class Sanitized(Value):

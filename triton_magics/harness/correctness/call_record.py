@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 from triton_magics.harness.compile_ahead import Form
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
+from triton_magics.harness.correctness.launch_survey import LaunchSurvey
 from triton_magics.harness.correctness.output_forms import OutputForm
 from triton_magics.harness.correctness.torch_operations import Operation, Site
 from triton_magics.languages.kernel_runtime import Launches
-from triton_magics.model import KernelError, Value
+from triton_magics.model import Case, KernelError, Value
 
 
 @dataclass(frozen=True)
@@ -256,6 +257,12 @@ class VersionCalls(Protocol):
 
         The version's process keeps nothing of the call: what a version keeps for later calls would
         be unset memory. Without a GPU only.
+        """
+
+    def survey_launches(self, cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
+        """Return what the launches for these cases look like; none of them is made.
+
+        The version's process keeps nothing of it. After so many seconds no further case is called.
         """
 
     def load_again(self) -> None:

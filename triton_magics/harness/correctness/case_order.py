@@ -10,12 +10,23 @@ from triton_magics import operators
 from triton_magics.harness.correctness.shape_classes import interpreter_cost
 from triton_magics.model import Case
 
+FIRST_CASES, EVERY = 12, 3  # that come before others of the same plan; between two of these
+
 
 def alternate(first: Sequence[Case], others: Sequence[Case]) -> tuple[list[Case], list[Case]]:
     """Return the first cases with one of the others after each, and the rest of the others."""
     pairs = itertools.zip_longest(first, others[: len(first)])
     mixed = [case for pair in pairs for case in pair if case is not None]
     return mixed, [*others[len(first) :]]
+
+
+def spread(cases: Sequence[Case], others: Sequence[Case]) -> list[Case]:
+    """Return the cases with one of the others after every third one, but for the first dozen."""
+    mixed, waiting = [*cases[:FIRST_CASES]], iter(others)
+    for i, case in enumerate(cases[FIRST_CASES:]):
+        mixed += itertools.islice(waiting, 1) if i % EVERY == 0 else ()
+        mixed.append(case)
+    return [*mixed, *waiting]
 
 
 def put_specials_first(op: operators.Op, cases: Sequence[Case]) -> list[Case]:

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +42,7 @@ from triton_magics.harness.correctness.guard_bands import (
     find_damage,
     guard_allocations,
 )
+from triton_magics.harness.correctness.launch_survey import LaunchSurvey, survey_launches
 from triton_magics.harness.correctness.left_behind import LeftBehind
 from triton_magics.harness.correctness.line_record import LineRecord
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
@@ -60,10 +62,12 @@ from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.forked_call import run_in_fork
 from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault, NeedsGpu
-from triton_magics.model import KernelError
+from triton_magics.model import Case, KernelError, Value
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Value)
 DRY_RUN_S = 5.0
+SURVEY_WAIT = 3.0  # of its limit of CPU time: beside other work it takes longer
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -247,21 +251,20 @@ class LocalCalls:
 
     def dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
         """Return the facts of a call whose kernels do not run, in a fork; of a long one none."""
-        with tempfile.TemporaryDirectory() as folder:
-            facts, printed = Path(folder, "facts"), Path(folder, "printed")
-            is_over = run_in_fork(lambda: self._write_facts(arguments, facts), printed, DRY_RUN_S)
-            if not is_over or not facts.exists():
-                return DryRun()
-            return DryRun.model_validate_json(facts.read_bytes())
+        return _ask_fork(lambda: self._dry_run(arguments), DryRun, DRY_RUN_S) or DryRun()
 
-    def _write_facts(self, arguments: tuple[Any, ...], facts: Path) -> None:
-        torch.set_num_threads(1)  # those of the other process do not exist in a fork
+    def _dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
         try:
             call = self.call(arguments, (), CallOptions(suppress=True))
-            run = DryRun(programs=call.launches.programs, operations=call.flow.operations)
         except VersionRaised as raised:  # it needs the outputs of its kernels
-            run = DryRun(programs=raised.launches.programs)
-        facts.write_text(run.model_dump_json())
+            return DryRun(programs=raised.launches.programs)
+        return DryRun(programs=call.launches.programs, operations=call.flow.operations)
+
+    def survey_launches(self, cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
+        """Return what the launches for these cases look like, in a fork."""
+        op = load_op(self._op)
+        survey = partial(survey_launches, self._version, op, cases, limit_s)
+        return _ask_fork(survey, LaunchSurvey, SURVEY_WAIT * limit_s) or LaunchSurvey()
 
     def _observe(
         self, options: CallOptions, flow: FlowChange
@@ -347,6 +350,21 @@ class LocalCalls:
             refuses=refuses,
             out_of_memory=is_out_of_memory(error),
         )
+
+
+def _ask_fork(function: Callable[[], V], reply: type[V], limit_s: float) -> V | None:
+    """Return what a function returns in a fork; None if it fails there, or takes longer."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer, printed = Path(folder, "answer"), Path(folder, "printed")
+
+        def write() -> None:
+            torch.set_num_threads(1)  # those of the other process do not exist in a fork
+            answer.write_text(function().model_dump_json())
+
+        is_over = run_in_fork(write, printed, limit_s)
+        if not is_over or not answer.exists():
+            return None
+        return reply.model_validate_json(answer.read_bytes())
 
 
 @contextlib.contextmanager

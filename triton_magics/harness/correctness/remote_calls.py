@@ -25,6 +25,7 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
 from triton_magics.harness.correctness.guarded_call import LocalCalls
+from triton_magics.harness.correctness.launch_survey import LaunchSurvey
 from triton_magics.harness.correctness.output_forms import (
     OutputForm,
     container_of,
@@ -38,7 +39,7 @@ from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.shared_memory import round_up
 from triton_magics.harness.process.subject_link import SubjectLink
 from triton_magics.languages.kernel_runtime import Launches
-from triton_magics.model import KernelError, Value
+from triton_magics.model import Case, KernelError, Value
 
 MODULE = __name__
 
@@ -171,6 +172,11 @@ class RemoteCalls:
         """Return the facts of a call whose kernels do not run."""
         return self._link.request(f"{MODULE}:dry_run", DryRun, arguments=arguments)
 
+    def survey_launches(self, cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
+        """Return what the launches for these cases look like; none of them is made."""
+        function = f"{MODULE}:survey"
+        return self._link.request(function, LaunchSurvey, cases=tuple(cases), limit_s=limit_s)
+
 
 # ------------------------------------------------------------------------- the subject process
 
@@ -256,6 +262,11 @@ def unreached_lines() -> Lines:
 def dry_run(arguments: tuple[Any, ...]) -> DryRun:
     """Return the facts of a call whose kernels do not run; nothing of it stays in this process."""
     return _loaded[0].dry_run(arguments)
+
+
+def survey(cases: tuple[Case, ...], limit_s: float) -> LaunchSurvey:
+    """Return what the launches for these cases look like; nothing of it stays in this process."""
+    return _loaded[0].survey_launches(cases, limit_s)
 
 
 def _facts(launches: Launches) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def unsupported_reason(
         return None
     if refused := runtime.refused_on_cpu(case.dtype):
         return f"{refused}; a GPU is needed"
-    planned = case.size or case.shape_class
+    planned = case.size or (case.shape_class and not case.extent)
     if planned and operators.largest_input(op, case.shape) > MAX_ELEMENTS:
         return _NO_LARGE
     if _is_larger_size(op, case) and case.dtype != first_dtype:

@@ -16,12 +16,15 @@ from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
 from triton_magics.harness.correctness.call_record import CallFailure, CallRecord, VersionRaised
+from triton_magics.harness.correctness.case_order import spread
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.cause_experiments import explain_wrong_values
 from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
 from triton_magics.harness.correctness.conclusion import conclude_validation
+from triton_magics.harness.correctness.failure_pattern import find_pattern
+from triton_magics.harness.correctness.launch_cases import LaunchPlan, plan_by_launches
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.output_checks import (
     check_form,
@@ -57,6 +60,7 @@ from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.launch_limits import find_limit
+from triton_magics.languages.source_numbers import read_integers
 from triton_magics.model import (
     Case,
     CaseResult,
@@ -101,6 +105,9 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         status = Status.RUNTIME_ERROR
         return conclude_validation(base, (), started, error=failed.error, status=status), True
     subject = tally.subject
+    report.stage("calling its wrapper, kernels skipped")
+    by_launches = plan_launches(subject, cases)
+    order = spread(order, by_launches.cases[job.part :: job.parts])
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
         with CaseScheduler.create(subject, order, report, _shared_lock(job, report)) as scheduler:
@@ -113,7 +120,9 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
     unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
-    return verdict.evolve(sanitized=findings, unreached=unreached), tally.stop is not None
+    pattern = find_pattern(results, by_launches.relations_of, subject.ref)
+    verdict = verdict.evolve(sanitized=findings, unreached=unreached, pattern=pattern)
+    return verdict, tally.stop is not None
 
 
 def _unreached_lines(subject: Subject) -> tuple[CodeLine, ...]:
@@ -195,6 +204,20 @@ def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: 
     by_dtype = sorted(range(len(cases)), key=lambda i: dtypes.index(cases[i].dtype))
     start, end = (len(cases) * i // parts for i in (part, part + 1))
     return [cases[i] for i in sorted(by_dtype[start:end])]
+
+
+def plan_launches(subject: Subject, cases: Sequence[Case]) -> LaunchPlan:
+    """Return the cases that the launches of the version call for, where the whole plan runs."""
+    job, op = subject.job, subject.op
+    if not job.has_whole_plan:
+        return LaunchPlan()
+    facts = DeviceFacts.of(subject.device, subject.runtime, op)
+    return plan_by_launches(
+        op, cases, subject.calls.survey_launches,
+        dtypes=[d for d in job.dtypes or op.dtypes if d not in facts.refused],
+        numbers=read_integers(subject.source),
+        plan=job.plan, seed=job.seed, is_interpreted=facts.is_interpreted,
+    )  # fmt: skip
 
 
 def load_subject(job: ValidateJob, op: operators.Op, device: torch.device) -> Subject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 
-from triton_magics.model import CaseResult, Mismatch, Validation
+from triton_magics.model import CaseResult, FailurePattern, Mismatch, Validation
 from triton_magics.rendering.blocks import Beside, Code, Document, Line, code
 from triton_magics.rendering.numbers import allowed_text, exact_text
 from triton_magics.rendering.phrase import Phrase, step_code
@@ -35,7 +35,8 @@ def case_view(
     above = "\n".join([shown_above, *(line.text for line in finding)])
     error = error_view(result.error, shown_above=above) if result.error else ()
     cause = _cause_view(value, result.mismatch, phrase)
-    words = (*finding, *cause, *error, replay_line(value, result, phrase))
+    pattern = (Line(pattern_text(value.pattern)),) if value.pattern else ()
+    words = (*finding, *cause, *pattern, *error, replay_line(value, result, phrase))
     picture = error_map(result.mismatch.picture) if result.mismatch else ""
     if not picture:
         return words
@@ -84,6 +85,13 @@ def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) ->
     fix = on_version("fix", value.op, value.version) if cause.file_line else None
     in_full = f" ({step_code(fix, phrase)} gives the code)" if fix else ""
     return (Line(cause_text(cause, place)), *_advice(cause.advice or "", in_full))
+
+
+def pattern_text(pattern: FailurePattern) -> str:
+    """Return `wrong in all 6 cases with: x transposed · right in all 120 others`."""
+    all_cases = f"all {pattern.n_failed} cases" if pattern.n_failed > 1 else "the one case"
+    wrong = f"wrong in {all_cases} with: {pattern.condition}"
+    return join_parts((wrong, f"right in all {pattern.n_passed} others"))
 
 
 def _advice(advice: str, in_full: str) -> tuple[Line | Code, ...]:

@@ -1,0 +1,242 @@
+"""Cases that a plan has because of how a version launches its kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.harness.kit import KERNELS, job_for, run_cases
+from triton_magics import operators
+from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.launch_cases import (
+    ALL_MS,
+    MAX_CASES,
+    MAX_COMPILED,
+    plan_by_launches,
+)
+from triton_magics.harness.correctness.launch_relations import find_relations
+from triton_magics.harness.correctness.launch_survey import LaunchSurvey
+from triton_magics.harness.correctness.offered_cases import interpreter_ms
+from triton_magics.harness.correctness.shape_classes import MAX_FULL
+from triton_magics.harness.correctness.special_values import LATE_PEAKS
+from triton_magics.harness.load import load_op, load_version
+from triton_magics.harness.process.device import CPU, kernel_runtime
+from triton_magics.languages.kernel_runtime import RequestedLaunch
+from triton_magics.model import Case
+
+INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
+
+# The program of a row sums parts of 512 columns, and a second kernel the first 64 parts.
+TWO_STAGES = '''"""A sum in two stages.
+
+op: sum
+status: passed
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+CALLS = {}
+
+
+@triton.jit
+def part_kernel(x_ptr, parts_ptr, n_cols, n_parts, stride, column, BLOCK: tl.constexpr):
+    part, row = tl.program_id(0), tl.program_id(1)
+    cols = part * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride + cols * column, mask=cols < n_cols, other=0.0)
+    tl.store(parts_ptr + row * n_parts + part, tl.sum(x.to(tl.float32), axis=0))
+
+
+@triton.jit
+def join_kernel(parts_ptr, out_ptr, n_parts, PARTS: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, PARTS)
+    parts = tl.load(parts_ptr + row * n_parts + lanes, mask=lanes < n_parts, other=0.0)
+    tl.store(out_ptr + row, tl.sum(parts, axis=0))
+
+
+def triton_sum(x):
+    rows = x.reshape(-1, x.shape[-1])
+    n_rows, n_cols = rows.shape
+    out = torch.empty(x.shape[:-1], dtype=x.dtype, device=x.device)
+    n_parts = triton.cdiv(n_cols, 512)
+    parts = torch.empty((n_rows, n_parts), dtype=torch.float32, device=x.device)
+    part_kernel[(n_parts, n_rows)](
+        rows, parts, n_cols, n_parts, rows.stride(0), rows.stride(1), BLOCK=512
+    )
+    join_kernel[(n_rows,)](parts, out, n_parts, PARTS=PARTS_HERE)
+    return out
+'''
+RIGHT, WRONG = "triton.next_power_of_2(n_parts)", "1024"
+
+
+@pytest.fixture
+def two_stages(tmp_path: Path) -> Path:
+    (path := tmp_path / "kernel.py").write_text(TWO_STAGES.replace("PARTS_HERE", WRONG))
+    return path
+
+
+def launch_cases(path: Path, seed: int = 7) -> list[Case]:
+    """Return the cases that a kernel's plan has because of its launches."""
+    job = job_for(path, seed=seed)
+    planned = plan_cases(load_op(job.op), job, INTERPRETER).cases
+    subject = validate_job.load_subject(job, load_op(job.op), CPU)
+    return [*validate_job.plan_launches(subject, planned).cases]
+
+
+def test_a_launch_is_described_by_its_relations() -> None:
+    launch = RequestedLaunch(
+        "kernel", (9, 2), {"BLOCK": 64, "EVEN": 1}, {"n": 128, "k": 65}, {"MASKED": "True"}
+    )
+    found = set(find_relations([launch]))
+    path = "kernel(MASKED=True, EVEN=1)"
+    assert found >= {
+        "kernel",
+        path,
+        f"{path}: programs on axis 1",
+        "kernel: n is whole blocks of BLOCK",
+        "kernel: k is several blocks of BLOCK",
+        f"{path}: k is several blocks of BLOCK",
+        "kernel: n is several times the programs on axis 0",
+        "kernel: the last BLOCK on axis 0 is past n",
+    }
+    assert "kernel: the last BLOCK on axis 1 is past n" not in found  # it begins at 64
+
+
+@pytest.mark.parametrize(
+    ("length", "text"), [(63, "n < B"), (64, "n = B"), (65, "n is several blocks of B")]
+)
+def test_a_length_just_at_a_block_is_a_relation_of_its_own(length: int, text: str) -> None:
+    launch = RequestedLaunch("kernel", (1,), {"B": 64}, {"n": length}, {})
+    assert f"kernel: {text}" in find_relations([launch])
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(128, None), (129, "all B on axis 0 end before n"), (64, "the last B on axis 0 is past n")],
+)
+def test_programs_that_end_early_or_begin_late_are_relations(n: int, text: str | None) -> None:
+    found = find_relations([RequestedLaunch("kernel", (2,), {"B": 64}, {"n": n}, {})])
+    ends = [other.removeprefix("kernel: ") for other in found if "on axis 0" in other]
+    assert [other for other in ends if "all B" in other or "the last B" in other] == (
+        [text] if text else []
+    )
+
+
+def test_launches_are_listed_with_the_kinds_of_their_arguments(two_stages: Path) -> None:
+    job = job_for(two_stages)
+    version, runtime = load_version(job.version), kernel_runtime("triton")
+    with runtime.list_launches() as launches:
+        version.call(torch.empty(3, 1025, device="meta"))
+    assert launches == [
+        RequestedLaunch("part_kernel", (3, 3), {"BLOCK": 512}, {"n_cols": 1025}, {}),
+        RequestedLaunch("join_kernel", (3,), {"PARTS": 1024}, {"n_parts": 3}, {}),
+    ]  # the others of the first are factors only
+
+
+def test_more_parts_than_a_block_has_are_found_and_wrong(two_stages: Path) -> None:
+    beyond = "join_kernel: n_parts is several blocks of PARTS"
+    cases = [case for case in launch_cases(two_stages) if case.extent == beyond]
+    assert [case.special for case in cases] == [LATE_PEAKS]  # it is costly
+    assert min(case.shape[-1] for case in cases) > 1024 * 512
+    assert any(result.status.failed for result in run_cases(two_stages, *cases))
+    two_stages.write_text(TWO_STAGES.replace("PARTS_HERE", RIGHT))
+    assert not any(result.status.failed for result in run_cases(two_stages, *cases))
+
+
+def test_a_path_of_two_conditions_is_taken(tmp_path: Path) -> None:
+    text = (KERNELS / "right" / "attention_flash.py").read_text()
+    parts = "batch, heads, seq, dim = q.shape\n"
+    assert text.count(parts) == text.count("dim**-0.5") == 1
+    grow = "1.0 if seq < 3 * dim or batch * heads < dim else 1.25"
+    text = text.replace(parts, f"{parts}    grow = {grow}\n")
+    (path := tmp_path / "kernel.py").write_text(text.replace("dim**-0.5", "grow * dim**-0.5"))
+    cases = [case for case in launch_cases(path) if "triton_attention" in case.extent]
+    assert any(result.status.failed for result in run_cases(path, *cases))
+
+
+def test_the_cases_follow_from_the_seed(two_stages: Path) -> None:
+    assert launch_cases(two_stages) == launch_cases(two_stages)
+    assert launch_cases(two_stages, seed=8) != launch_cases(two_stages)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "raise SystemExit(3)",
+        "assert x.numel() == 0 or float(x.flatten()[0]) < 1e9",
+        "import os; os._exit(3)",
+        "while x.is_meta: pass",
+    ],
+)
+def test_a_wrapper_that_needs_data_has_no_such_cases(
+    two_stages: Path, begin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_magics.harness.correctness.launch_cases.SURVEY_S", 0.2)
+    text = two_stages.read_text().replace("rows = x.reshape", f"{begin}\n    rows = x.reshape")
+    two_stages.write_text(text)
+    assert launch_cases(two_stages) == []
+
+
+def test_a_version_keeps_nothing_of_the_survey(two_stages: Path) -> None:
+    text = two_stages.read_text()
+    kept = "parts = CALLS.setdefault(n_parts, torch.empty"
+    text = text.replace("parts = torch.empty", kept).replace(
+        "device=x.device)\n    part", "device=x.device))\n    part"
+    )
+    assert kept in text
+    two_stages.write_text(text)
+    job = job_for(two_stages)
+    op, version = load_op(job.op), load_version(job.version)
+    subject = validate_job.Subject(op, version, job, CPU, text)
+    launches = validate_job.plan_launches(subject, [Case(shape=(3, 65), dtype="float32", seed=1)])
+    assert len(launches.relations) > 100
+    assert version.module.CALLS == {}
+
+
+def survey_of(relations: Sequence[str]) -> object:
+    """Return a survey in which each case but the first, which is planned, has one relation."""
+
+    def survey(cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
+        places = [(i % len(relations),) for i in range(len(cases) - 1)]
+        worth, programs = dict.fromkeys(relations, 1), (1,) * len(cases)
+        return LaunchSurvey(worth=worth, of_cases=((), *places), programs=programs)
+
+    return survey
+
+
+@pytest.mark.parametrize(("is_interpreted", "most"), [(True, MAX_CASES), (False, MAX_COMPILED)])
+@pytest.mark.parametrize("op_name", ["softmax", "matmul", "attention", "vector_add"])
+def test_the_cases_are_few_and_cheap(op_name: str, is_interpreted: bool, most: int) -> None:
+    op = operators.load(op_name)
+    planned = [Case(shape=op.shapes[0], dtype=op.dtypes[0], seed=1)]
+    launches = plan_by_launches(
+        op, planned, survey_of([f"relation {i}" for i in range(40)]), dtypes=op.dtypes,
+        numbers=[], plan="full", seed=7, is_interpreted=is_interpreted,
+    )  # fmt: skip
+    cases = launches.cases
+    assert len(cases) == most
+    assert len({case.extent for case in cases}) == most
+    if is_interpreted:
+        assert sum(interpreter_ms(op, case.shape) for case in cases) <= ALL_MS
+    else:
+        assert max(math.prod(case.shape) for case in cases) <= MAX_FULL
+
+
+def test_numbers_from_the_version_s_process_are_checked() -> None:
+    op = operators.load("softmax")
+
+    def survey(cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
+        places = (None, (7, -3, 0), *[(0,)] * len(cases))
+        return LaunchSurvey(worth={"a": 1}, of_cases=places, programs=(1,) * len(cases))
+
+    launches = plan_by_launches(
+        op, [Case(shape=(3, 5), dtype="float32", seed=1)], survey, dtypes=op.dtypes, numbers=[],
+        plan="full", seed=7, is_interpreted=True,
+    )  # fmt: skip
+    assert [case.extent for case in launches.cases] == ["a"]

@@ -1,0 +1,158 @@
+"""Cases in which the launches of a version look like in no case of its plan.
+
+A plan is made from the op, the seed and the numbers of the source. Whether a path of the wrapper is
+taken, and how many blocks a dimension has, depends on the version. So its wrapper is called for
+many inputs without memory and without launches. For each relation (`launch_relations`) that none of
+the planned cases has, the plan gets a case that has it. It never loses one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from triton_magics import operators
+from triton_magics.harness.correctness.launch_survey import LaunchSurvey
+from triton_magics.harness.correctness.offered_cases import MAX_MS, OfferedCases, interpreter_ms
+from triton_magics.harness.correctness.shape_variants import is_defined
+from triton_magics.harness.correctness.special_values import LATE_PEAKS, SHARED_VALUES
+from triton_magics.model import NORMAL, PLAIN, Case
+
+MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 6, 24  # in the interpreter; on a GPU; with --thorough
+SURVEY_S, SURVEY_GPU_S = 2.0, 1.0  # of CPU time; most take 0.1 to 0.4
+ALL_MS = 5200  # of them all in the interpreter
+WIDE = "x10"  # the regime of late peaks
+_CHEAP_MS = 60  # fewer cost hardly anything
+_COSTLY_MS, _MS_PER_WORTH = 300, 600
+
+Survey = Callable[[Sequence[Case], float], LaunchSurvey]
+_Form = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """The cases that the launches of a version call for, and what launches look like.
+
+    Attributes:
+        cases: to add to a plan.
+        relations: of the launches of each form, see `relations_of`.
+    """
+
+    cases: tuple[Case, ...] = ()
+    relations: Mapping[_Form, frozenset[str]] = field(default_factory=dict)
+
+    def relations_of(self, case: Case) -> frozenset[str] | None:
+        """Return the relations of a case; None where its wrapper was not called, or raised."""
+        return self.relations.get(_form(case))
+
+
+def plan_by_launches(
+    op: operators.Op,
+    planned: Sequence[Case],
+    survey: Survey,
+    *,
+    dtypes: Sequence[str],
+    numbers: Sequence[int],
+    plan: str,
+    seed: int,
+    is_interpreted: bool,
+) -> LaunchPlan:
+    """Return cases with relations that the planned ones do not have, those with most first.
+
+    Args:
+        op, planned, plan, seed: of the validation.
+        survey: calls the version's wrapper for cases, for so many seconds.
+        dtypes: that the device can run.
+        numbers: integers of the version's source.
+        is_interpreted: an interpreter runs the kernels, on the CPU.
+    """
+    if not op.shapes:
+        return LaunchPlan()
+    known = {_form(case): case for case in planned if case.dtype in dtypes}
+    specials = [s for s in SHARED_VALUES if any(case.special == s for case in planned)]
+    offers = OfferedCases(op, dtypes, numbers, specials, seed, is_interpreted=is_interpreted)
+    offered = [case for case in offers.draw() if _form(case) not in known]
+    limit_s = SURVEY_S if is_interpreted else SURVEY_GPU_S
+    found = survey((*known.values(), *offered), limit_s)
+    most = MAX_CASES if is_interpreted else MAX_COMPILED
+    most = MAX_THOROUGH if plan == "thorough" else most
+    chosen = _choose(op, found, [*known.values()], offered, is_interpreted=is_interpreted)
+    cases = [
+        varied
+        for case, cost in itertools.islice(chosen, most)
+        for varied in _vary_values(case, planned, only_one=cost > _COSTLY_MS)
+    ]
+    texts = [*found.worth]
+    relations = {
+        _form(case): frozenset(texts[i] for i in own if 0 <= i < len(texts))
+        for case, own in zip((*known.values(), *offered), found.of_cases, strict=False)
+        if own is not None
+    }
+    return LaunchPlan(tuple(cases), relations)
+
+
+def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list[Case]:
+    """Return the case with usual values, and with the largest at the end if the op's plan has such.
+
+    A few elements that a path leaves out at the end hardly count in a sum of many.
+    """
+    like = [c for c in planned if c.special == LATE_PEAKS and c.dtype == case.dtype]
+    if not like or case.special != PLAIN:
+        return [case]
+    regime = next((c.regime for c in like if c.regime == WIDE), NORMAL)
+    late = case.evolve(special=LATE_PEAKS, regime=regime)
+    return [late] if only_one else [case, late]
+
+
+def _choose(
+    op: operators.Op,
+    found: LaunchSurvey,
+    known: Sequence[Case],
+    offered: Sequence[Case],
+    *,
+    is_interpreted: bool,
+) -> Iterator[tuple[Case, int]]:
+    """Yield the offered case with most that is new, again and again, and named by it; its cost.
+
+    The cost is in milliseconds of an interpreter; on a GPU it is 0.
+    """
+    texts, worth = [*found.worth], [*found.worth.values()]
+    have = [{i for i in own or () if 0 <= i < len(worth)} for own in found.of_cases]
+    costs = [
+        max(interpreter_ms(op, case.shape), programs // 2) if is_interpreted else 0
+        for case, programs in zip((*known, *offered), found.programs, strict=False)
+    ]
+    each = [*zip((*known, *offered), have, costs, strict=False)]
+    # An interpreter may not come to the end of a planned case that costs more.
+    covered = set[int]().union(*(own for _, own, cost in each[: len(known)] if cost <= MAX_MS))
+    open_offers = [
+        (case, own - covered, cost) for case, own, cost in each[len(known) :] if cost <= MAX_MS
+    ]
+    ms_left = ALL_MS
+    while open_offers:
+        gains = [sum(worth[i] for i in own - covered) for _, own, _ in open_offers]
+        ranks = [  # of equal ones the largest: it is further beyond a limit
+            (gain / max(cost, _CHEAP_MS), math.prod(case.shape))
+            for gain, (case, _, cost) in zip(gains, open_offers, strict=True)
+        ]
+        best = ranks.index(max(ranks))
+        case, own, cost = open_offers.pop(best)
+        if not gains[best]:
+            return
+        is_worth_it = cost <= min(ms_left, _MS_PER_WORTH * gains[best])
+        if is_worth_it and is_defined(op, case.shape):
+            ms_left -= cost
+            name = texts[max(own - covered, key=lambda i: (worth[i], -i))]
+            yield case.evolve(extent=name), cost
+            covered |= own
+
+
+def _form(case: Case) -> _Form:
+    """Return what the launches of a case depend on."""
+    special = case.special if case.special in SHARED_VALUES else PLAIN
+    return case.shape, case.dtype, case.layouts, case.scalars, special
+
+
+__all__ = ["LaunchPlan", "plan_by_launches"]

@@ -1,0 +1,160 @@
+"""A survey of the launches of a version: how they look for many inputs without memory."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import torch
+from pydantic import Field
+
+from triton_magics import operators
+from triton_magics.harness import job_sources, layouts
+from triton_magics.harness.compile_ahead import local_target
+from triton_magics.harness.correctness.case_inputs import layout_of_input, make_meta
+from triton_magics.harness.correctness.case_values import are_alike, is_transpose
+from triton_magics.harness.correctness.launch_relations import PATH, RELATION, find_relations
+from triton_magics.harness.correctness.special_values import (
+    ONE_TENSOR,
+    SHARED_VALUES,
+    TRANSPOSE,
+)
+from triton_magics.harness.load import LoadedVersion
+from triton_magics.harness.process.device import META
+from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.model import Case, Value
+
+MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
+
+
+class LaunchSurvey(Value):
+    """What the launches of a version look like.
+
+    Attributes:
+        worth: each relation that a call has, with its worth in a plan.
+        of_cases: the relations of each case, by their place in `worth`; None: its call raised, or
+            was not made.
+        programs: that each case launches; 0 where no call was made.
+    """
+
+    worth: dict[str, int] = Field(default_factory=dict)
+    of_cases: tuple[tuple[int, ...] | None, ...] = ()
+    programs: tuple[int, ...] = ()
+
+
+def survey_launches(
+    version: LoadedVersion, op: operators.Op, cases: Sequence[Case], limit_s: float
+) -> LaunchSurvey:
+    """Call the wrapper for these cases with tensors without memory, and launch nothing.
+
+    Call this in a fork: what a version keeps between calls is of no use afterwards, and no driver
+    works any more.
+
+    Args:
+        version: to call.
+        op: its op.
+        cases: to make inputs of; their values do not matter.
+        limit_s: CPU time after which no further call is made.
+    """
+    until_s = time.process_time() + limit_s
+    version.runtime.use_target(local_target())  # a GPU's own driver does not work in a fork
+    worth: dict[str, int] = {}
+    places: dict[str, int] = {}
+    found: list[tuple[int, ...] | None] = []
+    programs: list[int] = []
+    for case in cases:
+        is_late = time.process_time() > until_s or len(worth) > MAX_RELATIONS
+        own, n = (None, 0) if is_late else _survey_one(version, op, case)
+        worth |= own or {}
+        own_places = tuple(places.setdefault(text, len(places)) for text in own or ())
+        found.append(None if own is None else own_places)
+        programs.append(n)
+    return LaunchSurvey(worth=worth, of_cases=tuple(found), programs=tuple(programs))
+
+
+def _survey_one(
+    version: LoadedVersion, op: operators.Op, case: Case
+) -> tuple[dict[str, int] | None, int]:
+    """Return the relations of a call, and its programs; None if it raises, as without data."""
+    steps: dict[str, int] = {}
+    try:
+        inputs = _inputs_without_memory(op, case)
+        with (
+            torch.no_grad(),
+            version.runtime.list_launches() as launches,
+            fake_gpu(META, local_target()),
+            _record_steps(str(job_sources.version_path(version.ref)), steps),
+        ):
+            version.call(*inputs)
+    except BaseException:  # noqa: BLE001 (exit() too: the version's own, and no verdict)
+        return None, 0
+    lengths = {"rows": math.prod(case.shape[:-1]), "elements": math.prod(case.shape)}
+    found = find_relations(launches, lengths) | steps
+    if case.special in SHARED_VALUES and any(math.prod(launch.grid) > 1 for launch in launches):
+        found[f"{case.special}, for several programs"] = RELATION
+    return found, sum(math.prod(launch.grid) for launch in launches)
+
+
+@contextmanager
+def _record_steps(path: str, steps: dict[str, int]) -> Iterator[None]:
+    """Add the steps from one operation to another that the functions of a file make.
+
+    Each way out of a condition is another step, also where both are on one line.
+    """
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename != path:
+            return None
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        last = (frame.f_lineno, -1)
+
+        def step(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal last
+            if event == "opcode":
+                here = (frame.f_lineno, frame.f_lasti)
+                way = f"line {last[0]} to {here[0]}, operation {last[1]} to {here[1]}"
+                steps[f"{frame.f_code.co_name}: {way}"] = PATH
+                last = here
+            return step
+
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
+    """Return the inputs of a case in their layouts; those that share memory in the case do here."""
+    whole = make_meta(op, case)
+    scalars = dict(case.scalars)
+    inputs: list[Any] = []
+    for i, (name, x) in enumerate(zip(op.input_names(len(whole)), whole, strict=True)):
+        layout = layout_of_input(op, case, i, name)
+        if isinstance(x, torch.Tensor):
+            inputs.append(layouts.empty(tuple(x.shape), layout, dtype=x.dtype, device=META))
+        else:
+            inputs.append(scalars.get(name, x))
+    return tuple(_shared(inputs, case.special))
+
+
+def _shared(inputs: list[Any], special: str) -> Iterator[Any]:
+    for i, x in enumerate(inputs):
+        if special == ONE_TENSOR:
+            yield next((y for y in inputs if are_alike(x, y)), x)
+        elif special == TRANSPOSE:
+            yield next((y.mT for y in islice(inputs, i) if is_transpose(x, y)), x)
+        else:
+            yield x
+
+
+__all__ = ["LaunchSurvey", "survey_launches"]

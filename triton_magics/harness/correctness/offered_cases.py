@@ -1,0 +1,202 @@
+"""Cases of many shapes, layouts and scalars, among which a plan finds what it lacks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+
+import torch
+
+from triton_magics import operators
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.shape_classes import (
+    MAX_FULL,
+    MAX_FULL_COLUMNS,
+    Shape,
+    extents,
+    interpreter_cost,
+)
+from triton_magics.harness.correctness.shape_variants import keep_orders
+from triton_magics.model import BESIDE, CONTIGUOUS, Case
+
+N_DRAWN, MAX_TRIES = 300, 3000  # cheap shapes of drawn lengths; draws for them
+MAX_OFFERED = 600  # cases
+MAX_MS = 2600  # of a case in the interpreter
+_TILE_MS = 3  # of a product of two tiles; of another block 1
+MAX_ELEMENTS = 5 * 2**18  # there, of the largest input: over 2^20
+_FEW_SHAPES = 3
+_SMALLEST_LIMIT = 3  # smaller numbers of a source are seldom limits of a path
+
+
+def interpreter_ms(op: operators.Op, shape: Shape) -> int:
+    """Return about how many milliseconds a usual kernel takes in the interpreter."""
+    return interpreter_cost(op, shape) * (_TILE_MS if op.op_class == "matmul" else 1)
+
+
+class OfferedCases:
+    """Cases of many shapes, in any dtype, layout and with any scalars."""
+
+    def __init__(
+        self,
+        op: operators.Op,
+        dtypes: Sequence[str],
+        numbers: Sequence[int],
+        specials: Sequence[str],
+        seed: int,
+        *,
+        is_interpreted: bool,
+    ) -> None:
+        """List the lengths of each dimension.
+
+        Args:
+            op, seed: of the plan.
+            dtypes: that the device can run.
+            numbers: integers of the version's source.
+            specials: special values that make several inputs one tensor.
+            is_interpreted: an interpreter runs the kernels, on the CPU.
+        """
+        self._op, self._dtypes, self._specials = op, dtypes, specials
+        self._draw = random.Random(f"{seed} launches")  # noqa: S311 (replayed from the seed)
+        self._is_interpreted = is_interpreted
+        self._rank = len(operators.smallest_shape(op))
+        self._own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == self._rank]
+        self._known_tensors: dict[Shape, dict[str, Shape]] = {}
+        self._numbers = [n for n in numbers if n >= _SMALLEST_LIMIT]
+        self._lengths = [self._lengths_of(dim) for dim in range(self._rank)]
+        self._scalars = [
+            tuple(zip(op.scalars, values, strict=True))
+            for values in itertools.product(*op.scalars.values())
+        ]
+
+    def _lengths_of(self, dim: int) -> list[int]:
+        """Return lengths of a dimension, on all scales that the op declares.
+
+        They are powers of two, one more and half as long again, the declared ones, and the numbers
+        of the source and one more.
+        """
+        op, kinds = self._op, (False, True)
+        limits = (s for kind in kinds for s in extents(op, is_interpreted=kind).values())
+        shapes = [s for s in (*op.shapes, *op.sizes.values(), *limits) if len(s) == self._rank]
+        declared = {s[dim] for s in shapes}
+        step, most = math.gcd(*declared), max(declared)
+        powers = [2**k for k in range(most.bit_length())]
+        near = (n + more for n in (*powers, *self._numbers) for more in (0, 1, n // 2))
+        whole = {max(n // step, 1) * step for n in near}
+        return sorted({n for n in whole if min(declared) <= n <= most} | declared)
+
+    def draw(self) -> list[Case]:
+        """Return cases in which one dimension has each length, and others, in random order."""
+        op = self._op
+        base = min(self._own, key=lambda s: (1 in s[-2:], math.prod(s)))
+        least = tuple(lengths[0] for lengths in self._lengths)
+        shapes = [
+            (*start[:dim], n, *start[dim + 1 :])
+            for dim, lengths in enumerate(self._lengths)
+            for n in lengths
+            for start in (base, least)
+        ]
+        drawn = (self._draw_shape(turn) for turn in range(MAX_TRIES))
+        ordered = (self._keep_multiples(keep_orders(op, s)) for s in (*shapes, *drawn))
+        usable = filter(self._is_cheap, dict.fromkeys(ordered))
+        cheap = [*itertools.islice(usable, len(shapes) + N_DRAWN)]
+        cases = [self._case(shape, turn) for turn, shape in enumerate(cheap)]
+        for turn, shape in enumerate(self._shapes_of_equals(cheap) if self._specials else ()):
+            special = self._specials[turn % len(self._specials)]
+            cases.append(self._case(shape, turn).evolve(special=special, layouts=()))
+        self._draw.shuffle(cases)
+        return cases[:MAX_OFFERED]
+
+    def _draw_shape(self, turn: int) -> Shape:
+        """Return a shape of drawn lengths; every second one is at a number of the source.
+
+        A product of some of its dimensions is that number or just over it, or one dimension is so
+        many times another.
+        """
+        shape = [*map(self._draw.choice, self._lengths)]
+        if turn % 2 == 0 or not self._numbers:
+            return tuple(shape)
+        number = self._draw.choice(self._numbers)
+        first, *others = self._draw.sample(range(self._rank), self._draw.randint(1, self._rank))
+        for dim in others:
+            small = [n for n in self._lengths[dim] if n <= number]
+            shape[dim] = self._draw.choice(small or self._lengths[dim])
+        of_others = math.prod(shape[dim] for dim in others)
+        least = math.ceil(number / of_others)
+        shape[first] = self._draw.choice((least, least + 1, number * of_others))
+        within = self._lengths[first]
+        shape[first] = min(max(shape[first], within[0]), within[-1])
+        return tuple(shape)
+
+    def _keep_multiples(self, shape: Shape) -> Shape:
+        """Return the shape with dimensions made longer, where they always are multiples of others.
+
+        Heads of queries are, say, of those of keys. A few shapes with this are no chance.
+        """
+        longer = [*shape]
+        for i, j in itertools.permutations(range(self._rank), 2):
+            several = [s for s in self._own if s[j] > 1]
+            if len(several) >= _FEW_SHAPES and all(s[i] % s[j] == 0 for s in several):
+                longer[i] = math.ceil(shape[i] / shape[j]) * shape[j]
+        return tuple(longer)
+
+    def _shapes_of_equals(self, shapes: Sequence[Shape]) -> list[Shape]:
+        """Return shapes in which all dimensions, or the last two, are the shorter one of these."""
+        first = self._rank - 2
+        ends = ((*s[:first], *(min(s[first:]),) * len(s[first:])) for s in shapes if first >= 0)
+        whole = ((min(s[-2:]),) * self._rank for s in shapes)
+        return [s for s in dict.fromkeys((*whole, *ends)) if self._is_cheap(s)]
+
+    def _is_cheap(self, shape: Shape) -> bool:
+        """Return whether the device computes this shape quickly."""
+        if not self._is_interpreted:
+            return math.prod(shape) <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS
+        if interpreter_ms(self._op, shape) > MAX_MS:
+            return False
+        return max(map(math.prod, self._tensors(shape).values()), default=0) <= MAX_ELEMENTS
+
+    def _case(self, shape: Shape, turn: int) -> Case:
+        """Return a case with the next dtype and scalars; every second one has layouts."""
+        case = Case(
+            shape=shape,
+            dtype=self._dtypes[turn % len(self._dtypes)],
+            shape_class=BESIDE,
+            scalars=self._scalars[turn % len(self._scalars)],
+            seed=self._draw.getrandbits(31),
+        )
+        return case.evolve(layouts=self._draw_layouts(shape)) if turn % 2 else case
+
+    def _draw_layouts(self, shape: Shape) -> tuple[tuple[str, str], ...]:
+        """Return a layout for about half of the tensors.
+
+        None repeats values: many equal ones add up to infinity in float16.
+        """
+        chosen = []
+        for name, sizes in self._tensors(shape).items():
+            own = [
+                layout
+                for layout in layouts.available(sizes)
+                if layout in self._op.layouts
+                and layout != CONTIGUOUS
+                and not layouts.repeats_values(layout)
+            ]
+            if own and self._draw.random() < 0.5:
+                chosen.append((name, self._draw.choice(own)))
+        return tuple(chosen)
+
+    def _tensors(self, shape: Shape) -> dict[str, Shape]:
+        """Return the shape of each tensor, by name; none where the op refuses it."""
+        if shape not in self._known_tensors:
+            try:
+                inputs = operators.inputs_without_memory(self._op, shape, self._op.dtypes[0])
+            except Exception:  # noqa: BLE001 (the op's own: 33 heads may not be shared by 2)
+                inputs = ()
+            named = zip(self._op.input_names(len(inputs)), inputs, strict=True)
+            self._known_tensors[shape] = {
+                name: tuple(x.shape) for name, x in named if isinstance(x, torch.Tensor)
+            }
+        return self._known_tensors[shape]
+
+
+__all__ = ["MAX_MS", "OfferedCases", "interpreter_ms"]
