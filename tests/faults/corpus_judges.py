@@ -23,6 +23,8 @@ from triton_magics.harness.process.device import this_device
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.timing import bench_job
 from triton_magics.model import SIZES, Case
+from triton_magics.rendering.views.causes import cause_text
+from triton_magics.rendering.views.failure import pattern_text
 
 
 def judge_by_validation(path: Path, seed: int, budget_s: float) -> dict[str, Any]:
@@ -32,12 +34,16 @@ def judge_by_validation(path: Path, seed: int, budget_s: float) -> dict[str, Any
     cases = [_case(r) for r in getattr(answer, "cases", ())]
     op = operators.load(field_of(path, "op"))
     failed = getattr(answer, "failed_cases", ())
+    first = failed[0].mismatch if failed else None
+    pattern = answer.pattern and pattern_text(answer.pattern)
     why = next((r.reason or (r.mismatch and r.mismatch.where) or "" for r in failed), None)
     return {
         "status": answer.status.value,
         "passed": answer.passed,
         "message": answer.message or (answer.error.message[:200] if answer.error else None) or why,
         "failed": [c for c in cases if c["failed"]],
+        "cause": cause_text(first.cause) if first and first.cause else "",
+        "pattern": pattern or "",
         "principles": principles_of(failed, op),
         **explain(path, list(failed)),
         "ran": sum(c["status"] != "not_run" for c in cases),

@@ -5,9 +5,10 @@
 The names are folders of `unseen_kernels`, or files. Authors who had not read the checks wrote them:
 `state`, `range`, `parameters`, `lengths` and `near_by` (right ones) on 2026-11-27 for four classes,
 `fifth` for every op, `set_a` for elementwise ops, softmax, norms; on 2026-11-28 `sixth` for every
-op, `sixth_classes` for layouts, for what a program carries on and for special values, `seventh` for
-every op. A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no
-budget.
+op, `sixth_classes` for layouts, for what a program carries on and for special values, `seventh` and
+`eighth` for every op, `eighth_launches` and `ninth_launches` for paths of the wrapper and for the
+geometry of launches. A script `NAME.witness.py` shows the fault of a kernel without the checks. A
+GPU needs no budget.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def list_kernels(names: Iterable[str]) -> list[Path]:
 
 
 def validate(path: Path, seed: int, budget_s: float) -> str:
-    """Return a line on a kernel: what it is, the verdict, and its first failed case."""
+    """Return a line on a kernel: what it is, the verdict, its first failed case and the cause."""
     start_s = time.monotonic()
     is_right = "\nstatus: passed" in path.read_text()
     own = in_child(judge_by_validation, path, seed, budget_s, judges=True) or {}
@@ -55,8 +56,9 @@ def validate(path: Path, seed: int, budget_s: float) -> str:
         own.get("status", "crashed"), f"{own.get('ran')} of {own.get('planned')} cases",
         f"{time.monotonic() - start_s:.0f} s", Case(**first).label if first else "",
         own.get("message") or "" if is_right or not failed else "",
+        own.get("cause") or "", own.get("pattern") or "",
     )  # fmt: skip
-    return " · ".join(words)
+    return " · ".join(words).rstrip(" ·")
 
 
 def main() -> None:

@@ -1,0 +1,39 @@
+"""A NaN that Inf - Inf gives, its sign bit set as x86 has it."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import relu
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("relu_masks_by_the_sign_bit.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_relu
+torch.manual_seed(0)
+
+
+def double(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def compare(output, expected):
+    output, expected = output.double(), expected.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().masked_fill(same, 0.0).nan_to_num(nan=float("inf"))
+    size = expected.abs().nan_to_num(nan=0.0, posinf=0.0).amax()
+    return float((error / size.clamp(min=1e-30)).max()), float(size.max())
+
+
+x = torch.randn(64, 128)
+x[3, 5] = -torch.tensor(float("nan")).abs()
+x[7, 9] = float("nan")
+inputs = (x,)
+output = call(*inputs)
+expected = relu.reference(*map(double, inputs))
+
+worst, size = compare(output, expected)
+print("WRONG" if worst > 0.02 else "right", "max relative error", worst, "of values up to", size)
+sys.exit(0 if worst > 0.02 else 1)

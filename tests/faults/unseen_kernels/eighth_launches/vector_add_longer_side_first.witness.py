@@ -1,0 +1,24 @@
+"""With y transposed the grid's axes are exchanged for wide matrices but the kernel's are not: columns stay unwritten."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import vector_add
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("vector_add_longer_side_first.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_vector_add
+torch.manual_seed(0)
+
+inputs = torch.randn(40, 300), torch.randn(300, 40).t(), 0.5
+output = call(*inputs)
+expected = vector_add.reference(*(x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs))
+error = (output.double() - expected).abs()
+worst = float(error.nan_to_num(nan=float("inf")).max())
+size = float(expected.abs().max())
+print("WRONG" if worst > 0.02 * size else "right", "max error", worst, "of values up to", size)
+sys.exit(0 if worst > 0.02 * size else 1)

@@ -1,0 +1,54 @@
+"""About twenty varied inputs."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import vector_mul
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("vector_mul_expanded_row_right.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_vector_mul
+torch.manual_seed(0)
+
+
+def ratio(inputs):
+    kept = [x.clone() if torch.is_tensor(x) else x for x in inputs]
+    output = call(*inputs)
+    expected = vector_mul.reference(*(x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs))
+    assert output.shape == expected.shape and output.dtype == inputs[0].dtype
+    assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(kept, inputs) if torch.is_tensor(a))
+    half = inputs[0].dtype == torch.float16
+    expected = expected.to(output.dtype).double()
+    same = (output.double() == expected) | (output.isnan() & expected.isnan())
+    error = torch.where(same, 0.0, (output.double() - expected).abs().nan_to_num(nan=float("inf")))
+    finite = expected[expected.isfinite()]
+    size = float(finite.abs().max()) if finite.numel() else 1.0
+    return float(error.max()) / max(size, 1e-30) / (0.004 if half else 1e-4)
+
+
+cases = []
+for shape in [(1, 1), (7, 13), (1025,), (3, 4097), (2, 3, 129), (1000, 1), (33, 257), (64, 128)]:
+    cases.append((torch.randn(shape), torch.randn(shape)))
+for shape in [(20, 48), (33, 257), (9, 600), (3, 20, 48), (2, 3, 4, 65)]:
+    cases.append((torch.randn(shape), torch.randn(shape[-1]).expand(shape)))
+cases.append((torch.randn(3, 20, 48), torch.randn(20, 48).expand(3, 20, 48)))
+cases.append((torch.randn(3, 20, 48), torch.randn(3, 1, 48).expand(3, 20, 48)))
+cases.append((torch.randn(20, 48), torch.randn(20, 1).expand(20, 48)))
+cases.append((torch.randn(20, 48).half(), torch.randn(48).half().expand(20, 48)))
+cases.append((torch.randn(48, 20).t(), torch.randn(96)[::2].expand(20, 48)))
+cases.append((torch.randn(48).expand(20, 48), torch.randn(20, 48)))
+x = torch.randn(20, 48)
+x[0, 0], x[19, 47], x[5, 3] = -float("inf"), float("nan"), float("inf")
+cases.append((x, torch.randn(48).expand(20, 48)))
+worst = 0.0
+for number, inputs in enumerate(cases):
+    value = ratio(inputs)
+    if value > 1:
+        print("case", number, [tuple(x.shape) for x in inputs if torch.is_tensor(x)], value)
+    worst = max(worst, value)
+print("WRONG" if worst > 1 else "right", len(cases), "cases, worst error", worst, "of what is allowed")
+sys.exit(0 if worst > 1 else 1)
