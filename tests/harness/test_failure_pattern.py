@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness.kit import KERNELS, run_validation, version_of
 from triton_magics.harness.correctness.failure_pattern import MIN_PASSED, find_pattern
+from triton_magics.harness.correctness.launch_cases import LaunchPlan, _form
 from triton_magics.model import Case, CaseResult, CaseStatus, FailurePattern
 
 SOURCE = version_of(KERNELS / "softmax_right.py", "softmax")
@@ -27,8 +28,17 @@ def wrong(n: int, **changes: object) -> CaseResult:
 PASSED = [result(CaseStatus.PASSED, n) for n in range(MIN_PASSED)]
 
 
-def nothing(case: Case) -> None:
+NOTHING = LaunchPlan()
+
+
+def never(case: Case) -> None:
     return None
+
+
+def plan_of(conditions: dict[Case, frozenset[str]]) -> LaunchPlan:
+    """Return a plan whose cases, all offered for trials, have these relations."""
+    relations = {_form(case): own for case, own in conditions.items()}
+    return LaunchPlan(cheap=tuple(conditions), relations=relations)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +54,7 @@ def test_a_value_of_all_wrong_cases_alone_is_named(
     failed: list[CaseResult], condition: str
 ) -> None:
     expected = FailurePattern(condition=condition, n_failed=2, n_passed=MIN_PASSED)
-    assert find_pattern([*PASSED, *failed], nothing, SOURCE) == expected
+    assert find_pattern([*PASSED, *failed], NOTHING, SOURCE, never) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,31 +69,55 @@ def test_a_value_of_all_wrong_cases_alone_is_named(
     ],
 )  # fmt: skip
 def test_what_a_right_case_has_or_few_cases_have_is_no_pattern(results: list[CaseResult]) -> None:
-    assert find_pattern(results, nothing, SOURCE) is None
+    assert find_pattern(results, NOTHING, SOURCE, never) is None
 
 
-def test_one_wrong_case_has_the_relation_that_it_was_added_for() -> None:
-    text = "kernel: n is several blocks of BLOCK"
-    one = wrong(51, extent=text)
+def case(n: int) -> Case:
+    return Case(shape=(n, 3), dtype="float32", seed=1)
 
-    def relations_of(case: Case) -> frozenset[str]:
-        return frozenset({text, "kernel: n_rows = BLOCK"} if case.shape[0] > 50 else ())
 
-    found = find_pattern([*PASSED, one], relations_of, SOURCE)
+def test_further_cases_tell_conditions_apart() -> None:
+    names = [f"kernel: {i}" for i in range(8)]
+    bits = {n: frozenset(name for i, name in enumerate(names) if n >> i & 1) for n in range(256)}
+    tried: list[int] = []
+
+    def passes(trial: Case) -> bool:
+        tried.append(trial.shape[0])
+        return names[5] not in bits[trial.shape[0]]
+
+    plan = plan_of({case(n): own for n, own in bits.items()})
+    right = [result(CaseStatus.PASSED, 300)] * MIN_PASSED
+    found = find_pattern([*right, wrong(255)], plan, SOURCE, passes)
     assert found
-    assert (found.n_failed, found.condition) == (1, text)
-    assert find_pattern([*PASSED, wrong(51)], relations_of, SOURCE) is None
+    assert found.condition == names[5]
+    assert found.n_failed >= 2
+    assert len(tried) <= 5  # three halve eight conditions, one or two confirm
+
+
+def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
+    conditions = {case(51): frozenset({"kernel: a"}), case(52): frozenset({"kernel: a"})}
+    plan = plan_of(conditions)
+    assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: True) is None
+    assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, never) is None
+    found = find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: False)
+    assert found == FailurePattern(condition="kernel: a", n_failed=2, n_passed=MIN_PASSED)
+
+
+def test_further_cases_have_the_values_of_a_wrong_one() -> None:
+    plan = plan_of({case(51): frozenset({"kernel: a"}), case(52): frozenset({"kernel: a"})})
+    tried: list[Case] = []
+    one = wrong(51, regime="x10", special="zeros")
+    find_pattern([*PASSED, one], plan, SOURCE, lambda trial: bool(tried.append(trial)))
+    assert {(trial.regime, trial.special) for trial in tried} == {("x10", "zeros")}
 
 
 def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
     texts = SOURCE.source.splitlines()
     line = next(i for i, text in enumerate(texts, 1) if "next_power_of_2" in text)
     step = f"triton_softmax: line {line - 1} to {line}, operation 10 to 12"
-
-    def relations_of(case: Case) -> frozenset[str]:
-        return frozenset({step, "kernel: n < BLOCK"} if case.shape[0] > 50 else ())
-
-    found = find_pattern([*PASSED, wrong(51), wrong(52)], relations_of, SOURCE)
+    both = frozenset({step, "kernel: n < BLOCK"})
+    plan = plan_of({case(51): both, case(52): both})
+    found = find_pattern([*PASSED, wrong(51), wrong(52)], plan, SOURCE, never)
     assert found  # the cell has one line more, its magic
     assert found.condition == f"cell line {line + 1} runs: `{texts[line - 1].strip()}`"
 

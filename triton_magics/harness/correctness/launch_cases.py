@@ -21,11 +21,11 @@ from triton_magics.harness.correctness.special_values import LATE_PEAKS, SHARED_
 from triton_magics.model import NORMAL, PLAIN, Case
 
 MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 6, 24  # in the interpreter; on a GPU; with --thorough
-SURVEY_S, SURVEY_GPU_S = 2.0, 1.0  # of CPU time; most take 0.1 to 0.4
+SURVEY_S, SURVEY_GPU_S = 4.0, 1.0  # of CPU time; most take 0.1 to 0.4
 ALL_MS = 5200  # of them all in the interpreter
 WIDE = "x10"  # the regime of late peaks
 _CHEAP_MS = 60  # fewer cost hardly anything
-_COSTLY_MS, _MS_PER_WORTH = 300, 600
+_COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 100
 
 Survey = Callable[[Sequence[Case], float], LaunchSurvey]
 _Form = tuple[object, ...]
@@ -37,10 +37,12 @@ class LaunchPlan:
 
     Attributes:
         cases: to add to a plan.
+        cheap: others that the device computes quickly.
         relations: of the launches of each form, see `relations_of`.
     """
 
     cases: tuple[Case, ...] = ()
+    cheap: tuple[Case, ...] = ()
     relations: Mapping[_Form, frozenset[str]] = field(default_factory=dict)
 
     def relations_of(self, case: Case) -> frozenset[str] | None:
@@ -90,7 +92,8 @@ def plan_by_launches(
         for case, own in zip((*known.values(), *offered), found.of_cases, strict=False)
         if own is not None
     }
-    return LaunchPlan(tuple(cases), relations)
+    cheap = (c for c in offered if not is_interpreted or interpreter_ms(op, c.shape) <= _TRIAL_MS)
+    return LaunchPlan(tuple(cases), tuple(c for c in cheap if _form(c) in relations), relations)
 
 
 def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list[Case]:

@@ -24,6 +24,7 @@ from triton_magics.harness.correctness.comparison import CaseOracle, compare_out
 from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
 from triton_magics.harness.correctness.conclusion import conclude_validation
 from triton_magics.harness.correctness.failure_pattern import find_pattern
+from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.launch_cases import LaunchPlan, plan_by_launches
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.output_checks import (
@@ -37,6 +38,7 @@ from triton_magics.harness.correctness.reference_checks import check_reference
 from triton_magics.harness.correctness.remote_calls import RemoteCalls, VersionNotLoaded
 from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
 from triton_magics.harness.correctness.series_plan import choose_long_series
+from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.correctness.skip_rules import (
     CpuTimeMeter,
     limit_of_call,
@@ -120,7 +122,9 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
     unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
-    pattern = find_pattern(results, by_launches.relations_of, subject.ref)
+    can_run = verdict.status is Status.FAILED and tally.stop is None
+    trial = partial(_passes_trial, subject) if can_run else lambda case: None
+    pattern = find_pattern(results, by_launches, subject.ref, trial)
     verdict = verdict.evolve(sanitized=findings, unreached=unreached, pattern=pattern)
     return verdict, tally.stop is not None
 
@@ -218,6 +222,16 @@ def plan_launches(subject: Subject, cases: Sequence[Case]) -> LaunchPlan:
         numbers=read_integers(subject.source),
         plan=job.plan, seed=job.seed, is_interpreted=facts.is_interpreted,
     )  # fmt: skip
+
+
+def _passes_trial(subject: Subject, case: Case) -> bool | None:
+    """Return whether the version is right on a further case; None if that can't be told."""
+    if not is_defined(subject.op, case.shape):
+        return None
+    try:
+        return passes(subject, case)
+    except (VersionRaised, UserFault, torch.OutOfMemoryError):
+        return None
 
 
 def load_subject(job: ValidateJob, op: operators.Op, device: torch.device) -> Subject:
