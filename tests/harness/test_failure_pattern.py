@@ -1,4 +1,4 @@
-"""What all wrong cases have in common, and no right one has."""
+"""Conditions that all wrong cases have in common, and no right one has."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def test_further_cases_tell_conditions_apart() -> None:
 
     plan = plan_of({case(n): own for n, own in bits.items()})
     right = [result(CaseStatus.PASSED, 300)] * MIN_PASSED
-    found = find_pattern([*right, wrong(255)], plan, SOURCE, passes)
-    assert found
-    assert found.condition == names[5]
-    assert found.n_failed >= 2
+    pattern = find_pattern([*right, wrong(255)], plan, SOURCE, passes)
+    assert pattern
+    assert pattern.condition == names[5]
+    assert pattern.n_failed >= 2
     assert len(tried) <= 5  # three halve eight conditions, one or two confirm
 
 
@@ -99,8 +99,8 @@ def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
     plan = plan_of(conditions)
     assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: True) is None
     assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, never) is None
-    found = find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: False)
-    assert found == FailurePattern(condition="kernel: a", n_failed=2, n_passed=MIN_PASSED)
+    pattern = find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: False)
+    assert pattern == FailurePattern(condition="kernel: a", n_failed=2, n_passed=MIN_PASSED)
 
 
 def test_further_cases_have_the_values_of_a_wrong_one() -> None:
@@ -117,9 +117,9 @@ def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
     step = f"triton_softmax: line {line - 1} to {line}, operation 10 to 12"
     both = frozenset({step, "kernel: n < BLOCK"})
     plan = plan_of({case(51): both, case(52): both})
-    found = find_pattern([*PASSED, wrong(51), wrong(52)], plan, SOURCE, never)
-    assert found  # the cell has one line more, its magic
-    assert found.condition == f"cell line {line + 1} runs: `{texts[line - 1].strip()}`"
+    pattern = find_pattern([*PASSED, wrong(51), wrong(52)], plan, SOURCE, never)
+    assert pattern  # the cell has one line more, its magic
+    assert pattern.condition == f"cell line {line + 1} runs: `{texts[line - 1].strip()}`"
 
 
 def test_a_verdict_names_the_path_that_is_wrong(tmp_path: Path) -> None:

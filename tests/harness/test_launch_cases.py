@@ -93,9 +93,9 @@ def test_a_launch_is_described_by_its_relations() -> None:
     launch = RequestedLaunch(
         "kernel", (9, 2), {"BLOCK": 64, "EVEN": 1}, {"n": 128, "k": 65}, {"MASKED": "True"}
     )
-    found = set(find_relations([launch]))
+    relations = set(find_relations([launch]))
     path = "kernel(MASKED=True, EVEN=1)"
-    assert found >= {
+    assert relations >= {
         "kernel",
         path,
         f"{path}: programs on axis 1",
@@ -105,7 +105,7 @@ def test_a_launch_is_described_by_its_relations() -> None:
         "kernel: n is several times the programs on axis 0",
         "kernel: the last BLOCK on axis 0 is past n",
     }
-    assert "kernel: the last BLOCK on axis 1 is past n" not in found  # it begins at 64
+    assert "kernel: the last BLOCK on axis 1 is past n" not in relations  # it begins at 64
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_length_just_at_a_block_is_a_relation_of_its_own(length: int, text: st
     [(128, None), (129, "all B on axis 0 end before n"), (64, "the last B on axis 0 is past n")],
 )
 def test_programs_that_end_early_or_begin_late_are_relations(n: int, text: str | None) -> None:
-    found = find_relations([RequestedLaunch("kernel", (2,), {"B": 64}, {"n": n}, {})])
-    ends = [other.removeprefix("kernel: ") for other in found if "on axis 0" in other]
+    relations = find_relations([RequestedLaunch("kernel", (2,), {"B": 64}, {"n": n}, {})])
+    ends = [other.removeprefix("kernel: ") for other in relations if "on axis 0" in other]
     assert [other for other in ends if "all B" in other or "the last B" in other] == (
         [text] if text else []
     )
@@ -185,11 +185,11 @@ def test_a_wrapper_that_needs_data_has_no_such_cases(
 
 def test_a_version_keeps_nothing_of_the_survey(two_stages: Path) -> None:
     text = two_stages.read_text()
-    kept = "parts = CALLS.setdefault(n_parts, torch.empty"
-    text = text.replace("parts = torch.empty", kept).replace(
+    cached = "parts = CALLS.setdefault(n_parts, torch.empty"
+    text = text.replace("parts = torch.empty", cached).replace(
         "device=x.device)\n    part", "device=x.device))\n    part"
     )
-    assert kept in text
+    assert cached in text
     two_stages.write_text(text)
     job = job_for(two_stages)
     op, version = load_op(job.op), load_version(job.version)

@@ -55,12 +55,12 @@ def join_parts(parts: Sequence[Validation], order: Sequence[Case]) -> Validation
 
 def _join_patterns(patterns: Sequence[FailurePattern | None]) -> FailurePattern | None:
     """Return the condition that separates the cases of every part, if it is one and the same."""
-    found = [pattern for pattern in patterns if pattern is not None]
-    if len(found) < len(patterns) or len({pattern.condition for pattern in found}) != 1:
+    own = [pattern for pattern in patterns if pattern is not None]
+    if len(own) < len(patterns) or len({pattern.condition for pattern in own}) != 1:
         return None
-    return found[0].evolve(
-        n_failed=sum(pattern.n_failed for pattern in found),
-        n_passed=sum(pattern.n_passed for pattern in found),
+    return own[0].evolve(
+        n_failed=sum(pattern.n_failed for pattern in own),
+        n_passed=sum(pattern.n_passed for pattern in own),
     )
 
 

@@ -1,4 +1,4 @@
-"""What all wrong cases of a validation have in common, and no right one has.
+"""Find what all wrong cases of a validation have in common, and no right one has.
 
 Many cases share much by chance. So further inputs are tried that have about half of what the wrong
 ones share: each refutes one half or the other.
@@ -51,13 +51,13 @@ def find_pattern(
     shared = set.intersection(*(_conditions(case, launches) for case in failed))
     for case in passed:
         shared -= _conditions(case, launches)
-    found = _narrow(_Shared(shared, tuple(failed), len(passed)), launches, passes)
-    named = sorted(found.conditions, key=lambda condition: (*_rank(condition), condition))
-    text = next((condition for condition in named if _is_sure(condition, found.failed)), None)
+    narrowed = _narrow(_Shared(shared, tuple(failed), len(passed)), launches, passes)
+    named = sorted(narrowed.conditions, key=lambda condition: (*_rank(condition), condition))
+    text = next((condition for condition in named if _is_sure(condition, narrowed.failed)), None)
     if text is None:
         return None
     return FailurePattern(
-        condition=_describe(text, ref), n_failed=len(found.failed), n_passed=found.n_passed
+        condition=_describe(text, ref), n_failed=len(narrowed.failed), n_passed=narrowed.n_passed
     )
 
 

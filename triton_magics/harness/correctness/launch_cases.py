@@ -72,24 +72,24 @@ def plan_by_launches(
     """
     if not op.shapes:
         return LaunchPlan()
-    known = {_form(case): case for case in planned if case.dtype in dtypes}
+    forms = {_form(case): case for case in planned if case.dtype in dtypes}
     specials = [s for s in SHARED_VALUES if any(case.special == s for case in planned)]
     offers = OfferedCases(op, dtypes, numbers, specials, seed, is_interpreted=is_interpreted)
-    offered = [case for case in offers.draw() if _form(case) not in known]
+    offered = [case for case in offers.draw() if _form(case) not in forms]
     limit_s = SURVEY_S if is_interpreted else SURVEY_GPU_S
-    found = survey((*known.values(), *offered), limit_s)
+    launch_survey = survey((*forms.values(), *offered), limit_s)
     most = MAX_CASES if is_interpreted else MAX_COMPILED
     most = MAX_THOROUGH if plan == "thorough" else most
-    chosen = _choose(op, found, [*known.values()], offered, is_interpreted=is_interpreted)
+    chosen = _choose(op, launch_survey, [*forms.values()], offered, is_interpreted=is_interpreted)
     cases = [
         varied
         for case, cost in itertools.islice(chosen, most)
         for varied in _vary_values(case, planned, only_one=cost > _COSTLY_MS)
     ]
-    texts = [*found.worth]
+    texts = [*launch_survey.worth]
     relations = {
         _form(case): frozenset(texts[i] for i in own if 0 <= i < len(texts))
-        for case, own in zip((*known.values(), *offered), found.of_cases, strict=False)
+        for case, own in zip((*forms.values(), *offered), launch_survey.of_cases, strict=False)
         if own is not None
     }
     cheap = (c for c in offered if not is_interpreted or interpreter_ms(op, c.shape) <= _TRIAL_MS)
@@ -111,8 +111,8 @@ def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list
 
 def _choose(
     op: operators.Op,
-    found: LaunchSurvey,
-    known: Sequence[Case],
+    launch_survey: LaunchSurvey,
+    forms: Sequence[Case],
     offered: Sequence[Case],
     *,
     is_interpreted: bool,
@@ -121,17 +121,17 @@ def _choose(
 
     The cost is in milliseconds of an interpreter; on a GPU it is 0.
     """
-    texts, worth = [*found.worth], [*found.worth.values()]
-    have = [{i for i in own or () if 0 <= i < len(worth)} for own in found.of_cases]
+    texts, worth = [*launch_survey.worth], [*launch_survey.worth.values()]
+    have = [{i for i in own or () if 0 <= i < len(worth)} for own in launch_survey.of_cases]
     costs = [
         max(interpreter_ms(op, case.shape), programs // 2) if is_interpreted else 0
-        for case, programs in zip((*known, *offered), found.programs, strict=False)
+        for case, programs in zip((*forms, *offered), launch_survey.programs, strict=False)
     ]
-    each = [*zip((*known, *offered), have, costs, strict=False)]
+    each = [*zip((*forms, *offered), have, costs, strict=False)]
     # An interpreter may not come to the end of a planned case that costs more.
-    covered = set[int]().union(*(own for _, own, cost in each[: len(known)] if cost <= MAX_MS))
+    covered = set[int]().union(*(own for _, own, cost in each[: len(forms)] if cost <= MAX_MS))
     open_offers = [
-        (case, own - covered, cost) for case, own, cost in each[len(known) :] if cost <= MAX_MS
+        (case, own - covered, cost) for case, own, cost in each[len(forms) :] if cost <= MAX_MS
     ]
     ms_left = ALL_MS
     while open_offers:

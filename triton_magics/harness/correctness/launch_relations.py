@@ -1,4 +1,4 @@
-"""How the launches of a call look: what a plan should have in some case, whatever the shape.
+"""Describe the launches of a call, so that a plan can have some case of every kind.
 
 A kernel takes another path where an argument has another relation to a block: it is shorter, as
 long, several whole blocks, or several and a part. So does a wrapper that launches other kernels,
@@ -29,15 +29,15 @@ def find_relations(
         lengths: of its inputs, by name; a kernel need not get them as arguments.
     """
     names = list(dict.fromkeys(launch.kernel for launch in launches))[:MAX_KERNELS]
-    found = {f"{', '.join(names)}{' several times' * (len(launches) > len(names))}": PATH}
+    relations = {f"{', '.join(names)}{' several times' * (len(launches) > len(names))}": PATH}
     for launch in launches:
-        found |= _relations_of(launch)
+        relations |= _relations_of(launch)
         for (axis, programs), (name, length) in itertools.product(
             _axes_of(launch).items(), lengths.items()
         ):
             text = _compare_programs(name, length, axis, programs)
-            found[f"{launch.kernel}: {text}"] = RAGGED if _PART in text else RELATION
-    return found
+            relations[f"{launch.kernel}: {text}"] = RAGGED if _PART in text else RELATION
+    return relations
 
 
 def _axes_of(launch: RequestedLaunch) -> dict[str, int]:
@@ -50,18 +50,18 @@ def _relations_of(launch: RequestedLaunch) -> dict[str, int]:
     switches = ", ".join(f"{k}={v}" for k, v in (launch.switches | ones).items())
     axes = _axes_of(launch)
     path = f"{launch.kernel}({switches})"
-    found = {path: PATH}
-    found |= {f"{path}: programs on {axis}": RELATION for axis in axes}
+    relations = {path: PATH}
+    relations |= {f"{path}: programs on {axis}": RELATION for axis in axes}
     for name, length in launch.lengths.items():
         own = [_compare(name, length, b, n) for b, n in launch.blocks.items() if n > 1]
         others = [_compare_programs(name, length, axis, n) for axis, n in axes.items()]
         for text in (*own, *others):
             worth = RAGGED if _PART in text else RELATION
-            found[f"{launch.kernel}: {text}"] = worth
+            relations[f"{launch.kernel}: {text}"] = worth
             if switches:
-                found[f"{path}: {text}"] = worth - 1
-        found |= {f"{launch.kernel}: {a}, {b}": PAIR for a, b in itertools.combinations(own, 2)}
-    return found | {f"{launch.kernel}: {text}": RELATION for text in _ends_of(launch, axes)}
+                relations[f"{path}: {text}"] = worth - 1
+        relations |= {f"{launch.kernel}: {a}, {b}": PAIR for a, b in itertools.combinations(own, 2)}
+    return relations | {f"{launch.kernel}: {text}": RELATION for text in _ends_of(launch, axes)}
 
 
 def _compare(name: str, length: int, block: str, size: int) -> str:

@@ -34,7 +34,7 @@ MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
 
 
 class LaunchSurvey(Value):
-    """What the launches of a version look like.
+    """Relations of the launches of a version.
 
     Attributes:
         worth: each relation that a call has, with its worth in a plan.
@@ -66,16 +66,16 @@ def survey_launches(
     version.runtime.use_target(local_target())  # a GPU's own driver does not work in a fork
     worth: dict[str, int] = {}
     places: dict[str, int] = {}
-    found: list[tuple[int, ...] | None] = []
+    of_cases: list[tuple[int, ...] | None] = []
     programs: list[int] = []
     for case in cases:
         is_late = time.process_time() > until_s or len(worth) > MAX_RELATIONS
         own, n = (None, 0) if is_late else _survey_one(version, op, case)
         worth |= own or {}
         own_places = tuple(places.setdefault(text, len(places)) for text in own or ())
-        found.append(None if own is None else own_places)
+        of_cases.append(None if own is None else own_places)
         programs.append(n)
-    return LaunchSurvey(worth=worth, of_cases=tuple(found), programs=tuple(programs))
+    return LaunchSurvey(worth=worth, of_cases=tuple(of_cases), programs=tuple(programs))
 
 
 def _survey_one(
@@ -95,10 +95,10 @@ def _survey_one(
     except BaseException:  # noqa: BLE001 (exit() too: the version's own, and no verdict)
         return None, 0
     lengths = {"rows": math.prod(case.shape[:-1]), "elements": math.prod(case.shape)}
-    found = find_relations(launches, lengths) | steps
+    relations = find_relations(launches, lengths) | steps
     if case.special in SHARED_VALUES and any(math.prod(launch.grid) > 1 for launch in launches):
-        found[f"{case.special}, for several programs"] = RELATION
-    return found, sum(math.prod(launch.grid) for launch in launches)
+        relations[f"{case.special}, for several programs"] = RELATION
+    return relations, sum(math.prod(launch.grid) for launch in launches)
 
 
 @contextmanager
@@ -144,10 +144,10 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
             inputs.append(layouts.empty(tuple(x.shape), layout, dtype=x.dtype, device=META))
         else:
             inputs.append(scalars.get(name, x))
-    return tuple(_shared(inputs, case.special))
+    return tuple(_join_shared(inputs, case.special))
 
 
-def _shared(inputs: list[Any], special: str) -> Iterator[Any]:
+def _join_shared(inputs: list[Any], special: str) -> Iterator[Any]:
     for i, x in enumerate(inputs):
         if special == ONE_TENSOR:
             yield next((y for y in inputs if are_alike(x, y)), x)

@@ -225,7 +225,7 @@ def plan_launches(subject: Subject, cases: Sequence[Case]) -> LaunchPlan:
 
 
 def _passes_trial(subject: Subject, case: Case) -> bool | None:
-    """Return whether the version is right on a further case; None if that can't be told."""
+    """Return whether the version is right on a further case; None if it can't run."""
     if not is_defined(subject.op, case.shape):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The sign bit clears all negative numbers, and a NaN of either sign is kept.
+"""The sign bit clears all negative numbers, and a NaN of either sign is saved.
 
 op: relu
 status: passed

@@ -1,4 +1,4 @@
-"""A plan is kept for each width and dtype, with eps in it; a later call of that width with another eps gets the first one.
+"""A plan is saved for each width and dtype, with eps in it; a later call of that width with another eps gets the first one.
 
 op: rms_norm
 status: failed

@@ -1,4 +1,4 @@
-"""Six results of one shape are kept and looked at afterwards."""
+"""Six results of one shape are saved and looked at afterwards."""
 
 import importlib.util
 import sys

@@ -16,11 +16,11 @@ torch.manual_seed(0)
 
 
 def ratio(inputs):
-    kept = [x.clone() if torch.is_tensor(x) else x for x in inputs]
+    saved = [x.clone() if torch.is_tensor(x) else x for x in inputs]
     output = call(*inputs)
     expected = attention.reference(*(x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs))
     assert output.shape == expected.shape and output.dtype == inputs[0].dtype
-    assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(kept, inputs) if torch.is_tensor(a))
+    assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(saved, inputs) if torch.is_tensor(a))
     half = inputs[0].dtype == torch.float16
     expected = expected.to(output.dtype).double()
     same = (output.double() == expected) | (output.isnan() & expected.isnan())

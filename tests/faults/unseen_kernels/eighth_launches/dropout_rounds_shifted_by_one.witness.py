@@ -17,9 +17,9 @@ torch.manual_seed(0)
 inputs = torch.randn(1300, 1000), 0.5, 7
 output = call(*inputs)
 x, p, seed = inputs
-kept = (output != 0).flatten()
+saved = (output != 0).flatten()
 lag = 1024 * 1024 - 1
-agree = float((kept[:-lag] == kept[lag:]).double()[1:].mean())
+agree = float((saved[:-lag] == saved[lag:]).double()[1:].mean())
 chance = p * p + (1 - p) * (1 - p)
 print("WRONG" if agree > chance + 0.1 else "right", "agreement", agree, "by chance", chance)
 sys.exit(0 if agree > chance + 0.1 else 1)

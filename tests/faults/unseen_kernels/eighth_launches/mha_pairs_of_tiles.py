@@ -31,10 +31,10 @@ def tile(
         k = tl.load(k_ptr + base + cols[:, None] * dim + ds[None, :], mask=mask, other=0.0).to(tl.float32)
         v = tl.load(v_ptr + base + cols[:, None] * dim + ds[None, :], mask=mask, other=0.0).to(tl.float32)
         scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        seen = (cols < n_keys)[None, :]
+        visible = (cols < n_keys)[None, :]
         if CAUSAL:
-            seen = seen & (cols[None, :] <= rows[:, None])
-        scores = tl.where(seen, scores, -float("inf"))
+            visible = visible & (cols[None, :] <= rows[:, None])
+        scores = tl.where(visible, scores, -float("inf"))
         new = tl.maximum(largest, tl.max(scores, axis=1))
         p = tl.exp(scores - new[:, None])
         shrink = tl.exp(largest - new)

@@ -13,8 +13,8 @@ call = module.triton_dropout
 torch.manual_seed(0)
 
 x = torch.rand(100, 24) + 0.5
-kept = call(x, 0.5, 7) != 0
-agreeing = float((kept[1:] == kept[:-1]).double().mean())
+saved = call(x, 0.5, 7) != 0
+agreeing = float((saved[1:] == saved[:-1]).double().mean())
 wrong = abs(agreeing - 0.5) > 0.1
 print("WRONG" if wrong else "right", "neighbouring rows agree at", agreeing)
 sys.exit(0 if wrong else 1)

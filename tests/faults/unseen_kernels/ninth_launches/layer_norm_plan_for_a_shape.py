@@ -1,4 +1,4 @@
-"""What a launch needs is kept for each shape, eps included, so a later call with another eps gets the first one's.
+"""Launches: what a launch needs is saved for each shape, eps included, so a later call with another eps gets the first one's.
 
 op: layer_norm
 status: failed

@@ -1,4 +1,4 @@
-"""Where the inner dimension is split, a part's last block reads on into the next part, unless the part is a whole number of blocks.
+"""Launches: where the inner dimension is split, a part's last block reads on into the next part, unless the part is a whole number of blocks.
 
 op: matmul
 status: failed

@@ -1,4 +1,4 @@
-"""Whether a scale belongs to a row or to a column of the output is told from its length, so a square output takes the wrong one.
+"""Launches: whether a scale belongs to a row or to a column of the output follows from its length, so a square output takes the wrong one.
 
 op: quantized_matmul
 status: failed

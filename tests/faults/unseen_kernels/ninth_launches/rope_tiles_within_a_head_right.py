@@ -1,4 +1,4 @@
-"""Where tiles lie within one head, a tile's places follow from its first row's.
+"""Launches: where tiles lie within one head, a tile's places follow from its first row's.
 
 op: rope
 status: passed

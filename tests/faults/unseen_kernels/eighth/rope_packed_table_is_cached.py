@@ -1,4 +1,4 @@
-"""cos and sin are packed into one table that is kept by their address; stale once they are changed in place.
+"""cos and sin are packed into one table that is saved by their address; stale once they are changed in place.
 
 op: rope
 status: failed

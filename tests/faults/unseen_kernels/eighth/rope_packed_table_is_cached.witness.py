@@ -8,7 +8,7 @@ import torch
 
 from triton_magics.operators import rope
 
-spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("rope_packed_table_is_kept.py"))
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("rope_packed_table_is_cached.py"))
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 call = module.triton_rope
