@@ -9,6 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 META = torch.device("meta")
+_DRAWS = (torch.randn, torch.rand, torch.randint)
 
 
 def scalars_of(generator: torch.Generator) -> random.Random:
@@ -27,6 +28,9 @@ class DrawNothing(TorchFunctionMode):
     ) -> Any:
         """Call a function of torch."""
         kwargs = kwargs or {}
-        if func in (torch.randn, torch.rand) and kwargs.get("device") == META:
-            return torch.empty(*args, **{k: v for k, v in kwargs.items() if k != "generator"})
-        return func(*args, **kwargs)
+        if func not in _DRAWS or torch.device(kwargs.get("device") or "cpu") != META:
+            return func(*args, **kwargs)
+        others = {k: v for k, v in kwargs.items() if k not in ("generator", "low", "high")}
+        if func is torch.randint:  # its size comes last
+            return torch.empty(*args[-1:], **{"dtype": torch.int64, **others})
+        return torch.empty(*args, **others)
