@@ -108,6 +108,7 @@ CORRECT: dict[str, tuple[str, ...]] = {
     CauseCode.NAN_LOST: ("nan_lost",),
     CauseCode.OVERFLOW: ("overflow", "missing_maximum"),
     CauseCode.CONSTANT_FACTOR: ("wrong_formula", "wrong_rate"),
+    CauseCode.UNWRITTEN: ("unset_memory", "truncated_extent", "missing_mask"),
     CauseCode.UNSET_MEMORY: ("unset_memory", "truncated_extent", "missing_mask"),
     CauseCode.NOT_DETERMINISTIC: ("race", "stale_state", "call_count"),
     CaseStatus.STALE: ("stale_cache", "stale_state", "call_count"),
@@ -132,7 +133,8 @@ CORRECT: dict[str, tuple[str, ...]] = {
 """The true causes for which an explanation is correct."""
 
 _VAGUE = {
-    *(c.value for c in (CauseCode.ZEROS, CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC)),
+    *(c.value for c in (CauseCode.ZEROS, CauseCode.UNSET_MEMORY, CauseCode.UNWRITTEN)),
+    CauseCode.NOT_DETERMINISTIC.value,
     *(c.value for c in (CauseCode.CONSTANT_FACTOR, CauseCode.REACH, CauseCode.TEXT)),
     CauseCode.OVERFLOW.value,
     *(s.value for s in (CaseStatus.RUNTIME_ERROR, CaseStatus.COMPILE_ERROR, CaseStatus.RACE)),

@@ -116,10 +116,12 @@ class BoundsCheck:
     Attributes:
         outside: the first access outside a tensor, if there was one.
         race: the first access that races with one of another program, if there was one.
+        stored: by the address of a tensor, whether a kernel has stored to each of its elements.
     """
 
     outside: MemoryFault | None = None
     race: MemoryFault | None = None
+    stored: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from triton_magics.model.case import UNALIGNED
 
 
 class CauseCode(StrEnum):
-    """Kind of a cause; the last six are observations that name no fault."""
+    """Kind of a cause; the last seven are observations that name no fault."""
 
     RACE = "race"
     NOT_DETERMINISTIC = "not_deterministic"
@@ -33,6 +33,7 @@ class CauseCode(StrEnum):
     REACH = "reach"
     ZEROS = "zeros"
     UNSET_MEMORY = "unset_memory"
+    UNWRITTEN = "unwritten"
     TEXT = "text"
 
 

@@ -107,6 +107,8 @@ class CallRecord:
         outside: the first access outside a tensor; only an interpreter sees one.
         race: the first race of two programs of a launch; only an interpreter sees one.
         shared_inputs: positions of the arguments that share memory with a returned tensor.
+        unwritten: elements of each output that no kernel has stored to and that were never set;
+            only an interpreter counts them.
         left_behind: a message on a setting that the call changed.
         replaced: functions of torch, Python or the harness that the version replaced.
     """
@@ -120,6 +122,7 @@ class CallRecord:
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
+    unwritten: tuple[int, ...] = ()
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
 

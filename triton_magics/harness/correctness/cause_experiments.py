@@ -18,6 +18,7 @@ from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise
 from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import call_guarded, passes
+from triton_magics.harness.correctness.guard_bands import count_poison
 from triton_magics.harness.correctness.hypotheses import (
     Hypothesis,
     Trial,
@@ -46,6 +47,7 @@ from triton_magics.model import (
     Cause,
     CauseCode,
     KernelError,
+    Mismatch,
     Tolerance,
     layout_text,
 )
@@ -76,8 +78,8 @@ def explain_wrong_values(
         return _name_shared_inputs(subject, case, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)
-    if call.race:
-        return _with_cause(result, _race(subject, call.race))
+    if certain := _certain_cause(subject, call, result.mismatch):
+        return _with_cause(result, certain)
     try:
         if not _is_cheap(subject, inputs, call):
             cause = search_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
@@ -99,6 +101,26 @@ def explain_wrong_values(
         return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
     result = _with_cause(result, cause) if cause else result
     return result if cause and cause.as_if else _name_access(result, call)
+
+
+def _certain_cause(subject: Subject, call: CallRecord, mismatch: Mismatch) -> Cause | None:
+    """Return the cause that the accesses of the call show, if they show one."""
+    if call.race:
+        return _race(subject, call.race)
+    is_unwritten = _is_unwritten(subject, call, mismatch)
+    return Cause(code=CauseCode.UNWRITTEN) if is_unwritten else None
+
+
+def _is_unwritten(subject: Subject, call: CallRecord, mismatch: Mismatch) -> bool:
+    """Return whether all wrong elements are those that no kernel stored to.
+
+    An interpreter records the stores. On a GPU NaN with every bit set shows it: no arithmetic of a
+    GPU gives that.
+    """
+    at = mismatch.output
+    if subject.is_interpreted:
+        return at < len(call.unwritten) and call.unwritten[at] == mismatch.n_wrong
+    return at < len(call.outputs) and count_poison(call.outputs[at]) == mismatch.n_wrong
 
 
 def _keeps_state(subject: Subject, case: Case, differs: bool) -> bool:

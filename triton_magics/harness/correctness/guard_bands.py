@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from triton_magics.harness.correctness.torch_operations import (
     run_operation,
 )
 from triton_magics.harness.layouts import span
+from triton_magics.languages.kernel_runtime import BoundsCheck
 
 POISON = 0xFF
 MIN_BAND_BYTES = 64 * 2**10
@@ -198,6 +199,36 @@ def guard_allocations(path: str = "") -> Iterator[AllocationGuard]:
     """
     with AllocationGuard(path) as mode:
         yield mode
+
+
+def count_poison(output: Any) -> int:
+    """Return how many elements of an output have every bit set; 0 where it is no tensor."""
+    if not isinstance(output, torch.Tensor) or output.itemsize not in _INTEGERS:
+        return 0
+    return int((output.contiguous().view(_INTEGERS[output.itemsize]) == _POISON_WORD).sum())
+
+
+def count_unwritten(output: Any, guards: Sequence[GuardedMemory], accesses: BoundsCheck) -> int:
+    """Return how many elements of an output are poison that no kernel has stored over.
+
+    Args:
+        output: a tensor, or something else, which has none.
+        guards: new memory of the call.
+        accesses: of the kernels; without stores, or with one outside, none are counted.
+    """
+    if accesses.outside or not accesses.stored or not count_poison(output):
+        return 0
+    poison = output.view(_INTEGERS[output.itemsize]) == _POISON_WORD
+    at = output.data_ptr()
+    guarded = next((g for g in guards if g.start <= at < g.end), None)
+    if guarded is None or guarded.itemsize != output.itemsize:
+        return 0
+    whole = accesses.stored.get(guarded.start)
+    if whole is None:
+        return int(poison.sum())
+    first = (at - guarded.start) // output.itemsize
+    own = torch.from_numpy(whole).as_strided(output.shape, output.stride(), first)
+    return int((poison & ~own).sum())
 
 
 def find_damage(guards: list[GuardedMemory]) -> list[str]:

@@ -39,6 +39,7 @@ from triton_magics.harness.correctness.data_flow import FlowChange
 from triton_magics.harness.correctness.guard_bands import (
     AllocationGuard,
     GuardedMemory,
+    count_unwritten,
     find_damage,
     guard_allocations,
 )
@@ -320,6 +321,7 @@ class LocalCalls:
             outside=self._error_at("OutOfBounds", bounds.outside),
             race=self._error_at("Race", bounds.race),
             shared_inputs=_positions_shared(value, arguments),
+            unwritten=tuple(count_unwritten(x, memory.guarded, bounds) for x in outputs),
         )
         if options.keep:
             self._earlier_outputs = outputs_of(value)

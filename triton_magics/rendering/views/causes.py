@@ -26,6 +26,9 @@ _TEXTS: dict[CauseCode, str] = {
     CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
     CauseCode.REACH: "elements of the inputs reach other elements of the output",
     CauseCode.ZEROS: "all wrong elements are zero",
+    CauseCode.UNWRITTEN: (
+        "no store writes these elements: check the grid, the loop, and the store's index and mask"
+    ),
     CauseCode.UNSET_MEMORY: (
         "NaN from finite inputs: memory that was never written, or lies outside the tensor, has "
         "reached the output, or a divisor is 0"
@@ -47,6 +50,7 @@ _OBSERVATIONS = (
     CauseCode.CONSTANT_FACTOR,
     CauseCode.ZEROS,
     CauseCode.UNSET_MEMORY,
+    CauseCode.UNWRITTEN,
     CauseCode.NOT_DETERMINISTIC,
 )
 

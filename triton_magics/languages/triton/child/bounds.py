@@ -134,9 +134,20 @@ class _Checker:
         if tensor is None:
             if fault := _outside(addresses, guards, writes=method.writes):
                 self.faults.outside = MemoryFault(_line(self._path), fault)
-        elif self.faults.race is None and not method.is_atomic:
+            return
+        if method.writes:
+            self._note_stored(tensor, addresses)
+        if self.faults.race is None and not method.is_atomic:
             values = args[method.values].data if method.values is not None else None
             self._check_race(tensor, addresses, _values_to_store(values, pointers, mask))
+
+    def _note_stored(self, tensor: GuardedTensor, addresses: Any) -> None:
+        """Record that these elements were stored to, in whatever launch."""
+        stored = self.faults.stored.get(tensor.start)
+        if stored is None:
+            stored = np.zeros(tensor.n_bytes // tensor.itemsize, bool)
+            self.faults.stored[tensor.start] = stored
+        stored[races.select(tensor, addresses)] = True
 
     def _check_race(self, tensor: GuardedTensor, addresses: Any, values: Any | None) -> None:
         """Record an access, unless it has not the size of the tensor's elements."""

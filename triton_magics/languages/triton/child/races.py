@@ -115,7 +115,7 @@ class RaceDetector:
 
     def load(self, tensor: GuardedTensor, addresses: Any) -> Race | None:
         """Record a load; return the race with an earlier store, if there is one."""
-        shadow, where = self._shadow(tensor), _selection(tensor, addresses)
+        shadow, where = self._shadow(tensor), select(tensor, addresses)
         number = self._next()
         shadow.note_load(number, where)
         if not shadow.is_stored:
@@ -133,7 +133,7 @@ class RaceDetector:
             addresses: of the elements.
             values: that are stored there, with the size of the tensor's elements.
         """
-        shadow, where = self._shadow(tensor), _selection(tensor, addresses)
+        shadow, where = self._shadow(tensor), select(tensor, addresses)
         number = self._next()
         shadow.is_stored = True
         shadow.flush()
@@ -184,7 +184,7 @@ def _has_changed(stores: Any) -> Any:
     return (stores & 1 == 1) & (stores >= 0)
 
 
-def _selection(tensor: GuardedTensor, addresses: Any) -> Selection:
+def select(tensor: GuardedTensor, addresses: Any) -> Selection:
     """Return the positions of the addresses in the tensor, as a slice where they are adjacent."""
     size, itemsize = addresses.size, tensor.itemsize
     first = (int(addresses[0]) - tensor.start) // itemsize
