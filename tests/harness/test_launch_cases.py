@@ -103,9 +103,9 @@ def test_a_launch_is_described_by_its_relations() -> None:
         "kernel: k is several blocks of BLOCK",
         f"{path}: k is several blocks of BLOCK",
         "kernel: n is several times the programs on axis 0",
-        "kernel: the last BLOCK on axis 0 is past n",
+        "kernel: the last block of BLOCK on axis 0 is past n",
     }
-    assert "kernel: the last BLOCK on axis 1 is past n" not in relations  # it begins at 64
+    assert "kernel: the last block of BLOCK on axis 1 is past n" not in relations  # it begins at 64
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,16 @@ def test_a_length_just_at_a_block_is_a_relation_of_its_own(length: int, text: st
 
 @pytest.mark.parametrize(
     ("n", "text"),
-    [(128, None), (129, "all B on axis 0 end before n"), (64, "the last B on axis 0 is past n")],
+    [
+        (128, None),
+        (129, "all blocks of B on axis 0 end before n"),
+        (64, "the last block of B on axis 0 is past n"),
+    ],
 )
 def test_programs_that_end_early_or_begin_late_are_relations(n: int, text: str | None) -> None:
     relations = find_relations([RequestedLaunch("kernel", (2,), {"B": 64}, {"n": n}, {})])
     ends = [other.removeprefix("kernel: ") for other in relations if "on axis 0" in other]
-    assert [other for other in ends if "all B" in other or "the last B" in other] == (
-        [text] if text else []
-    )
+    assert [other for other in ends if "of B on" in other] == ([text] if text else [])
 
 
 def test_launches_are_listed_with_the_kinds_of_their_arguments(two_stages: Path) -> None:

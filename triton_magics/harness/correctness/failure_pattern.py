@@ -28,7 +28,7 @@ MAX_TRIALS = 10
 _STEP = re.compile(r"line (\d+) to (\d+)\b")
 _SWITCHES = re.compile(r"^\w+\([^)]*\)$")
 _OTHER_TWO = ", "
-_UNCOVERED = (" end before ", " is past ")
+_UNCOVERED = re.compile(r"(the last block|all blocks) of \w+ on axis \d (is past|end before)")
 
 Passes = Callable[[Case], bool | None]  # None: the case could not be run
 
@@ -111,8 +111,12 @@ def _is_sure(condition: str, failed: Sequence[Case]) -> bool:
     """
     if _rank(condition)[0] == 0:
         return len(failed) >= MIN_FAILED
-    is_path = _rank(condition)[0] in (1, 2) or any(text in condition for text in _UNCOVERED)
-    return is_path or len({case.shape for case in failed}) >= MIN_FAILED
+    is_path = _rank(condition)[0] in (1, 2)
+    return (
+        is_path
+        or bool(_UNCOVERED.search(condition))
+        or len({case.shape for case in failed}) >= MIN_FAILED
+    )
 
 
 def _with_values_of(like: Case, cases: Sequence[Case]) -> Iterator[Case]:

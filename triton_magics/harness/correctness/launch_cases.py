@@ -25,7 +25,7 @@ SURVEY_S, SURVEY_GPU_S = 4.0, 1.0  # of CPU time; most take 0.1 to 0.4
 ALL_MS = 5200  # of them all in the interpreter
 WIDE = "x10"  # the regime of late peaks
 _CHEAP_MS = 60  # fewer cost hardly anything
-_COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 100
+_COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 300
 
 Survey = Callable[[Sequence[Case], float], LaunchSurvey]
 _Form = tuple[object, ...]
@@ -37,7 +37,7 @@ class LaunchPlan:
 
     Attributes:
         cases: to add to a plan.
-        cheap: others that the device computes quickly.
+        cheap: others that the device computes quickly, the quickest first.
         relations: of the launches of each form, see `relations_of`.
     """
 
@@ -92,8 +92,11 @@ def plan_by_launches(
         for case, own in zip((*forms.values(), *offered), launch_survey.of_cases, strict=False)
         if own is not None
     }
-    cheap = (c for c in offered if not is_interpreted or interpreter_ms(op, c.shape) <= _TRIAL_MS)
-    return LaunchPlan(tuple(cases), tuple(c for c in cheap if _form(c) in relations), relations)
+    usable = (case for case in offered if _form(case) in relations)
+    cheap = sorted(usable, key=lambda case: interpreter_ms(op, case.shape))
+    if is_interpreted:
+        cheap = [case for case in cheap if interpreter_ms(op, case.shape) <= _TRIAL_MS]
+    return LaunchPlan(tuple(cases), tuple(cheap), relations)
 
 
 def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list[Case]:

@@ -83,10 +83,11 @@ def _ends_of(launch: RequestedLaunch, axes: Mapping[str, int]) -> Iterator[str]:
         axes.items(), steps.items(), launch.lengths.items()
     ):
         if size > 1 and step != name:
+            is_constant = step in launch.blocks
             if (programs - 1) * size >= length:
-                yield f"the last {step} on {axis} is past {name}"
+                yield f"the last {'block of ' * is_constant}{step} on {axis} is past {name}"
             if programs * size < length:
-                yield f"all {step} on {axis} end before {name}"
+                yield f"all {'blocks of ' * is_constant}{step} on {axis} end before {name}"
 
 
 __all__ = ["find_relations"]
