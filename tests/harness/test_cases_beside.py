@@ -37,6 +37,8 @@ WRONG = (
     ("fifth/vector_mul_skips_zero_blocks", "nonfinite beside zeros"),
     ("fifth/softmax_maximum_stays_with_the_program", "rows of every kind"),
     ("set_a/twin", "one tensor and its transpose"),
+    ("tenth/attention_shared_key_head", "k expanded matrices"),
+    ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
     ("fifth/gqa_empty_part_has_maximum_zero", "products far below zero"),
@@ -75,12 +77,34 @@ def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> No
     assert {r.status for r in run_cases(right, *cases)} == {CaseStatus.PASSED}
 
 
-def test_a_further_layout_is_there_for_all_tensors_and_one() -> None:
+def test_a_further_layout_is_there_for_all_tensors_and_each() -> None:
     own = [(case, layout) for case, layout in layouts_of("mha") if layout in FURTHER]
     assert {layout for _, layout in own} == FURTHER
     for layout in FURTHER:
-        assert sorted(len(case.layouts) for case, name in own if name == layout) == [1, 3]
+        assert sorted(len(case.layouts) for case, name in own if name == layout) == [1, 1, 1, 3]
     assert {case.special for case, _ in own} == {"plain"}
+
+
+def test_inputs_lie_side_by_side_in_one_tensor() -> None:
+    case = Case(shape=(64, 64, 64), dtype="float32", special="parts of one tensor", seed=3)
+    inputs = make_inputs(operators.load("matmul"), case, CPU)
+    a, b = inputs.arguments
+    assert (a.stride(), b.stride()) == ((128, 1), (1, 128))  # the second one is transposed
+    assert b.data_ptr() - a.data_ptr() == 64 * 4
+    assert a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    assert all(map(torch.equal, inputs.arguments, inputs.pristine))
+    assert not torch.equal(a, b.mT)
+    case = case.evolve(shape=(2, 3, 5, 16))
+    q, k, v = make_inputs(operators.load("attention"), case, CPU).arguments
+    assert q.stride() == k.stride() == v.stride() == (3 * 5 * 48, 5 * 48, 48, 1)
+    assert v.data_ptr() - q.data_ptr() == 2 * 16 * 4
+
+
+def test_parts_of_one_tensor_are_no_transpose_of_each_other() -> None:
+    case = Case(shape=(65, 65, 65), dtype="float32", special="parts of one tensor", seed=3)
+    assert run_cases(UNSEEN / "tenth/matmul_gram_of_one_buffer.py", case)[0].status.failed
+    (right,) = run_cases(KERNELS / RIGHT["matmul"], case)
+    assert right.status is CaseStatus.PASSED
 
 
 def test_the_strides_of_a_layout_are_those_of_a_slice_of_more() -> None:

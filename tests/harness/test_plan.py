@@ -18,7 +18,7 @@ from triton_magics.harness.correctness import shape_classes
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_variants import walk_of_dimensions
-from triton_magics.harness.correctness.special_values import SPECIALS
+from triton_magics.harness.correctness.special_values import SHARED_VALUES, SPECIALS
 from triton_magics.model import BESIDE, Case, Plan, Status
 
 RIGHT = KERNELS / "softmax_right.py"
@@ -72,7 +72,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 188
+    assert len(plan.cases) <= 200
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -130,8 +130,7 @@ def test_values_that_an_op_is_not_defined_for_are_left_out() -> None:
     assert {c.special for c in plan_of("softmax").cases} - {"plain"} == {
         name
         for name, special in SPECIALS.items()
-        if "reduction" in special.op_classes
-        and not (special.of_bytes or special.joins or special.transposes)
+        if "reduction" in special.op_classes and not (special.of_bytes or name in SHARED_VALUES)
     }
 
 
@@ -139,17 +138,17 @@ def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
     base = (7, 5, 13)
     steps = [(7, 5, 1025), (7, 131, 13), (257, 5, 13)]
     walk = [base, *(shape for step in steps for shape in (step, base))]
-    walk += [(7, 512, 13), (7, 513, 13), (7, 767, 13), (7, 5, 512), (7, 5, 513), (7, 5, 767)]
+    walk += [(7, 5, 512), (7, 5, 513), (7, 5, 767), (7, 512, 13), (7, 513, 13), (7, 767, 13)]
     assert walk_of_dimensions(operators.load("matmul")) == walk
     for device in (GPU, DeviceFacts(is_interpreted=True)):
         cases = plan_of("matmul", device=device).cases
         assert [c.shape for c in cases[: len(walk)]] == walk
         assert {(c.dtype, *c.changes) for c in cases[: len(walk)]} == {("float32",)}
     of_rows = walk_of_dimensions(operators.load("softmax"))
-    similar = [(32, 1023), (33, 1023), (47, 1023), (7, 512), (7, 513), (7, 767)]
+    similar = [(7, 512), (7, 513), (7, 767), (32, 1023), (33, 1023), (47, 1023)]
     assert of_rows[-6:] == similar
     of_heads = walk_of_dimensions(operators.load("gqa"))
-    assert of_heads[-2:] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
+    assert of_heads[-5:-3] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
     assert (1, 4, 4, 7, 64) in of_heads  # two heads of queries can't share four of keys
 
 

@@ -25,9 +25,10 @@ SPECIALS = (
     "equal", "zeros", "huge element", "sums past 65504", "products past 65504", "exp past 65504",
     "near the largest number", "exact cancellation", "rows unlike their neighbours",
     "largest at the end", "few distinct numbers", "rows of many scales", "elements of many scales",
-    "one tensor for several inputs", "one tensor and its transpose", "products far below zero",
-    "one element as heavy as the others", "one row as heavy as the others", "rows of every kind",
-    "rows of every kind, nonfinite too", "least and largest bytes", "rows at -20000", "nonfinite",
+    "one tensor for several inputs", "one tensor and its transpose", "parts of one tensor",
+    "products far below zero", "one element as heavy as the others",
+    "one row as heavy as the others", "rows of every kind", "rows of every kind, nonfinite too",
+    "least and largest bytes", "rows at -20000", "nonfinite",
     "block of -inf",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}

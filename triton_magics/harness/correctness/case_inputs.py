@@ -9,7 +9,12 @@ import torch
 
 from triton_magics import exception_text, operators
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.case_values import apply_values, transpose_inputs
+from triton_magics.harness.correctness.case_values import (
+    apply_values,
+    find_parts,
+    split_in_parts,
+    transpose_inputs,
+)
 from triton_magics.harness.correctness.guard_bands import (
     Allocate,
     GuardedMemory,
@@ -161,4 +166,14 @@ def make_inputs(
     own = tuple(arguments)
     if special and special.transposes:
         own = transpose_inputs(pristine, own)
+    if special and special.splits and (parts := find_parts(pristine)):
+        first = pristine[next(iter(parts))]
+        shape = (*first.shape[:-1], len(parts) * first.shape[-1])
+        stride = tuple(torch.empty(shape, device=META).stride())
+        whole, guarded = allocate_guarded(shape, stride, first, "the inputs", allocate=allocate)
+        guards.append(guarded)
+        views = split_in_parts(whole, parts)
+        for i, view in views.items():
+            layouts.write(view, pristine[i])
+        own = tuple(views.get(i, x) for i, x in enumerate(own))
     return CaseInputs(own, tuple(guards), pristine, op.mutates)

@@ -5,7 +5,7 @@ Both are applied to what an op's `make_inputs` returns: first the regime, then t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -62,6 +62,26 @@ def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[A
         j = next((j for j in range(i) if is_transpose(x, inputs[j])), None)
         out[i] = out[i] if j is None else out[j].mT
     return tuple(out)
+
+
+def find_parts(inputs: Sequence[Any]) -> dict[int, bool]:
+    """Return the inputs that can lie side by side in one tensor: each with whether transposed.
+
+    They are the first floating one, and those of its shape or of its transpose's.
+    """
+    first = next((i for i, x in enumerate(inputs) if _is_floating(x) and x.dim()), 0)
+    parts = {
+        i: i > first and is_transpose(x, inputs[first])
+        for i, x in enumerate(inputs)
+        if are_alike(x, inputs[first]) or is_transpose(x, inputs[first])
+    }
+    return parts if len(parts) > 1 else {}
+
+
+def split_in_parts(whole: torch.Tensor, parts: Mapping[int, bool]) -> dict[int, torch.Tensor]:
+    """Return views of a tensor with the columns of all parts, for each of `find_parts`."""
+    views = zip(parts.items(), whole.chunk(len(parts), dim=-1), strict=True)
+    return {i: view.mT if is_transposed else view for (i, is_transposed), view in views}
 
 
 def is_transpose(x: Any, other: Any) -> bool:

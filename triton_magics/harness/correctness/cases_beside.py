@@ -26,6 +26,7 @@ from triton_magics.harness.correctness.special_values import (
     BLOCK_VALUES,
     MANY_ROW_VALUES,
     ONE_TENSOR,
+    PARTS,
     SMALL_VALUES,
     TRANSPOSE,
     ZEROS_IN,
@@ -94,8 +95,8 @@ class CasesBeside:
         ]
 
     def _with_shared_memory(self) -> list[Case]:
-        """Return a case in which one tensor is several inputs, and one with its transpose."""
-        each = ((ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose))
+        """Return cases in which inputs are one tensor, its transpose or its parts."""
+        each = ((ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose), (PARTS, are_alike))
         cases = []
         for turn, (values, is_pair) in enumerate(each):
             dtype = self._dtypes[turn % len(self._dtypes)]
@@ -180,12 +181,10 @@ class CasesBeside:
         return shape if shape[-2] == n and is_defined(self._op, shape) else None
 
     def with_layouts(self) -> list[Case]:
-        """Return a case of each further layout for all tensors, and one for a tensor alone.
+        """Return a case of each further layout for all tensors, and for each tensor alone.
 
-        Which tensor has it alone is drawn from the seed. The shape is the cheapest one in which
-        most tensors have the layout.
+        The shape is the cheapest one in which most tensors have the layout.
         """
-        draw = random.Random(f"{self._seed} layouts")  # noqa: S311 (replayed from the seed)
         dtypes = itertools.cycle(self._dtypes)
         at_shapes = [(s, self._layouts_at(s)) for s in sorted(self._shapes.values(), key=_cost)]
         cases = []
@@ -193,7 +192,7 @@ class CasesBeside:
         for turn, layout in enumerate(own_layouts):
             takes = [(s, [k for k, have in at.items() if layout in have]) for s, at in at_shapes]
             shape, tensors = max(takes, key=lambda one: len(one[1]))
-            alone = [draw.sample(tensors, 1)] if len(tensors) > 1 else []
+            alone = [[name] for name in tensors] if len(tensors) > 1 else []
             for names in ([tensors] if tensors else []) + alone:
                 own = tuple((name, layout) for name in names)
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))

@@ -34,7 +34,7 @@ from triton_magics.harness.correctness.rounding_experiment import (
     find_rounding,
     has_errors_of_formula,
 )
-from triton_magics.harness.correctness.special_values import SHARED_VALUES, TRANSPOSE
+from triton_magics.harness.correctness.special_values import PARTS, SHARED_VALUES, TRANSPOSE
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
@@ -152,6 +152,8 @@ def _name_shared_inputs(subject: Subject, case: Case, result: CaseResult) -> Cas
     own = "one is given for several"
     if case.special == TRANSPOSE:
         own = "one is the transpose of another, in the same memory"
+    if case.special == PARTS:
+        own = "several are parts of one"
     text = f"right where each input is a tensor of its own, wrong where {own}"
     cause = Cause(code=CauseCode.REACH, evidence=text)
     return _with_cause(result, cause) if is_cause else result

@@ -18,10 +18,16 @@ from triton_magics import operators
 from triton_magics.harness import job_sources, layouts
 from triton_magics.harness.compile_ahead import local_target
 from triton_magics.harness.correctness.case_inputs import layout_of_input, make_meta
-from triton_magics.harness.correctness.case_values import are_alike, is_transpose
+from triton_magics.harness.correctness.case_values import (
+    are_alike,
+    find_parts,
+    is_transpose,
+    split_in_parts,
+)
 from triton_magics.harness.correctness.launch_relations import PATH, RELATION, find_relations
 from triton_magics.harness.correctness.special_values import (
     ONE_TENSOR,
+    PARTS,
     SHARED_VALUES,
     TRANSPOSE,
 )
@@ -144,6 +150,11 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
             inputs.append(layouts.empty(tuple(x.shape), layout, dtype=x.dtype, device=META))
         else:
             inputs.append(scalars.get(name, x))
+    if case.special == PARTS and (parts := find_parts(inputs)):
+        first = inputs[next(iter(parts))]
+        shape = (*first.shape[:-1], len(parts) * first.shape[-1])
+        views = split_in_parts(torch.empty(shape, dtype=first.dtype, device=META), parts)
+        return tuple(views.get(i, x) for i, x in enumerate(inputs))
     return tuple(_join_shared(inputs, case.special))
 
 

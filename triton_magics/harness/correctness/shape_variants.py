@@ -82,7 +82,7 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
     wide = base if op.op_class == "matmul" else (*base[:-1], long)  # few of its rows are a block
     starts = {rank - 1: base, rank - 2: wide}
     return walk + [
-        s for dim in range(rank)[-n_dims:] for s in _similar_lengths(op, starts[dim], dim)
+        s for dim in reversed(range(rank)[-n_dims:]) for s in _similar_lengths(op, starts[dim], dim)
     ]
 
 

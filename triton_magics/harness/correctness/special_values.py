@@ -20,11 +20,12 @@ _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
+PARTS = "parts of one tensor"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
-SHARED_VALUES = (ONE_TENSOR, TRANSPOSE)  # for inputs that are alike
+SHARED_VALUES = (ONE_TENSOR, TRANSPOSE, PARTS)  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NOT_COMBINED = (*SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)  # with all else
@@ -59,6 +60,7 @@ class Special:
         of_bytes: it is put into tensors of 8-bit integers.
         joins: inputs of one shape and dtype are one tensor.
         transposes: an input that has the shape of an earlier one's transpose is that.
+        splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
@@ -78,6 +80,7 @@ class Special:
     of_bytes: bool = False
     joins: bool = False
     transposes: bool = False
+    splits: bool = False
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
     parts: tuple[str, ...] = ()
@@ -443,6 +446,7 @@ SPECIALS = {
     ELEMENT_SCALES: Special(_element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
+    PARTS: Special(lambda x, draw: x, everywhere=True, splits=True),
     LONE_ELEMENT: Special(_lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
         _lone_row, places={0: _alike, 1: _lone_row}, min_rows=2, op_classes=("matmul",)

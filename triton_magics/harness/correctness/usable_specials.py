@@ -11,7 +11,7 @@ from triton_magics.harness.correctness.call_record import all_outputs
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_values import has_bytes
 from triton_magics.harness.correctness.judgement import is_correct
-from triton_magics.harness.correctness.special_values import SPECIALS
+from triton_magics.harness.correctness.special_values import SHARED_VALUES, SPECIALS
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case
 
@@ -29,7 +29,7 @@ def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
             and (not special.dtypes or set(special.dtypes) & set(dtypes))
             and (special.is_finite or op.defined_for_nonfinite)
             and (not special.extreme_of or keeps_its_range(op, name))
-            and not ((special.joins or special.transposes) and op.mutates)
+            and not (name in SHARED_VALUES and op.mutates)
             and (not special.of_bytes or _takes_bytes(op, name))
         ):
             yield name
