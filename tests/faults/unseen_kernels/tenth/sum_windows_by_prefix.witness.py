@@ -1,0 +1,39 @@
+"""Moving sums of a signal in which one sample is missing (NaN)."""
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import sum
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("sum_windows_by_prefix.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_sum
+torch.manual_seed(0)
+
+
+def exact(*inputs):
+    wide = (x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs)
+    return sum.reference(*wide)
+
+
+def judge(output, expected):
+    expected = expected.double()
+    pairs = output.double().nan_to_num(nan=7e77), expected.nan_to_num(nan=7e77)
+    error = torch.where(pairs[0] == pairs[1], 0.0, (pairs[0] - pairs[1]).abs())
+    worst = float(error.max())
+    usual = expected[expected.isfinite()].abs()
+    size = float(usual.max()) if usual.numel() else 1.0
+    wrong = worst > 0.02 * size
+    print("WRONG" if wrong else "right", "max error", worst, "of values up to", size)
+    sys.exit(0 if wrong else 1)
+
+
+signal = torch.randn(3000)
+signal[500] = float("nan")
+windows = signal.unfold(0, 64, 16)
+judge(call(windows), exact(windows))
