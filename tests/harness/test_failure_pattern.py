@@ -9,6 +9,7 @@ import pytest
 from tests.harness.kit import KERNELS, run_validation, version_of
 from triton_magics.harness.correctness.failure_pattern import MIN_PASSED, find_pattern
 from triton_magics.harness.correctness.launch_cases import LaunchPlan, _form
+from triton_magics.harness.correctness.launch_relations import Kind, Relation
 from triton_magics.model import Case, CaseResult, CaseStatus, FailurePattern
 
 SOURCE = version_of(KERNELS / "softmax_right.py", "softmax")
@@ -35,7 +36,10 @@ def never(case: Case) -> None:
     return None
 
 
-def plan_of(conditions: dict[Case, frozenset[str]]) -> LaunchPlan:
+A = frozenset({Relation(Kind.RELATION, "kernel: a")})
+
+
+def plan_of(conditions: dict[Case, frozenset[Relation]]) -> LaunchPlan:
     """Return a plan whose cases, all offered for trials, have these relations."""
     relations = {_form(case): own for case, own in conditions.items()}
     return LaunchPlan(cheap=tuple(conditions), relations=relations)
@@ -77,7 +81,7 @@ def case(n: int) -> Case:
 
 
 def test_further_cases_tell_conditions_apart() -> None:
-    names = [f"kernel: {i}" for i in range(8)]
+    names = [Relation(Kind.RELATION, f"kernel: {i}") for i in range(8)]
     bits = {n: frozenset(name for i, name in enumerate(names) if n >> i & 1) for n in range(256)}
     tried: list[int] = []
 
@@ -89,13 +93,13 @@ def test_further_cases_tell_conditions_apart() -> None:
     right = [result(CaseStatus.PASSED, 300)] * MIN_PASSED
     pattern = find_pattern([*right, wrong(255)], plan, SOURCE, passes)
     assert pattern
-    assert pattern.condition == names[5]
+    assert pattern.condition == names[5].text
     assert pattern.n_failed >= 2
     assert len(tried) <= 5  # three halve eight conditions, one or two confirm
 
 
 def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
-    conditions = {case(51): frozenset({"kernel: a"}), case(52): frozenset({"kernel: a"})}
+    conditions = {case(51): A, case(52): A}
     plan = plan_of(conditions)
     assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: True) is None
     assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, never) is None
@@ -104,7 +108,7 @@ def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
 
 
 def test_further_cases_have_the_values_of_a_wrong_one() -> None:
-    plan = plan_of({case(51): frozenset({"kernel: a"}), case(52): frozenset({"kernel: a"})})
+    plan = plan_of({case(51): A, case(52): A})
     tried: list[Case] = []
     one = wrong(51, regime="x10", special="zeros")
     find_pattern([*PASSED, one], plan, SOURCE, lambda trial: bool(tried.append(trial)))
@@ -114,8 +118,8 @@ def test_further_cases_have_the_values_of_a_wrong_one() -> None:
 def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
     texts = SOURCE.source.splitlines()
     line = next(i for i, text in enumerate(texts, 1) if "next_power_of_2" in text)
-    step = f"triton_softmax: line {line - 1} to {line}, operation 10 to 12"
-    both = frozenset({step, "kernel: n < BLOCK"})
+    step = Relation(Kind.LINE, "triton_softmax: operation 10 to 12", line)
+    both = frozenset({step, Relation(Kind.RELATION, "kernel: n < BLOCK")})
     plan = plan_of({case(51): both, case(52): both})
     pattern = find_pattern([*PASSED, wrong(51), wrong(52)], plan, SOURCE, never)
     assert pattern  # the cell has one line more, its magic

@@ -19,7 +19,7 @@ from triton_magics.harness.correctness.launch_cases import (
     MAX_COMPILED,
     plan_by_launches,
 )
-from triton_magics.harness.correctness.launch_relations import find_relations
+from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
 from triton_magics.harness.correctness.launch_survey import LaunchSurvey
 from triton_magics.harness.correctness.offered_cases import interpreter_ms
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
@@ -89,11 +89,15 @@ def launch_cases(path: Path, seed: int = 7) -> list[Case]:
     return [*validate_job.plan_launches(subject, planned).cases]
 
 
+def texts_of(launch: RequestedLaunch) -> set[str]:
+    return {relation.text for relation in find_relations([launch])}
+
+
 def test_a_launch_is_described_by_its_relations() -> None:
     launch = RequestedLaunch(
         "kernel", (9, 2), {"BLOCK": 64, "EVEN": 1}, {"n": 128, "k": 65}, {"MASKED": "True"}
     )
-    relations = set(find_relations([launch]))
+    relations = texts_of(launch)
     path = "kernel(MASKED=True, EVEN=1)"
     assert relations >= {
         "kernel",
@@ -113,7 +117,7 @@ def test_a_launch_is_described_by_its_relations() -> None:
 )
 def test_a_length_just_at_a_block_is_a_relation_of_its_own(length: int, text: str) -> None:
     launch = RequestedLaunch("kernel", (1,), {"B": 64}, {"n": length}, {})
-    assert f"kernel: {text}" in find_relations([launch])
+    assert f"kernel: {text}" in texts_of(launch)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ def test_a_length_just_at_a_block_is_a_relation_of_its_own(length: int, text: st
     ],
 )
 def test_programs_that_end_early_or_begin_late_are_relations(n: int, text: str | None) -> None:
-    relations = find_relations([RequestedLaunch("kernel", (2,), {"B": 64}, {"n": n}, {})])
+    relations = texts_of(RequestedLaunch("kernel", (2,), {"B": 64}, {"n": n}, {}))
     ends = [other.removeprefix("kernel: ") for other in relations if "on axis 0" in other]
     assert [other for other in ends if "of B on" in other] == ([text] if text else [])
 
@@ -206,8 +210,8 @@ def survey_of(relations: Sequence[str]) -> object:
 
     def survey(cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
         places = [(i % len(relations),) for i in range(len(cases) - 1)]
-        worth, programs = dict.fromkeys(relations, 1), (1,) * len(cases)
-        return LaunchSurvey(worth=worth, of_cases=((), *places), programs=programs)
+        every = tuple(Relation(Kind.PAIR, text) for text in relations)
+        return LaunchSurvey(relations=every, of_cases=((), *places), programs=(1,) * len(cases))
 
     return survey
 
@@ -235,7 +239,9 @@ def test_numbers_from_the_version_s_process_are_checked() -> None:
 
     def survey(cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
         places = (None, (7, -3, 0), *[(0,)] * len(cases))
-        return LaunchSurvey(worth={"a": 1}, of_cases=places, programs=(1,) * len(cases))
+        return LaunchSurvey(
+            relations=(Relation(Kind.PAIR, "a"),), of_cases=places, programs=(1,) * len(cases)
+        )
 
     launches = plan_by_launches(
         op, [Case(shape=(3, 5), dtype="float32", seed=1)], survey, dtypes=op.dtypes, numbers=[],

@@ -12,6 +12,7 @@ from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_values import (
     apply_values,
     find_parts,
+    shape_of_whole,
     split_in_parts,
     transpose_inputs,
 )
@@ -167,10 +168,10 @@ def make_inputs(
     if special and special.transposes:
         own = transpose_inputs(pristine, own)
     if special and special.splits and (parts := find_parts(pristine)):
-        first = pristine[next(iter(parts))]
-        shape = (*first.shape[:-1], len(parts) * first.shape[-1])
-        stride = tuple(torch.empty(shape, device=META).stride())
-        whole, guarded = allocate_guarded(shape, stride, first, "the inputs", allocate=allocate)
+        shape, like = shape_of_whole(pristine, parts), pristine[next(iter(parts))]
+        at = layouts.place(shape, CONTIGUOUS)
+        assert at
+        whole, guarded = allocate_guarded(shape, at.stride, like, "the inputs", allocate=allocate)
         guards.append(guarded)
         views = split_in_parts(whole, parts)
         for i, view in views.items():

@@ -47,7 +47,7 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
     if special.transposes:
         views = transpose_inputs(rounded, rounded)
         return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
-    return _join(rounded) if special.joins else rounded
+    return join_inputs(rounded) if special.joins else rounded
 
 
 def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -78,6 +78,12 @@ def find_parts(inputs: Sequence[Any]) -> dict[int, bool]:
     return parts if len(parts) > 1 else {}
 
 
+def shape_of_whole(inputs: Sequence[Any], parts: Mapping[int, bool]) -> tuple[int, ...]:
+    """Return the shape of the tensor that holds all parts."""
+    first = tuple(inputs[next(iter(parts))].shape)
+    return (*first[:-1], len(parts) * first[-1])
+
+
 def split_in_parts(whole: torch.Tensor, parts: Mapping[int, bool]) -> dict[int, torch.Tensor]:
     """Return views of a tensor with the columns of all parts, for each of `find_parts`."""
     views = zip(parts.items(), whole.chunk(len(parts), dim=-1), strict=True)
@@ -90,7 +96,7 @@ def is_transpose(x: Any, other: Any) -> bool:
     return both and x.dtype == other.dtype and x.shape == other.mT.shape
 
 
-def _join(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def join_inputs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the inputs with the first of those that are alike in place of the others."""
     return tuple(next((y for y in inputs if are_alike(x, y)), x) for x in inputs)
 

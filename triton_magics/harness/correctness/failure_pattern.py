@@ -6,12 +6,12 @@ ones share: each refutes one half or the other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triton_magics.execution.job_refs import VersionRef
 from triton_magics.harness.correctness.launch_cases import LaunchPlan
+from triton_magics.harness.correctness.launch_relations import Kind, Relation
 from triton_magics.harness.correctness.special_values import SHARED_VALUES
 from triton_magics.model import (
     NORMAL,
@@ -25,10 +25,6 @@ from triton_magics.model import (
 
 MIN_FAILED, MIN_PASSED = 2, 10  # with fewer cases too much is common by chance
 MAX_TRIALS = 10
-_STEP = re.compile(r"line (\d+) to (\d+)\b")
-_SWITCHES = re.compile(r"^\w+\([^)]*\)$")
-_OTHER_TWO = ", "
-_UNCOVERED = re.compile(r"(the last block|all blocks) of \w+ on axis \d (is past|end before)")
 
 Passes = Callable[[Case], bool | None]  # None: the case could not be run
 
@@ -52,12 +48,14 @@ def find_pattern(
     for case in passed:
         shared -= _conditions(case, launches)
     narrowed = _narrow(_Shared(shared, tuple(failed), len(passed)), launches, passes)
-    named = sorted(narrowed.conditions, key=lambda condition: (*_rank(condition), condition))
-    text = next((condition for condition in named if _is_sure(condition, narrowed.failed)), None)
-    if text is None:
+    sure = [each for each in narrowed.conditions if _is_sure(each, narrowed.failed)]
+    if not sure:
         return None
+    simplest = min(sure, key=lambda each: (each.kind, len(each.text), each.text))
     return FailurePattern(
-        condition=_describe(text, ref), n_failed=len(narrowed.failed), n_passed=narrowed.n_passed
+        condition=_describe(simplest, ref),
+        n_failed=len(narrowed.failed),
+        n_passed=narrowed.n_passed,
     )
 
 
@@ -65,7 +63,7 @@ def find_pattern(
 class _Shared:
     """Conditions that these failed cases have, and none of so many passed ones."""
 
-    conditions: set[str]
+    conditions: set[Relation]
     failed: tuple[Case, ...]
     n_passed: int
 
@@ -103,20 +101,15 @@ def _narrow(shared: _Shared, launches: LaunchPlan, passes: Passes) -> _Shared:
     return shared
 
 
-def _is_sure(condition: str, failed: Sequence[Case]) -> bool:
+def _is_sure(condition: Relation, failed: Sequence[Case]) -> bool:
     """Return whether so many cases are enough for a condition.
 
     A relation of a length may be chance where all of them have one shape. A path is not, nor are
-    programs that do not cover a length.
+    blocks that do not cover a length.
     """
-    if _rank(condition)[0] == 0:
+    if condition.kind is Kind.VALUE:
         return len(failed) >= MIN_FAILED
-    is_path = _rank(condition)[0] in (1, 2)
-    return (
-        is_path
-        or bool(_UNCOVERED.search(condition))
-        or len({case.shape for case in failed}) >= MIN_FAILED
-    )
+    return condition.kind <= Kind.UNCOVERED or len({case.shape for case in failed}) >= MIN_FAILED
 
 
 def _with_values_of(like: Case, cases: Sequence[Case]) -> Iterator[Case]:
@@ -126,9 +119,10 @@ def _with_values_of(like: Case, cases: Sequence[Case]) -> Iterator[Case]:
         yield case if is_shared else case.evolve(regime=like.regime, special=like.special)
 
 
-def _conditions(case: Case, launches: LaunchPlan) -> set[str]:
+def _conditions(case: Case, launches: LaunchPlan) -> set[Relation]:
     """Return what holds for a case: its values, and what its launches look like."""
-    return {*_values_of(case)} | (launches.relations_of(case) or set())
+    values = (Relation(Kind.VALUE, text) for text in _values_of(case))
+    return {*values, *launches.relations_of(case)}
 
 
 def _values_of(case: Case) -> Iterator[str]:
@@ -139,25 +133,14 @@ def _values_of(case: Case) -> Iterator[str]:
     yield from (values for values in (case.regime, case.special) if values not in (NORMAL, PLAIN))
 
 
-def _rank(condition: str) -> tuple[int, int]:
-    """Return the order in which conditions are preferred: values of a case, switches, lines."""
-    if ": " not in condition:
-        return (1 if _SWITCHES.match(condition) else 0), len(condition)
-    if _STEP.search(condition):
-        return 2, 0
-    return (4 if _OTHER_TWO in condition else 3), len(condition)
-
-
-def _describe(condition: str, ref: VersionRef) -> str:
+def _describe(condition: Relation, ref: VersionRef) -> str:
     """Return a condition for readers: a step with the line that it comes to."""
-    step = _STEP.search(condition)
-    if step is None:
-        return condition
-    start, end = int(step[1]), int(step[2])
-    line = source_lines(ref.source)[end - 1].strip()
-    number = ref.cell_line(end) or end
-    way = f"one way of cell line {number}" if start == end else f"cell line {number} runs"
-    return f"{way}: `{line}`"
+    if condition.line is None:
+        return condition.text
+    code = source_lines(ref.source)[condition.line - 1].strip()
+    line = f"cell line {ref.cell_line(condition.line) or condition.line}"
+    way = f"one way of {line}" if condition.kind is Kind.BRANCH else f"{line} runs"
+    return f"{way}: `{code}`"
 
 
 __all__ = ["find_pattern"]

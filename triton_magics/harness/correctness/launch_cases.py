@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triton_magics import operators
+from triton_magics.harness.correctness.launch_relations import WORTH, Relation
 from triton_magics.harness.correctness.launch_survey import LaunchSurvey
 from triton_magics.harness.correctness.offered_cases import MAX_MS, OfferedCases, interpreter_ms
 from triton_magics.harness.correctness.shape_variants import is_defined
@@ -43,11 +44,11 @@ class LaunchPlan:
 
     cases: tuple[Case, ...] = ()
     cheap: tuple[Case, ...] = ()
-    relations: Mapping[_Form, frozenset[str]] = field(default_factory=dict)
+    relations: Mapping[_Form, frozenset[Relation]] = field(default_factory=dict)
 
-    def relations_of(self, case: Case) -> frozenset[str] | None:
-        """Return the relations of a case; None where its wrapper was not called, or raised."""
-        return self.relations.get(_form(case))
+    def relations_of(self, case: Case) -> frozenset[Relation]:
+        """Return the relations of a case; none where its wrapper was not called, or raised."""
+        return self.relations.get(_form(case), frozenset())
 
 
 def plan_by_launches(
@@ -86,9 +87,9 @@ def plan_by_launches(
         for case, cost in itertools.islice(chosen, most)
         for varied in _vary_values(case, planned, only_one=cost > _COSTLY_MS)
     ]
-    texts = [*launch_survey.worth]
+    every = launch_survey.relations
     relations = {
-        _form(case): frozenset(texts[i] for i in own if 0 <= i < len(texts))
+        _form(case): frozenset(every[i] for i in own if 0 <= i < len(every))
         for case, own in zip((*forms.values(), *offered), launch_survey.of_cases, strict=False)
         if own is not None
     }
@@ -124,7 +125,8 @@ def _choose(
 
     The cost is in milliseconds of an interpreter; on a GPU it is 0.
     """
-    texts, worth = [*launch_survey.worth], [*launch_survey.worth.values()]
+    relations = launch_survey.relations
+    worth = [WORTH[relation.kind] for relation in relations]
     have = [{i for i in own or () if 0 <= i < len(worth)} for own in launch_survey.of_cases]
     costs = [
         max(interpreter_ms(op, case.shape), programs // 2) if is_interpreted else 0
@@ -150,8 +152,8 @@ def _choose(
         is_worth_it = cost <= min(ms_left, _MS_PER_WORTH * gains[best])
         if is_worth_it and is_defined(op, case.shape):
             ms_left -= cost
-            name = texts[max(own - covered, key=lambda i: (worth[i], -i))]
-            yield case.evolve(extent=name), cost
+            name = max(own - covered, key=lambda i: (worth[i], -relations[i].kind, -i))
+            yield case.evolve(extent=relations[name].text), cost
             covered |= own
 
 

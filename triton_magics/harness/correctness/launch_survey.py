@@ -7,30 +7,24 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from types import FrameType
 from typing import Any
 
 import torch
-from pydantic import Field
 
 from triton_magics import operators
 from triton_magics.harness import job_sources, layouts
 from triton_magics.harness.compile_ahead import local_target
 from triton_magics.harness.correctness.case_inputs import layout_of_input, make_meta
 from triton_magics.harness.correctness.case_values import (
-    are_alike,
     find_parts,
-    is_transpose,
+    join_inputs,
+    shape_of_whole,
     split_in_parts,
+    transpose_inputs,
 )
-from triton_magics.harness.correctness.launch_relations import PATH, RELATION, find_relations
-from triton_magics.harness.correctness.special_values import (
-    ONE_TENSOR,
-    PARTS,
-    SHARED_VALUES,
-    TRANSPOSE,
-)
+from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
+from triton_magics.harness.correctness.special_values import SHARED_VALUES, special_of
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.device import META
 from triton_magics.harness.process.fake_gpu import fake_gpu
@@ -43,13 +37,13 @@ class LaunchSurvey(Value):
     """Relations of the launches of a version.
 
     Attributes:
-        worth: each relation that a call has, with its worth in a plan.
-        of_cases: the relations of each case, by their place in `worth`; None: its call raised, or
-            was not made.
+        relations: those that any call has.
+        of_cases: the relations of each case, by their place there; None: its call raised, or was
+            not made.
         programs: that each case launches; 0 where no call was made.
     """
 
-    worth: dict[str, int] = Field(default_factory=dict)
+    relations: tuple[Relation, ...] = ()
     of_cases: tuple[tuple[int, ...] | None, ...] = ()
     programs: tuple[int, ...] = ()
 
@@ -70,25 +64,23 @@ def survey_launches(
     """
     until_s = time.process_time() + limit_s
     version.runtime.use_target(local_target())  # a GPU's own driver does not work in a fork
-    worth: dict[str, int] = {}
-    places: dict[str, int] = {}
+    places: dict[Relation, int] = {}
     of_cases: list[tuple[int, ...] | None] = []
     programs: list[int] = []
     for case in cases:
-        is_late = time.process_time() > until_s or len(worth) > MAX_RELATIONS
+        is_late = time.process_time() > until_s or len(places) > MAX_RELATIONS
         own, n = (None, 0) if is_late else _survey_one(version, op, case)
-        worth |= own or {}
-        own_places = tuple(places.setdefault(text, len(places)) for text in own or ())
+        own_places = tuple(places.setdefault(each, len(places)) for each in sorted(own or ()))
         of_cases.append(None if own is None else own_places)
         programs.append(n)
-    return LaunchSurvey(worth=worth, of_cases=tuple(of_cases), programs=tuple(programs))
+    return LaunchSurvey(relations=tuple(places), of_cases=tuple(of_cases), programs=tuple(programs))
 
 
 def _survey_one(
     version: LoadedVersion, op: operators.Op, case: Case
-) -> tuple[dict[str, int] | None, int]:
+) -> tuple[set[Relation] | None, int]:
     """Return the relations of a call, and its programs; None if it raises, as without data."""
-    steps: dict[str, int] = {}
+    steps: set[Relation] = set()
     try:
         inputs = _inputs_without_memory(op, case)
         with (
@@ -103,12 +95,12 @@ def _survey_one(
     lengths = {"rows": math.prod(case.shape[:-1]), "elements": math.prod(case.shape)}
     relations = find_relations(launches, lengths) | steps
     if case.special in SHARED_VALUES and any(math.prod(launch.grid) > 1 for launch in launches):
-        relations[f"{case.special}, for several programs"] = RELATION
+        relations.add(Relation(Kind.RELATION, f"{case.special}, for several programs"))
     return relations, sum(math.prod(launch.grid) for launch in launches)
 
 
 @contextmanager
-def _record_steps(path: str, steps: dict[str, int]) -> Iterator[None]:
+def _record_steps(path: str, steps: set[Relation]) -> Iterator[None]:
     """Add the steps from one operation to another that the functions of a file make.
 
     Each way out of a condition is another step, also where both are on one line.
@@ -125,7 +117,8 @@ def _record_steps(path: str, steps: dict[str, int]) -> Iterator[None]:
             if event == "opcode":
                 here = (frame.f_lineno, frame.f_lasti)
                 way = f"line {last[0]} to {here[0]}, operation {last[1]} to {here[1]}"
-                steps[f"{frame.f_code.co_name}: {way}"] = PATH
+                kind = Kind.BRANCH if here[0] == last[0] else Kind.LINE
+                steps.add(Relation(kind, f"{frame.f_code.co_name}: {way}", here[0]))
                 last = here
             return step
 
@@ -150,22 +143,16 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
             inputs.append(layouts.empty(tuple(x.shape), layout, dtype=x.dtype, device=META))
         else:
             inputs.append(scalars.get(name, x))
-    if case.special == PARTS and (parts := find_parts(inputs)):
-        first = inputs[next(iter(parts))]
-        shape = (*first.shape[:-1], len(parts) * first.shape[-1])
-        views = split_in_parts(torch.empty(shape, dtype=first.dtype, device=META), parts)
-        return tuple(views.get(i, x) for i, x in enumerate(inputs))
-    return tuple(_join_shared(inputs, case.special))
-
-
-def _join_shared(inputs: list[Any], special: str) -> Iterator[Any]:
-    for i, x in enumerate(inputs):
-        if special == ONE_TENSOR:
-            yield next((y for y in inputs if are_alike(x, y)), x)
-        elif special == TRANSPOSE:
-            yield next((y.mT for y in islice(inputs, i) if is_transpose(x, y)), x)
-        else:
-            yield x
+    own, special = tuple(inputs), special_of(case.special)
+    if special and special.joins:
+        return join_inputs(own)
+    if special and special.transposes:
+        return transpose_inputs(own, own)
+    if special and special.splits and (parts := find_parts(own)):
+        dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts)
+        views = split_in_parts(torch.empty(shape, dtype=dtype, device=META), parts)
+        return tuple(views.get(i, x) for i, x in enumerate(own))
+    return own
 
 
 __all__ = ["LaunchSurvey", "survey_launches"]
