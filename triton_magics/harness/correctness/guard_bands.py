@@ -202,8 +202,8 @@ def guard_allocations(path: str = "") -> Iterator[AllocationGuard]:
 
 
 def count_poison(output: Any) -> int:
-    """Return how many elements of an output have every bit set; 0 where it is no tensor."""
-    if not isinstance(output, torch.Tensor) or output.itemsize not in _INTEGERS:
+    """Return how many elements of an output have every bit set; 0 where it is no plain tensor."""
+    if type(output) is not torch.Tensor or output.itemsize not in _INTEGERS:
         return 0
     return int((output.contiguous().view(_INTEGERS[output.itemsize]) == _POISON_WORD).sum())
 

@@ -22,7 +22,8 @@ POLL_S = 0.005
 def run_in_fork(act: Callable[[], object], output: Path, limit_s: float) -> bool:
     """Return True once the function has ended in a fork; False if it takes too long.
 
-    Its processes are killed then. This process must have no CUDA context.
+    Its processes are killed then. A CUDA context of this process does not work in the fork, so the
+    function must not use a GPU where there is one.
 
     Args:
         act: the function; its result is lost, its exception printed.
