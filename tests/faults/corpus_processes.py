@@ -9,7 +9,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from tests.faults.corpus_judges import judge_by_all, judge_by_simple_rules, judg
 from tests.harness.kit import KERNELS, field_of, run_cases
 from triton_magics import languages
 from triton_magics.execution.job_requests import Mode
-from triton_magics.harness.compile_ahead import compile_order
-from triton_magics.harness.process import subject_process
+from triton_magics.harness.correctness import survey_order
+from triton_magics.harness.process import fork_server, subject_process
 from triton_magics.harness.process.compile_processes import start_compile_processes
 from triton_magics.harness.process.device import GPU, create_context, kernel_runtime, this_device
 from triton_magics.model import Case, CaseStatus
@@ -53,6 +53,7 @@ def start_child(
         judges: a subject process calls the versions, as in a worker.
     """
     with FORKING:
+        _import_all_modules()
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         arguments = (theirs, *args) if serves else args
@@ -75,11 +76,17 @@ def in_child(function: Callable[..., Any], *args: Any, judges: bool = False) -> 
         child.join()
 
 
+@cache
+def _import_all_modules() -> None:
+    """Import what a fork server does, so that no child has to."""
+    fork_server.import_all_modules()
+
+
 def _judge(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Fork the same processes as a worker, then run the function."""
     mode: Mode = "interpreter" if languages.is_interpreting() else "gpu"
     if mode == "gpu":  # else no wide row is compiled in time
-        start_compile_processes(compile_order)
+        start_compile_processes(survey_order.execute)
     link = subject_process.start(partial(create_context, mode), close=pipe.fileno())
     create_context(mode)
     if mode == "gpu":

@@ -17,8 +17,9 @@ from triton_magics.harness.correctness.launch_cases import (
     ALL_MS,
     MAX_CASES,
     MAX_COMPILED,
-    plan_by_launches,
+    LaunchPlanner,
 )
+from triton_magics.harness.correctness.launch_phase import LaunchPhase
 from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
 from triton_magics.harness.correctness.launch_survey import LaunchSurvey
 from triton_magics.harness.correctness.offered_cases import interpreter_ms
@@ -86,7 +87,7 @@ def launch_cases(path: Path, seed: int = 7) -> list[Case]:
     job = job_for(path, seed=seed)
     planned = plan_cases(load_op(job.op), job, INTERPRETER).cases
     subject = validate_job.load_subject(job, load_op(job.op), CPU)
-    return [*validate_job.plan_launches(subject, planned).cases]
+    return [*LaunchPhase(subject, planned).early_cases]
 
 
 def texts_of(launch: RequestedLaunch) -> set[str]:
@@ -200,20 +201,16 @@ def test_a_version_keeps_nothing_of_the_survey(two_stages: Path) -> None:
     job = job_for(two_stages)
     op, version = load_op(job.op), load_version(job.version)
     subject = validate_job.Subject(op, version, job, CPU, text)
-    launches = validate_job.plan_launches(subject, [Case(shape=(3, 65), dtype="float32", seed=1)])
+    launches = LaunchPhase(subject, [Case(shape=(3, 65), dtype="float32", seed=1)]).plan
     assert len(launches.relations) > 100
     assert version.module.CALLS == {}
 
 
-def survey_of(relations: Sequence[str]) -> object:
+def survey_of(relations: Sequence[str], n_cases: int) -> LaunchSurvey:
     """Return a survey in which each case but the first, which is planned, has one relation."""
-
-    def survey(cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
-        places = [(i % len(relations),) for i in range(len(cases) - 1)]
-        every = tuple(Relation(Kind.PAIR, text) for text in relations)
-        return LaunchSurvey(relations=every, of_cases=((), *places), programs=(1,) * len(cases))
-
-    return survey
+    places = [(i % len(relations),) for i in range(n_cases - 1)]
+    every = tuple(Relation(Kind.PAIR, text) for text in relations)
+    return LaunchSurvey(relations=every, of_cases=((), *places), programs=(1,) * n_cases)
 
 
 @pytest.mark.parametrize(("is_interpreted", "most"), [(True, MAX_CASES), (False, MAX_COMPILED)])
@@ -221,11 +218,12 @@ def survey_of(relations: Sequence[str]) -> object:
 def test_the_cases_are_few_and_cheap(op_name: str, is_interpreted: bool, most: int) -> None:
     op = operators.load(op_name)
     planned = [Case(shape=op.shapes[0], dtype=op.dtypes[0], seed=1)]
-    launches = plan_by_launches(
-        op, planned, survey_of([f"relation {i}" for i in range(40)]), dtypes=op.dtypes,
-        numbers=[], plan="full", seed=7, is_interpreted=is_interpreted,
+    planner = LaunchPlanner(
+        op, planned, dtypes=op.dtypes, numbers=[], plan="full", seed=7,
+        is_interpreted=is_interpreted,
     )  # fmt: skip
-    cases = launches.cases
+    survey = survey_of([f"relation {i}" for i in range(40)], len(planner.cases))
+    cases = planner.plan(survey).cases
     assert len(cases) == most
     assert len({case.extent for case in cases}) == most
     if is_interpreted:
@@ -235,16 +233,11 @@ def test_the_cases_are_few_and_cheap(op_name: str, is_interpreted: bool, most: i
 
 
 def test_numbers_from_the_version_s_process_are_checked() -> None:
-    op = operators.load("softmax")
-
-    def survey(cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
-        places = (None, (7, -3, 0), *[(0,)] * len(cases))
-        return LaunchSurvey(
-            relations=(Relation(Kind.PAIR, "a"),), of_cases=places, programs=(1,) * len(cases)
-        )
-
-    launches = plan_by_launches(
-        op, [Case(shape=(3, 5), dtype="float32", seed=1)], survey, dtypes=op.dtypes, numbers=[],
-        plan="full", seed=7, is_interpreted=True,
+    planner = LaunchPlanner(
+        operators.load("softmax"), [Case(shape=(3, 5), dtype="float32", seed=1)],
+        dtypes=("float32",), numbers=[], plan="full", seed=7, is_interpreted=True,
     )  # fmt: skip
-    assert [case.extent for case in launches.cases] == ["a"]
+    n = len(planner.cases)
+    places = (None, (7, -3, 0), *[(0,)] * n)
+    survey = LaunchSurvey(relations=(Relation(Kind.PAIR, "a"),), of_cases=places, programs=(1,) * n)
+    assert [case.extent for case in planner.plan(survey).cases] == ["a"]

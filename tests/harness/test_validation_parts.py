@@ -17,12 +17,14 @@ WHOLE: dict[str, object] = {"dtypes": DTYPES, "plan": "quick", "budget_s": None}
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 4, 7])
 def test_each_case_is_in_one_part_and_the_parts_are_even(parts: int) -> None:
-    cases = [Case(shape=(i, 3), dtype=d, seed=i) for i in range(1, 6) for d in DTYPES]
+    cases = [Case(shape=(i, 3), dtype=d, seed=i) for i in range(1, 51) for d in DTYPES]
     chosen = [select_part(cases, DTYPES, part, parts) for part in range(parts)]
-    assert sorted(cases.index(c) for part in chosen for c in part) == list(range(10))
-    assert {len(part) for part in chosen} <= {10 // parts, 10 // parts + 1}
+    assert sorted(cases.index(c) for part in chosen for c in part) == list(range(100))
+    later = min(12, 100 // parts) if parts > 1 else 0  # the last part runs them too
+    sizes = [*map(len, chosen[:-1]), len(chosen[-1]) + later]
+    assert {*sizes} <= {(100 + later) // parts, (100 + later) // parts + 1}
     assert all(part == sorted(part, key=cases.index) for part in chosen)
-    assert len({c.dtype for c in select_part(cases, DTYPES, 0, 2)}) == 1
+    assert len({c.dtype for c in select_part(cases, DTYPES, 1, 2)}) == 1
 
 
 def _whole_and_joined(kernel: Path) -> tuple[Validation, Validation]:

@@ -160,9 +160,8 @@ def _break_protocol(data: socket.socket) -> NoReturn:
 
 
 def _compile(order: dict[str, Any]) -> dict[str, Any] | None:
-    ahead = importlib.import_module("triton_magics.harness.compile_ahead")
-    work = ahead.warm_up if order.get("warm_up") else ahead.compile_order
-    following: dict[str, Any] | None = work(order)
+    orders = importlib.import_module("triton_magics.harness.correctness.survey_order")
+    following: dict[str, Any] | None = orders.execute(order)
     return following
 
 

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,6 +67,7 @@ class AheadCompilation:
         *,
         later: Sequence[Form] = (),
         brief: Collection[Form] = (),
+        first: Mapping[str, Any] | None = None,
     ) -> None:
         """Submit the forms to the compile processes, if there are any, in order.
 
@@ -74,18 +75,48 @@ class AheadCompilation:
             op, version, forms, target: the forms to compile, and the GPU to compile for.
             later: more forms, at a lower priority.
             brief: of all these, those that are refused if compilers work on them for long.
+            first: an order of another kind, before them. Then forms can be added until `close`.
         """
-        orders = {form: order(op, version, form, target) for form in forms}
-        for form in orders.keys() & {*brief}:
-            orders[form]["brief"] = True
-        for form in later:
-            orders.setdefault(form, order(op, version, form, target) | {"nice": NICE})
+        self._op, self._version, self._target = op, version, target
         self._runtime = kernel_runtime(version.language)
-        marked = self._runtime.is_compiled
-        todo = [(form, one) for form, one in orders.items() if not marked(one["mark"])]
-        self._marks = {form: one["mark"] for form, one in todo}
-        self._forms = list(self._marks)
-        self._work = compile_processes.submit([one for _, one in todo])
+        self._marks: dict[Form, str] = {}
+        self._numbers: dict[Form, int] = {}
+        orders = self._orders(forms, brief=brief)
+        orders |= self._orders([f for f in later if f not in orders], brief=brief, nice=NICE)
+        self._n_first = 1 if first else 0
+        work = [*([dict(first)] if first else ()), *orders.values()]
+        self._work = compile_processes.submit(work, is_open=bool(first))
+        self._numbers = {form: i + self._n_first for i, form in enumerate(orders)}
+
+    def add(self, forms: Sequence[Form], *, brief: Collection[Form] = ()) -> None:
+        """Submit further forms, as at the start; forms that were submitted before are left out."""
+        orders = self._orders([f for f in forms if f not in self._numbers], brief=brief)
+        numbers: Iterable[int] = range(len(self._numbers), len(self._numbers) + len(orders))
+        if self._work:
+            numbers = self._work.add([*orders.values()])
+            self._work.close()
+        self._numbers |= zip(orders, numbers, strict=True)
+
+    def has_done_first(self, *, within_s: float) -> bool | None:
+        """Return whether the order of another kind is done by then; None if it never will be."""
+        if not self._work or not self._n_first:
+            return None
+        is_over = self._work.wait({0}, within_s=within_s)
+        return None if 0 in self._work.failed else is_over
+
+    def _orders(
+        self, forms: Iterable[Form], *, brief: Collection[Form] = (), nice: int = 0
+    ) -> dict[Form, dict[str, Any]]:
+        """Return the orders to compile forms that are not compiled yet, and note their marks."""
+        orders = {
+            form: order(self._op, self._version, form, self._target)
+            | ({"brief": True} if form in brief else {})
+            | ({"nice": nice} if nice else {})
+            for form in forms
+        }
+        todo = {f: one for f, one in orders.items() if not self._runtime.is_compiled(one["mark"])}
+        self._marks |= {form: one["mark"] for form, one in todo.items()}
+        return todo
 
     def wait(
         self,
@@ -99,11 +130,11 @@ class AheadCompilation:
                 compile processes.
             forms: the forms to wait for; None means all.
         """
-        numbers = {i for i, f in enumerate(self._forms) if forms is None or f in forms}
+        numbers = {f: i for f, i in self._numbers.items() if forms is None or f in forms}
         if self._work:
-            self._work.wait(numbers)
-            numbers &= self._work.failed
-        todo = [self._forms[i] for i in sorted(numbers) if self._forms[i] in self._marks]
+            self._work.wait({*numbers.values()})
+            numbers = {f: i for f, i in numbers.items() if i in self._work.failed}
+        todo = [form for form in numbers if form in self._marks]
         if todo:
             compile_forms(todo)
             for form in todo:
@@ -111,13 +142,13 @@ class AheadCompilation:
 
     def was_compiled(self, form: Form) -> bool:
         """Return whether a form was compiled before this started."""
-        return form not in self._forms
+        return form not in self._numbers
 
     def is_finished(self, form: Form, *, within_s: float) -> bool:
         """Return whether a form is compiled, or gets compiled within that time."""
         if form not in self._marks:
             return True
-        number = self._forms.index(form)
+        number = self._numbers[form]
         if self._work is None or not self._work.wait({number}, within_s=within_s):
             return False
         return number not in self._work.failed
@@ -130,16 +161,18 @@ class AheadCompilation:
         """Return whether the compile processes still work on a form after that time."""
         if form not in self._marks or self._work is None:
             return False
-        return not self._work.wait({self._forms.index(form)}, within_s=within_s)
+        return not self._work.wait({self._numbers[form]}, within_s=within_s)
 
     def is_refused(self, form: Form) -> bool:
         """Return whether a compile process has found that a `brief` form compiles for long."""
         if self._work is None or form not in self._marks:
             return False
-        return self._forms.index(form) in self._work.refused
+        return self._numbers[form] in self._work.refused
 
     def end(self, *, within_s: float) -> None:
         """Wait that long for the processes to finish all forms, then stop them."""
+        if self._work:
+            self._work.close()
         if self._work and not self._work.wait(within_s=within_s):
             self._work.stop()
 
@@ -154,15 +187,21 @@ def compile_here(op: operators.Op, version: LoadedVersion, forms: Sequence[Form]
 
 def order(op: OpRef, version: VersionRef, form: Form, target: Target) -> dict[str, Any]:
     """Return an order to compile one form, for a compile process, which has no GPU."""
-    key = {"form": form, "target": target.capability, "sm_count": target.sm_count}
+    about = order_about(op, version, target)
+    key = {"form": form, "target": about["target"], "sm_count": about["sm_count"]}
     mark = _name({**key, "op": (op.name, op.sha256)}, version)
-    # By file, because a message to a compile process holds at most 64 KiB.
-    refs = json.dumps({"op": op.model_dump(), "version": version.model_dump()})
     # Kernels differ by dtype, values and, as a rule, by the row's length.
     group = [*form[0][-1:], form[1], form[3]]
     alone = math.prod(form[0][-1:]) > WIDE_COLUMNS
+    return {**about, "form": form, "mark": mark, "group": group, "alone": alone}
+
+
+def order_about(op: OpRef, version: VersionRef, target: Target) -> dict[str, Any]:
+    """Return what every order for a compile process holds: a version, and a GPU."""
+    # By file, because a message to a compile process holds at most 64 KiB.
+    refs = json.dumps({"op": op.model_dump(), "version": version.model_dump()})
     file = str(job_sources.write(refs, "refs.json"))
-    return {**key, "refs": file, "mark": mark, "group": group, "alone": alone}
+    return {"refs": file, "target": target.capability, "sm_count": target.sm_count}
 
 
 def _name(key: dict[str, Any], version: VersionRef) -> str:
@@ -185,15 +224,12 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
         Refused: compilers would work on a `brief` form for long.
         Exception: whatever the version's file or wrapper raises.
     """
-    target = Target(order["target"], order["sm_count"])
     shape, dtype, *pairs = order["form"]
     own_layouts, scalars = (tuple(map(tuple, both)) for both in pairs)
     os.nice(order.get("nice", 0))
-    refs = json.loads(Path(order["refs"]).read_bytes())
-    ref = VersionRef(**refs["version"])
+    op, ref, target = read_order(order)
     runtime = kernel_runtime(ref.language)
     runtime.use_target(target)
-    op = load_op(OpRef(**refs["op"]))
     with fake_gpu(META, target), runtime.compile_only(brief=order.get("brief", False)):
         version = load_version(ref)
         compile_form(op, version, (tuple(shape), dtype, own_layouts, scalars))
@@ -202,6 +238,13 @@ def compile_order(order: dict[str, Any]) -> dict[str, Any] | None:
         return None
     runtime.mark_compiled(order["mark"])
     return {**order, "launchers": True} if runtime.claim_launchers() else None
+
+
+def read_order(order: Mapping[str, Any]) -> tuple[operators.Op, VersionRef, Target]:
+    """Return what an order is about: the op, the version, and the GPU."""
+    refs = json.loads(Path(order["refs"]).read_bytes())
+    target = Target(order["target"], order["sm_count"])
+    return load_op(OpRef(**refs["op"])), VersionRef(**refs["version"]), target
 
 
 def warm_up(order: dict[str, Any]) -> None:

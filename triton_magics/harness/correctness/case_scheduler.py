@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from triton_magics.harness.compile_ahead import (
     AheadCompilation,
@@ -53,14 +54,18 @@ class CaseScheduler:
         cases: Sequence[Case],
         report: Reporter,
         lock: Callable[[], AbstractContextManager[None]],
+        survey: Mapping[str, Any] | None = None,
     ) -> Iterator[CaseScheduler]:
-        """Start compiling all cases if there is a GPU; stop and release the lock at the end."""
+        """Start compiling all cases if there is a GPU; stop and release the lock at the end.
+
+        With an order for a survey, a compile process makes that first.
+        """
         job, ahead = subject.job, None
         forms = input_forms(c for c in cases if not c.extent)
         if not subject.is_interpreted and subject.runtime.compiles_ahead:
             ahead = AheadCompilation(
                 job.op, job.version, input_forms(cases), local_target(),
-                brief=brief_forms(cases, job.plan),
+                brief=brief_forms(cases, job.plan), first=survey,
             )  # fmt: skip
         is_thorough = job.plan == "thorough"
         limit_s = extents_compile_s(is_thorough=is_thorough)
@@ -71,6 +76,16 @@ class CaseScheduler:
         finally:
             if ahead:
                 ahead.end(within_s=0.0)  # a form that is unfinished now was worth no wait before
+
+    def has_surveyed(self, *, within_s: float) -> bool | None:
+        """Return whether the survey is made by then; None if no compile process makes it."""
+        return self.ahead.has_done_first(within_s=within_s) if self.ahead else None
+
+    def add(self, cases: Sequence[Case]) -> None:
+        """Start compiling further cases, if there is a GPU."""
+        if self.ahead:
+            brief = brief_forms(cases, self.subject.job.plan)
+            self.ahead.add(input_forms(cases), brief=brief)
 
     def compiled_first(self, cases: Sequence[Case]) -> list[Case]:
         """Return the cases that were compiled before, then the others, each group in its order.

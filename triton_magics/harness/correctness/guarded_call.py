@@ -18,7 +18,7 @@ import torch
 from triton_magics import exception_text
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.harness import job_sources
-from triton_magics.harness.compile_ahead import Form, compile_here
+from triton_magics.harness.compile_ahead import Form, compile_here, local_target
 from triton_magics.harness.correctness.call_record import (
     FEW_CALLS,
     CallFailure,
@@ -43,7 +43,11 @@ from triton_magics.harness.correctness.guard_bands import (
     find_damage,
     guard_allocations,
 )
-from triton_magics.harness.correctness.launch_survey import LaunchSurvey, survey_launches
+from triton_magics.harness.correctness.launch_survey import (
+    LaunchSurvey,
+    load_meta_functions,
+    survey_launches,
+)
 from triton_magics.harness.correctness.left_behind import LeftBehind
 from triton_magics.harness.correctness.line_record import LineRecord
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
@@ -263,8 +267,9 @@ class LocalCalls:
 
     def survey_launches(self, cases: Sequence[Case], limit_s: float) -> LaunchSurvey:
         """Return what the launches for these cases look like, in a fork."""
-        op = load_op(self._op)
-        survey = partial(survey_launches, self._version, op, cases, limit_s)
+        load_meta_functions()
+        op, target = load_op(self._op), local_target()
+        survey = partial(survey_launches, self._version, op, cases, limit_s, target)
         return _ask_fork(survey, LaunchSurvey, SURVEY_WAIT * limit_s) or LaunchSurvey()
 
     def _observe(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triton_magics import operators
@@ -28,7 +28,6 @@ WIDE = "x10"  # the regime of late peaks
 _CHEAP_MS = 60  # fewer cost hardly anything
 _COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 300
 
-Survey = Callable[[Sequence[Case], float], LaunchSurvey]
 _Form = tuple[object, ...]
 
 
@@ -51,53 +50,65 @@ class LaunchPlan:
         return self.relations.get(_form(case), frozenset())
 
 
-def plan_by_launches(
-    op: operators.Op,
-    planned: Sequence[Case],
-    survey: Survey,
-    *,
-    dtypes: Sequence[str],
-    numbers: Sequence[int],
-    plan: str,
-    seed: int,
-    is_interpreted: bool,
-) -> LaunchPlan:
-    """Return cases with relations that the planned ones do not have, those with most first.
+class LaunchPlanner:
+    """Chooses cases with relations that the planned ones do not have, those with most first.
 
-    Args:
-        op, planned, plan, seed: of the validation.
-        survey: calls the version's wrapper for cases, for so many seconds.
-        dtypes: that the device can run.
-        numbers: integers of the version's source.
-        is_interpreted: an interpreter runs the kernels, on the CPU.
+    Attributes:
+        cases: to survey.
+        limit_s: of the survey, seconds of CPU time.
     """
-    if not op.shapes:
-        return LaunchPlan()
-    forms = {_form(case): case for case in planned if case.dtype in dtypes}
-    specials = [s for s in SHARED_VALUES if any(case.special == s for case in planned)]
-    offers = OfferedCases(op, dtypes, numbers, specials, seed, is_interpreted=is_interpreted)
-    offered = [case for case in offers.draw() if _form(case) not in forms]
-    limit_s = SURVEY_S if is_interpreted else SURVEY_GPU_S
-    launch_survey = survey((*forms.values(), *offered), limit_s)
-    most = MAX_CASES if is_interpreted else MAX_COMPILED
-    most = MAX_THOROUGH if plan == "thorough" else most
-    chosen = _choose(op, launch_survey, [*forms.values()], offered, is_interpreted=is_interpreted)
-    cases = [
-        varied
-        for case, cost in itertools.islice(chosen, most)
-        for varied in _vary_values(case, planned, only_one=cost > _COSTLY_MS)
-    ]
-    every = launch_survey.relations
-    relations = {
-        _form(case): frozenset(every[i] for i in own if 0 <= i < len(every))
-        for case, own in zip((*forms.values(), *offered), launch_survey.of_cases, strict=False)
-        if own is not None
-    }
-    usable = (case for case in offered if _form(case) in relations)
-    cheap = sorted(usable, key=lambda case: interpreter_ms(op, case.shape))
-    if is_interpreted:
-        cheap = [case for case in cheap if interpreter_ms(op, case.shape) <= _TRIAL_MS]
-    return LaunchPlan(tuple(cases), tuple(cheap), relations)
+
+    def __init__(
+        self,
+        op: operators.Op,
+        planned: Sequence[Case],
+        *,
+        dtypes: Sequence[str],
+        numbers: Sequence[int],
+        plan: str,
+        seed: int,
+        is_interpreted: bool,
+    ) -> None:
+        """Draw the cases on offer.
+
+        Args:
+            op, planned, plan, seed: of the validation.
+            dtypes: that the device can run.
+            numbers: integers of the version's source.
+            is_interpreted: an interpreter runs the kernels, on the CPU.
+        """
+        self._op, self._planned, self._is_interpreted = op, planned, is_interpreted
+        most = MAX_CASES if is_interpreted else MAX_COMPILED
+        self._most = MAX_THOROUGH if plan == "thorough" else most
+        forms = {_form(case): case for case in planned if case.dtype in dtypes}
+        specials = [s for s in SHARED_VALUES if any(case.special == s for case in planned)]
+        offers = OfferedCases(op, dtypes, numbers, specials, seed, is_interpreted=is_interpreted)
+        offered = [case for case in offers.draw() if _form(case) not in forms] if op.shapes else []
+        self._forms, self._offered = [*forms.values()] if op.shapes else [], offered
+        self.cases = (*self._forms, *offered)
+        self.limit_s = SURVEY_S if is_interpreted else SURVEY_GPU_S
+
+    def plan(self, launch_survey: LaunchSurvey) -> LaunchPlan:
+        """Return the cases, and what launches look like, from a survey of `cases`."""
+        op, every = self._op, launch_survey.relations
+        chosen = _choose(
+            op, launch_survey, self._forms, self._offered, is_interpreted=self._is_interpreted
+        )
+        cases = [
+            varied
+            for case, cost in itertools.islice(chosen, self._most)
+            for varied in _vary_values(case, self._planned, only_one=cost > _COSTLY_MS)
+        ]
+        relations = {
+            _form(case): frozenset(every[i] for i in own if 0 <= i < len(every))
+            for case, own in zip(self.cases, launch_survey.of_cases, strict=False)
+            if own is not None
+        }
+        usable = (case for case in self._offered if _form(case) in relations)
+        cheap = sorted(usable, key=lambda case: interpreter_ms(op, case.shape))
+        if self._is_interpreted:
+            cheap = [case for case in cheap if interpreter_ms(op, case.shape) <= _TRIAL_MS]
+        return LaunchPlan(tuple(cases), tuple(cheap), relations)
 
 
 def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list[Case]:
@@ -163,4 +174,4 @@ def _form(case: Case) -> _Form:
     return case.shape, case.dtype, case.layouts, case.scalars, special
 
 
-__all__ = ["LaunchPlan", "plan_by_launches"]
+__all__ = ["LaunchPlan", "LaunchPlanner"]

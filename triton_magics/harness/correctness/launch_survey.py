@@ -14,7 +14,6 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness import job_sources, layouts
-from triton_magics.harness.compile_ahead import local_target
 from triton_magics.harness.correctness.case_inputs import layout_of_input, make_meta
 from triton_magics.harness.correctness.case_values import (
     find_parts,
@@ -28,6 +27,7 @@ from triton_magics.harness.correctness.special_values import SHARED_VALUES, spec
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.device import META
 from triton_magics.harness.process.fake_gpu import fake_gpu
+from triton_magics.languages.kernel_compiler import Target
 from triton_magics.model import Case, Value
 
 MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
@@ -49,7 +49,7 @@ class LaunchSurvey(Value):
 
 
 def survey_launches(
-    version: LoadedVersion, op: operators.Op, cases: Sequence[Case], limit_s: float
+    version: LoadedVersion, op: operators.Op, cases: Sequence[Case], limit_s: float, target: Target
 ) -> LaunchSurvey:
     """Call the wrapper for these cases with tensors without memory, and launch nothing.
 
@@ -61,23 +61,29 @@ def survey_launches(
         op: its op.
         cases: to make inputs of; their values do not matter.
         limit_s: CPU time after which no further call is made.
+        target: the GPU that the wrapper sees. Its own driver does not work in a fork.
     """
     until_s = time.process_time() + limit_s
-    version.runtime.use_target(local_target())  # a GPU's own driver does not work in a fork
+    version.runtime.use_target(target)
     places: dict[Relation, int] = {}
     of_cases: list[tuple[int, ...] | None] = []
     programs: list[int] = []
     for case in cases:
         is_late = time.process_time() > until_s or len(places) > MAX_RELATIONS
-        own, n = (None, 0) if is_late else _survey_one(version, op, case)
+        own, n = (None, 0) if is_late else _survey_one(version, op, case, target)
         own_places = tuple(places.setdefault(each, len(places)) for each in sorted(own or ()))
         of_cases.append(None if own is None else own_places)
         programs.append(n)
     return LaunchSurvey(relations=tuple(places), of_cases=tuple(of_cases), programs=tuple(programs))
 
 
+def load_meta_functions() -> None:
+    """Import what torch imports at the first call without memory, up to a second: before a fork."""
+    torch.empty_like(torch.empty(1, device=META)).mean()
+
+
 def _survey_one(
-    version: LoadedVersion, op: operators.Op, case: Case
+    version: LoadedVersion, op: operators.Op, case: Case, target: Target
 ) -> tuple[set[Relation] | None, int]:
     """Return the relations of a call, and its programs; None if it raises, as without data."""
     steps: set[Relation] = set()
@@ -86,7 +92,7 @@ def _survey_one(
         with (
             torch.no_grad(),
             version.runtime.list_launches() as launches,
-            fake_gpu(META, local_target()),
+            fake_gpu(META, target),
             _record_steps(str(job_sources.version_path(version.ref)), steps),
         ):
             version.call(*inputs)
@@ -155,4 +161,4 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     return own
 
 
-__all__ = ["LaunchSurvey", "survey_launches"]
+__all__ = ["LaunchSurvey", "load_meta_functions", "survey_launches"]

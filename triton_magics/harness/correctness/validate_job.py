@@ -25,8 +25,9 @@ from triton_magics.harness.correctness.computed_by import check_torch_work, lack
 from triton_magics.harness.correctness.conclusion import conclude_validation
 from triton_magics.harness.correctness.failure_pattern import find_pattern
 from triton_magics.harness.correctness.further_calls import passes
-from triton_magics.harness.correctness.launch_cases import LaunchPlan, plan_by_launches
+from triton_magics.harness.correctness.launch_cases import MAX_COMPILED
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
+from triton_magics.harness.correctness.launch_phase import LaunchPhase
 from triton_magics.harness.correctness.output_checks import (
     check_form,
     check_race,
@@ -62,7 +63,6 @@ from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.launch_limits import find_limit
-from triton_magics.languages.source_numbers import read_integers
 from triton_magics.model import (
     Case,
     CaseResult,
@@ -108,12 +108,13 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         return conclude_validation(base, (), started, error=failed.error, status=status), True
     subject = tally.subject
     report.stage("calling its wrapper, kernels skipped")
-    by_launches = plan_launches(subject, cases)
-    order = spread(order, by_launches.cases[job.part :: job.parts])
+    by_launches = LaunchPhase(subject, cases)
+    order = spread(order, by_launches.early_cases)
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
-        with CaseScheduler.create(subject, order, report, _shared_lock(job, report)) as scheduler:
-            for case in _ready_cases(tally, scheduler, order, report):
+        lock = _shared_lock(job, report)
+        with CaseScheduler.create(subject, order, report, lock, by_launches.order) as scheduler:
+            for case in _ready_cases(tally, scheduler, by_launches, order, report):
                 with tally.meter.measure(case):
                     result, launches = run_case(subject, case)
                 tally.add(result, launches)
@@ -122,10 +123,11 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
     unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
-    can_run = verdict.status is Status.FAILED and tally.stop is None
-    trial = partial(_passes_trial, subject) if can_run else lambda case: None
-    pattern = find_pattern(results, by_launches, subject.ref, trial)
-    verdict = verdict.evolve(sanitized=findings, unreached=unreached, pattern=pattern)
+    if verdict.status is Status.FAILED:
+        trial = partial(_passes_trial, subject) if tally.stop is None else lambda case: None
+        pattern = find_pattern(results, by_launches.plan, subject.ref, trial)
+        verdict = verdict.evolve(pattern=pattern)
+    verdict = verdict.evolve(sanitized=findings, unreached=unreached)
     return verdict, tally.stop is not None
 
 
@@ -147,11 +149,16 @@ def _not_run_here(base: Validation, cases: Sequence[Case], reason: str) -> Valid
 
 
 def _ready_cases(
-    tally: _Tally, scheduler: CaseScheduler, cases: list[Case], report: Reporter
+    tally: _Tally,
+    scheduler: CaseScheduler,
+    by_launches: LaunchPhase,
+    cases: list[Case],
+    report: Reporter,
 ) -> Iterator[Case]:
     """Yield each case when it can run; then, appended to the list, what the results call for."""
     phases: tuple[Callable[[], Sequence[Case]], ...] = (
         partial(scheduler.compiled_first, tuple(cases)),
+        partial(by_launches.late_cases, scheduler),
         tally.contiguous_cases,
         tally.calibration_cases,
     )
@@ -159,6 +166,7 @@ def _ready_cases(
         chosen = phase()
         cases += chosen if number else ()
         for i, case in enumerate(chosen):
+            by_launches.advance(scheduler)
             if reason := tally.skip_reason(case) or scheduler.skip_reason(case):
                 tally.skip(case, reason)
                 continue
@@ -203,25 +211,13 @@ def _plan(
 def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: int) -> list[Case]:
     """Return the cases of a part, in their order: as many in each, and few dtypes.
 
-    What is checked once for each dtype is then seldom checked in two parts.
+    What is checked once for each dtype is then seldom checked in two parts. The last part has fewer
+    by those that the launches of the version call for.
     """
     by_dtype = sorted(range(len(cases)), key=lambda i: dtypes.index(cases[i].dtype))
-    start, end = (len(cases) * i // parts for i in (part, part + 1))
+    n_later = min(2 * MAX_COMPILED, len(cases) // parts) if parts > 1 else 0
+    start, end = ((len(cases) + n_later) * i // parts for i in (part, part + 1))
     return [cases[i] for i in sorted(by_dtype[start:end])]
-
-
-def plan_launches(subject: Subject, cases: Sequence[Case]) -> LaunchPlan:
-    """Return the cases that the launches of the version call for, where the whole plan runs."""
-    job, op = subject.job, subject.op
-    if not job.has_whole_plan:
-        return LaunchPlan()
-    facts = DeviceFacts.of(subject.device, subject.runtime, op)
-    return plan_by_launches(
-        op, cases, subject.calls.survey_launches,
-        dtypes=[d for d in job.dtypes or op.dtypes if d not in facts.refused],
-        numbers=read_integers(subject.source),
-        plan=job.plan, seed=job.seed, is_interpreted=facts.is_interpreted,
-    )  # fmt: skip
 
 
 def _passes_trial(subject: Subject, case: Case) -> bool | None:

@@ -151,15 +151,15 @@ def warm_up(order: dict[str, Any], count: int) -> None:
         _receive(channel)
 
 
-def submit(orders: Sequence[dict[str, Any]]) -> CompileBatch | None:
+def submit(orders: Sequence[dict[str, Any]], *, is_open: bool = False) -> CompileBatch | None:
     """Start executing the orders; return None if there is no process.
 
     They start in their order, but one whose `group` has an order under execution comes after
     those of other groups: the two are likely to compile the same. One that is `alone` starts only
     once no other of its group is under execution. Each process ends as soon as no order is left
-    for it.
+    for it, unless the batch is open: then it waits for more.
     """
-    batch = CompileBatch(_idle_channels, orders)
+    batch = CompileBatch(_idle_channels, orders, is_open=is_open)
     _idle_channels.clear()
     return batch if batch.is_started else None
 
@@ -174,18 +174,37 @@ class CompileBatch:
             indices of orders that follow others come after those of `orders`.
     """
 
-    def __init__(self, channels: Sequence[socket.socket], orders: Sequence[dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        channels: Sequence[socket.socket],
+        orders: Sequence[dict[str, Any]],
+        *,
+        is_open: bool = False,
+    ) -> None:
         self.failed: set[int] = set()
         self.refused: set[int] = set()
         self._waiting: list[tuple[int, bytes]] = []
         self._groups: list[Any] = []
-        self._alone = {i for i, order in enumerate(orders) if order.get("alone")}
+        self._alone: set[int] = set()
         self._running: dict[socket.socket, int] = {}
-        for order in orders:
-            self._add(json.dumps(order).encode(), order.get("group"))
+        self._idle = [*channels]
+        self._is_open = is_open
+        self.add(orders)
+        self.is_started = bool(self._running)
+
+    def add(self, orders: Sequence[dict[str, Any]]) -> list[int]:
+        """Execute further orders, if a process is left; return their indices."""
+        indices = [self._add(order) for order in orders]
+        channels, self._idle = self._idle, []
         for channel in channels:
             self._assign(channel)
-        self.is_started = bool(self._running)
+        return indices
+
+    def close(self) -> None:
+        """Let each process end once no order is left for it."""
+        self._is_open = False
+        while self._idle:
+            _hang_up(self._idle.pop())
 
     def wait(
         self, indices: Collection[int] | None = None, *, within_s: float | None = None
@@ -207,6 +226,7 @@ class CompileBatch:
         Wait for their parent: a fork of a process keeps its end of the channel open.
         """
         self._waiting.clear()
+        self.close()
         while self._running:
             _hang_up(self._running.popitem()[0])
         for parent in _parents:
@@ -214,9 +234,13 @@ class CompileBatch:
                 os.kill(parent, signal.SIGTERM)
         wait_for_exit()
 
-    def _add(self, message: bytes, group: Any = None) -> None:
-        self._waiting.append((len(self._groups), message))
-        self._groups.append(len(self._groups) if group is None else group)
+    def _add(self, order: dict[str, Any]) -> int:
+        index, group = len(self._groups), order.get("group")
+        self._waiting.append((index, json.dumps(order).encode()))
+        self._groups.append(index if group is None else group)
+        if order.get("alone"):
+            self._alone.add(index)
+        return index
 
     def _has_unfinished(self, indices: Collection[int] | None) -> bool:
         """Return whether one of the orders is running or waiting."""
@@ -232,7 +256,7 @@ class CompileBatch:
         elif result == REFUSED:
             self.refused.add(number)
         elif following := result.removeprefix(DONE):
-            self._add(following)
+            self._add(json.loads(following) | {"group": None, "alone": False})
         if result:
             self._assign(channel)
         else:  # the process died
@@ -242,6 +266,8 @@ class CompileBatch:
         place = self._next_place()
         if place is not None and _send(channel, self._waiting[place][1]):
             self._running[channel] = self._waiting.pop(place)[0]
+        elif place is None and self._is_open:
+            self._idle.append(channel)
         else:
             _hang_up(channel)
 
