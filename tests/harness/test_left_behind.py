@@ -220,3 +220,30 @@ def test_what_concurrent_compilation_leaves_is_no_fault(monkeypatch: pytest.Monk
         calls.compile_forms([((7, 13), "float32", (), ())])
         record = calls.call((torch.ones(7, 13),), (), CallOptions(guard=True))
     assert record.left_behind is None
+
+
+def test_every_setting_takes_back_the_value_that_it_has() -> None:
+    refused = {}
+    for setting in settings():
+        value = setting.read()
+        try:
+            setting.write(value)
+        except Exception as error:  # noqa: BLE001 (of any library)
+            refused[setting.name] = repr(error)
+        assert setting.read() == value, setting.name
+    # Once torch has computed in several threads, this one can't be changed by a version either.
+    refused.pop("`torch._C.get_num_interop_threads()`", None)
+    assert {name: error for name, error in refused.items() if "NoneType" not in error} == {}
+
+
+def test_a_switch_of_two_values_is_put_back() -> None:
+    switches = torch.backends.cuda.matmul
+    before = switches.allow_fp16_reduced_precision_reduction
+    left = LeftBehind()
+    try:
+        switches.allow_fp16_reduced_precision_reduction = not before
+        left.discard()
+        assert switches.allow_fp16_reduced_precision_reduction == before
+        assert left.restore() is None
+    finally:
+        switches.allow_fp16_reduced_precision_reduction = before

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import gc
-import locale
 import operator
 import sys
 import warnings
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-_MODULES = (sys, gc, locale, numpy, torch, torch.autograd, torch.backends.mha, torch._C)
+_MODULES = (sys, gc, numpy, torch, torch.autograd, torch.backends.mha, torch._C)
 _WRITTEN = ("torch", "numpy")
 _READERS = ("get_", "get", "_get_", "is_", "are_")
 _WRITERS = ("set_", "set", "_set_", "use_", "_set_sdp_use_")
@@ -129,13 +128,16 @@ def _is_simple(value: Any) -> bool:
 
 
 def _write(writer: Callable[..., Any], value: Any) -> None:
-    """Call a writer with what its reader gave: a tuple may stand for several arguments."""
+    """Call a writer with what its reader gave: a tuple may stand for several arguments.
+
+    torch raises a RuntimeError for an argument of another type.
+    """
     try:
         if isinstance(value, dict):
             writer(**value)
         else:
             writer(value)
-    except TypeError:
+    except (TypeError, RuntimeError):
         if not isinstance(value, tuple):
             raise
         writer(*value)

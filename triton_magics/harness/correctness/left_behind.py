@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import locale
 import operator
 import os
 import random
@@ -12,6 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -62,6 +64,10 @@ def _write_warnings(hidden: bool) -> None:
         warnings.filters[:] = [f for f in warnings.filters if f != _IGNORE_ALL]  # type: ignore[index]
 
 
+def _write_locale(name: str) -> None:
+    locale.setlocale(locale.LC_ALL, name)
+
+
 _LISTED = (
     Setting("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
     Setting("torch's default device", torch.get_default_device, torch.set_default_device),
@@ -95,6 +101,7 @@ _LISTED = (
     Setting("the filter of all warnings", lambda: _IGNORE_ALL in warnings.filters, _write_warnings),
     Setting("variables of the environment", _environment, _write_environment),
     Setting("values of Python's modules", read_state, write_state, changed_names),
+    Setting("the locale", partial(locale.setlocale, locale.LC_ALL), _write_locale),
     Setting("the current folder", os.getcwd, os.chdir),
     Setting("the trace function", sys.gettrace, sys.settrace),
     Setting("the profile function", sys.getprofile, threading.setprofile),
