@@ -29,7 +29,7 @@ MIN_FAILED, MIN_PASSED = 2, 10  # with fewer cases too much is common by chance
 MIN_SHAPES = 3  # of failed cases that have one length in common
 MAX_TRIALS = 12  # of cases with a part of what is shared
 N_CONFIRM = 3  # of cases with all of it; as many without
-MAX_S = 20.0  # of all trials; then nothing is told
+MAX_S = 20.0  # of all trials; after it there is no pattern
 _FEW_ELEMENTS = 2**17  # of a planned case that is tried
 
 _Rank = Callable[[Case, set[Relation]], int | None]  # of a case and its conditions
@@ -115,7 +115,7 @@ class _Search:
         rank = Relation(Kind.VALUE, f"inputs of {len(case.shape)} dimensions")
         return {rank, *self.launches.relations_of(case)}
 
-    def shared(self) -> set[Relation]:
+    def find_shared(self) -> set[Relation]:
         """Return what all failed cases have, and no passed one with the needed values."""
         failed = set.intersection(*map(self.conditions_of, self.failed))
         return failed.difference(*map(self.conditions_of, filter(self.has_needed, self.passed)))
@@ -175,11 +175,11 @@ def _narrow(search: _Search, ref: VersionRef) -> list[str]:
         return values if len(search.failed) >= MIN_FAILED else []
     for rank_by, most in ((_by_part, MAX_TRIALS), (_by_all, N_CONFIRM), (_by_none, N_CONFIRM)):
         for _ in range(most):
-            shared = search.shared()
+            shared = search.find_shared()
             if not shared or not search.try_best(rank_by(search, shared, first)):
                 break
-    is_open = search.try_best(_by_part(search, search.shared(), first))
-    sure = [each for each in search.shared() if search.is_sure(each)]
+    is_open = search.try_best(_by_part(search, search.find_shared(), first))
+    sure = [each for each in search.find_shared() if search.is_sure(each)]
     return [*values, _describe(min(sure, key=_simplicity), ref)] if sure and not is_open else []
 
 
@@ -223,7 +223,7 @@ def _compare_alone(search: _Search, ref: VersionRef) -> list[str]:
     values = set.intersection(*({*values_of(case)} for case in search.failed))
     if values := values.difference(*map(values_of, search.passed)):
         return [min((value.text for value in values), key=lambda text: (len(text), text))]
-    steps = [each for each in search.shared() if each.kind < Kind.UNCOVERED]
+    steps = [each for each in search.find_shared() if each.kind < Kind.UNCOVERED]
     return [_describe(min(steps, key=_simplicity), ref)] if steps else []
 
 

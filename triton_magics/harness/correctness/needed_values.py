@@ -33,7 +33,7 @@ _PLAIN = {Field.SPECIAL: PLAIN, Field.REGIME: NORMAL, Field.LAYOUT: CONTIGUOUS}
 _OF_VALUES = (Field.SPECIAL, Field.REGIME)
 
 
-class Value(NamedTuple):
+class CaseValue(NamedTuple):
     """A value of a case.
 
     Attributes:
@@ -62,7 +62,7 @@ class Value(NamedTuple):
             case _:
                 return str(getattr(case, self.field.value))
 
-    def put(self, case: Case) -> Case:
+    def change(self, case: Case) -> Case:
         """Return the case with this value."""
         match self.field:
             case Field.LAYOUT:
@@ -78,14 +78,14 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class NeededValue:
-    """What a failure needs of one field.
+    """Values of one field that a failure needs.
 
     Attributes:
         wrong, right: values with which a case is wrong, and right.
     """
 
-    wrong: tuple[Value, ...]
-    right: tuple[Value, ...]
+    wrong: tuple[CaseValue, ...]
+    right: tuple[CaseValue, ...]
 
     @property
     def text(self) -> str:
@@ -132,14 +132,14 @@ class UnlikeLayouts:
 Needed = NeededValue | UnlikeLayouts
 
 
-def values_of(case: Case) -> list[Value]:
+def values_of(case: Case) -> list[CaseValue]:
     """Return the values of a case that are not plain, those first that are easiest to leave out."""
     chosen = [
-        Value(Field.SPECIAL, "", case.special),
-        Value(Field.REGIME, "", case.regime),
-        *(Value(Field.LAYOUT, name, layout) for name, layout in case.layouts),
-        *(Value(Field.SCALAR, name, value) for name, value in case.scalars),
-        Value(Field.DTYPE, "", case.dtype),
+        CaseValue(Field.SPECIAL, "", case.special),
+        CaseValue(Field.REGIME, "", case.regime),
+        *(CaseValue(Field.LAYOUT, name, layout) for name, layout in case.layouts),
+        *(CaseValue(Field.SCALAR, name, value) for name, value in case.scalars),
+        CaseValue(Field.DTYPE, "", case.dtype),
     ]
     return [each for each in chosen if each.value != _PLAIN.get(each.field)]
 
@@ -161,13 +161,13 @@ def find_needed(
     for own in values_of(case):
         outcomes = {}
         if (plain := _PLAIN.get(own.field)) is not None:
-            without = Value(own.field, own.name, plain)
-            outcomes[without] = passes(without.put(case))
+            without = CaseValue(own.field, own.name, plain)
+            outcomes[without] = passes(without.change(case))
             if outcomes[without] is False:
-                case = without.put(case)
+                case = without.change(case)
             if not outcomes[without]:
                 continue
-        outcomes |= {other: passes(other.put(case)) for other in _others(own, case, like)}
+        outcomes |= {other: passes(other.change(case)) for other in _others(own, case, like)}
         right = tuple(other for other, is_right in outcomes.items() if is_right)
         wrong = tuple(other for other, is_right in outcomes.items() if is_right is False)
         if right:
@@ -177,7 +177,7 @@ def find_needed(
 
 
 def _find_unlike(
-    own: Value, case: Case, like: Sequence[Case], passes: Passes
+    own: CaseValue, case: Case, like: Sequence[Case], passes: Passes
 ) -> Iterator[UnlikeLayouts]:
     """Yield the tensors with whose layout a case is right if it is that of the needed one."""
     if own.field is not Field.LAYOUT:
@@ -185,11 +185,11 @@ def _find_unlike(
     same = (value for each in like if each.shape == case.shape for value in values_of(each))
     alike = (value for value in dict.fromkeys(same) if value[::2] == own[::2])
     for other in alike:
-        if case.layout_of(other.name) != own.value and passes(other.put(case)):
+        if case.layout_of(other.name) != own.value and passes(other.change(case)):
             yield UnlikeLayouts(own.name, other.name)
 
 
-def _others(own: Value, case: Case, like: Sequence[Case]) -> list[Value]:
+def _others(own: CaseValue, case: Case, like: Sequence[Case]) -> list[CaseValue]:
     """Return values that cases have in place of one; layouts of the same shape, which has them."""
     if own.field in _OF_VALUES:
         return []
@@ -199,12 +199,12 @@ def _others(own: Value, case: Case, like: Sequence[Case]) -> list[Value]:
 
 
 __all__ = [
+    "CaseValue",
     "Field",
     "Needed",
     "NeededValue",
     "Passes",
     "UnlikeLayouts",
-    "Value",
     "find_needed",
     "values_of",
 ]
