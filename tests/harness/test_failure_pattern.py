@@ -230,6 +230,20 @@ def test_a_value_that_the_failure_does_not_need_is_no_pattern() -> None:
     assert pattern.condition == "nonfinite"
 
 
+def test_a_dtype_is_tried_with_special_values_that_it_has() -> None:
+    dtypes = {"special": "near the largest number", "dtype": "float16"}
+    tried: list[Case] = []
+
+    def passes(trial: Case) -> bool:
+        tried.append(trial)
+        return trial.special == "normal"
+
+    plan = plan_of({case(51): A, case(52).evolve(dtype="float16"): A})
+    find_pattern([*PASSED, wrong(50, **dtypes)], plan, SOURCE, passes)
+    special = {trial.dtype for trial in tried if trial.special == dtypes["special"]}
+    assert special == {"float16"}
+
+
 def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
     texts = SOURCE.source.splitlines()
     line = next(i for i, text in enumerate(texts, 1) if "next_power_of_2" in text)

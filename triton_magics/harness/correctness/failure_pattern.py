@@ -23,7 +23,7 @@ from triton_magics.harness.correctness.needed_values import (
     values_of,
 )
 from triton_magics.harness.correctness.special_values import SHARED_VALUES
-from triton_magics.model import Case, CaseResult, CaseStatus, FailurePattern, source_lines
+from triton_magics.model import PLAIN, Case, CaseResult, CaseStatus, FailurePattern, source_lines
 
 MIN_FAILED, MIN_PASSED = 2, 10  # with fewer cases too much is common by chance
 MIN_SHAPES = 3  # of failed cases that have one length in common
@@ -230,13 +230,18 @@ def _compare_alone(search: _Search, ref: VersionRef) -> list[str]:
 def _offer(like: Case, results: Sequence[CaseResult], launches: LaunchPlan) -> Iterator[Case]:
     """Yield further cases with the kind of values of a failed one: cheap ones, then planned ones.
 
-    Inputs that share memory stay as they are.
+    Inputs that share memory stay as they are. A dtype for which no case has the special values may
+    not have them: twice the largest number is infinite.
     """
+    dtypes = {r.case.dtype for r in results if like.special in (PLAIN, r.case.special)}
     planned = (r.case for r in results if r.status is CaseStatus.NOT_RUN)
     few = (case for case in planned if math.prod(case.shape) <= _FEW_ELEMENTS)
     for case in (*launches.cheap, *few):
         is_shared = case.special in SHARED_VALUES or like.special in SHARED_VALUES
-        yield case if is_shared else case.evolve(regime=like.regime, special=like.special)
+        if is_shared:
+            yield case
+        elif case.dtype in dtypes:
+            yield case.evolve(regime=like.regime, special=like.special)
 
 
 def _simplicity(condition: Relation) -> tuple[int, int, str]:

@@ -190,10 +190,19 @@ def _find_unlike(
 
 
 def _others(own: CaseValue, case: Case, like: Sequence[Case]) -> list[CaseValue]:
-    """Return values that cases have in place of one; layouts of the same shape, which has them."""
+    """Return values that cases have in place of one, where they are defined.
+
+    A layout is, for a shape that has it; a dtype, with the special values that it has.
+    """
     if own.field in _OF_VALUES:
         return []
-    same = (c for c in like if own.field is not Field.LAYOUT or c.shape == case.shape)
+    is_dtype = own.field is Field.DTYPE and case.special != PLAIN
+    same = (
+        each
+        for each in like
+        if (own.field is not Field.LAYOUT or each.shape == case.shape)
+        and (not is_dtype or each.special == case.special)
+    )
     others = (value for each in same for value in values_of(each) if value[:2] == own[:2])
     return [value for value in dict.fromkeys(others) if value != own][:MAX_OTHERS]
 
