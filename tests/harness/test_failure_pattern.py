@@ -17,7 +17,7 @@ TRANSPOSED = {"layouts": (("x", "transposed"),)}
 
 
 def result(status: CaseStatus, n: int, **changes: object) -> CaseResult:
-    case = Case(shape=(n, 3), dtype="float32", seed=1).evolve(**changes)
+    case = Case(shape=(n, n), dtype="float32", seed=1).evolve(**changes)
     share = 0.5 if status is CaseStatus.PASSED else None
     return CaseResult(case=case, status=status, error_share=share)
 
@@ -77,7 +77,7 @@ def test_what_a_right_case_has_or_few_cases_have_is_no_pattern(results: list[Cas
 
 
 def case(n: int) -> Case:
-    return Case(shape=(n, 3), dtype="float32", seed=1)
+    return Case(shape=(n, n), dtype="float32", seed=1)
 
 
 def test_further_cases_tell_conditions_apart() -> None:
@@ -94,8 +94,8 @@ def test_further_cases_tell_conditions_apart() -> None:
     pattern = find_pattern([*right, wrong(255)], plan, SOURCE, passes)
     assert pattern
     assert pattern.condition == names[5].text
-    assert pattern.n_failed >= 2
-    assert len(tried) <= 5  # three halve eight conditions, one or two confirm
+    assert pattern.n_failed >= 5
+    assert len(tried) <= 10  # one is the wrong case, three halve eight conditions, six confirm
 
 
 def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
@@ -110,9 +110,138 @@ def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
 def test_further_cases_have_the_values_of_a_wrong_one() -> None:
     plan = plan_of({case(51): A, case(52): A})
     tried: list[Case] = []
-    one = wrong(51, regime="x10", special="zeros")
-    find_pattern([*PASSED, one], plan, SOURCE, lambda trial: bool(tried.append(trial)))
-    assert {(trial.regime, trial.special) for trial in tried} == {("x10", "zeros")}
+
+    def passes(trial: Case) -> bool:
+        tried.append(trial)
+        return trial.special != "zeros"
+
+    find_pattern([*PASSED, wrong(51, regime="x10", special="zeros")], plan, SOURCE, passes)
+    further = {(trial.regime, trial.special) for trial in tried if trial.shape == (52, 52)}
+    assert further == {("normal", "zeros")}  # it does not need its regime
+
+
+def not_run(planned: Case) -> CaseResult:
+    return CaseResult(case=planned, status=CaseStatus.NOT_RUN, reason="no time")
+
+
+BOTH = {"layouts": (("gate", "strided"), ("up", "strided"))}
+
+
+def needs_both(trial: Case) -> bool:
+    """Return whether a version is right that is wrong where both tensors are strided."""
+    return trial.layouts != BOTH["layouts"]
+
+
+def test_two_values_of_which_neither_suffices_are_named() -> None:
+    results = [*PASSED, wrong(50, regime="x10", **BOTH)]
+    pattern = find_pattern(results, plan_of({}), SOURCE, needs_both)
+    assert pattern
+    assert pattern.condition == "gate strided and up strided"
+    assert pattern.n_failed == 2  # the regime is left out
+
+
+def test_a_passed_case_with_both_values_refutes_them() -> None:
+    both = result(CaseStatus.PASSED, 51, **BOTH)
+    assert find_pattern([*PASSED, both, wrong(50, **BOTH)], NOTHING, SOURCE, needs_both) is None
+
+
+def test_a_trial_with_both_values_refutes_them() -> None:
+    plan = plan_of({case(51).evolve(**BOTH): A})
+    results = [*PASSED, wrong(50, regime="x10", **BOTH)]
+
+    def passes(trial: Case) -> bool:
+        return needs_both(trial) or trial.shape == (51, 51)
+
+    assert find_pattern(results, plan, SOURCE, passes) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "condition"),
+    [
+        ({"dtype": "float16"}, "every dtype but float32"),
+        ({"scalars": (("alpha", 0.5),)}, "every alpha but 1.0"),
+        ({"layouts": (("x", "strided"),)}, "x not contiguous"),
+    ],
+)
+def test_all_values_but_one_are_named(change: dict[str, object], condition: str) -> None:
+    others = [
+        case(50).evolve(dtype="bfloat16"),
+        case(50).evolve(scalars=(("alpha", 1.0),)),
+        case(50).evolve(scalars=(("alpha", 2.0),)),
+        case(50).evolve(layouts=(("x", "transposed"),)),
+    ]
+    planned = [not_run(other) for other in others]
+    (field,) = change
+
+    def passes(trial: Case) -> bool:
+        value = getattr(trial, field)
+        return value in ("float32", (("alpha", 1.0),), ())
+
+    results = [*PASSED, wrong(50, **change), *planned]
+    pattern = find_pattern(results, NOTHING, SOURCE, passes)
+    assert pattern
+    assert pattern.condition == condition
+
+
+def test_tensors_that_must_lie_differently_are_named() -> None:
+    k, v = ("k", "expanded"), ("v", "expanded")
+    planned = not_run(case(50).evolve(layouts=(v,)))
+    both = result(CaseStatus.PASSED, 51, layouts=(k, v))
+
+    def passes(trial: Case) -> bool:
+        return k not in trial.layouts or v in trial.layouts
+
+    results = [*PASSED, both, planned, wrong(50, regime="x10", layouts=(k,))]
+    pattern = find_pattern(results, NOTHING, SOURCE, passes)
+    assert pattern
+    assert pattern.condition == "k expanded and v in another layout"
+
+
+def test_a_value_and_a_relation_are_named_together() -> None:
+    transposed = {n: case(n).evolve(**TRANSPOSED) for n in range(50, 90)}
+    ragged = Relation(Kind.RAGGED, "kernel: n is several blocks of BLOCK")
+    wide = Relation(Kind.RELATION, "kernel: n = m")
+    own = {
+        each: frozenset([ragged] * (n % 2) + [wide] * (n % 3 == 0))
+        for n, each in transposed.items()
+    }
+
+    def passes(trial: Case) -> bool:
+        return not trial.layouts or trial.shape[0] % 2 == 0
+
+    right = result(CaseStatus.PASSED, 50, **TRANSPOSED)
+    results = [*PASSED, right, wrong(51, **TRANSPOSED)]
+    pattern = find_pattern(results, plan_of(own), SOURCE, passes)
+    assert pattern
+    assert pattern.condition == f"x transposed and {ragged.text}"
+
+
+def test_a_relation_of_one_length_in_two_shapes_is_chance() -> None:
+    conditions = {case(51): A, case(52).evolve(shape=(52, 51)): A}
+    results = [*PASSED, wrong(51)]
+    assert find_pattern(results, plan_of(conditions), SOURCE, lambda trial: False) is None
+
+
+def test_a_value_that_the_failure_does_not_need_is_no_pattern() -> None:
+    plan = plan_of({case(n).evolve(**TRANSPOSED): A for n in (51, 52)})
+    failed = [wrong(51, special="nonfinite", **TRANSPOSED)]
+    pattern = find_pattern([*PASSED, *failed], plan, SOURCE, lambda c: c.special != "nonfinite")
+    assert pattern
+    assert pattern.condition == "nonfinite"
+
+
+def test_a_dtype_is_tried_with_special_values_that_it_has() -> None:
+    dtypes = {"special": "near the largest number", "dtype": "float16"}
+    tried: list[Case] = []
+
+    def passes(trial: Case) -> bool:
+        tried.append(trial)
+        return trial.special == "normal"
+
+    plan = plan_of({case(51): A, case(52).evolve(dtype="float16"): A})
+    find_pattern([*PASSED, wrong(50, **dtypes)], plan, SOURCE, passes)
+    special = {trial.dtype for trial in tried if trial.special == dtypes["special"]}
+    assert special == {"float16"}
 
 
 def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
