@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -28,13 +27,74 @@ def uniform(shape: tuple[int, ...], seed: int) -> torch.Tensor:
 
 def test_all_tests_together_have_one_false_alarm_in_1e9(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mask is tested alone, and beside those of seven other seeds."""
-    n_tests = itertools.count(1)
-    monkeypatch.setattr(_masks, "is_unlikely", lambda *_: next(n_tests) < 0)
+    weights: list[float] = []
+
+    def count(successes: int, n: int, q: float, n_tests: int = 1) -> bool:
+        weights.append(1.0 if n_tests == 1 else 0.0)
+        return False
+
+    monkeypatch.setattr(_masks, "is_unlikely", count)
     first, second = (uniform((256, 256), seed) < 0.5 for seed in (1, 2))
     assert find_mask_fault(first, 0.5) is None
     assert all(find_dependence(first, second, 0.5) is None for _ in range(7))
-    assert next(n_tests) <= MAX_TESTS
+    assert sum(weights) + 2 * (1 + 7) <= MAX_TESTS  # all lags of a mask are one, all runs too
+    assert weights.count(0.0) > 7
     assert FALSE_ALARM * MAX_TESTS <= 1e-9
+
+
+@pytest.mark.parametrize(("q", "share"), [(0.5, 0.2), (0.9, 0.3)])
+def test_draws_that_far_elements_share_are_refused(q: float, share: float) -> None:
+    """A part of the elements has the draws of others, at a distance that no list has."""
+    n = 64 * 257
+    for lag in (37, 641, 2571, 9003):
+        draws = uniform((n,), lag)
+        copied = torch.where(uniform((n,), lag + 1) < share, draws.roll(lag), draws)
+        fault = find_mask_fault((copied < q).reshape(64, 257), q)
+        assert fault is not None
+        assert f"elements {lag} apart" in fault or f"elements {n - lag} apart" in fault
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_a_run_that_occurs_twice_is_refused(q: float) -> None:
+    keep = uniform((128, 300), 1) < q
+    assert find_mask_fault(keep, q) is None
+    flat = keep.flatten().clone()
+    flat[30011:30511] = flat[777:1277]  # 1 in 77, at a distance of its own
+    fault = find_mask_fault(flat.reshape(128, 300), q)
+    assert fault is not None
+    length = int(fault.split()[1])
+    places = [int(word) for word in fault.split() if word.isdigit()][1:]
+    assert 60 < length <= 500
+    assert places[0] - places[1] == 30011 - 777
+
+
+def test_masks_of_two_seeds_that_share_a_run_are_refused() -> None:
+    first, second = (uniform((20000,), seed) < 0.5 for seed in (1, 2))
+    assert find_dependence(first, second, 0.5) is None
+    second[17001:17101] = first[503:603]
+    fault = find_dependence(first, second, 0.5)
+    assert fault is not None
+    assert fault.startswith("the same mask in ")
+    earlier, later = (int(word) for word in fault.split()[-4:] if word.isdigit())
+    assert later - earlier == 17001 - 503
+
+
+def test_hidden_elements_count_for_no_run() -> None:
+    keep, visible = uniform((2**14,), 1) < 0.5, torch.ones(2**14, dtype=torch.bool)
+    keep[9000:9500] = keep[100:600]
+    assert find_mask_fault(keep, 0.5, visible)
+    visible[9000:9500:40] = False
+    assert find_mask_fault(keep, 0.5, visible) is None
+
+
+@pytest.mark.parametrize("shift", [-7001, -333, 37, 641, 9003])
+def test_the_mask_of_another_seed_far_along_is_refused(shift: int) -> None:
+    stream = uniform((4 * 2**14,), 1)
+    first = stream[2**14 : 2 * 2**14] < 0.5
+    second = stream[2**14 + shift : 2 * 2**14 + shift] < 0.5
+    where = "later" if shift < 0 else "earlier"
+    fault = find_dependence(first, second, 0.5)
+    assert fault == f"the same mask, {abs(shift)} elements {where}"
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.99])

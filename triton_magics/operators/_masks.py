@@ -4,7 +4,9 @@ A mask keeps each element with probability q, independently of everything else. 
 a number of successes with a binomial distribution: its tail is at most 2 * exp(-n * KL(k/n || q))
 (Chernoff), for any n. Its pairs of elements never share one, so that the bound holds for each lag
 too. One test calls a right mask wrong with a probability of at most `FALSE_ALARM`; a mask has fewer
-than `MAX_TESTS` of them, so all tests together do so with at most 1e-9.
+than `MAX_TESTS` of them, so all tests together do so with at most 1e-9. All lags together count as
+one test: a Fourier transform finds those that correlate most, and each gets its part of that
+probability.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ import torch
 FALSE_ALARM = 1e-12
 MAX_TESTS = 1000
 STEPS = (2, 3, 4, 5)
+N_MOST = 4  # lags that correlate most, runs with equal numbers
+BASE = 0x2545F4914F6CDD1D  # odd, so that it has an inverse modulo 2^64
+INVERSE = (pow(BASE, -1, 2**64) + 2**63) % 2**64 - 2**63
 
 
 def find_mask_fault(
@@ -38,7 +43,13 @@ def find_mask_fault(
             return dependence
         spread = 7 * math.sqrt(n * q * (1 - q)) + 1
         return f"{successes} of {n} elements were kept: should be {n * q:.0f} ± {spread:.0f}"
-    return _find_lag(keep, q, readable) if 0 < q < 1 else None
+    if not 0 < q < 1:
+        return None
+    if dependence := _find_lag(keep, q, readable):
+        return dependence
+    if repeat := _find_repeat(keep.flatten(), readable.flatten(), q):
+        return "the {} elements from {} on have the mask of those from {} on".format(*repeat)
+    return None
 
 
 def find_dependence(
@@ -65,7 +76,61 @@ def find_dependence(
             both = s[: n - shift] & s[shift:]
             if _are_dependent(x[: n - shift], y[shift:], both, q):
                 return f"the same mask, {shift} elements {where}" if shift else "dependent masks"
-    return _find_stretch(a, b, s, q)
+    if dependence := _find_any_shift(a, b, s, q) or _find_stretch(a, b, s, q):
+        return dependence
+    between = torch.zeros_like(s[:1])  # no run goes from one mask to the other
+    if repeat := _find_repeat(torch.cat((a, between, b)), torch.cat((s, between, s)), q):
+        length, later, earlier = repeat
+        return f"the same mask in {length} elements from {earlier} and {later - n - 1} on"
+    return None
+
+
+def _find_repeat(
+    keep: torch.Tensor, readable: torch.Tensor, q: float
+) -> tuple[int, int, int] | None:
+    """Return the length of a run that occurs twice, and its places, the later one first.
+
+    Two runs of a right mask are equal with a probability of at most max(q, 1 - q)^length, whether
+    they overlap or not. They are so long that all pairs together are one test.
+    """
+    n = len(keep)
+    chances = 2 * math.log(max(n, 2)) - math.log(FALSE_ALARM)
+    length = math.ceil(-chances / math.log(max(q, 1 - q)))
+    if n < 2 * length:
+        return None
+    hidden = (~readable).long().cumsum(0)
+    hidden = torch.cat((hidden.new_zeros(1), hidden))
+    starts = (hidden[length:] == hidden[:-length]).nonzero().flatten()
+    hashes = _hash_runs(keep, length)[starts]
+    ordered, places = hashes.sort(stable=True)
+    equal = (ordered[1:] == ordered[:-1]).nonzero().flatten()[:N_MOST]
+    for i in equal.tolist():
+        earlier, later = int(starts[places[i]]), int(starts[places[i + 1]])
+        if torch.equal(keep[earlier : earlier + length], keep[later : later + length]):
+            return length, later, earlier
+    return None
+
+
+def _hash_runs(keep: torch.Tensor, length: int) -> torch.Tensor:
+    """Return a number for each run of so many elements, equal for equal runs: modulo 2^64.
+
+    It is the value of a polynomial at `BASE`, from differences of sums over all elements.
+    """
+    powers = torch.full_like(keep, BASE, dtype=torch.int64).cumprod(0)
+    sums = torch.cat((powers.new_zeros(1), (keep * powers).cumsum(0)))
+    inverse = torch.full_like(powers, INVERSE).cumprod(0)
+    return (sums[length:] - sums[:-length]) * inverse[: len(sums) - length]
+
+
+def _find_any_shift(a: torch.Tensor, b: torch.Tensor, s: torch.Tensor, q: float) -> str | None:
+    """Return the shift at which one mask follows the other; None: there is no such shift."""
+    n = len(a)
+    for x, y, where in ((a, b, "later"), (b, a, "earlier")):
+        for shift in _most_correlated(x, y, s, q):
+            both = s[: n - shift] & s[shift:]
+            if _are_dependent(x[: n - shift], y[shift:], both, q, n_tests=2 * n):
+                return f"the same mask, {shift} elements {where}"
+    return None
 
 
 def _find_stretch(a: torch.Tensor, b: torch.Tensor, s: torch.Tensor, q: float) -> str | None:
@@ -79,9 +144,15 @@ def _find_stretch(a: torch.Tensor, b: torch.Tensor, s: torch.Tensor, q: float) -
     return None
 
 
-def is_unlikely(successes: int, n: int, q: float) -> bool:
-    """Return whether a binomial distribution gives so few or so many successes too rarely."""
-    return n > 0 and math.log(2) - n * _divergence(successes / n, q) < math.log(FALSE_ALARM)
+def is_unlikely(successes: int, n: int, q: float, n_tests: int = 1) -> bool:
+    """Return whether a binomial distribution gives so few or so many successes too rarely.
+
+    Args:
+        successes, n, q: of the distribution.
+        n_tests: that share the probability of a false alarm.
+    """
+    limit = math.log(FALSE_ALARM / n_tests)
+    return n > 0 and math.log(2) - n * _divergence(successes / n, q) < limit
 
 
 def _divergence(share: float, q: float) -> float:
@@ -93,10 +164,25 @@ def _divergence(share: float, q: float) -> float:
     return total
 
 
-def _are_dependent(first: torch.Tensor, second: torch.Tensor, both: torch.Tensor, q: float) -> bool:
+def _are_dependent(
+    first: torch.Tensor, second: torch.Tensor, both: torch.Tensor, q: float, n_tests: int = 1
+) -> bool:
     """Test pairs that share no element: the second is kept as often after the rarer first value."""
     rare = (~first if q >= 0.5 else first) & both
-    return is_unlikely(int((second & rare).sum()), int(rare.sum()), q)
+    return is_unlikely(int((second & rare).sum()), int(rare.sum()), q, n_tests)
+
+
+def _most_correlated(
+    first: torch.Tensor, second: torch.Tensor, readable: torch.Tensor, q: float
+) -> list[int]:
+    """Return the lags above 0 at which the second mask correlates most with the first one."""
+    n = len(first)
+    spectra = (torch.fft.rfft((mask.float() - q) * readable, 2 * n) for mask in (first, second))
+    spectrum = next(spectra).conj() * next(spectra)
+    sums = torch.fft.irfft(spectrum, 2 * n)[1:n]  # over the pairs at each lag
+    pairs = torch.arange(n - 1, 0, -1, device=sums.device)
+    scores = sums.abs() / pairs.sqrt()
+    return [1 + int(i) for i in scores.topk(min(N_MOST, len(scores))).indices]
 
 
 def _find_lag(keep: torch.Tensor, q: float, readable: torch.Tensor) -> str | None:
@@ -106,19 +192,24 @@ def _find_lag(keep: torch.Tensor, q: float, readable: torch.Tensor) -> str | Non
         for lag in _lags(keep.shape[dim]):
             if _lag_is_unlikely(*rows, lag, q):
                 return f"elements {lag} apart in dimension {dim} share their random numbers"
-    flat = keep.flatten(), readable.flatten()
-    for lag in _lags(keep.numel()) if keep.dim() > 1 else ():
-        if _lag_is_unlikely(*flat, lag, q):
+    flat, n = (keep.flatten(), readable.flatten()), keep.numel()
+    usual = [(lag, 1) for lag in (_lags(n) if keep.dim() > 1 else ())]
+    most = ((lag, 2 * n) for lag in _most_correlated(flat[0], *flat, q))
+    for lag, n_tests in itertools.chain(usual, most):
+        if _lag_is_unlikely(*flat, lag, q, n_tests):
             return f"elements {lag} apart in memory share their random numbers"
     return None
 
 
-def _lag_is_unlikely(keep: torch.Tensor, readable: torch.Tensor, lag: int, q: float) -> bool:
+def _lag_is_unlikely(
+    keep: torch.Tensor, readable: torch.Tensor, lag: int, q: float, n_tests: int = 1
+) -> bool:
     """Test the pairs at a distance in two halves: in each half no two pairs share an element."""
     first, second = keep[..., :-lag], keep[..., lag:]
     both = readable[..., :-lag] & readable[..., lag:]
     odd = torch.arange(first.shape[-1], device=keep.device) // lag % 2 == 1
-    return any(_are_dependent(first, second, both & half, q) for half in (odd, ~odd))
+    halves = (both & half for half in (odd, ~odd))
+    return any(_are_dependent(first, second, half, q, n_tests) for half in halves)
 
 
 def _lags(n: int) -> Iterator[int]:
