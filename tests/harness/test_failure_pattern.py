@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ def never(case: Case) -> None:
     return None
 
 
+def find(
+    results: Sequence[CaseResult], launches: LaunchPlan, passes: Callable[[Case], bool | None]
+) -> FailurePattern | None:
+    return find_pattern(results, launches, SOURCE, passes, limit_s=20.0)
+
+
 A = frozenset({Relation(Kind.RELATION, "kernel: a")})
 
 
@@ -58,7 +65,7 @@ def test_a_value_of_all_wrong_cases_alone_is_named(
     failed: list[CaseResult], condition: str
 ) -> None:
     expected = FailurePattern(condition=condition, n_failed=2, n_passed=MIN_PASSED)
-    assert find_pattern([*PASSED, *failed], NOTHING, SOURCE, never) == expected
+    assert find([*PASSED, *failed], NOTHING, never) == expected
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ def test_a_value_of_all_wrong_cases_alone_is_named(
     ],
 )  # fmt: skip
 def test_what_a_right_case_has_or_few_cases_have_is_no_pattern(results: list[CaseResult]) -> None:
-    assert find_pattern(results, NOTHING, SOURCE, never) is None
+    assert find(results, NOTHING, never) is None
 
 
 def case(n: int) -> Case:
@@ -91,7 +98,7 @@ def test_further_cases_tell_conditions_apart() -> None:
 
     plan = plan_of({case(n): own for n, own in bits.items()})
     right = [result(CaseStatus.PASSED, 300)] * MIN_PASSED
-    pattern = find_pattern([*right, wrong(255)], plan, SOURCE, passes)
+    pattern = find([*right, wrong(255)], plan, passes)
     assert pattern
     assert pattern.condition == names[5].text
     assert pattern.n_failed >= 5
@@ -101,9 +108,9 @@ def test_further_cases_tell_conditions_apart() -> None:
 def test_one_wrong_case_that_none_confirms_is_no_pattern() -> None:
     conditions = {case(51): A, case(52): A}
     plan = plan_of(conditions)
-    assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: True) is None
-    assert find_pattern([*PASSED, wrong(51)], plan, SOURCE, never) is None
-    pattern = find_pattern([*PASSED, wrong(51)], plan, SOURCE, lambda trial: False)
+    assert find([*PASSED, wrong(51)], plan, lambda trial: True) is None
+    assert find([*PASSED, wrong(51)], plan, never) is None
+    pattern = find([*PASSED, wrong(51)], plan, lambda trial: False)
     assert pattern == FailurePattern(condition="kernel: a", n_failed=2, n_passed=MIN_PASSED)
 
 
@@ -115,7 +122,7 @@ def test_further_cases_have_the_values_of_a_wrong_one() -> None:
         tried.append(trial)
         return trial.special != "zeros"
 
-    find_pattern([*PASSED, wrong(51, regime="x10", special="zeros")], plan, SOURCE, passes)
+    find([*PASSED, wrong(51, regime="x10", special="zeros")], plan, passes)
     further = {(trial.regime, trial.special) for trial in tried if trial.shape == (52, 52)}
     assert further == {("normal", "zeros")}  # it does not need its regime
 
@@ -134,7 +141,7 @@ def needs_both(trial: Case) -> bool:
 
 def test_two_values_of_which_neither_suffices_are_named() -> None:
     results = [*PASSED, wrong(50, regime="x10", **BOTH)]
-    pattern = find_pattern(results, plan_of({}), SOURCE, needs_both)
+    pattern = find(results, plan_of({}), needs_both)
     assert pattern
     assert pattern.condition == "gate strided and up strided"
     assert pattern.n_failed == 2  # the regime is left out
@@ -142,7 +149,7 @@ def test_two_values_of_which_neither_suffices_are_named() -> None:
 
 def test_a_passed_case_with_both_values_refutes_them() -> None:
     both = result(CaseStatus.PASSED, 51, **BOTH)
-    assert find_pattern([*PASSED, both, wrong(50, **BOTH)], NOTHING, SOURCE, needs_both) is None
+    assert find([*PASSED, both, wrong(50, **BOTH)], NOTHING, needs_both) is None
 
 
 def test_a_trial_with_both_values_refutes_them() -> None:
@@ -152,7 +159,7 @@ def test_a_trial_with_both_values_refutes_them() -> None:
     def passes(trial: Case) -> bool:
         return needs_both(trial) or trial.shape == (51, 51)
 
-    assert find_pattern(results, plan, SOURCE, passes) is None
+    assert find(results, plan, passes) is None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +185,7 @@ def test_all_values_but_one_are_named(change: dict[str, object], condition: str)
         return value in ("float32", (("alpha", 1.0),), ())
 
     results = [*PASSED, wrong(50, **change), *planned]
-    pattern = find_pattern(results, NOTHING, SOURCE, passes)
+    pattern = find(results, NOTHING, passes)
     assert pattern
     assert pattern.condition == condition
 
@@ -192,7 +199,7 @@ def test_tensors_that_must_lie_differently_are_named() -> None:
         return k not in trial.layouts or v in trial.layouts
 
     results = [*PASSED, both, planned, wrong(50, regime="x10", layouts=(k,))]
-    pattern = find_pattern(results, NOTHING, SOURCE, passes)
+    pattern = find(results, NOTHING, passes)
     assert pattern
     assert pattern.condition == "k expanded and v in another layout"
 
@@ -211,7 +218,7 @@ def test_a_value_and_a_relation_are_named_together() -> None:
 
     right = result(CaseStatus.PASSED, 50, **TRANSPOSED)
     results = [*PASSED, right, wrong(51, **TRANSPOSED)]
-    pattern = find_pattern(results, plan_of(own), SOURCE, passes)
+    pattern = find(results, plan_of(own), passes)
     assert pattern
     assert pattern.condition == f"x transposed and {ragged.text}"
 
@@ -219,13 +226,13 @@ def test_a_value_and_a_relation_are_named_together() -> None:
 def test_a_relation_of_one_length_in_two_shapes_is_chance() -> None:
     conditions = {case(51): A, case(52).evolve(shape=(52, 51)): A}
     results = [*PASSED, wrong(51)]
-    assert find_pattern(results, plan_of(conditions), SOURCE, lambda trial: False) is None
+    assert find(results, plan_of(conditions), lambda trial: False) is None
 
 
 def test_a_value_that_the_failure_does_not_need_is_no_pattern() -> None:
     plan = plan_of({case(n).evolve(**TRANSPOSED): A for n in (51, 52)})
     failed = [wrong(51, special="nonfinite", **TRANSPOSED)]
-    pattern = find_pattern([*PASSED, *failed], plan, SOURCE, lambda c: c.special != "nonfinite")
+    pattern = find([*PASSED, *failed], plan, lambda c: c.special != "nonfinite")
     assert pattern
     assert pattern.condition == "nonfinite"
 
@@ -239,7 +246,7 @@ def test_a_dtype_is_tried_with_special_values_that_it_has() -> None:
         return trial.special == "normal"
 
     plan = plan_of({case(51): A, case(52).evolve(dtype="float16"): A})
-    find_pattern([*PASSED, wrong(50, **dtypes)], plan, SOURCE, passes)
+    find([*PASSED, wrong(50, **dtypes)], plan, passes)
     special = {trial.dtype for trial in tried if trial.special == dtypes["special"]}
     assert special == {"float16"}
 
@@ -250,7 +257,7 @@ def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
     step = Relation(Kind.LINE, "triton_softmax: operation 10 to 12", line)
     both = frozenset({step, Relation(Kind.RELATION, "kernel: n < BLOCK")})
     plan = plan_of({case(51): both, case(52): both})
-    pattern = find_pattern([*PASSED, wrong(51), wrong(52)], plan, SOURCE, never)
+    pattern = find([*PASSED, wrong(51), wrong(52)], plan, never)
     assert pattern  # the cell has one line more, its magic
     assert pattern.condition == f"cell line {line + 1} runs: `{texts[line - 1].strip()}`"
 
