@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.harness.kit import KERNELS, run_validation, version_of
 from triton_magics.harness.correctness.failure_pattern import MIN_PASSED, find_pattern
 from triton_magics.harness.correctness.launch_cases import LaunchPlan, _form
 from triton_magics.harness.correctness.launch_relations import Kind, Relation
-from triton_magics.model import Case, CaseResult, CaseStatus, FailurePattern
+from triton_magics.model import PLAIN, Case, CaseResult, CaseStatus, FailurePattern
 
 SOURCE = version_of(KERNELS / "softmax_right.py", "softmax")
 TRANSPOSED = {"layouts": (("x", "transposed"),)}
@@ -202,6 +203,135 @@ def test_tensors_that_must_lie_differently_are_named() -> None:
     pattern = find(results, NOTHING, passes)
     assert pattern
     assert pattern.condition == "k expanded and v in another layout"
+
+
+def right(n: int, **changes: object) -> CaseResult:
+    return result(CaseStatus.PASSED, n, **changes)
+
+
+def is_right_but_transposed(trial: Case) -> bool:
+    return trial.special == "zeros" or 1 in trial.shape or trial.layouts != TRANSPOSED["layouts"]
+
+
+def test_cases_that_are_right_by_chance_do_not_refute() -> None:
+    by_chance = [right(1, **TRANSPOSED), right(60, special="zeros", **TRANSPOSED)]
+    failed = [wrong(n, **TRANSPOSED) for n in (50, 51, 52)]
+    pattern = find([*PASSED, *by_chance, *failed], NOTHING, is_right_but_transposed)
+    assert pattern == FailurePattern(
+        condition="x transposed",
+        n_failed=4,  # the case of zeros, with plain values
+        n_passed=MIN_PASSED + 2,
+        n_passed_with=2,
+    )
+
+
+def test_a_case_that_stays_right_with_plain_values_refutes() -> None:
+    others = [right(60 + n, special="zeros", **TRANSPOSED) for n in range(2)]
+    failed = [wrong(n, **TRANSPOSED) for n in (50, 51)]
+
+    def passes(trial: Case) -> bool:
+        return is_right_but_transposed(trial) or trial.shape[0] >= 60
+
+    assert find([*PASSED, *others, *failed], NOTHING, passes) is None
+
+
+@pytest.mark.parametrize(("n_right", "is_named"), [(4, True), (5, False)])
+def test_a_condition_is_named_if_half_its_cases_are_wrong(n_right: int, is_named: bool) -> None:
+    others = [right(60 + n, **TRANSPOSED) for n in range(n_right)]
+    failed = [wrong(n, **TRANSPOSED) for n in (50, 51, 52, 53)]
+
+    def passes(trial: Case) -> bool:
+        return is_right_but_transposed(trial) or trial.shape[0] >= 60
+
+    pattern = find([*PASSED, *others, *failed], NOTHING, passes)
+    assert bool(pattern) is is_named
+    if pattern:
+        assert (pattern.n_failed, pattern.n_passed_with) == (4, 4)
+
+
+def layout_of_one(*names: str) -> list[CaseResult]:
+    """Return wrong cases in each of which one tensor is padded, of two shapes each."""
+    return [wrong(n, layouts=((name, "padded rows"),)) for name in names for n in (50, 51)]
+
+
+def is_contiguous(trial: Case) -> bool:
+    return not trial.layouts
+
+
+def test_conditions_of_which_one_is_enough_are_joined() -> None:
+    results = [*PASSED, *layout_of_one("gate", "up")]
+    pattern = find(results, NOTHING, is_contiguous)
+    assert pattern
+    assert pattern.condition == "gate or up padded rows"
+
+    def passes(trial: Case) -> bool:
+        return trial.special == PLAIN and not trial.layouts
+
+    results = [*PASSED, *layout_of_one("x"), *(wrong(n, special="nonfinite") for n in (50, 51))]
+    pattern = find(results, NOTHING, passes)
+    assert pattern
+    assert pattern.condition == "x padded rows, or nonfinite"
+
+
+def test_more_than_three_conditions_are_no_pattern() -> None:
+    assert find([*PASSED, *layout_of_one(*"abc")], NOTHING, is_contiguous)
+    assert find([*PASSED, *layout_of_one(*"abcd")], NOTHING, is_contiguous) is None
+
+
+def test_one_of_ten_wrong_cases_may_have_another_condition() -> None:
+    failed = [wrong(n, **TRANSPOSED) for n in range(50, 59)]
+
+    def passes(trial: Case) -> bool:
+        return is_right_but_transposed(trial) and trial.dtype == "float32"
+
+    other = wrong(59, dtype="float16", regime="x10")
+    pattern = find([*PASSED, *failed, other], NOTHING, passes)
+    assert pattern
+    assert (pattern.n_failed, pattern.n_failed_without) == (10, 1)  # one more in float16
+    assert pattern.condition == "x transposed"
+
+
+def test_a_case_that_is_wrong_without_a_condition_refutes_it() -> None:
+    """The second case has its own condition, too, which the first does not explain."""
+    failed = [wrong(50, **TRANSPOSED), wrong(51, special="nonfinite", **TRANSPOSED)]
+    results = [*PASSED, *failed]
+    assert find(results, NOTHING, is_right_but_transposed)
+
+    def passes(trial: Case) -> bool:
+        return is_right_but_transposed(trial) and trial.special == PLAIN
+
+    assert find(results, NOTHING, passes) is None
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+def test_pairs_of_layouts_are_named_by_how_they_differ(is_alike: bool) -> None:
+    kinds = ("strided", "padded rows", "expanded", "transposed")
+    pairs = zip(kinds, kinds if is_alike else ("contiguous", *kinds[2:], "strided"), strict=True)
+    failed = [
+        wrong(50, layouts=tuple((name, own) for name, own in each if own != "contiguous"))
+        for each in ([("k", one), ("v", other)] for one, other in pairs)
+    ]
+
+    def passes(trial: Case) -> bool:
+        k, v = trial.layout_of("k"), trial.layout_of("v")
+        return (k != v or k == "contiguous") if is_alike else k == v
+
+    planned = not_run(case(50).evolve(layouts=(("v", "strided"),)))
+    pattern = find([*PASSED, *failed, planned], NOTHING, passes)
+    assert pattern
+    texts = ("in different layouts", "in the same layout, not contiguous")
+    assert pattern.condition == f"k and v {texts[is_alike]}"
+    assert pattern.n_failed >= 4
+
+
+def test_no_pattern_after_the_limit() -> None:
+    def passes(trial: Case) -> bool:
+        time.sleep(0.01)
+        return is_right_but_transposed(trial)
+
+    results = [*PASSED, *(wrong(n, **TRANSPOSED) for n in (50, 51))]
+    assert find_pattern(results, NOTHING, SOURCE, passes, limit_s=10.0)
+    assert find_pattern(results, NOTHING, SOURCE, passes, limit_s=0.02) is None
 
 
 def test_a_value_and_a_relation_are_named_together() -> None:

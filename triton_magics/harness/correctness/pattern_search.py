@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -74,6 +75,18 @@ class Explanation:
         """Return whether a case has the condition."""
         has_values = all(value.is_of(case) for value in self.needed)
         return has_values and self.relation in (None, *conditions_of(case, self.launches))
+
+    @property
+    def n_passed(self) -> int:
+        """Return the number of passed cases that have the condition, too."""
+        return sum(map(self.is_of, self.passed))
+
+    @property
+    def is_clear(self) -> bool:
+        """Return whether no passed case has the condition, or many more failed ones have."""
+        n = len(self.failed)
+        is_most = n >= MIN_PARTLY and n / (n + self.n_passed) >= MIN_SHARE
+        return is_most or not self.n_passed
 
     def leave_out(self, case: Case) -> Case:
         """Return the case without the first of the needed values."""
@@ -171,23 +184,26 @@ class Search:
     def show_hidden(self) -> None:
         """Try passed cases with the values of the plainest failed one: zeros hide much.
 
-        Those come first that have most in common with it.
+        Those come first that have most in common with it. Cases that differ in values alone are
+        tried once.
         """
-        like = self.conditions_of(self.failed[0])
-        trials = {
-            case: case.evolve(regime=self.plainest.regime, special=self.plainest.special)
-            for case in sorted(
-                self.refuting, key=lambda case: -len(like & self.conditions_of(case))
-            )
-            if math.prod(case.shape) <= _FEW_ELEMENTS
-            and case.special not in SHARED_VALUES
-            and self.plainest.special in (PLAIN, case.special)
-        }
-        changed = [case for case, changed in trials.items() if changed != case]
-        for case in changed[:MAX_TRIALS]:
-            if self.trial(trials[case]) is False:
-                self.hidden.append(case)
-                self.failed.append(trials[case])
+        first = self.conditions_of(self.failed[0])
+        like = defaultdict(list)
+        for case in sorted(self.refuting, key=lambda case: -len(first & self.conditions_of(case))):
+            if shown := self._show(case):
+                like[case.shape, case.dtype, case.layouts, case.scalars].append((case, shown))
+        for (_, shown), *_ in (alike := [*like.values()][:MAX_TRIALS]):
+            if self.trial(shown) is False:
+                self.failed.append(shown)
+        self.hidden = [case for pairs in alike for case, _ in pairs if pairs[0][1] in self.failed]
+
+    def _show(self, case: Case) -> Case | None:
+        """Return a case with the values of the plainest failed one, if it can have them."""
+        plainest = self.plainest
+        shown = case.evolve(regime=plainest.regime, special=plainest.special)
+        is_usable = case.special not in SHARED_VALUES and plainest.special in (PLAIN, case.special)
+        is_few = math.prod(case.shape) <= _FEW_ELEMENTS
+        return shown if shown != case and is_usable and is_few else None
 
     def try_best(self, rank: _Rank) -> bool:
         """Try the case of the least rank; return whether there is one."""
@@ -211,7 +227,8 @@ class Search:
             self.try_best(_by_all(self, set(), first))
         if self.is_enough:
             self.failed += self.probed
-            return self._tell(None) if len(self.failed) >= MIN_FAILED else None
+            told = self._tell(None)
+            return told if len(self.failed) >= MIN_FAILED and told.is_clear else None
         for rank_by, most in ((_by_part, MAX_TRIALS), (_by_all, N_CONFIRM), (_by_none, N_CONFIRM)):
             for _ in range(most):
                 shared = self.find_shared()
@@ -219,14 +236,9 @@ class Search:
                     break
         is_open = self.try_best(_by_part(self, self.find_shared(), first))
         sure = [] if is_open else [each for each in self.find_shared() if self.is_sure(each)]
-        return self._tell(min(sure, key=simplicity)) if sure else self._tell_partly()
-
-    def _tell_partly(self) -> Explanation | None:
-        """Return the needed values if most of the cases with them are wrong."""
-        n = len(self.failed)
-        share = n / (n + sum(map(self.has_needed, self.passed)))
-        is_most = n >= MIN_PARTLY and share >= MIN_SHARE
-        return self._tell(None) if self.needed and is_most else None
+        relations = [*sorted(sure, key=simplicity), *([None] if self.needed else [])]
+        clear = [told for told in map(self._tell, relations) if told.is_clear]
+        return min(clear, key=lambda told: told.n_passed > 0, default=None)
 
     def _tell(self, relation: Relation | None) -> Explanation:
         failed, passed = tuple(self.failed), tuple(self.passed)
