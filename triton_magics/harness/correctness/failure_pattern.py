@@ -9,6 +9,8 @@ Wrong cases that this does not explain are explained in the same way, by another
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 from triton_magics.execution.job_refs import VersionRef
 from triton_magics.harness.correctness.launch_cases import LaunchPlan
@@ -62,81 +64,82 @@ def find_pattern(
         return None
     trial = Trials(passes, limit_s)
     if trial(min(failed, key=_n_values)) is not False:  # further calls tell nothing
-        condition = _compare_alone(failed, passed, launches, ref)
-        n = len(failed), len(passed)
-        return (
-            FailurePattern(condition=condition, n_failed=n[0], n_passed=n[1]) if condition else None
-        )
-    explanations: list[Explanation] = []
-    left = failed
-    while not _is_nearly_none(left, failed) and len(explanations) < MAX_EXPLANATIONS:
-        explanation = _explain(left, passed, results, launches, trial)
-        if explanation is None:
-            return None
-        explanations.append(explanation)
-        left = [case for case in left if not explanation.is_of(case)]
-    if (
-        not _is_nearly_none(left, failed)
-        or not _is_right_without(explanations, failed, trial)
-        or trial.is_late
-    ):
-        return None
-    return _tell(explanations, failed, ref)
+        return _compare_alone(failed, passed, launches, ref)
+    explanations = _Explainer(results, passed, launches, trial).explain_all(failed)
+    return _tell(explanations, failed, ref) if explanations and not trial.is_late else None
 
 
-def _explain(
-    failed: Sequence[Case],
-    passed: Sequence[Case],
-    results: Sequence[CaseResult],
-    launches: LaunchPlan,
-    trial: Trials,
-) -> Explanation | None:
-    """Return the condition of the plainest failed case, and of those like it."""
-    probed: list[Case] = []
+@dataclass(frozen=True)
+class _Explainer:
+    """Explains failed cases by conditions.
 
-    def probe(case: Case) -> bool | None:
-        outcome = trial(case)
-        if outcome is False:
-            probed.append(case)
-        return outcome
+    Attributes:
+        results: of all cases.
+        passed: the passed cases.
+        launches: what the launches of the version look like.
+        trial: runs a further case.
+    """
 
-    plainest = min(failed, key=_n_values)
-    needed, plainest = find_needed(plainest, failed, [r.case for r in results], probe)
-    search = Search(launches, [], [*passed], trial, plainest)
-    search.needed = widen_layouts(needed, plainest, failed, probe)
-    search.failed = [case for case in failed if search.has_needed(case)]
-    search.probed = [case for case in probed if search.has_needed(case)]
-    is_new = (case for case in offer(plainest, results, launches) if case not in failed)
-    search.offered = [*is_new]
-    return search.explain()
+    results: Sequence[CaseResult]
+    passed: Sequence[Case]
+    launches: LaunchPlan
+    trial: Trials
 
+    def explain_all(self, failed: Sequence[Case]) -> list[Explanation]:
+        """Return conditions of which nearly all failed cases have one; none if there are many.
 
-def _is_nearly_none(left: Sequence[Case], failed: Sequence[Case]) -> bool:
-    """Return whether failed cases that no condition explains are few of all."""
-    return len(left) <= MAX_LEFT * len(failed)
+        Cases that are wrong without these have another one.
+        """
+        explanations: list[Explanation] = []
+        left = failed
+        while left:
+            explanation = self._explain(left, failed)
+            if explanation is None or len(explanations) == MAX_EXPLANATIONS:
+                return []
+            explanations.append(explanation)
+            left = [case for case in left if not explanation.is_of(case)]
+            if len(left) <= MAX_LEFT * len(failed):
+                left = self._wrong_without(explanations, failed)
+        return explanations
+
+    def _explain(self, left: Sequence[Case], failed: Sequence[Case]) -> Explanation | None:
+        """Return the condition of the plainest case that is left, and of those like it."""
+        probed: list[Case] = []
+
+        def probe(case: Case) -> bool | None:
+            outcome = self.trial(case)
+            if outcome is False:
+                probed.append(case)
+            return outcome
+
+        like = [result.case for result in self.results]
+        values, plainest = find_needed(min(left, key=_n_values), failed, like, probe)
+        needed = widen_layouts(values, plainest, left, probe)
+        search = Search(self.launches, needed, plainest, [*self.passed], self.trial)
+        search.failed = [case for case in left if search.has_needed(case)]
+        search.probed = [case for case in probed if search.has_needed(case)]
+        offered = offer(plainest, self.results, self.launches)
+        search.offered = [case for case in offered if case not in failed]
+        return search.explain()
+
+    def _wrong_without(
+        self, explanations: Sequence[Explanation], failed: Sequence[Case]
+    ) -> list[Case]:
+        """Return cases that are wrong without the conditions, of those furthest from plain."""
+        if any(explanation.relation for explanation in explanations):
+            return []  # it can't be left out
+        has = [case for case in failed if any(each.is_of(case) for each in explanations)]
+        furthest = sorted(has, key=_n_values, reverse=True)[:N_WITHOUT]
+        without = [
+            reduce(lambda case, each: each.leave_out(case), explanations, own) for own in furthest
+        ]
+        return [case for case in without if self.trial(case) is False]
 
 
 def _n_values(case: Case) -> int:
     """Return how far a case is from plain; a value of every input counts as several."""
     of_all = sum(value.name == EVERY_INPUT for value in values_of(case))
     return len(values_of(case)) + of_all + (case.special in SHARED_VALUES)
-
-
-def _is_right_without(
-    explanations: Sequence[Explanation], failed: Sequence[Case], trial: Trials
-) -> bool:
-    """Return whether failed cases with most other values are right without the conditions."""
-    if any(explanation.relation for explanation in explanations):
-        return True  # it can't be left out
-    has = [case for case in failed if any(each.is_of(case) for each in explanations)]
-    for case in sorted(has, key=_n_values, reverse=True)[:N_WITHOUT]:
-        without = case
-        for explanation in explanations:
-            if explanation.is_of(without):
-                without = explanation.leave_out(without)
-        if trial(without) is False:
-            return False
-    return True
 
 
 def _tell(
@@ -160,17 +163,20 @@ def _tell(
 
 def _compare_alone(
     failed: Sequence[Case], passed: Sequence[Case], launches: LaunchPlan, ref: VersionRef
-) -> str | None:
+) -> FailurePattern | None:
     """Return a value or a path that several failed cases have and no passed one."""
     if len(failed) < MIN_FAILED:
         return None
     values = set.intersection(*({*values_of(case)} for case in failed))
-    if values := values.difference(*map(values_of, passed)):
-        return min((value.text for value in values), key=lambda text: (len(text), text))
+    values = values.difference(*map(values_of, passed))
     shared = set.intersection(*(conditions_of(case, launches) for case in failed))
     shared = shared.difference(*(conditions_of(case, launches) for case in passed))
-    steps = [each for each in shared if each.kind < Kind.UNCOVERED]
-    return _describe_relation(min(steps, key=simplicity), ref) if steps else None
+    steps = sorted((each for each in shared if each.kind < Kind.UNCOVERED), key=simplicity)
+    texts = sorted((value.text for value in values), key=lambda text: (len(text), text))
+    texts += [_describe_relation(each, ref) for each in steps]
+    if not texts:
+        return None
+    return FailurePattern(condition=texts[0], n_failed=len(failed), n_passed=len(passed))
 
 
 def _join(texts: Sequence[str]) -> str:

@@ -89,8 +89,8 @@ class Explanation:
         return is_most or not self.n_passed
 
     def leave_out(self, case: Case) -> Case:
-        """Return the case without the first of the needed values."""
-        return self.needed[0].leave_out(case) if self.needed else case
+        """Return a case without the first of the needed values, if it has the condition."""
+        return self.needed[0].leave_out(case) if self.needed and self.is_of(case) else case
 
 
 def conditions_of(case: Case, launches: LaunchPlan) -> set[Relation]:
@@ -105,23 +105,23 @@ class Search:
 
     Attributes:
         launches: what they look like.
-        failed: the failed cases with the needed values, and those tried.
+        needed: values that a failure needs; cases without them tell nothing more.
+        plainest: a failed case with nothing else.
         passed: the passed cases of a validation, and those tried.
         trial: runs a case.
-        plainest: a failed case with nothing but the needed values.
+        failed: the failed cases with the needed values, and those tried.
         offered: cases to be tried.
-        needed: values that a failure needs; cases without them tell nothing more.
         probed: failed cases that were tried to tell what is needed.
         hidden: passed cases whose values hide the failure.
     """
 
     launches: LaunchPlan
-    failed: list[Case]
+    needed: tuple[Needed | LayoutPair, ...]
+    plainest: Case
     passed: list[Case]
     trial: Trials
-    plainest: Case
+    failed: list[Case] = field(default_factory=list)
     offered: Sequence[Case] = ()
-    needed: tuple[Needed | LayoutPair, ...] = ()
     probed: Sequence[Case] = ()
     hidden: list[Case] = field(default_factory=list)
 
@@ -160,8 +160,10 @@ class Search:
         Where there is one row or one scale, much is right by chance.
         """
         alike = [shape for shape in self.shapes if len(shape) == len(case.shape)]
+        if not alike:
+            return 1 in case.shape and not any(1 in shape for shape in self.shapes)
         lengths = zip(case.shape, *alike, strict=True)
-        return bool(alike) and any(own == 1 and 1 not in others for own, *others in lengths)
+        return any(own == 1 and 1 not in others for own, *others in lengths)
 
     def is_new(self, case: Case) -> bool:
         """Return whether a case has another shape than the failed ones, with no new length of 1."""
