@@ -273,6 +273,20 @@ def test_conditions_of_which_one_is_enough_are_joined() -> None:
     assert pattern.condition == "x padded rows, or nonfinite"
 
 
+def test_a_condition_that_another_one_covers_is_dropped() -> None:
+    """Padded rows are all that the first shape has; the second one has two wrong layouts."""
+    first = [wrong(n, layouts=(("x", "padded rows"),)) for n in (50, 51)]
+    second = wrong(60, dtype="float16", layouts=(("x", "expanded"), ("y", "strided")))
+    planned = not_run(case(60).evolve(layouts=(("x", "padded rows"),)))
+
+    def passes(trial: Case) -> bool:
+        return trial.layout_of("x") == "contiguous"
+
+    pattern = find([*PASSED, *first, second, planned], NOTHING, passes)
+    assert pattern
+    assert pattern.condition == "x not contiguous"
+
+
 def test_more_than_three_conditions_are_no_pattern() -> None:
     assert find([*PASSED, *layout_of_one(*"abc")], NOTHING, is_contiguous)
     assert find([*PASSED, *layout_of_one(*"abcd")], NOTHING, is_contiguous) is None

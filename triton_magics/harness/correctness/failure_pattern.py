@@ -100,7 +100,7 @@ class _Explainer:
             left = [case for case in left if not explanation.is_of(case)]
             if len(left) <= MAX_LEFT * len(failed):
                 left = self._wrong_without(explanations, failed)
-        return explanations
+        return _drop_covered(explanations)
 
     def _explain(self, left: Sequence[Case], failed: Sequence[Case]) -> Explanation | None:
         """Return the condition of the plainest case that is left, and of those like it."""
@@ -136,6 +136,15 @@ class _Explainer:
         return [case for case in without if self.trial(case) is False]
 
 
+def _drop_covered(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """Return the explanations without those whose wrong cases another one explains, too."""
+    rest = [*explanations]
+    for each in explanations:
+        if any(all(map(other.is_of, each.wrong)) for other in rest if other is not each):
+            rest.remove(each)
+    return rest
+
+
 def _n_values(case: Case) -> int:
     """Return how far a case is from plain; a value of every input counts as several."""
     of_all = sum(value.name == EVERY_INPUT for value in values_of(case))
@@ -146,7 +155,7 @@ def _tell(
     explanations: Sequence[Explanation], failed: Sequence[Case], ref: VersionRef
 ) -> FailurePattern:
     """Return the conditions with their cases."""
-    wrong = dict.fromkeys((*failed, *(case for each in explanations for case in each.failed)))
+    wrong = dict.fromkeys((*failed, *(case for each in explanations for case in each.wrong)))
     right = dict.fromkeys(case for each in explanations for case in each.passed)
 
     def count(cases: Iterable[Case]) -> int:

@@ -63,13 +63,17 @@ class Explanation:
         needed: values that a failure needs.
         relation: what its launches need to have, too; None if the values are enough.
         failed, passed: cases of a validation, and those tried.
+        probed: failed cases that differ in values alone from one that they stand for.
+        hidden: passed cases whose values hide the failure.
     """
 
     launches: LaunchPlan
     needed: tuple[Needed | LayoutPair, ...]
     relation: Relation | None
     failed: tuple[Case, ...]
+    probed: tuple[Case, ...]
     passed: tuple[Case, ...]
+    hidden: frozenset[Case]
 
     def is_of(self, case: Case) -> bool:
         """Return whether a case has the condition."""
@@ -77,16 +81,21 @@ class Explanation:
         return has_values and self.relation in (None, *conditions_of(case, self.launches))
 
     @property
-    def n_passed(self) -> int:
-        """Return the number of passed cases that have the condition, too."""
-        return sum(map(self.is_of, self.passed))
+    def wrong(self) -> list[Case]:
+        """Return the failed cases, with those probed that have the condition."""
+        return [*dict.fromkeys((*self.failed, *filter(self.is_of, self.probed)))]
+
+    @property
+    def n_right(self) -> int:
+        """Return the number of passed cases with the condition that do not hide the failure."""
+        return sum(self.is_of(case) and case not in self.hidden for case in self.passed)
 
     @property
     def is_clear(self) -> bool:
         """Return whether no passed case has the condition, or many more failed ones have."""
         n = len(self.failed)
-        is_most = n >= MIN_PARTLY and n / (n + self.n_passed) >= MIN_SHARE
-        return is_most or not self.n_passed
+        is_most = n >= MIN_PARTLY and n / (n + self.n_right) >= MIN_SHARE
+        return is_most or not self.n_right
 
     def leave_out(self, case: Case) -> Case:
         """Return a case without the first of the needed values, if it has the condition."""
@@ -131,14 +140,14 @@ class Search:
 
     @property
     def refuting(self) -> list[Case]:
-        """Return the passed cases with the needed values that are not right by chance."""
+        """Return the passed cases with the needed values, which do not hide the failure."""
         has = filter(self.has_needed, self.passed)
-        return [case for case in has if case not in self.hidden and not self.has_new_one(case)]
+        return [case for case in has if case not in self.hidden]
 
     @property
     def is_enough(self) -> bool:
         """Return whether the needed values alone tell failed cases from passed ones."""
-        return bool(self.needed) and not self.refuting
+        return bool(self.needed) and all(map(self.has_new_one, self.refuting))
 
     def conditions_of(self, case: Case) -> set[Relation]:
         """Return what holds for a case but for its values."""
@@ -228,23 +237,32 @@ class Search:
         for _ in range(N_CONFIRM * self.is_enough):
             self.try_best(_by_all(self, set(), first))
         if self.is_enough:
-            self.failed += self.probed
-            told = self._tell(None)
-            return told if len(self.failed) >= MIN_FAILED and told.is_clear else None
+            alone = self._tell(None)
+            return alone if len(alone.wrong) >= MIN_FAILED and alone.is_clear else None
         for rank_by, most in ((_by_part, MAX_TRIALS), (_by_all, N_CONFIRM), (_by_none, N_CONFIRM)):
             for _ in range(most):
                 shared = self.find_shared()
                 if not shared or not self.try_best(rank_by(self, shared, first)):
                     break
         is_open = self.try_best(_by_part(self, self.find_shared(), first))
-        sure = [] if is_open else [each for each in self.find_shared() if self.is_sure(each)]
-        relations = [*sorted(sure, key=simplicity), *([None] if self.needed else [])]
-        clear = [told for told in map(self._tell, relations) if told.is_clear]
-        return min(clear, key=lambda told: told.n_passed > 0, default=None)
+        shared = {each for each in self.find_shared() if self.is_sure(each) and not is_open}
+        relations = sorted(shared or self._find_steps(is_open), key=simplicity)
+        conditions = [*([None] if self.needed else []), *relations]
+        clear = [each for each in map(self._tell, conditions) if each.is_clear]
+        return min(clear, key=lambda each: each.n_right > 0, default=None)
+
+    def _find_steps(self, is_open: bool) -> set[Relation]:
+        """Return the paths that all failed cases have, if these are of several shapes."""
+        if is_open or len(self.shapes) < MIN_SHAPES:
+            return set()
+        shared = set.intersection(*map(self.conditions_of, self.failed))
+        return {each for each in shared if Kind.VALUE < each.kind < Kind.UNCOVERED}
 
     def _tell(self, relation: Relation | None) -> Explanation:
-        failed, passed = tuple(self.failed), tuple(self.passed)
-        return Explanation(self.launches, self.needed, relation, failed, passed)
+        """Return the needed values with a relation."""
+        failed, probed = tuple(self.failed), tuple(self.probed)
+        passed, hidden = tuple(self.passed), frozenset(self.hidden)
+        return Explanation(self.launches, self.needed, relation, failed, probed, passed, hidden)
 
 
 def _by_part(search: Search, shared: set[Relation], _: set[Relation]) -> _Rank:
