@@ -341,6 +341,32 @@ def test_pairs_of_layouts_are_named_by_how_they_differ(is_alike: bool) -> None:
     assert pattern.n_failed >= 4
 
 
+def test_a_pair_of_layouts_may_be_wrong_in_other_shapes() -> None:
+    kinds = ("strided", "padded rows", "expanded", "transposed")
+    failed = [wrong(n, layouts=(("v", own),)) for n, own in enumerate(kinds, 50)]
+    planned = not_run(case(50).evolve(layouts=(("k", "strided"),)))
+
+    def passes(trial: Case) -> bool:
+        return trial.layout_of("k") == trial.layout_of("v")
+
+    pattern = find([*PASSED, *failed, planned], NOTHING, passes)
+    assert pattern
+    assert pattern.condition == "v and k in different layouts"
+
+
+def test_layouts_of_right_cases_are_tried_beside_those_of_wrong() -> None:
+    kinds = ("strided", "expanded", "padded rows", "transposed")
+    failed = [wrong(50, layouts=(("x", own),)) for own in kinds]
+    planned = [not_run(case(50).evolve(layouts=(("x", own),))) for own in ("unaligned", "reversed")]
+
+    def passes(trial: Case) -> bool:
+        return trial.layout_of("x") not in kinds
+
+    pattern = find([*PASSED, *failed, *planned], NOTHING, passes)
+    assert pattern
+    assert pattern.condition == "x strided or expanded or padded rows or transposed"
+
+
 def test_no_pattern_after_the_limit() -> None:
     def passes(trial: Case) -> bool:
         time.sleep(0.01)

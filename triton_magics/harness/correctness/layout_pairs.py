@@ -62,6 +62,8 @@ def widen_layouts(
 ) -> tuple[Needed | LayoutPair, ...]:
     """Return how two tensors lie in place of their needed layouts, if other layouts are wrong, too.
 
+    The layouts of other failed cases are put into the case, and left out of these.
+
     Args:
         needed: by the case.
         case: a wrong one with nothing else.
@@ -69,11 +71,16 @@ def widen_layouts(
         passes: runs a case.
     """
     for pair, used in _pairs_of(needed):
-        has = [each for each in failed if each.shape == case.shape and pair.is_of(each)]
-        layouts = dict.fromkeys(map(pair.layouts_of, has))
-        further = [own for own in layouts if own and own != pair.layouts_of(case)][:MAX_PAIRS]
-        outcomes = [passes(case.evolve(layouts=own)) for own in further]
-        if False in outcomes and True not in outcomes:
+        has = [each for each in failed if pair.is_of(each)]
+        own = pair.layouts_of(case)
+        others = {
+            pair.layouts_of(each): each for each in has if pair.layouts_of(each) not in ((), own)
+        }
+        alike = [layouts for layouts, each in others.items() if each.shape == case.shape]
+        put_in = [passes(case.evolve(layouts=layouts)) for layouts in alike[:MAX_PAIRS]]
+        without = [passes(pair.leave_out(each)) for each in [*others.values()][:MAX_PAIRS]]
+        is_wider = False in put_in or True in without
+        if is_wider and True not in put_in and False not in without:
             return (pair, *(each for each in needed if each not in used))
     return needed
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from triton_magics.model import CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
 
-MAX_OTHERS = 3  # values of a field that are tried in place of its own
+MAX_OTHERS = 3  # values of a field, of failed cases and of all, tried in place of its own
 
 Passes = Callable[[Case], bool | None]  # None: the case could not be run
 
@@ -178,7 +178,9 @@ def find_needed(
                 case = without.change(case)
             if not outcomes[without]:
                 continue
-        others = _others(own, case, failed if own.field in _OF_VALUES else [*failed, *like])
+        others = dict.fromkeys(_others(own, case, failed))
+        if own.field not in _OF_VALUES:
+            others |= dict.fromkeys(_others(own, case, like))
         outcomes |= {other: passes(other.change(case)) for other in others}
         right = tuple(other for other, is_right in outcomes.items() if is_right)
         wrong = tuple(other for other, is_right in outcomes.items() if is_right is False)
