@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from triton_magics.model import CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
 
-MAX_OTHERS = 3  # values of a field, of failed cases and of all, tried in place of its own
+MAX_OTHERS = 3  # values of a field, of failed cases and of others, tried in place of its own
 
 Passes = Callable[[Case], bool | None]  # None: the case could not be run
 
@@ -168,7 +168,7 @@ def find_needed(
         like: cases, whose other values can be tried.
         passes: runs a case.
     """
-    needed = []
+    needed, further = [], [each for each in like if each not in failed]
     for own in values_of(case):
         outcomes = {}
         if (plain := _PLAIN.get(own.field)) is not None:
@@ -180,7 +180,7 @@ def find_needed(
                 continue
         others = dict.fromkeys(_others(own, case, failed))
         if own.field not in _OF_VALUES:
-            others |= dict.fromkeys(_others(own, case, like))
+            others |= dict.fromkeys(_others(own, case, further))
         outcomes |= {other: passes(other.change(case)) for other in others}
         right = tuple(other for other, is_right in outcomes.items() if is_right)
         wrong = tuple(other for other, is_right in outcomes.items() if is_right is False)
