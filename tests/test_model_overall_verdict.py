@@ -139,10 +139,11 @@ def test_combinations_are_those_of_the_cases_that_ran() -> None:
 
 def test_a_pattern_is_that_of_every_part() -> None:
     def of(condition: str, n: int) -> Validation:
-        pattern = FailurePattern(condition=condition, n_failed=n, n_passed=20)
+        pattern = FailurePattern(condition=condition, n_failed=n, n_passed=20, n_passed_with=n - 2)
         return part(result(CASES[0]), pattern=pattern)
 
     joined = join_parts([of("x transposed", 3), of("x transposed", 4)], CASES).pattern
-    assert joined == FailurePattern(condition="x transposed", n_failed=7, n_passed=40)
+    expected = FailurePattern(condition="x transposed", n_failed=7, n_passed=40, n_passed_with=3)
+    assert joined == expected
     assert join_parts([of("x transposed", 3), of("float16", 4)], CASES).pattern is None
     assert join_parts([of("x transposed", 3), part(result(CASES[1]))], CASES).pattern is None

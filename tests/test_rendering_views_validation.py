@@ -16,6 +16,7 @@ from triton_magics.model import (
 from triton_magics.notebook.tracebacks import kernel_failure
 from triton_magics.rendering import bundle, failure_lines, headline, to_text, view
 from triton_magics.rendering.views.case_matrix import separating_matrix
+from triton_magics.rendering.views.failure import pattern_text
 from triton_magics.verbs._phrase import as_magic
 
 LAYOUT = (("x", "transposed"),)
@@ -81,6 +82,16 @@ def test_what_wrong_cases_alone_have_is_one_line() -> None:
     text = "wrong in all 6 cases with: x transposed · right in all 120 others"
     assert [line.strip() for line in lines].count(text) == 1
     assert len(lines) <= 14
+
+
+def test_right_cases_with_a_condition_are_counted() -> None:
+    pattern = FailurePattern(condition="x transposed", n_failed=6, n_passed=120, n_passed_with=3)
+    assert (
+        pattern_text(pattern)
+        == "wrong in 6 of 9 cases with: x transposed · right in all 117 others"
+    )
+    text = pattern_text(pattern.evolve(n_failed_without=1))
+    assert text == "wrong in 6 of 9 cases with: x transposed · right in 117 of 118 others"
 
 
 def test_error_map_shows_the_wrong_elements() -> None:

@@ -58,10 +58,8 @@ def _join_patterns(patterns: Sequence[FailurePattern | None]) -> FailurePattern 
     own = [pattern for pattern in patterns if pattern is not None]
     if len(own) < len(patterns) or len({pattern.condition for pattern in own}) != 1:
         return None
-    return own[0].evolve(
-        n_failed=sum(pattern.n_failed for pattern in own),
-        n_passed=sum(pattern.n_passed for pattern in own),
-    )
+    counts = [name for name in FailurePattern.model_fields if name.startswith("n_")]
+    return own[0].evolve(**{n: sum(getattr(each, n) for each in own) for n in counts})
 
 
 def _union(names: Iterable[Iterable[str]]) -> tuple[str, ...]:

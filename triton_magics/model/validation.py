@@ -356,16 +356,21 @@ class Replay(Value):
 
 
 class FailurePattern(Value):
-    """A condition that every failed case has and no passed one.
+    """A condition that every failed case has and no passed one, or nearly so.
 
     Attributes:
         condition: as text, such as `x transposed` or `join_kernel: n_parts is several blocks of B`.
-        n_failed, n_passed: cases.
+        n_failed: cases with the condition.
+        n_passed: all passed cases.
+        n_passed_with: those of them that have the condition, too.
+        n_failed_without: failed cases that do not have it.
     """
 
     condition: str
     n_failed: int
     n_passed: int
+    n_passed_with: int = 0
+    n_failed_without: int = 0
 
 
 class Sanitized(Value):

@@ -1,255 +1,210 @@
-"""Find what all wrong cases of a validation have in common, and no right one has.
+"""Find what the wrong cases of a validation have in common, and no or few right ones have.
 
-Many cases share much by chance, so further inputs are tried. First, which values a wrong case
-needs (`needed_values`). If there are right cases with these, too, what their launches look like is
-compared: inputs that have about half of what the wrong ones share refute one half each. What is
-left has to hold in inputs that have little else in common with a wrong one.
+Many cases share much by chance, so further inputs are tried. First, which values the plainest wrong
+case needs (`needed_values`), or how its tensors have to lie to each other (`layout_pairs`). If
+there are right cases with these, too, what their launches look like is compared (`pattern_search`).
+Wrong cases that this does not explain are explained in the same way, by another condition.
 """
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 from triton_magics.execution.job_refs import VersionRef
 from triton_magics.harness.correctness.launch_cases import LaunchPlan
 from triton_magics.harness.correctness.launch_relations import Kind, Relation
-from triton_magics.harness.correctness.needed_values import (
-    Needed,
-    Passes,
-    find_needed,
-    values_of,
+from triton_magics.harness.correctness.layout_pairs import widen_layouts
+from triton_magics.harness.correctness.needed_values import Passes, find_needed, values_of
+from triton_magics.harness.correctness.pattern_search import (
+    MIN_FAILED,
+    Explanation,
+    Search,
+    Trials,
+    conditions_of,
+    offer,
+    simplicity,
 )
 from triton_magics.harness.correctness.special_values import SHARED_VALUES
-from triton_magics.model import PLAIN, Case, CaseResult, CaseStatus, FailurePattern, source_lines
+from triton_magics.model import (
+    EVERY_INPUT,
+    Case,
+    CaseResult,
+    CaseStatus,
+    FailurePattern,
+    source_lines,
+)
 
-MIN_FAILED, MIN_PASSED = 2, 10  # with fewer cases too much is common by chance
-MIN_SHAPES = 3  # of failed cases that have one length in common
-MAX_TRIALS = 12  # of cases with a part of what is shared
-N_CONFIRM = 3  # of cases with all of it; as many without
-MAX_S = 20.0  # of all trials; after it there is no pattern
-_FEW_ELEMENTS = 2**17  # of a planned case that is tried
-
-_Rank = Callable[[Case, set[Relation]], int | None]  # of a case and its conditions
+MIN_PASSED = 10  # with fewer cases too much is common by chance
+MAX_EXPLANATIONS = 3  # of several conditions
+MAX_LEFT = 0.1  # of the failed cases may have another condition
+N_WITHOUT = 3  # of failed cases that have to be right without a condition
 
 
 def find_pattern(
-    results: Sequence[CaseResult], launches: LaunchPlan, ref: VersionRef, passes: Passes
+    results: Sequence[CaseResult],
+    launches: LaunchPlan,
+    ref: VersionRef,
+    passes: Passes,
+    limit_s: float,
 ) -> FailurePattern | None:
-    """Return the simplest condition that all failed cases have and no passed one, if there is one.
+    """Return the simplest condition that all failed cases have and hardly a passed one, if any.
 
     Args:
         results: of all cases.
         launches: what the launches of the version look like.
         ref: the version, to name lines.
         passes: runs a further case.
+        limit_s: wall time of further cases; after it there is no pattern.
     """
     failed = [r.case for r in results if r.status.failed]
     passed = [r.case for r in results if r.status is CaseStatus.PASSED]
     if not failed or len(passed) < MIN_PASSED:
         return None
-    search = _Search(launches, failed, passed, passes)
-    plainest = min(failed, key=lambda case: len(values_of(case)))
-    if passes(plainest) is False:
-        like = [*failed, *(r.case for r in results)]
-        search.needed, plainest = find_needed(plainest, like, search.probe)
-        offered = _offer(plainest, results, launches)
+    trial = Trials(passes, limit_s)
+    if trial(min(failed, key=_n_values)) is not False:  # further calls tell nothing
+        return _compare_alone(failed, passed, launches, ref)
+    explanations = _Explainer(results, passed, launches, trial).explain_all(failed)
+    return _tell(explanations, failed, ref) if explanations and not trial.is_late else None
+
+
+@dataclass(frozen=True)
+class _Explainer:
+    """Explains failed cases by conditions.
+
+    Attributes:
+        results: of all cases.
+        passed: the passed cases.
+        launches: what the launches of the version look like.
+        trial: runs a further case.
+    """
+
+    results: Sequence[CaseResult]
+    passed: Sequence[Case]
+    launches: LaunchPlan
+    trial: Trials
+
+    def explain_all(self, failed: Sequence[Case]) -> list[Explanation]:
+        """Return conditions of which nearly all failed cases have one; none if there are many.
+
+        Cases that are wrong without these have another one.
+        """
+        explanations: list[Explanation] = []
+        left = failed
+        while left:
+            explanation = self._explain(left, failed)
+            if explanation is None or len(explanations) == MAX_EXPLANATIONS:
+                return []
+            explanations.append(explanation)
+            left = [case for case in left if not explanation.is_of(case)]
+            if len(left) <= MAX_LEFT * len(failed):
+                left = self._wrong_without(explanations, failed)
+        return _drop_covered(explanations)
+
+    def _explain(self, left: Sequence[Case], failed: Sequence[Case]) -> Explanation | None:
+        """Return the condition of the plainest case that is left, and of those like it."""
+        probed: list[Case] = []
+
+        def probe(case: Case) -> bool | None:
+            outcome = self.trial(case)
+            if outcome is False:
+                probed.append(case)
+            return outcome
+
+        like = [result.case for result in self.results]
+        values, plainest = find_needed(min(left, key=_n_values), failed, like, probe)
+        needed = widen_layouts(values, plainest, left, probe)
+        search = Search(self.launches, needed, plainest, [*self.passed], self.trial)
+        search.failed = [case for case in left if search.has_needed(case)]
+        search.probed = [case for case in probed if search.has_needed(case)]
+        offered = offer(plainest, self.results, self.launches)
         search.offered = [case for case in offered if case not in failed]
-        texts = _narrow(search, ref)
-    else:  # further calls tell nothing
-        texts = _compare_alone(search, ref)
-    if not texts or search.is_late:
-        return None
+        return search.explain()
+
+    def _wrong_without(
+        self, explanations: Sequence[Explanation], failed: Sequence[Case]
+    ) -> list[Case]:
+        """Return cases that are wrong without the conditions, of those furthest from plain."""
+        if any(explanation.relation for explanation in explanations):
+            return []  # it can't be left out
+        has = [case for case in failed if any(each.is_of(case) for each in explanations)]
+        furthest = sorted(has, key=_n_values, reverse=True)[:N_WITHOUT]
+        without = [
+            reduce(lambda case, each: each.leave_out(case), explanations, own) for own in furthest
+        ]
+        return [case for case in without if self.trial(case) is False]
+
+
+def _drop_covered(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """Return the explanations without those whose wrong cases another one explains, too."""
+    rest = [*explanations]
+    for each in explanations:
+        if any(all(map(other.is_of, each.wrong)) for other in rest if other is not each):
+            rest.remove(each)
+    return rest
+
+
+def _n_values(case: Case) -> int:
+    """Return how far a case is from plain; a value of every input counts as several."""
+    of_all = sum(value.name == EVERY_INPUT for value in values_of(case))
+    return len(values_of(case)) + of_all + (case.special in SHARED_VALUES)
+
+
+def _tell(
+    explanations: Sequence[Explanation], failed: Sequence[Case], ref: VersionRef
+) -> FailurePattern:
+    """Return the conditions with their cases."""
+    wrong = dict.fromkeys((*failed, *(case for each in explanations for case in each.wrong)))
+    right = dict.fromkeys(case for each in explanations for case in each.passed)
+
+    def count(cases: Iterable[Case]) -> int:
+        return sum(any(each.is_of(case) for each in explanations) for case in cases)
+
     return FailurePattern(
-        condition=" and ".join(texts), n_failed=len(search.failed), n_passed=len(search.passed)
+        condition=_join([_describe(explanation, ref) for explanation in explanations]),
+        n_failed=count(wrong),
+        n_passed=len(right),
+        n_passed_with=count(right),
+        n_failed_without=len(wrong) - count(wrong),
     )
 
 
-@dataclass
-class _Search:
-    """Cases that failed, that passed, and that can be tried.
-
-    Attributes:
-        launches: what they look like.
-        failed, passed: the cases of a validation, and those tried.
-        passes: runs a case.
-        offered: cases to be tried.
-        needed: values that a failure needs; cases without them tell nothing more.
-        probed: failed cases that were tried to tell what is needed.
-    """
-
-    launches: LaunchPlan
-    failed: list[Case]
-    passed: list[Case]
-    passes: Passes
-    offered: Sequence[Case] = ()
-    needed: tuple[Needed, ...] = ()
-    probed: list[Case] = field(default_factory=list)
-    _end_s: float = field(default_factory=lambda: time.monotonic() + MAX_S)
-
-    @property
-    def is_late(self) -> bool:
-        """Return whether the time for trials is over."""
-        return time.monotonic() > self._end_s
-
-    def probe(self, case: Case) -> bool | None:
-        """Run a case of which only the values count: its launches need not be listed."""
-        outcome = None if self.is_late else self.passes(case)
-        if outcome is False:
-            self.probed.append(case)
-        return outcome
-
-    def has_needed(self, case: Case) -> bool:
-        """Return whether a case has all values that a failure needs."""
-        return all(value.is_of(case) for value in self.needed)
-
-    @property
-    def is_enough(self) -> bool:
-        """Return whether the needed values alone tell failed cases from passed ones."""
-        return bool(self.needed) and not any(map(self.has_needed, self.passed))
-
-    def conditions_of(self, case: Case) -> set[Relation]:
-        """Return what holds for a case but for its values."""
-        rank = Relation(Kind.VALUE, f"inputs of {len(case.shape)} dimensions")
-        return {rank, *self.launches.relations_of(case)}
-
-    def find_shared(self) -> set[Relation]:
-        """Return what all failed cases have, and no passed one with the needed values."""
-        failed = set.intersection(*map(self.conditions_of, self.failed))
-        return failed.difference(*map(self.conditions_of, filter(self.has_needed, self.passed)))
-
-    @property
-    def shapes(self) -> set[tuple[int, ...]]:
-        """Return the shapes of the failed cases."""
-        return {case.shape for case in self.failed}
-
-    def is_new(self, case: Case) -> bool:
-        """Return whether a case has another shape than the failed ones, with no new length of 1.
-
-        Where there is one row or one scale, much is right by chance.
-        """
-        least = min((2, *self.failed[0].shape))
-        return case.shape not in self.shapes and min(case.shape, default=least) >= least
-
-    def is_sure(self, condition: Relation) -> bool:
-        """Return whether there are enough cases for a condition.
-
-        A relation of a length may be chance where cases of few shapes have one length in common. A
-        path is not, nor are blocks that do not cover a length.
-        """
-        if condition.kind is Kind.VALUE:
-            probed = [condition in self.conditions_of(case) for case in self.probed]
-            return all(probed) and len(self.failed) + len(probed) >= MIN_FAILED
-        lengths = zip(*(case.shape for case in self.failed), strict=False)
-        have_one = any(len({*each}) == 1 and max(each) > 1 for each in lengths)
-        is_any = len(self.shapes) >= MIN_SHAPES or not have_one
-        return condition.kind <= Kind.UNCOVERED or (is_any and len(self.shapes) >= MIN_FAILED)
-
-    def try_best(self, rank: _Rank) -> bool:
-        """Try the case of the least rank; return whether there is one."""
-        usable = (case for case in self.offered if self.has_needed(case))
-        ranks = {case: rank(case, self.conditions_of(case)) for case in usable}
-        ranked = {case: own for case, own in ranks.items() if own is not None}
-        if not ranked or self.is_late:
-            return False
-        best = min(ranked, key=lambda case: ranked[case])
-        self.offered = [case for case in self.offered if case != best]
-        outcome = self.passes(best)
-        if outcome is not None:
-            (self.passed if outcome else self.failed).append(best)
-        return True
-
-
-def _narrow(search: _Search, ref: VersionRef) -> list[str]:
-    """Return the needed values, or with them the condition that is left after trials."""
-    first = search.conditions_of(search.failed[0])
-    if not all(map(search.has_needed, search.failed)):
-        return []  # several faults, or one with several conditions
-    values = [value.text for value in search.needed]
-    for _ in range(N_CONFIRM * search.is_enough):
-        search.try_best(_by_all(search, set(), first))
-    if search.is_enough:
-        search.failed += search.probed
-        return values if len(search.failed) >= MIN_FAILED else []
-    for rank_by, most in ((_by_part, MAX_TRIALS), (_by_all, N_CONFIRM), (_by_none, N_CONFIRM)):
-        for _ in range(most):
-            shared = search.find_shared()
-            if not shared or not search.try_best(rank_by(search, shared, first)):
-                break
-    is_open = search.try_best(_by_part(search, search.find_shared(), first))
-    sure = [each for each in search.find_shared() if search.is_sure(each)]
-    return [*values, _describe(min(sure, key=_simplicity), ref)] if sure and not is_open else []
-
-
-def _by_part(search: _Search, shared: set[Relation], _: set[Relation]) -> _Rank:
-    """Rank cases of other shapes by how near they come to half of what is shared."""
-
-    def rank(case: Case, own: set[Relation]) -> int | None:
-        n = len(own & shared)
-        is_part = 0 < n < len(shared) and search.is_new(case)
-        return abs(len(shared) - 2 * n) if is_part else None
-
-    return rank
-
-
-def _by_all(search: _Search, shared: set[Relation], first: set[Relation]) -> _Rank:
-    """Rank cases with all that is shared by what else they share with a failed one."""
-    is_few = len(search.shapes) < MIN_SHAPES
-
-    def rank(case: Case, own: set[Relation]) -> int | None:
-        is_new = search.is_new(case)
-        is_usable = shared <= own and (is_new or is_few)
-        return len(own & first) + len(first) * (not is_new) if is_usable else None
-
-    return rank
-
-
-def _by_none(search: _Search, shared: set[Relation], first: set[Relation]) -> _Rank:
-    """Rank cases without what is shared by what else they do not share with a failed one."""
-
-    def rank(case: Case, own: set[Relation]) -> int | None:
-        is_usable = len(own) > 1 and search.is_new(case) and shared.isdisjoint(own)
-        return -len(own & first) if is_usable else None
-
-    return rank
-
-
-def _compare_alone(search: _Search, ref: VersionRef) -> list[str]:
+def _compare_alone(
+    failed: Sequence[Case], passed: Sequence[Case], launches: LaunchPlan, ref: VersionRef
+) -> FailurePattern | None:
     """Return a value or a path that several failed cases have and no passed one."""
-    if len(search.failed) < MIN_FAILED:
-        return []
-    values = set.intersection(*({*values_of(case)} for case in search.failed))
-    if values := values.difference(*map(values_of, search.passed)):
-        return [min((value.text for value in values), key=lambda text: (len(text), text))]
-    steps = [each for each in search.find_shared() if each.kind < Kind.UNCOVERED]
-    return [_describe(min(steps, key=_simplicity), ref)] if steps else []
+    if len(failed) < MIN_FAILED:
+        return None
+    values = set.intersection(*({*values_of(case)} for case in failed))
+    values = values.difference(*map(values_of, passed))
+    shared = set.intersection(*(conditions_of(case, launches) for case in failed))
+    shared = shared.difference(*(conditions_of(case, launches) for case in passed))
+    steps = sorted((each for each in shared if each.kind < Kind.UNCOVERED), key=simplicity)
+    texts = sorted((value.text for value in values), key=lambda text: (len(text), text))
+    texts += [_describe_relation(each, ref) for each in steps]
+    if not texts:
+        return None
+    return FailurePattern(condition=texts[0], n_failed=len(failed), n_passed=len(passed))
 
 
-def _offer(like: Case, results: Sequence[CaseResult], launches: LaunchPlan) -> Iterator[Case]:
-    """Yield further cases with the kind of values of a failed one: cheap ones, then planned ones.
-
-    Inputs that share memory stay as they are. A dtype for which no case has the special values may
-    not have them: twice the largest number is infinite.
-    """
-    dtypes = {r.case.dtype for r in results if like.special in (PLAIN, r.case.special)}
-    planned = (r.case for r in results if r.status is CaseStatus.NOT_RUN)
-    few = (case for case in planned if math.prod(case.shape) <= _FEW_ELEMENTS)
-    for case in (*launches.cheap, *few):
-        is_shared = case.special in SHARED_VALUES or like.special in SHARED_VALUES
-        if is_shared:
-            yield case
-        elif case.dtype in dtypes:
-            yield case.evolve(regime=like.regime, special=like.special)
+def _join(texts: Sequence[str]) -> str:
+    """Return conditions of which one is enough; tensors with the same layouts are named at once."""
+    names, layouts = zip(*(text.partition(" ")[::2] for text in texts), strict=True)
+    is_one = len({*layouts}) == 1 and all(layouts)
+    return f"{' or '.join(names)} {layouts[0]}" if is_one else ", or ".join(texts)
 
 
-def _simplicity(condition: Relation) -> tuple[int, int, str]:
-    return condition.kind, len(condition.text), condition.text
+def _describe(explanation: Explanation, ref: VersionRef) -> str:
+    """Return a condition for readers."""
+    texts = [value.text for value in explanation.needed]
+    if explanation.relation:
+        texts.append(_describe_relation(explanation.relation, ref))
+    return " and ".join(texts)
 
 
-def _describe(condition: Relation, ref: VersionRef) -> str:
-    """Return a condition for readers: a step with the line that it comes to."""
+def _describe_relation(condition: Relation, ref: VersionRef) -> str:
+    """Return a relation for readers: a step with the line that it comes to."""
     if condition.line is None:
         return condition.text
     code = source_lines(ref.source)[condition.line - 1].strip()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from triton_magics.model import CONTIGUOUS, EVERY_INPUT, NORMAL, PLAIN, Case, Scalar
 
-MAX_OTHERS = 3  # values of a field that are tried in place of its own
+MAX_OTHERS = 3  # values of a field, of failed cases and of others, tried in place of its own
 
 Passes = Callable[[Case], bool | None]  # None: the case could not be run
 
@@ -99,13 +99,18 @@ class NeededValue:
 
     @property
     def _is_all_but_one(self) -> bool:
-        return len(self.wrong) > 1 and len(self.right) == 1
+        is_open = self.wrong[0].field in _OF_VALUES  # few of the others are tried
+        return len(self.wrong) > 1 and len(self.right) == 1 and not is_open
 
     def is_of(self, case: Case) -> bool:
         """Return whether a case has one of the wrong values, or any but the only right one."""
         if self._is_all_but_one:
             return self.right[0].read(case) not in (None, self.right[0].value)
         return not {*self.wrong}.isdisjoint(values_of(case))
+
+    def leave_out(self, case: Case) -> Case:
+        """Return the case with a right value in place of a wrong one."""
+        return self.right[0].change(case) if self.is_of(case) else case
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,11 @@ class UnlikeLayouts:
         """Return whether the tensors of a case have different layouts."""
         return case.layout_of(self.one) != case.layout_of(self.other)
 
+    def leave_out(self, case: Case) -> Case:
+        """Return the case with the layout of the first tensor for both."""
+        own = case.layout_of(self.one)
+        return CaseValue(Field.LAYOUT, self.other, own).change(case) if self.is_of(case) else case
+
 
 Needed = NeededValue | UnlikeLayouts
 
@@ -145,7 +155,7 @@ def values_of(case: Case) -> list[CaseValue]:
 
 
 def find_needed(
-    case: Case, like: Sequence[Case], passes: Passes
+    case: Case, failed: Sequence[Case], like: Sequence[Case], passes: Passes
 ) -> tuple[tuple[Needed, ...], Case]:
     """Return what a wrong case needs to be wrong, and the case with nothing else.
 
@@ -154,10 +164,11 @@ def find_needed(
 
     Args:
         case: a wrong one.
-        like: cases, whose values can be tried.
+        failed: all wrong ones, whose regimes and special values are tried, too.
+        like: cases, whose other values can be tried.
         passes: runs a case.
     """
-    needed = []
+    needed, further = [], [each for each in like if each not in failed]
     for own in values_of(case):
         outcomes = {}
         if (plain := _PLAIN.get(own.field)) is not None:
@@ -167,12 +178,19 @@ def find_needed(
                 case = without.change(case)
             if not outcomes[without]:
                 continue
-        outcomes |= {other: passes(other.change(case)) for other in _others(own, case, like)}
+        others = dict.fromkeys(_others(own, case, failed))
+        if own.field not in _OF_VALUES:
+            others |= dict.fromkeys(_others(own, case, further))
+        outcomes |= {other: passes(other.change(case)) for other in others}
         right = tuple(other for other, is_right in outcomes.items() if is_right)
         wrong = tuple(other for other, is_right in outcomes.items() if is_right is False)
         if right:
             needed.append(NeededValue((own, *wrong), right))
-    unlike = [each for own in needed for each in _find_unlike(own.wrong[0], case, like, passes)]
+    unlike = [
+        each
+        for own in needed
+        for each in _find_unlike(own.wrong[0], case, [*failed, *like], passes)
+    ]
     return (*needed, *unlike), case
 
 
@@ -192,16 +210,16 @@ def _find_unlike(
 def _others(own: CaseValue, case: Case, like: Sequence[Case]) -> list[CaseValue]:
     """Return values that cases have in place of one, where they are defined.
 
-    A layout is, for a shape that has it; a dtype, with the special values that it has.
+    A layout is, for a shape that has it; a dtype, with the special values that it has, and these
+    for a dtype that has them.
     """
-    if own.field in _OF_VALUES:
-        return []
     is_dtype = own.field is Field.DTYPE and case.special != PLAIN
     same = (
         each
         for each in like
         if (own.field is not Field.LAYOUT or each.shape == case.shape)
         and (not is_dtype or each.special == case.special)
+        and (own.field not in _OF_VALUES or each.dtype == case.dtype)
     )
     others = (value for each in same for value in values_of(each) if value[:2] == own[:2])
     return [value for value in dict.fromkeys(others) if value != own][:MAX_OTHERS]

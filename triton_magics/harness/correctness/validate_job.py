@@ -125,7 +125,8 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
     if verdict.status is Status.FAILED:
         trial = partial(_passes_trial, subject) if tally.stop is None else lambda case: None
-        pattern = find_pattern(results, by_launches.plan, subject.ref, trial)
+        limit_s = 20.0 if subject.is_interpreted else 6.0
+        pattern = find_pattern(results, by_launches.plan, subject.ref, trial, limit_s)
         verdict = verdict.evolve(pattern=pattern)
     verdict = verdict.evolve(sanitized=findings, unreached=unreached)
     return verdict, tally.stop is not None

@@ -88,10 +88,19 @@ def _cause_view(value: Validation, mismatch: Mismatch | None, phrase: Phrase) ->
 
 
 def pattern_text(pattern: FailurePattern) -> str:
-    """Return `wrong in all 6 cases with: x transposed · right in all 120 others`."""
-    all_cases = f"all {pattern.n_failed} cases" if pattern.n_failed > 1 else "the one case"
-    wrong = f"wrong in {all_cases} with: {pattern.condition}"
-    return join_parts((wrong, f"right in all {pattern.n_passed} others"))
+    """Return `wrong in all 6 cases with: x transposed · right in all 120 others`.
+
+    If right cases have the condition, too: `wrong in 6 of 9 cases with: x transposed`. If wrong
+    ones do not: `right in 119 of 120 others`.
+    """
+    cases = f"all {pattern.n_failed} cases" if pattern.n_failed > 1 else "the one case"
+    if pattern.n_passed_with:
+        cases = f"{pattern.n_failed} of {pattern.n_failed + pattern.n_passed_with} cases"
+    n_right = pattern.n_passed - pattern.n_passed_with
+    others = f"all {n_right}"
+    if pattern.n_failed_without:
+        others = f"{n_right} of {n_right + pattern.n_failed_without}"
+    return join_parts((f"wrong in {cases} with: {pattern.condition}", f"right in {others} others"))
 
 
 def _advice(advice: str, in_full: str) -> tuple[Line | Code, ...]:
