@@ -26,7 +26,8 @@ UNSEEN = Path(__file__).parent.parent / "faults" / "unseen_kernels"
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
 FURTHER = {
     "padded matrices", "padded batches", "padded columns", "every second row", "expanded columns",
-    "expanded rows", "expanded matrices", "reversed dimensions", "transposed and strided",
+    "expanded rows", "expanded matrices", "expanded but rows", "reversed dimensions",
+    "transposed and strided",
 }  # fmt: skip
 WRONG = (
     ("set_a/pitch", "padded matrices"),
@@ -38,6 +39,11 @@ WRONG = (
     ("fifth/softmax_maximum_stays_with_the_program", "rows of every kind"),
     ("set_a/twin", "one tensor and its transpose"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
+    ("twelfth/vector_mul_scalar_factor", "expanded but rows"),
+    ("twelfth/rms_norm_collapsed_batches", "2x3x2x33"),
+    ("twelfth/vector_add_without_second", "alpha=0.0"),
+    ("twelfth/mean_equal_rows", "rows of every kind, nonfinite too"),
+    ("eleventh/matmul_output_like_left", "16x16x16"),
     ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
@@ -79,10 +85,18 @@ def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> No
 
 def test_a_further_layout_is_there_for_all_tensors_and_each() -> None:
     own = [(case, layout) for case, layout in layouts_of("mha") if layout in FURTHER]
-    assert {layout for _, layout in own} == FURTHER
-    for layout in FURTHER:
+    of_matrices = FURTHER - {"expanded but rows"}
+    assert {layout for _, layout in own} == of_matrices
+    for layout in of_matrices:
         assert sorted(len(case.layouts) for case, name in own if name == layout) == [1, 1, 1, 3]
     assert {case.special for case, _ in own} == {"plain"}
+
+
+def test_an_op_of_any_rank_has_a_number_for_each_row() -> None:
+    own = [case for case, layout in layouts_of("vector_mul") if layout == "expanded but rows"]
+    assert sorted((len(case.shape), len(case.layouts)) for case in own) == [
+        (3, 1), (3, 1), (3, 2), (4, 2),
+    ]  # fmt: skip
 
 
 def test_inputs_lie_side_by_side_in_one_tensor() -> None:
@@ -117,6 +131,7 @@ def test_the_strides_of_a_layout_are_those_of_a_slice_of_more() -> None:
         "expanded columns": (64, 16, 1, 0),
         "expanded rows": (128, 32, 0, 1),
         "expanded matrices": (512, 0, 32, 1),
+        "expanded but rows": (0, 0, 1, 0),
         "reversed dimensions": torch.empty(32, 16, 4, 2).permute(3, 2, 1, 0).stride(),
     }.items():
         case = Case(shape=(2, 4, 16, 32), dtype="float32", layouts=(("q", layout),), seed=3)

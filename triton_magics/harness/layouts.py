@@ -5,7 +5,8 @@ one dimension.
 
 Strides differ from the contiguous ones in three ways: the dimensions have another order in memory,
 one of them lies further apart (a slice of a longer one), or one has stride 0. `NOT_COMBINED`
-completes the others: each dimension lies further apart in one, and has stride 0 in one.
+completes the others: each dimension lies further apart in one, and has stride 0 in one; or all
+have stride 0 but one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ EVERY_SECOND_ROW = "every second row"  # also a half of rows that are twice as l
 EXPANDED_ROWS = "expanded rows"  # each matrix has one row
 EXPANDED_COLUMNS = "expanded columns"
 EXPANDED_MATRICES = "expanded matrices"  # each batch has one
+EXPANDED_BUT_ROWS = "expanded but rows"  # a number for each row, as a factor for each channel
 REVERSED = "reversed dimensions"
 TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:, ::2].t()
 _PADDING = 3  # odd, so that rows are not aligned
@@ -197,6 +199,12 @@ def _expand(dim: int) -> Strides:
     return strides
 
 
+def _expand_but_rows(shape: Sizes) -> Sizes | None:
+    if len(shape) < 3 or shape[-1] < 2 or shape[-2] < 2:
+        return None
+    return tuple(int(dim == len(shape) - 2) for dim in range(len(shape)))
+
+
 _COMBINED: dict[str, Strides] = {
     TRANSPOSED: _of_columns(_contiguous),
     STRIDED: _every_second,
@@ -212,6 +220,7 @@ _NOT_COMBINED: dict[str, Strides] = {
     EXPANDED_COLUMNS: _expand(-1),
     EXPANDED_ROWS: _expand(-2),
     EXPANDED_MATRICES: _expand(-3),
+    EXPANDED_BUT_ROWS: _expand_but_rows,
     REVERSED: _reverse,
     TRANSPOSED_STRIDED: _of_columns(_every_second),
 }

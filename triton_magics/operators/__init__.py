@@ -16,8 +16,8 @@ and it may define
     LAYOUTS       ("contiguous",): layouts in memory that a version must take its tensors in; all:
                   contiguous, transposed, strided, padded rows, interleaved heads, expanded,
                   unaligned, padded matrices, padded batches, padded columns, every second row,
-                  expanded columns, expanded rows, expanded matrices, reversed dimensions,
-                  transposed and strided
+                  expanded columns, expanded rows, expanded matrices, expanded but rows,
+                  reversed dimensions, transposed and strided
     TOLERANCE     {"atol": 1e-2, "rtol": 1e-2, "matched_ratio": 1}: the rule of the problem that it
                   was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False

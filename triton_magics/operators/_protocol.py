@@ -19,8 +19,8 @@ Scalar = bool | int | float
 LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
     "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
-    "expanded columns", "expanded rows", "expanded matrices", "reversed dimensions",
-    "transposed and strided",
+    "expanded columns", "expanded rows", "expanded matrices", "expanded but rows",
+    "reversed dimensions", "transposed and strided",
 )  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 

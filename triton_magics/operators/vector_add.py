@@ -15,7 +15,7 @@ OP_CLASS = "elementwise"
 INDEPENDENT = (0, 0, None)
 DEFINED_FOR_NONFINITE = True
 ALPHAS = (1.0, 0.5, -2.0, 0.1)
-SCALARS = {"alpha": ALPHAS}
+SCALARS = {"alpha": (1.0, -2.0, 0.1, 0.0)}  # 0 times infinity is NaN
 FACTS = {
     "aliases": ("add",),
     "torch_equivalent": "torch.add(x, y, alpha=alpha)",

@@ -204,7 +204,8 @@ class Design:
             own[i] = own[i].evolve(shape=shape)
         layout_cases = [*own[len(plain) : len(starts)]]
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
-        layout_cases += [*self._beside.with_layouts(), *self._late_peaks()]
+        layout_cases += [*self._beside.with_layouts(), *self._beside.with_equal_lengths()]
+        layout_cases += [*self._beside.with_more_dimensions(), *self._late_peaks()]
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole_blocks(self._op)]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)

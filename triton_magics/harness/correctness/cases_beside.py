@@ -39,6 +39,12 @@ from triton_magics.model import BESIDE, Case
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
+EQUAL, MAX_EQUAL = 16, 3  # a length; dimensions, for tensors of attention are alike anyway
+FOUR = (2, 3, 2, 33)
+OF_FIRST = (
+    layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
+    layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
+)  # fmt: skip
 _CPU = torch.device("cpu")
 
 
@@ -189,6 +195,8 @@ class CasesBeside:
         at_shapes = [(s, self._layouts_at(s)) for s in sorted(self._shapes.values(), key=_cost)]
         cases = []
         own_layouts = [name for name in layouts.NOT_COMBINED if name in self._op.layouts]
+        if self._op.op_class == "matmul":  # a number for each row is a factor, not a matrix
+            own_layouts = [name for name in own_layouts if name != layouts.EXPANDED_BUT_ROWS]
         for turn, layout in enumerate(own_layouts):
             takes = [(s, [k for k, have in at.items() if layout in have]) for s, at in at_shapes]
             shape, tensors = max(takes, key=lambda one: len(one[1]))
@@ -196,6 +204,35 @@ class CasesBeside:
             for names in ([tensors] if tensors else []) + alone:
                 own = tuple((name, layout) for name in names)
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
+        return cases
+
+    def with_equal_lengths(self) -> list[Case]:
+        """Return a case for each of several tensors, transposed alone, in a shape of equal lengths.
+
+        An output that is made like the wrong input has the right shape there.
+        """
+        shape = (EQUAL,) * len(operators.smallest_shape(self._op))
+        is_taken = len(shape) <= MAX_EQUAL and is_defined(self._op, shape)
+        if not is_taken or layouts.TRANSPOSED not in self._op.layouts:
+            return []
+        dtypes = itertools.cycle(self._dtypes)
+        at = self._layouts_at(shape)
+        names = [name for name, have in at.items() if layouts.TRANSPOSED in have]
+        return [
+            self.case("", i, shape=shape, layouts=((name, layouts.TRANSPOSED),), dtype=next(dtypes))
+            for i, name in enumerate(names if len(names) > 1 else ())
+        ]
+
+    def with_more_dimensions(self) -> list[Case]:
+        """Return cases of four dimensions, of an op of any number, in layouts of the first ones."""
+        if len({len(shape) for shape in self._op.shapes}) < 2 or not is_defined(self._op, FOUR):
+            return []
+        dtypes = itertools.cycle(self._dtypes)
+        at, cases = self._layouts_at(FOUR), []
+        for turn, layout in enumerate(each for each in OF_FIRST if each in self._op.layouts):
+            own = tuple((name, layout) for name, have in at.items() if layout in have)
+            if own:
+                cases.append(self.case("", turn, shape=FOUR, layouts=own, dtype=next(dtypes)))
         return cases
 
     def with_large_layout(self) -> list[Case]:

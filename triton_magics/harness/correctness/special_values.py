@@ -34,7 +34,8 @@ ZEROS_IN = "nonfinite beside zeros in input "  # `nonfinite beside zeros in inpu
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES = (-10.0, 4.0)  # powers of two
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
-_FINITE_KINDS, _NONFINITE_KINDS = 7, 4  # of a row
+_FINITE_KINDS = 7  # of a row
+_ELEMENTS = (math.nan, math.inf, -math.inf)
 _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
 _JITTER = 0.05  # of rows that are alike
 # Logarithm of a weight over that of all others together, which still count: they are 2 % of it, and
@@ -290,29 +291,35 @@ def _odd_rows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return rows.reshape(x.shape)
 
 
-def _every_kind(x: torch.Tensor, draw: torch.Generator, *, n_kinds: int) -> torch.Tensor:
+def _every_kind(x: torch.Tensor, draw: torch.Generator, *, is_finite: bool) -> torch.Tensor:
     """Draw a kind for each row, so that any kind comes after any other one, at any distance.
 
-    The kinds: as it was (twice), 200 below, 200 above, 0, equal elements, rescaled; an element of
-    NaN, infinity or -infinity, or all -infinity. A row is computed from itself alone; what a
-    program keeps from one row to the next shows.
+    The kinds: as it was (twice), 200 below, 200 above, 0, equal elements, rescaled. Rows that are
+    not finite are of any of these, with an element of NaN, infinity or -infinity, or are all
+    -infinity. A row is computed from itself alone; what a program keeps from one row to the next
+    shows.
     """
     rows = _rows(x)
-    kind = torch.randint(n_kinds, (len(rows), 1), device=x.device, generator=draw)
-    lane = torch.randint(rows.shape[-1], kind.shape, device=x.device, generator=draw)
-    is_lane = torch.arange(rows.shape[-1], device=x.device) == lane
+    kind = torch.randint(_FINITE_KINDS, (len(rows), 1), device=x.device, generator=draw)
     forms = (
         rows + _ROW_OFFSET,
         rows - _ROW_OFFSET,
         torch.zeros_like(rows),
         rows[:, :1].expand(rows.shape),
         _row_scales(rows, draw),
-        *(rows.masked_fill(is_lane, value) for value in (math.nan, math.inf, -math.inf)),
-        torch.full_like(rows, -math.inf),
     )
     own = rows
     for i, form in enumerate(forms, 2):
         own = torch.where(kind == i, form, own)
+    if is_finite:
+        return own.reshape(x.shape)
+    lane = torch.randint(rows.shape[-1], kind.shape, device=x.device, generator=draw)
+    is_lane = torch.arange(rows.shape[-1], device=x.device) == lane
+    none = torch.zeros_like(is_lane)
+    turn = torch.randint(2 * len(_ELEMENTS), kind.shape, device=x.device, generator=draw)
+    for i, value in enumerate(_ELEMENTS):
+        own = own.masked_fill(torch.where(turn == i, is_lane, none), value)
+    own = own.masked_fill((turn == len(_ELEMENTS)).expand(own.shape), -math.inf)
     return own.reshape(x.shape)
 
 
@@ -458,13 +465,13 @@ SPECIALS = {
         parts=("shifted",),
     ),
     EVERY_KIND: Special(
-        partial(_every_kind, n_kinds=_FINITE_KINDS),
+        partial(_every_kind, is_finite=True),
         everywhere=True,
         op_classes=("elementwise", "reduction"),
         parts=_FINITE_PARTS,
     ),
     EVERY_KIND_NONFINITE: Special(
-        partial(_every_kind, n_kinds=_FINITE_KINDS + _NONFINITE_KINDS),
+        partial(_every_kind, is_finite=False),
         is_finite=False,
         everywhere=True,
         op_classes=("elementwise", "reduction"),

@@ -1,0 +1,27 @@
+"""A row with an infinity, then ordinary rows."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import mean
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("mean_accumulator_taken_back.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_mean
+torch.manual_seed(0)
+
+x = torch.randn(33, 257)
+x[3, 5] = float('inf')
+call(x)
+inputs = (torch.randn(33, 257),)
+output = call(*inputs)
+expected = mean.reference(*(x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs))
+error = (output.double() - expected).abs()
+worst = float(error.nan_to_num(nan=float("inf")).max())
+size = float(expected.abs().max())
+print("WRONG" if worst > 0.02 * size else "right", "max error", worst, "of values up to", size)
+sys.exit(0 if worst > 0.02 * size else 1)

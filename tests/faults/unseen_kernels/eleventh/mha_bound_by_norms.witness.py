@@ -1,0 +1,25 @@
+"""q and k four times as large."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import mha
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("mha_bound_by_norms.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_mha
+torch.manual_seed(0)
+
+q, k, v = 4 * torch.randn(1, 2, 65, 64), 4 * torch.randn(1, 2, 65, 64), torch.randn(1, 2, 65, 64)
+inputs = (q, k, v, False)
+output = call(*inputs)
+expected = mha.reference(*(x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs))
+error = (output.double() - expected).abs()
+worst = float(error.nan_to_num(nan=float("inf")).max())
+size = float(expected.abs().max())
+print("WRONG" if worst > 0.02 * size else "right", "max error", worst, "of values up to", size)
+sys.exit(0 if worst > 0.02 * size else 1)
