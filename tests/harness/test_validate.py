@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_cases, run_validation
 from triton_magics import operators
 from triton_magics.harness.correctness import row_chunks, validate_job
+from triton_magics.harness.correctness.call_record import CallFailure, VersionRaised
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.guard_bands import (
     allocate_guarded,
@@ -19,7 +21,16 @@ from triton_magics.harness.correctness.guard_bands import (
 )
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version
-from triton_magics.model import Badge, BadgeCode, Case, CaseStatus, Status
+from triton_magics.languages.kernel_runtime import Launches
+from triton_magics.model import (
+    Badge,
+    BadgeCode,
+    Case,
+    CaseStatus,
+    KernelError,
+    Status,
+    Validation,
+)
 
 RIGHT = KERNELS / "softmax_right.py"
 PARTED = [
@@ -204,3 +215,33 @@ def test_a_wrong_version_is_not_called_for_every_combination(tmp_path: Path) -> 
     assert 12 <= len(verdict.failed_cases) <= 24
     assert {c.case.size for c in verdict.failed_cases} >= {"small", "medium"}
     assert "12 cases have failed already" in {c.reason for c in verdict.not_run}
+
+
+WRONG_IF_TALL = "    if n_rows == 127:\n        out[7] *= 1.01\n    return out.view(x.shape)"
+
+
+def raise_driver_error(subject: object, case: Case) -> bool:
+    failure = CallFailure(
+        error=KernelError(kind="RuntimeError", message="CUDA error: an illegal memory access"),
+        text="",
+    )
+    raise VersionRaised(failure, Launches())
+
+
+def raise_own_error(subject: object, case: Case) -> bool:
+    raise RuntimeError("the judge's own")
+
+
+@pytest.mark.parametrize("fault", [raise_driver_error, raise_own_error])
+def test_a_trial_for_an_explanation_does_not_cost_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[..., bool]
+) -> None:
+    source = (KERNELS / "softmax_right.py").read_text()
+    (path := tmp_path / "kernel.py").write_text(
+        source.replace("    return out.view(x.shape)", WRONG_IF_TALL)
+    )
+    monkeypatch.setattr(validate_job, "passes", fault)
+    verdict, is_spent = validate_job.run(job_for(path, budget_s=10.0), Recorder())
+    assert isinstance(verdict, Validation)
+    assert verdict.status is Status.FAILED
+    assert is_spent

@@ -68,6 +68,7 @@ from triton_magics.model import (
     CaseResult,
     CaseStatus,
     CodeLine,
+    FailurePattern,
     Sanitized,
     Status,
     Validation,
@@ -75,6 +76,7 @@ from triton_magics.model import (
 )
 
 OWN_WORK_S = 600.0  # for the allowed errors of one case
+PATTERN_S, PATTERN_GPU_S = 20.0, 6.0  # of trials for an explanation; on a GPU
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
 _CONTEXT_ERRORS = (
     "CUDA error", ILLEGAL_ACCESS, "misaligned address", "device-side assert",
@@ -124,12 +126,27 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
     unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
     if verdict.status is Status.FAILED:
-        trial = partial(_passes_trial, subject) if tally.stop is None else lambda case: None
-        limit_s = 20.0 if subject.is_interpreted else 6.0
-        pattern = find_pattern(results, by_launches.plan, subject.ref, trial, limit_s)
-        verdict = verdict.evolve(pattern=pattern)
+        verdict = verdict.evolve(pattern=_find_pattern(tally, results, by_launches))
     verdict = verdict.evolve(sanitized=findings, unreached=unreached)
     return verdict, tally.stop is not None
+
+
+def _find_pattern(
+    tally: _Tally, results: Sequence[CaseResult], by_launches: LaunchPhase
+) -> FailurePattern | None:
+    """Return the condition under which a version fails, if one is found in a few seconds.
+
+    Its trials must not cost the verdict: after an error of their own there is no pattern, and the
+    process is not used again.
+    """
+    subject = tally.subject
+    limit_s = PATTERN_S if subject.is_interpreted else PATTERN_GPU_S
+    trial = partial(_passes_trial, tally)
+    try:
+        return find_pattern(results, by_launches.plan, subject.ref, trial, limit_s)
+    except Exception as error:  # noqa: BLE001 (of the version's process, or of a driver)
+        tally.stop = f"a trial for the explanation failed: {error}"
+        return None
 
 
 def _unreached_lines(subject: Subject) -> tuple[CodeLine, ...]:
@@ -221,13 +238,17 @@ def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: 
     return [cases[i] for i in sorted(by_dtype[start:end])]
 
 
-def _passes_trial(subject: Subject, case: Case) -> bool | None:
+def _passes_trial(tally: _Tally, case: Case) -> bool | None:
     """Return whether the version is right on a further case; None if it can't run."""
-    if not is_defined(subject.op, case.shape):
+    if tally.stop or not is_defined(tally.subject.op, case.shape):
         return None
     try:
-        return passes(subject, case)
-    except (VersionRaised, UserFault, torch.OutOfMemoryError):
+        return passes(tally.subject, case)
+    except VersionRaised as raised:
+        if any(words in raised.failure.error.message for words in _CONTEXT_ERRORS):
+            tally.stop = f"a trial with {case.label} left the GPU's context unusable"
+        return None
+    except (UserFault, torch.OutOfMemoryError):
         return None
 
 
