@@ -75,21 +75,20 @@ class AheadCompilation:
             op, version, forms, target: the forms to compile, and the GPU to compile for.
             later: more forms, at a lower priority.
             brief: of all these, those that are refused if compilers work on them for long.
-            first: an order of another kind, before them. Then forms can be added until `close`.
+            first: an order of another kind, before them. Then forms can be added once.
         """
         self._op, self._version, self._target = op, version, target
         self._runtime = kernel_runtime(version.language)
         self._marks: dict[Form, str] = {}
-        self._numbers: dict[Form, int] = {}
         orders = self._orders(forms, brief=brief)
         orders |= self._orders([f for f in later if f not in orders], brief=brief, nice=NICE)
-        self._n_first = 1 if first else 0
+        self._has_first = first is not None
         work = [*([dict(first)] if first else ()), *orders.values()]
-        self._work = compile_processes.submit(work, is_open=bool(first))
-        self._numbers = {form: i + self._n_first for i, form in enumerate(orders)}
+        self._work = compile_processes.submit(work, is_open=self._has_first)
+        self._numbers = {form: i for i, form in enumerate(orders, start=int(self._has_first))}
 
     def add(self, forms: Sequence[Form], *, brief: Collection[Form] = ()) -> None:
-        """Submit further forms, as at the start; forms that were submitted before are left out."""
+        """Submit further forms, as at the start; those that were submitted before are left out."""
         orders = self._orders([f for f in forms if f not in self._numbers], brief=brief)
         numbers: Iterable[int] = range(len(self._numbers), len(self._numbers) + len(orders))
         if self._work:
@@ -99,7 +98,7 @@ class AheadCompilation:
 
     def has_done_first(self, *, within_s: float) -> bool | None:
         """Return whether the order of another kind is done by then; None if it never will be."""
-        if not self._work or not self._n_first:
+        if not self._work or not self._has_first:
             return None
         is_over = self._work.wait({0}, within_s=within_s)
         return None if 0 in self._work.failed else is_over

@@ -39,9 +39,9 @@ from triton_magics.model import BESIDE, Case
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
-EQUAL, MAX_EQUAL = 16, 3  # a length; dimensions, for tensors of attention are alike anyway
-FOUR = (2, 3, 2, 33)
-OF_FIRST = (
+EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
+FOUR_DIMENSIONS = (2, 3, 2, 33)
+LAYOUTS_OF_FIRST = (
     layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
     layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
@@ -211,8 +211,8 @@ class CasesBeside:
 
         An output that is made like the wrong input has the right shape there.
         """
-        shape = (EQUAL,) * len(operators.smallest_shape(self._op))
-        is_taken = len(shape) <= MAX_EQUAL and is_defined(self._op, shape)
+        shape = (EQUAL_LENGTH,) * len(operators.smallest_shape(self._op))
+        is_taken = len(shape) <= MAX_EQUAL_DIMENSIONS and is_defined(self._op, shape)
         if not is_taken or layouts.TRANSPOSED not in self._op.layouts:
             return []
         dtypes = itertools.cycle(self._dtypes)
@@ -225,14 +225,16 @@ class CasesBeside:
 
     def with_more_dimensions(self) -> list[Case]:
         """Return cases of four dimensions, of an op of any number, in layouts of the first ones."""
-        if len({len(shape) for shape in self._op.shapes}) < 2 or not is_defined(self._op, FOUR):
+        has_any_number = len({len(shape) for shape in self._op.shapes}) > 1
+        if not has_any_number or not is_defined(self._op, FOUR_DIMENSIONS):
             return []
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
-        at, cases = self._layouts_at(FOUR), []
-        for turn, layout in enumerate(each for each in OF_FIRST if each in self._op.layouts):
+        at, cases = self._layouts_at(FOUR_DIMENSIONS), []
+        of_first = [layout for layout in LAYOUTS_OF_FIRST if layout in self._op.layouts]
+        for turn, layout in enumerate(of_first):
             own = tuple((name, layout) for name, have in at.items() if layout in have)
             if own:
-                cases.append(self.case("", turn, shape=FOUR, layouts=own, dtype=dtype))
+                cases.append(self.case("", turn, shape=FOUR_DIMENSIONS, layouts=own, dtype=dtype))
         return cases
 
     def with_large_layout(self) -> list[Case]:

@@ -44,6 +44,7 @@ from triton_magics.harness.correctness.guard_bands import (
     guard_allocations,
 )
 from triton_magics.harness.correctness.launch_survey import (
+    SURVEY_WAIT,
     LaunchSurvey,
     load_meta_functions,
     survey_launches,
@@ -72,7 +73,6 @@ from triton_magics.model import Case, KernelError, Value
 T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 DRY_RUN_S = 5.0
-SURVEY_WAIT = 3.0  # of its limit of CPU time: beside other work it takes longer
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "

@@ -14,12 +14,11 @@ from triton_magics.harness.compile_ahead import local_target
 from triton_magics.harness.correctness.case_plan import DeviceFacts
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.launch_cases import LaunchPlan, LaunchPlanner
+from triton_magics.harness.correctness.launch_survey import SURVEY_WAIT, LaunchSurvey
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.survey_order import survey_of, survey_order
 from triton_magics.languages.source_numbers import read_integers
 from triton_magics.model import Case
-
-WAIT = 3.0  # for a survey, of its limit of CPU time: beside other work it takes longer
 
 
 class LaunchPhase:
@@ -44,13 +43,8 @@ class LaunchPhase:
     def plan(self) -> LaunchPlan:
         """Return the plan, after a survey if there was none."""
         if self._plan is None:
-            planner = self._planner
-            survey = self._subject.calls.survey_launches
-            self._plan = (
-                planner.plan(survey(planner.cases, planner.limit_s))
-                if planner.cases and self._subject.job.has_whole_plan
-                else LaunchPlan()
-            )
+            is_whole = self._subject.job.has_whole_plan
+            self._plan = self._planner.plan(self._survey()) if is_whole else LaunchPlan()
         return self._plan
 
     @property
@@ -85,11 +79,17 @@ class LaunchPhase:
         """Return the cases that come after the others."""
         if not self._is_mine or self._subject.is_interpreted:
             return []
-        if self.advance(scheduler, within_s=WAIT * self._planner.limit_s) is False:
+        if self.advance(scheduler, within_s=SURVEY_WAIT * self._planner.limit_s) is False:
             self._plan = LaunchPlan()  # it hangs
         if self._plan is None:
             scheduler.add(self.plan.cases)
         return scheduler.compiled_first(self.plan.cases)
+
+    def _survey(self) -> LaunchSurvey:
+        planner = self._planner
+        if not planner.cases:
+            return LaunchSurvey()
+        return self._subject.calls.survey_launches(planner.cases, planner.limit_s)
 
     @cached_property
     def _planner(self) -> LaunchPlanner:

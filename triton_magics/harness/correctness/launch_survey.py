@@ -30,6 +30,7 @@ from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.languages.kernel_compiler import Target
 from triton_magics.model import Case, Value
 
+SURVEY_WAIT = 3.0  # for it, of its limit of CPU time: beside other work it takes longer
 MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
 
 
@@ -161,4 +162,4 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     return own
 
 
-__all__ = ["LaunchSurvey", "load_meta_functions", "survey_launches"]
+__all__ = ["SURVEY_WAIT", "LaunchSurvey", "load_meta_functions", "survey_launches"]

@@ -35,7 +35,6 @@ _GROWTH = 2  # powers of two, of the values over a row, and of the last one over
 _SCALES = (-10.0, 4.0)  # powers of two
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
-_ELEMENTS = (math.nan, math.inf, -math.inf)
 _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
 _JITTER = 0.05  # of rows that are alike
 # Logarithm of a weight over that of all others together, which still count: they are 2 % of it, and
@@ -315,12 +314,10 @@ def _every_kind(x: torch.Tensor, draw: torch.Generator, *, is_finite: bool) -> t
         return own.reshape(x.shape)
     lane = torch.randint(rows.shape[-1], kind.shape, device=x.device, generator=draw)
     is_lane = torch.arange(rows.shape[-1], device=x.device) == lane
-    none = torch.zeros_like(is_lane)
-    turn = torch.randint(2 * len(_ELEMENTS), kind.shape, device=x.device, generator=draw)
-    for i, value in enumerate(_ELEMENTS):
-        own = own.masked_fill(torch.where(turn == i, is_lane, none), value)
-    own = own.masked_fill((turn == len(_ELEMENTS)).expand(own.shape), -math.inf)
-    return own.reshape(x.shape)
+    turn = torch.randint(2 * len(_NONFINITE), kind.shape, device=x.device, generator=draw)
+    for i, value in enumerate(_NONFINITE):
+        own = own.masked_fill(is_lane & (turn == i), value)
+    return own.masked_fill(turn == len(_NONFINITE), -math.inf).reshape(x.shape)
 
 
 def _above_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:

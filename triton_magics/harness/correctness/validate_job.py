@@ -60,6 +60,7 @@ from triton_magics.harness.process.device import CPU, environment, kernel_runtim
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
+from triton_magics.harness.process.subject_link import SubjectFault
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
 from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
 from triton_magics.languages.launch_limits import find_limit
@@ -136,15 +137,15 @@ def _find_pattern(
 ) -> FailurePattern | None:
     """Return the condition under which a version fails, if one is found in a few seconds.
 
-    Its trials must not cost the verdict: after an error of their own there is no pattern, and the
-    process is not used again.
+    Its trials must not cost the verdict: after an error of the version's process or of the driver
+    there is no pattern, and the process is not used again.
     """
     subject = tally.subject
     limit_s = PATTERN_S if subject.is_interpreted else PATTERN_GPU_S
     trial = partial(_passes_trial, tally)
     try:
         return find_pattern(results, by_launches.plan, subject.ref, trial, limit_s)
-    except Exception as error:  # noqa: BLE001 (of the version's process, or of a driver)
+    except (SubjectFault, RuntimeError) as error:  # RuntimeError: of torch, a driver's error
         tally.stop = f"a trial for the explanation failed: {error}"
         return None
 
