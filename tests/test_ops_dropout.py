@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -127,3 +128,42 @@ def test_dropout_refuses_a_seed_that_is_the_step_of_the_stream():
     seed = 1234567
     problem = dropout.check((x, p, seed), call(x, p, seed), call)
     assert problem == "the seeds 0 and 1 gave the same mask, of every 3 elements one"
+
+
+SEEDS_AS_USED = {
+    "all bits": lambda seed: seed,
+    "halves added": lambda seed: (seed + (seed >> 32)) % 2**32,
+    "exclusive or of the halves": lambda seed: (seed ^ (seed >> 32)) % 2**32,
+    "31 bits": lambda seed: seed % 2**31,
+    "32 bits": lambda seed: seed % 2**32,
+}
+
+
+@pytest.mark.parametrize("fold", SEEDS_AS_USED)
+def test_dropout_refuses_seeds_of_which_a_part_counts(fold):
+    def call(x, p, seed):
+        generator = np.random.Generator(np.random.Philox(SEEDS_AS_USED[fold](seed)))
+        draws = torch.from_numpy(generator.random(tuple(x.shape)))
+        return torch.where(draws >= p, x / (1 - p), torch.zeros_like(x))
+
+    (x, p, seed), _ = run_dropout()
+    problem = dropout.check((x, p, seed), call(x, p, seed), call)
+    if fold == "all bits":
+        assert problem is None
+        return
+    assert problem is not None
+    assert problem.startswith("the seeds ")
+
+
+def test_dropout_refuses_a_bit_of_neighbours_at_a_quarter():
+    def call(x, p, seed):
+        if p not in (0.25, 0.75):
+            return version(x, p, seed)
+        bits = torch.randint(2, (x.numel() + 1,), generator=torch.Generator().manual_seed(seed))
+        draws = (2 * bits[:-1] + bits[1:]).view(x.shape) / 4
+        return torch.where(draws >= p, x / (1 - p), torch.zeros_like(x))
+
+    inputs, output = run_dropout()
+    problem = dropout.check(inputs, output, call)
+    assert problem is not None
+    assert problem.startswith("p = 0.25: ")

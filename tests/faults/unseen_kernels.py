@@ -7,7 +7,8 @@ The names are folders of `unseen_kernels`, or files. Authors who had not read th
 `fifth` for every op, `set_a` for elementwise ops, softmax, norms; on 2026-11-28 `sixth` for every
 op, `sixth_classes` for layouts, for what a program carries on and for special values, `seventh` and
 `eighth` for every op, `eighth_launches` and `ninth_launches` for paths of the wrapper and for the
-geometry of launches, `tenth`, `eleventh` and `twelfth` for layouts, state, random numbers, values.
+geometry of launches, `tenth`, `eleventh` and `twelfth` for layouts, state, random numbers, values,
+`thirteenth` for every op and seven causes.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

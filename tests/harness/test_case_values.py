@@ -155,6 +155,27 @@ def test_the_double_of_each_number_near_the_largest_is_infinite() -> None:
     assert special not in {c.special for c in plan_of("swiglu").cases}
 
 
+@pytest.mark.parametrize("shape", [(7, 13), (1, 4), (17, 4097)])
+def test_a_distance_to_the_mean_passes_the_largest_half(shape: tuple[int, ...]) -> None:
+    case = {"special": "far from the mean", "dtype": "float16", "shape": shape}
+    x = inputs_with("layer_norm", **case)[0]
+    assert x.isfinite().all()
+    far = (x.double() - x.double().mean(-1, keepdim=True)).abs() > 65_504
+    assert far.any(-1).all()
+    assert {c.dtype for c in plan_of("layer_norm").cases if c.special == case["special"]} == {
+        "float16"
+    }
+
+
+def test_gelu_meets_nan_and_infinity_but_not_minus_infinity() -> None:
+    own = [case for case in plan_of("gelu").cases if case.special == "nonfinite"]
+    assert own
+    values = torch.cat([make_pristine(operators.load("gelu"), c, CPU)[0].flatten() for c in own])
+    assert values.isnan().any()
+    assert (values == torch.inf).any()
+    assert not (values == -torch.inf).any()
+
+
 @pytest.mark.parametrize("reference", [lambda x: (x + x) * 0.5, lambda x: (x, (x + x) * 0.5)])
 def test_values_at_which_torch_overflows_are_left_out(reference: Callable[..., object]) -> None:
     double = dataclasses.replace(operators.load("relu"), reference=reference)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.harness.kit import CPU, KERNELS, Recorder, field_of, job_for, run_cases
+from tests.harness.test_plan import plan_of
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
@@ -20,7 +21,7 @@ from triton_magics.harness.correctness.cases_beside import (
     MANY_ROWS_INTERPRETED,
 )
 from triton_magics.harness.correctness.shape_classes import representatives
-from triton_magics.model import Case, CaseStatus, Plan
+from triton_magics.model import BESIDE, Case, CaseStatus, Plan
 
 UNSEEN = Path(__file__).parent.parent / "faults" / "unseen_kernels"
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
@@ -112,6 +113,25 @@ def test_inputs_lie_side_by_side_in_one_tensor() -> None:
     q, k, v = make_inputs(operators.load("attention"), case, CPU).arguments
     assert q.stride() == k.stride() == v.stride() == (3 * 5 * 48, 5 * 48, 48, 1)
     assert v.data_ptr() - q.data_ptr() == 2 * 16 * 4
+
+
+def test_an_unused_part_lies_before_the_last_input() -> None:
+    special = "parts of one tensor, one unused"
+    case = Case(shape=(2, 3, 5, 16), dtype="float32", special=special, seed=3)
+    inputs = make_inputs(operators.load("attention"), case, CPU)
+    q, k, v = inputs.arguments
+    assert q.stride() == k.stride() == v.stride() == (3 * 5 * 64, 5 * 64, 64, 1)
+    places = [(x.data_ptr() - q.data_ptr()) // 4 for x in (q, k, v)]
+    assert places == [0, 16, 48]
+    assert all(map(torch.equal, inputs.arguments, inputs.pristine))
+
+
+@pytest.mark.parametrize("op", ["dropout", "vector_add"])
+def test_cases_for_a_shape_have_parameters_that_count(op: str) -> None:
+    own = [case for case in plan_of(op).cases if case.shape_class == BESIDE or case.extent]
+    values = {value for case in own for _, value in case.scalars}
+    assert len(values) >= 2
+    assert 0.0 not in values  # with p = 0, or a factor of 0, x itself is returned
 
 
 def test_parts_of_one_tensor_are_no_transpose_of_each_other() -> None:

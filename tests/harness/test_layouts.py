@@ -67,6 +67,14 @@ def test_available_layouts_differ_from_the_contiguous_one() -> None:
     assert "expanded" not in layouts.available((7, 13), is_mutated=True)
 
 
+def test_a_length_of_one_has_the_stride_of_a_longer_tensor() -> None:
+    x = inputs_in("loose lengths of one", shape=(5, 1, 33)).arguments[0]
+    assert x.stride() == (33, 165, 1)
+    assert x.is_contiguous()
+    assert "loose lengths of one" not in layouts.available((1, 33))  # the stride is no other one
+    assert "loose lengths of one" not in layouts.available((5, 33, 1))
+
+
 def test_a_single_number_has_no_strides_to_change() -> None:
     assert layouts.available(()) == (layouts.CONTIGUOUS, layouts.UNALIGNED)
 

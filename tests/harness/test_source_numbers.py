@@ -13,6 +13,7 @@ from tests.harness.kit import KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_numbers import (
     MAX_COMPILED,
     MAX_SHAPES,
@@ -20,11 +21,16 @@ from triton_magics.harness.correctness.case_numbers import (
     scalars_at_numbers,
     shapes_at_numbers,
     values_at_numbers,
+    values_past_numbers,
 )
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
 from triton_magics.harness.correctness.shape_variants import keep_orders, walk_of_dimensions
-from triton_magics.languages.source_numbers import read_integers, read_numbers
+from triton_magics.languages.source_numbers import (
+    read_integers,
+    read_numbers,
+    read_thresholds,
+)
 from triton_magics.model import Case, CaseStatus
 
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
@@ -209,6 +215,47 @@ def test_values_at_numbers_that_usual_values_pass_by(
     own = values_at_numbers(operators.load(op), numbers, dtypes)
     assert [name for name, _ in own] == expected
     assert ("values near 4096.0", "float16") not in own
+
+
+def test_thresholds_are_the_numbers_beside_a_comparison() -> None:
+    text = "if m < -4.0:\n  y = 1e3f > x\n  b[7], x << 2, x >> 5, p->n, n <= 4096, z * 3.5"
+    assert read_thresholds(text) == {4.0, 1000.0, 4096}
+
+
+def test_all_values_are_past_a_number_on_either_side() -> None:
+    gelu, mha = operators.load("gelu"), operators.load("mha")
+    own = values_past_numbers(gelu, (0, 0.5, 1, 4.0, 256, 100.0), {4.0, 256}, ("float32",))
+    assert [name for name, _ in own] == [
+        "values past 4.0", "values past -4.0", "values past 100.0", "values past -100.0",
+    ]  # fmt: skip
+    assert [name for name, _ in values_past_numbers(mha, (4.0,), (), ("float32",))] == [
+        "values past 4.0"  # it leaves negative values out
+    ]
+    case = Case(shape=(7, 13), dtype="float16", special="values past -4.0", seed=1)
+    (x,) = make_pristine(gelu, case, torch.device("cpu"))
+    assert (x < -4.0).all()
+    assert (x >= -8.0).all()
+
+
+def test_a_short_way_for_tiles_past_a_number_is_caught() -> None:
+    path = KERNELS.parent / "unseen_kernels" / "eleventh" / "gelu_zero_for_negative_tiles.py"
+    cases = [c for c in number_cases(path) if c.special.startswith("values past")]
+    assert any(result.status.failed for result in run_cases(path, *cases))
+    right = run_cases(KERNELS / "right/gelu_flat.py", *cases)
+    assert {result.status for result in right} == {CaseStatus.PASSED}
+
+
+def test_a_long_row_has_few_rows_beside_it() -> None:
+    shapes = shapes_at_numbers(
+        operators.load("dropout"), (8192,), {(1, 280_009)}, plan="full", is_interpreted=True
+    )
+    assert (2, 24_576) in shapes.values()
+
+
+def test_the_numbers_of_a_random_op_meet_many_elements() -> None:
+    path = KERNELS.parent / "unseen_kernels" / "thirteenth" / "dropout_quarter_bits.py"
+    own = [case for case in number_cases(path) if ("p", 0.25) in case.scalars]
+    assert [case.shape for case in own] == [(127, 129)]
 
 
 @pytest.mark.parametrize("limit", [88.5, 2e-3])

@@ -11,6 +11,7 @@ have stride 0 but one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,6 +37,8 @@ EXPANDED_MATRICES = "expanded matrices"  # each batch has one
 EXPANDED_BUT_ROWS = "expanded but rows"  # a number for each row, as a factor for each channel
 REVERSED = "reversed dimensions"
 TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:, ::2].t()
+# Dimensions of one element have any stride: x[:, :1] of one long matrix is contiguous.
+LOOSE_ONES = "loose lengths of one"
 _PADDING = 3  # odd, so that rows are not aligned
 
 
@@ -51,7 +54,8 @@ def place(shape: Sizes, layout: str) -> Placement | None:
     """Return the placement of a tensor in a layout; None if the shape has no such layout.
 
     A shape has a layout if its placement differs from the contiguous one where it matters: in the
-    offset, or in the stride of a dimension with more than one element.
+    offset, or in the stride of a dimension with more than one element. In `LOOSE_ONES` it is the
+    stride of one with a single element.
     """
     stride = _contiguous(shape)
     if layout == CONTIGUOUS:
@@ -59,7 +63,10 @@ def place(shape: Sizes, layout: str) -> Placement | None:
     if layout == UNALIGNED:
         return Placement(stride, offset=1)
     placement = Placement(_STRIDES[layout](shape) or stride)
-    moved = any(n > 1 and a != b for n, a, b in zip(shape, placement.stride, stride, strict=True))
+    least = 0 if layout == LOOSE_ONES else 1
+    moved = any(
+        n > least and a != b for n, a, b in zip(shape, placement.stride, stride, strict=True)
+    )
     return placement if moved else None
 
 
@@ -205,6 +212,14 @@ def _expand_but_rows(shape: Sizes) -> Sizes | None:
     return tuple(int(dim == len(shape) - 2) for dim in range(len(shape)))
 
 
+def _loosen_ones(shape: Sizes) -> Sizes | None:
+    """Return the strides with that of the whole for each dimension of one, but for the last."""
+    if math.prod(shape) < 2 or 1 not in shape[:-1]:
+        return None
+    *first, last = zip(shape, _contiguous(shape), strict=True)
+    return (*(math.prod(shape) if n == 1 else stride for n, stride in first), last[1])
+
+
 _COMBINED: dict[str, Strides] = {
     TRANSPOSED: _of_columns(_contiguous),
     STRIDED: _every_second,
@@ -223,6 +238,7 @@ _NOT_COMBINED: dict[str, Strides] = {
     EXPANDED_BUT_ROWS: _expand_but_rows,
     REVERSED: _reverse,
     TRANSPOSED_STRIDED: _of_columns(_every_second),
+    LOOSE_ONES: _loosen_ones,
 }
 _STRIDES = _COMBINED | _NOT_COMBINED
 NOT_COMBINED = tuple(_NOT_COMBINED)  # with all else, in a plan

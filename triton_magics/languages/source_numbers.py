@@ -16,6 +16,9 @@ _NUMBER = r"(?:0[xX][\da-fA-F_]{1,20}|(?:\d[\d_]{0,30}\.?\d{0,30}|\.\d{1,30})(?:
 _TERM = re.compile(
     rf"(?<![\w.]){_NUMBER}(?:\s*(?:<<|\*\*|//|[-+*/])\s*{_NUMBER})*(?=[fFuUlL]*(?![\w.]))"
 )
+_COMPARED = re.compile(
+    rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_NUMBER})|(?<![\w.])({_NUMBER})[fF]?\s*[<>]"
+)
 _ALONE = re.compile(rf"(?<![\w.]){_NUMBER}")
 _TYPE = re.compile(
     r"(?<![a-zA-Z0-9])(u?int8|u?int16|short|float16|fp16|half|bfloat16|bf16)(?:_t)?(?![a-zA-Z0-9])"
@@ -46,6 +49,13 @@ def read_integers(source: str) -> tuple[int, ...]:
 def read_numbers(source: str) -> tuple[float, ...]:
     """Return the numbers in a source in rising order, without signs and without huge ones."""
     return tuple(sorted({value for value in _values(source) if abs(value) < _HUGE}))
+
+
+def read_thresholds(source: str) -> frozenset[float]:
+    """Return the numbers that something is compared with in a source, without their signs."""
+    texts = (match[1] or match[2] for match in _COMPARED.finditer(source))
+    values = (_compute(text) for text in texts)
+    return frozenset(value for value in values if value is not None and abs(value) < _HUGE)
 
 
 def _values(source: str) -> Iterator[float]:

@@ -21,6 +21,7 @@ and it may define
     TOLERANCE     {"atol": 1e-2, "rtol": 1e-2, "matched_ratio": 1}: the rule of the problem that it
                   was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False
+    DEFINED_FOR_MINUS_INF         False where only NaN and +Inf may; True
     REGIMES_SKIP                  kinds of input that are meaningless for it; ()
     FLOAT16_SKIP                  further ones that are meaningless in float16 alone; ()
     GRADIENTS_SKIP                further ones that are meaningless for its gradients; ()

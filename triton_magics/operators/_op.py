@@ -23,9 +23,11 @@ from triton_magics.operators._protocol import LAYOUTS, OP_CLASSES, Check, Inputs
 REGIMES = ("shifted", "x10", "large", "mean_heavy", "negative", "x0.1", "tiny")
 SPECIALS = (
     "equal", "zeros", "huge element", "sums past 65504", "products past 65504", "exp past 65504",
-    "near the largest number", "exact cancellation", "rows unlike their neighbours",
-    "largest at the end", "few distinct numbers", "rows of many scales", "elements of many scales",
+    "near the largest number", "far from the mean", "exact cancellation",
+    "rows unlike their neighbours", "largest at the end", "few distinct numbers",
+    "rows of many scales", "elements of many scales",
     "one tensor for several inputs", "one tensor and its transpose", "parts of one tensor",
+    "parts of one tensor, one unused",
     "products far below zero", "one element as heavy as the others",
     "one row as heavy as the others", "rows of every kind", "rows of every kind, nonfinite too",
     "least and largest bytes", "rows at -20000", "nonfinite",
@@ -64,6 +66,7 @@ class ModuleOp:
     layouts: tuple[str, ...] = LAYOUTS
     tolerance: Mapping[str, float] = field(default_factory=dict)
     defined_for_nonfinite: bool = False
+    defined_for_minus_inf: bool = True
     skip_values: tuple[str, ...] = ()
     skip_in_float16: tuple[str, ...] = ()
     scalars: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
@@ -114,6 +117,7 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         layouts=_layouts(module, name),
         tolerance=_tolerance(getattr(module, "TOLERANCE", {}), name),
         defined_for_nonfinite=bool(getattr(module, "DEFINED_FOR_NONFINITE", False)),
+        defined_for_minus_inf=bool(getattr(module, "DEFINED_FOR_MINUS_INF", True)),
         skip_values=_names(module, "REGIMES_SKIP", (*REGIMES, *SPECIALS), name),
         skip_in_float16=_names(module, "FLOAT16_SKIP", (*REGIMES, *SPECIALS), name),
         scalars=_scalars(getattr(module, "SCALARS", {}), reference, name),

@@ -20,7 +20,7 @@ LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
     "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
     "expanded columns", "expanded rows", "expanded matrices", "expanded but rows",
-    "reversed dimensions", "transposed and strided",
+    "reversed dimensions", "transposed and strided", "loose lengths of one",
 )  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 
@@ -101,6 +101,11 @@ class Op(Protocol):
     def defined_for_nonfinite(self) -> bool:
         """True if NaN and infinities may be fed."""
         return False
+
+    @property
+    def defined_for_minus_inf(self) -> bool:
+        """False where of these only NaN and infinity have one right answer."""
+        return True
 
     @property
     def tolerance(self) -> Mapping[str, float]:

@@ -6,8 +6,10 @@ Any shape. The output is random, so `check` judges it instead of a comparison wi
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 
 import torch
 from torch.nn import functional as F
@@ -26,7 +28,8 @@ DEFINED_FOR_NONFINITE = False
 REGIMES_SKIP = ("zeros", "exact cancellation")
 PROBABILITIES = (0.5, 0.1, 0.0)
 SCALARS = {"p": PROBABILITIES}
-OTHER_PROBABILITIES = (0.0, 0.1, 0.3)
+OTHER_PROBABILITIES = (0.0, 0.1, 0.3, 0.25, 0.75, 0.125)  # the last take few bits of a draw
+SEED_BITS = 63
 RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
 ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
 MODERATE = 2**12  # elements; fewer show no dependence of a part
@@ -39,7 +42,7 @@ FACTS = {
     "description": (
         "Sets random elements to zero and scales the others. The mask follows from the seed."
     ),
-    "input_shapes": "x: any shape; p: a number in [0, 1); seed: an int",
+    "input_shapes": "x: any shape; p: a number in [0, 1); seed: an int from 0 to 2^63 - 1",
     "output_shape": "the shape of x",
     "complexity": "n flops and n random numbers; 2·n·itemsize bytes",
     "memory_pattern": "reads x once, writes out once; the mask is computed, not stored",
@@ -158,18 +161,41 @@ def _dependent_seeds(
         mask = call(x, p, other) != 0
         if fault := find_dependence(output != 0, mask, 1 - p, visible):
             return f"the seeds {seed} and {other} gave {fault}"
-    return _small_seeds(x, p, call)
-
-
-def _small_seeds(x: torch.Tensor, p: float, call: Callable[..., torch.Tensor]) -> str | None:
-    """Check the first seeds, which people use most, on inputs of moderate size."""
     if not MODERATE < x.numel() <= MANY:
         return None
-    masks, visible = [call(x, p, seed) != 0 for seed in range(3)], _visible(x)
-    for one, other in itertools.combinations(range(3), 2):
-        if fault := find_dependence(masks[one], masks[other], 1 - p, visible):
+    masks = functools.cache(lambda seed: call(x, p, seed) != 0)
+    pairs = [*itertools.combinations(range(3), 2)]  # the seeds that people use most
+    is_torchs = x.device.type == "cpu" and _is_torchs(x, p, seed, masks(seed))
+    # To a compiler a seed of 64 bits has another type, so one dtype has them.
+    if x.dtype == torch.float32 and not is_torchs:
+        pairs += _wide_seeds(seed)
+    for one, other in pairs:
+        if fault := find_dependence(masks(one), masks(other), 1 - p, visible):
             return f"the seeds {one} and {other} gave {fault}"
     return None
+
+
+def _is_torchs(x: torch.Tensor, p: float, seed: int, mask: torch.Tensor) -> bool:
+    """Return whether a mask is torch's on the CPU, where its generator takes 32 bits of a seed."""
+    drawn = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed)) >= p
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        own = F.dropout(torch.ones_like(x), p) != 0
+    return torch.equal(mask, drawn & _visible(x)) or torch.equal(mask, own & _visible(x))
+
+
+def _wide_seeds(seed: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of seeds of 63 bits, such as (layer << 32) + step.
+
+    The second has the halves of the first exchanged, or differs from it in one bit: a sum or an
+    exclusive or of the halves, or a part of the bits, does not tell all of them apart.
+    """
+    draw = random.Random(seed)  # noqa: S311 (replayed from the seed)
+    high, low = (draw.getrandbits(31) for _ in range(2))
+    wide = high << 32 | low
+    yield wide, low << 32 | high
+    for bits in (range(32), range(32, SEED_BITS)):
+        yield wide, wide ^ 1 << draw.choice(bits)
 
 
 def _other_seeds(seed: int, n_elements: int) -> tuple[int, ...]:

@@ -12,8 +12,10 @@ SHAPES = (
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "elementwise"
 INDEPENDENT = (0,)
-# At -inf the formula is -inf * 0, NaN, while its limit is 0: either answer is fair.
-DEFINED_FOR_NONFINITE = False
+DEFINED_FOR_NONFINITE = True
+# The formula is -inf * 0 there, NaN, while its limit is 0: either answer is fair.
+DEFINED_FOR_MINUS_INF = False
+REGIMES_SKIP = ("block of -inf",)
 FACTS = {
     "torch_equivalent": "torch.nn.functional.gelu(x)",
     "signature": "triton_gelu(x)",

@@ -23,9 +23,11 @@ from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_numbers import (
+    moderate_shape,
     scalars_at_numbers,
     shapes_at_numbers,
     values_at_numbers,
+    values_past_numbers,
 )
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
 from triton_magics.harness.correctness.case_values import REGIMES
@@ -44,6 +46,7 @@ from triton_magics.harness.correctness.shape_classes import (
 from triton_magics.harness.correctness.shape_variants import (
     list_variants,
     shapes_of_several_blocks,
+    telling_scalars,
     vary_scalars,
     vary_shapes,
     walk_of_dimensions,
@@ -55,7 +58,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.usable_specials import usable_specials
-from triton_magics.languages.source_numbers import read_integers, read_numbers
+from triton_magics.languages.source_numbers import read_integers, read_numbers, read_thresholds
 from triton_magics.model import (
     BESIDE,
     CONTIGUOUS,
@@ -310,6 +313,7 @@ class Design:
         One of many rows has the plain one alone in the interpreter.
         """
         factors = {k: v for k, v in self._factors.items() if k != SHAPE}
+        factors |= {SCALAR + name: [*v] for name, v in telling_scalars(self._op).items()}
         draw = random.Random(f"{self._seed} {name}")  # noqa: S311 (replayed from the seed)
         columns = {k: draw.sample(v, len(v)) for k, v in factors.items()}
         n = max(map(len, columns.values())) if plan == "thorough" else 1
@@ -319,6 +323,8 @@ class Design:
         ]
         only_plain = self._is_interpreted and has_many_programs(self._op, shape)
         rows = rows[:1] if only_plain else rows
+        plain = {REGIME: NORMAL, SPECIAL: PLAIN}  # in place of values that the rest can't have
+        rows = [row | plain if _has_forbidden(row, self.forbids) else row for row in rows]
         possible = [row for row in rows if not _has_forbidden(row, self.forbids)]
         return [self._case(row, shape).evolve(extent=name) for row in possible]
 
@@ -339,15 +345,18 @@ class Design:
             self._case(self._plain_row(shape), shape).evolve(extent=name)
             for name, shape in shapes.items()
         ]
-        near = values_at_numbers(self._op, read_numbers(source), self._dtypes)
+        numbers = read_numbers(source)
+        near = values_at_numbers(self._op, numbers, self._dtypes)
+        near += values_past_numbers(self._op, numbers, read_thresholds(source), self._dtypes)
         with_values = [
             self._beside.case("powers of two", i, special=values, dtype=dtype)
             for i, (values, dtype) in enumerate(near)
         ]
         first = {name: values[0] for name, values in self._op.scalars.items()}
+        shape = {"shape": moderate_shape(self._op)} if self._op.check else {}
         with_scalars = [
-            self._beside.case("odd", 0, scalars=tuple({**first, name: value}.items()))
-            for name, value in scalars_at_numbers(self._op, read_numbers(source))
+            self._beside.case("odd", 0, scalars=tuple({**first, name: value}.items()), **shape)
+            for name, value in scalars_at_numbers(self._op, numbers)
         ]
         return [*vary_scalars(self._op, own, self._dtypes), *with_values, *with_scalars]
 

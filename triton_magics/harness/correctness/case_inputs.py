@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +105,8 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
             f"{op.name}: make_inputs failed for {case.label}: {exception_text.one_line(error)}"
         ) from error
     changed = apply_values(inputs, case, generator)
+    if not op.defined_for_minus_inf:
+        changed = tuple(map(_without_minus_inf, changed))
     values = [x if i in op.structured else changed[i] for i, x in enumerate(inputs)]
     scalars = dict(case.scalars)
     return tuple(
@@ -112,6 +115,13 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
         else scalars.get(name, x)
         for i, (name, x) in enumerate(zip(op.input_names(len(values)), values, strict=True))
     )
+
+
+def _without_minus_inf(x: Any) -> Any:
+    """Return a tensor with infinity in place of minus infinity; anything else as it is."""
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point() or x.itemsize == 1:
+        return x
+    return x.masked_fill(x == -math.inf, math.inf)
 
 
 def make_meta(op: operators.Op, case: Case) -> tuple[Any, ...]:
@@ -168,12 +178,12 @@ def make_inputs(
     if special and special.transposes:
         own = transpose_inputs(pristine, own)
     if special and special.splits and (parts := find_parts(pristine)):
-        shape, like = shape_of_whole(pristine, parts), pristine[next(iter(parts))]
+        shape, like = shape_of_whole(pristine, parts, special), pristine[next(iter(parts))]
         at = layouts.place(shape, CONTIGUOUS)
         assert at
         whole, guarded = allocate_guarded(shape, at.stride, like, "the inputs", allocate=allocate)
         guards.append(guarded)
-        views = split_in_parts(whole, parts)
+        views = split_in_parts(whole, parts, special)
         for i, view in views.items():
             layouts.write(view, pristine[i])
         own = tuple(views.get(i, x) for i, x in enumerate(own))

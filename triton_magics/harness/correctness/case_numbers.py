@@ -30,13 +30,16 @@ from triton_magics.harness.correctness.shape_classes import (
     interpreter_cost,
 )
 from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders
-from triton_magics.harness.correctness.special_values import NEAR
+from triton_magics.harness.correctness.special_values import NEAR, PAST
 from triton_magics.model import Case
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
+MAX_PAST = 4
+MODERATE = 2**16
 MAX_VALUES, MAX_TRIES = 3, 24  # of each parameter; shapes that the reference is called with
 _MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
 _SMALLEST = 3
+_FEW = 2
 _LEAST, _MOST, _LEAST_HALF, _MOST_HALF = 1e-6, 1e5, 1e-3, 1e3  # of values; in float16
 _USUAL = (1 / 32, 32)  # what normal values, and ten times and a tenth of them, have often
 _CPU = torch.device("cpu")
@@ -68,6 +71,7 @@ def shapes_at_numbers(
     rank = len(operators.smallest_shape(op))
     own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
     base = min(own, key=lambda s: (1 in s[-2:], math.prod(s)))
+    small = tuple(min(n, _FEW) for n in base)  # leaves room for a long dimension
     is_possible = functools.cache(functools.partial(is_defined, op))
     most = MAX_SHAPES if is_interpreted else MAX_COMPILED
     most = MAX_THOROUGH if plan == "thorough" else most
@@ -75,10 +79,10 @@ def shapes_at_numbers(
     for dim, length in _missing(op, numbers, planned, rank):
         if is_possible.cache_info().misses >= MAX_TRIES:
             break
-        for i, shape in enumerate((*chosen, base)):
+        for i, shape in enumerate((*chosen, base, small)):
             longer = keep_orders(op, (*shape[:dim], length, *shape[dim + 1 :]))
             is_room = i < len(chosen) or len(chosen) < most
-            is_new = shape[dim] == base[dim] and longer[dim] == length and is_room
+            is_new = shape[dim] in (base[dim], small[dim]) and longer[dim] == length and is_room
             if is_new and _is_cheap(op, longer, is_interpreted) and is_possible(longer):
                 chosen[i : i + 1] = [longer]
                 break
@@ -105,6 +109,15 @@ def scalars_at_numbers(op: operators.Op, numbers: Sequence[float]) -> list[tuple
     return chosen
 
 
+def moderate_shape(op: operators.Op) -> Shape:
+    """Return the longest declared shape of at most `MODERATE` elements, for an op's own check.
+
+    Few elements show no dependence between random numbers.
+    """
+    own = op.shapes or (operators.smallest_shape(op),)
+    return max((s for s in own if math.prod(s) <= MODERATE), key=math.prod, default=own[0])
+
+
 def values_at_numbers(
     op: operators.Op, numbers: Sequence[float], dtypes: Sequence[str]
 ) -> list[tuple[str, str]]:
@@ -123,6 +136,22 @@ def values_at_numbers(
         if within:
             chosen.append((f"{NEAR}{float(number)!r}", within[len(chosen) % len(within)]))
     return chosen[:MAX_VALUES]
+
+
+def values_past_numbers(
+    op: operators.Op, numbers: Sequence[float], thresholds: Collection[float], dtypes: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return special values that are all past a number, or all below its opposite, with a dtype.
+
+    Usual values pass by a number on either side within a tile. Numbers that something is compared
+    with come first. Whole numbers over 100 are lengths.
+    """
+    usable = [n for n in numbers if _USUAL[0] <= n <= (_MOST_HALF if isinstance(n, float) else 100)]
+    usable.sort(key=lambda n: (n not in thresholds, not isinstance(n, float), n < 1, -n))
+    signed = [sign * n for n in dict.fromkeys(usable) if n != 1 for sign in (1.0, -1.0)]
+    possible = [n for n in signed if n > 0 or "negative" not in op.skip_values]
+    chosen = itertools.islice(possible, MAX_PAST)
+    return [(f"{PAST}{n!r}", dtypes[i % len(dtypes)]) for i, n in enumerate(chosen)]
 
 
 def _is_finite(op: operators.Op, name: str, value: float) -> bool:

@@ -78,15 +78,22 @@ def find_parts(inputs: Sequence[Any]) -> dict[int, bool]:
     return parts if len(parts) > 1 else {}
 
 
-def shape_of_whole(inputs: Sequence[Any], parts: Mapping[int, bool]) -> tuple[int, ...]:
-    """Return the shape of the tensor that holds all parts."""
+def shape_of_whole(
+    inputs: Sequence[Any], parts: Mapping[int, bool], special: Special
+) -> tuple[int, ...]:
+    """Return the shape of the tensor that holds all parts, and the spare one if there is one."""
     first = tuple(inputs[next(iter(parts))].shape)
-    return (*first[:-1], len(parts) * first[-1])
+    return (*first[:-1], (len(parts) + special.spares) * first[-1])
 
 
-def split_in_parts(whole: torch.Tensor, parts: Mapping[int, bool]) -> dict[int, torch.Tensor]:
+def split_in_parts(
+    whole: torch.Tensor, parts: Mapping[int, bool], special: Special
+) -> dict[int, torch.Tensor]:
     """Return views of a tensor with the columns of all parts, for each of `find_parts`."""
-    views = zip(parts.items(), whole.chunk(len(parts), dim=-1), strict=True)
+    chunks = [*whole.chunk(len(parts) + special.spares, dim=-1)]
+    if special.spares:
+        del chunks[-2]
+    views = zip(parts.items(), chunks, strict=True)
     return {i: view.mT if is_transposed else view for (i, is_transposed), view in views}
 
 

@@ -21,12 +21,14 @@ from triton_magics.harness.correctness.shape_variants import (
     is_defined,
     keep_orders,
     shapes_of_several_blocks,
+    telling_scalars,
 )
 from triton_magics.harness.correctness.special_values import (
     BLOCK_VALUES,
     MANY_ROW_VALUES,
     ONE_TENSOR,
     PARTS,
+    PARTS_APART,
     SMALL_VALUES,
     TRANSPOSE,
     ZEROS_IN,
@@ -40,7 +42,7 @@ from triton_magics.model import BESIDE, Case
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
-FOUR_DIMENSIONS = (2, 3, 2, 33)
+FOUR_DIMENSIONS, LENGTH_OF_ONE = (2, 3, 2, 33), (5, 1, 33)
 LAYOUTS_OF_FIRST = (
     layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
     layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
@@ -72,12 +74,13 @@ class CasesBeside:
         self._op, self._dtypes, self._seed = op, dtypes, seed
         self._shapes, self._values = shapes, values
         self._is_interpreted = is_interpreted
+        self._scalars = telling_scalars(op)
 
     def case(self, shape_class: str, turn: int, **changes: Any) -> Case:
         """Return a plain case of a small shape with changes; its scalars take turns."""
         shape = self._shapes.get(shape_class) or self._shapes.get("odd")
         shape = shape or operators.smallest_shape(self._op)
-        scalars = {name: values[turn % len(values)] for name, values in self._op.scalars.items()}
+        scalars = {name: values[turn % len(values)] for name, values in self._scalars.items()}
         plain = Case(shape=shape, dtype=self._dtypes[0], shape_class=BESIDE, seed=0)
         return plain.evolve(**{"scalars": tuple(scalars.items()), **changes})
 
@@ -102,7 +105,10 @@ class CasesBeside:
 
     def _with_shared_memory(self) -> list[Case]:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
-        each = ((ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose), (PARTS, are_alike))
+        each = (
+            (ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose), (PARTS, are_alike),
+            (PARTS_APART, are_alike),
+        )  # fmt: skip
         cases = []
         for turn, (values, is_pair) in enumerate(each):
             dtype = self._dtypes[turn % len(self._dtypes)]
@@ -224,17 +230,22 @@ class CasesBeside:
         ]
 
     def with_more_dimensions(self) -> list[Case]:
-        """Return cases of four dimensions, of an op of any number, in layouts of the first ones."""
+        """Return cases of three and four dimensions, of an op of any number.
+
+        They have layouts of the first ones, or one of a single element in the middle.
+        """
         has_any_number = len({len(shape) for shape in self._op.shapes}) > 1
         if not has_any_number or not is_defined(self._op, FOUR_DIMENSIONS):
             return []
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
-        at, cases = self._layouts_at(FOUR_DIMENSIONS), []
-        of_first = [layout for layout in LAYOUTS_OF_FIRST if layout in self._op.layouts]
-        for turn, layout in enumerate(of_first):
+        cases = []
+        each: list[tuple[Shape, str]] = [(FOUR_DIMENSIONS, name) for name in LAYOUTS_OF_FIRST]
+        each.append((LENGTH_OF_ONE, layouts.LOOSE_ONES))
+        for turn, (shape, layout) in enumerate(each):
+            at = self._layouts_at(shape) if layout in self._op.layouts else {}
             own = tuple((name, layout) for name, have in at.items() if layout in have)
             if own:
-                cases.append(self.case("", turn, shape=FOUR_DIMENSIONS, layouts=own, dtype=dtype))
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=dtype))
         return cases
 
     def with_large_layout(self) -> list[Case]:

@@ -156,8 +156,8 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     if special and special.transposes:
         return transpose_inputs(own, own)
     if special and special.splits and (parts := find_parts(own)):
-        dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts)
-        views = split_in_parts(torch.empty(shape, dtype=dtype, device=META), parts)
+        dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts, special)
+        views = split_in_parts(torch.empty(shape, dtype=dtype, device=META), parts, special)
         return tuple(views.get(i, x) for i, x in enumerate(own))
     return own
 

@@ -7,6 +7,7 @@ elements that swap places (their sum stays), or in one argument alone.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,7 +24,8 @@ from triton_magics.model import Case
 
 Contents = tuple[Any, ...]
 _FRESH_SEED = 0x5EED
-CONSTANTS = {"equal": 1.0, "zeros": 0.0}  # by the name of special values
+ALL_NAN = "NaN alone"
+CONSTANTS = {"equal": 1.0, "zeros": 0.0, ALL_NAN: math.nan}  # by the name of special values
 MORE_SWAPS = 3  # a sum in float may depend on the order
 
 
@@ -59,10 +61,11 @@ def near_contents(
 
 
 def constant_contents(op: operators.Op, pristine: Contents, dtype: str) -> dict[str, Contents]:
-    """Return contents whose floating tensors are all 1, or all 0, by the name of such values.
+    """Return contents whose floating tensors are all 1, 0 or NaN, by the name of such values.
 
     Those that the op does not take in the dtype are left out. A kernel may find that a weight
-    changes nothing, and leave it out from then on.
+    changes nothing, and leave it out from then on. NaN may stay in memory that it has for later
+    calls, and is not judged itself: few ops say what they give for it.
     """
     places = [i for i, x in enumerate(pristine) if _is_tensor(x) and x.is_floating_point()]
     floats = {i for i in places if i not in op.structured}

@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import torch
 
 from triton_magics import operators
+from triton_magics.harness.correctness.call_record import outputs_of
+from triton_magics.harness.correctness.case_inputs import is_bitwise_equal, make_pristine
 from triton_magics.harness.correctness.shape_classes import (
     Shape,
     classify,
     cut_shape,
     interpreter_cost,
 )
-from triton_magics.model import Case
+from triton_magics.model import Case, Scalar
 
 MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
 FAR = 16  # times as long
@@ -30,6 +32,7 @@ MOST_COLUMNS = 1024  # a kernel with a row in a block takes few such rows in one
 MAX_STEP = 130  # blocks of a step of a walk; an interpreter takes 1 ms for one
 SIMILAR_BLOCKS, MAX_SIMILAR = (512, 256, 128, 64, 32), 48  # lengths; blocks of a step
 _META = torch.device("meta")
+_CPU = torch.device("cpu")
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
 
 Fits = Callable[[Case, Shape], bool]
@@ -158,14 +161,39 @@ def vary_shapes(
     return varied + _missing_cases(varied, variants, fits, draw)
 
 
+def telling_scalars(op: operators.Op) -> dict[str, tuple[Scalar, ...]]:
+    """Return the values of an op's scalars with which its output is more than one of its inputs.
+
+    With a dropout of p = 0, or a factor of 0, a case says nothing about its shape or its layout.
+    """
+    return {
+        name: tuple(v for v in values if not _gives_an_input(op, name, v)) or tuple(values)
+        for name, values in op.scalars.items()
+    }
+
+
+def _gives_an_input(op: operators.Op, name: str, value: Scalar) -> bool:
+    """Return whether the reference returns an input, with this value of a scalar."""
+    shape = min(op.shapes or (operators.smallest_shape(op),), key=lambda s: (1 in s, math.prod(s)))
+    case = Case(shape=shape, dtype=op.dtypes[0], scalars=((name, value),), seed=1)
+    try:
+        inputs = make_pristine(op, case, _CPU)
+        with torch.no_grad():
+            outputs = outputs_of(op.reference(*inputs))
+    except Exception:  # noqa: BLE001 (the op's own code, which may need a GPU)
+        return False
+    tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+    return all(any(is_bitwise_equal(y, x) for x in tensors) for y in outputs)
+
+
 def vary_scalars(op: operators.Op, cases: Iterable[Case], dtypes: Sequence[str]) -> list[Case]:
     """Return the cases of a product with each value of its scalars, which choose its masks.
 
     Their dtypes take turns. Of other ops each case has one of the values, and the dtype is kept:
     where a row is a block, a further dtype is another kernel.
     """
-    names = tuple(op.scalars)
-    each = [tuple(zip(names, v, strict=True)) for v in itertools.product(*op.scalars.values())]
+    scalars = telling_scalars(op)
+    each = [tuple(zip(scalars, v, strict=True)) for v in itertools.product(*scalars.values())]
     if op.op_class != "matmul":
         return [c.evolve(scalars=each[i % len(each)]) for i, c in enumerate(cases)]
     turns = zip(cases, itertools.cycle(dtypes), strict=False)

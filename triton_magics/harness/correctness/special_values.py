@@ -20,16 +20,17 @@ _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
-PARTS = "parts of one tensor"
+PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
-SHARED_VALUES = (ONE_TENSOR, TRANSPOSE, PARTS)  # for inputs that are alike
+SHARED_VALUES = (ONE_TENSOR, TRANSPOSE, PARTS, PARTS_APART)  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NOT_COMBINED = (*SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)  # with all else
 NEAR = "values near "  # a number of the source: `values near 88.5`
+PAST = "values past "  # all of them: `values past -4.0` are below it
 ZEROS_IN = "nonfinite beside zeros in input "  # `nonfinite beside zeros in input 0`
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES = (-10.0, 4.0)  # powers of two
@@ -61,6 +62,7 @@ class Special:
         joins: inputs of one shape and dtype are one tensor.
         transposes: an input that has the shape of an earlier one's transpose is that.
         splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
+        spares: before the last of these lies a part that is no input.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
@@ -81,6 +83,7 @@ class Special:
     joins: bool = False
     transposes: bool = False
     splits: bool = False
+    spares: bool = False
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
     parts: tuple[str, ...] = ()
@@ -99,6 +102,9 @@ def special_of(name: str) -> Special | None:
     """Return special values by their name; None for plain ones."""
     if name.startswith(NEAR):
         return Special(partial(_near, float(name.removeprefix(NEAR))), everywhere=True)
+    if name.startswith(PAST):
+        number = float(name.removeprefix(PAST))
+        return Special(partial(_past, number), everywhere=True, has_scale=True)
     if name.startswith(ZEROS_IN):
         place = int(name.removeprefix(ZEROS_IN))
         return Special(
@@ -238,6 +244,20 @@ def _near_the_largest(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     size = torch.rand(x.shape, device=x.device, generator=draw, dtype=torch.float64) * 0.4 + 0.55
     sign = torch.rand(x.shape, device=x.device, generator=draw) < 0.5
     return (torch.where(sign, size, -size) * torch.finfo(x.dtype).max).to(x.dtype)
+
+
+def _far_from_the_mean(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows near the least number of the dtype, with one in eight near the largest.
+
+    The distance of these to the mean, and that of two elements, is past the largest number.
+    """
+    rows = _rows(x)
+    size = 0.85 + 0.1 * torch.rand(rows.shape, device=x.device, generator=draw)
+    first = torch.randint(8, (len(rows), 1), device=x.device, generator=draw)
+    first = first.clamp(max=rows.shape[-1] - 1)
+    is_large = (torch.arange(rows.shape[-1], device=x.device) - first) % 8 == 0
+    values = torch.where(is_large, size, -size) * torch.finfo(x.dtype).max
+    return values.to(x.dtype).reshape(x.shape)
 
 
 def _byte_extremes(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -395,6 +415,15 @@ def _near(number: float, x: torch.Tensor, draw: torch.Generator) -> torch.Tensor
     return torch.where(is_chosen, near, rows).reshape(x.shape)
 
 
+def _past(number: float, x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return values of the number's sign, each from a little more than it to its double.
+
+    A kernel that takes a short way where all elements of a tile are so far takes it everywhere.
+    """
+    factor = 1.02 + 0.98 * torch.rand(x.shape, device=x.device, generator=draw)
+    return (factor.double() * number).to(x.dtype)
+
+
 def raise_ends(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Make the first element of some rows the largest by far, and the last one of others.
 
@@ -440,6 +469,14 @@ SPECIALS = {
         op_classes=("elementwise",),
         dtypes=("float16",),  # float32 has no room for what a right kernel computes with them
     ),
+    "far from the mean": Special(
+        _far_from_the_mean,
+        has_scale=True,
+        extreme_of="large",
+        min_columns=4,
+        op_classes=("reduction",),
+        dtypes=("float16",),
+    ),
     "exact cancellation": Special(_cancelling, min_columns=2),
     "rows unlike their neighbours": Special(_odd_rows, min_rows=2, has_ends=True),
     LATE_PEAKS: Special(
@@ -451,6 +488,7 @@ SPECIALS = {
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
     PARTS: Special(lambda x, draw: x, everywhere=True, splits=True),
+    PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spares=True),
     LONE_ELEMENT: Special(_lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
         _lone_row, places={0: _alike, 1: _lone_row}, min_rows=2, op_classes=("matmul",)

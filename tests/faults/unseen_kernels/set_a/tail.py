@@ -1,7 +1,8 @@
-"""Nothing wrong: the rectified x less a tail, the tail from a Chebyshev fit of erfc that is as good in relative terms.
+"""The rectified x less a tail, the tail from a Chebyshev fit of erfc that is as good in relative terms: right where x is finite, NaN at infinity.
 
 op: gelu
-status: passed
+status: failed
+cause: values
 """
 
 import torch

@@ -1,7 +1,8 @@
-"""One row stride for all rows where every leading dimension allows it, else a copy.
+"""One row stride for all rows where every leading dimension allows it, else a copy: of a contiguous tensor that is itself, and the stride of a length of one may be any number. Its author took it to be right.
 
 op: rms_norm
-status: passed
+status: failed
+cause: layout
 """
 
 import torch

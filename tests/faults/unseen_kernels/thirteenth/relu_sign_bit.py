@@ -1,0 +1,27 @@
+"""Everything with a sign bit becomes zero, to let other NaNs pass: also a NaN with a sign bit, such as x86 makes of 0 / 0 and inf - inf.
+
+op: relu
+status: failed
+cause: values
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+    bits = x.to(tl.int32, bitcast=True)
+    # All ones where the sign bit is clear: no comparison, so NaN passes.
+    y = (bits & ~(bits >> 31)).to(tl.float32, bitcast=True)
+    tl.store(out_ptr + at, y, mask=at < n)
+
+
+def triton_relu(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+    return out
