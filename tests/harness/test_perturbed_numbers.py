@@ -9,12 +9,14 @@ import pytest
 import torch
 
 from tests.harness.kit import CPU
-from triton_magics.harness.correctness import tolerance
+from triton_magics import operators
+from triton_magics.harness.correctness import oracle, tolerance
 from triton_magics.harness.correctness.perturbed_arithmetic import (
     FORMULAS,
     PerturbedArithmetic,
     RandomSigns,
 )
+from triton_magics.model import Case
 
 
 def doubles(*rows: Any) -> torch.Tensor:
@@ -176,3 +178,24 @@ def test_a_factor_near_zero_may_be_lost() -> None:
     steps = [(row - x).abs().max().item() for row, x in zip(moved, sizes, strict=True)]
     expected = [2.0**-12 / 3, smallest / 4, smallest / 8, 0.0]
     assert steps == pytest.approx(expected, rel=1e-6, abs=1e-14)
+
+
+@pytest.mark.parametrize(("light", "rest"), [(1e-12, 0.0), (1e-4, 5e-4)])
+def test_a_weight_that_float32_may_lose_is_lost(light: float, rest: float) -> None:
+    weights, values = doubles([1 - light, light]), doubles([[0.0], [5.0]])
+    with PerturbedArithmetic(0.0, RandomSigns(3), coherent=True):
+        products = [torch.mm(w, values).item() for w in (weights[None], 3 * weights[None])]
+    assert products == pytest.approx([rest, 15 * light])  # a row of sum 3 is no weights
+
+
+@pytest.mark.parametrize(("score", "is_right"), [(-70.0, True), (-12.0, False)])
+def test_attention_may_lose_a_weight_that_no_other_value_hides(
+    score: float, is_right: bool
+) -> None:
+    q, k, v = (torch.zeros(1, 1, 2, 16) for _ in range(3))
+    q[..., 0], k[..., 1, 0], v[..., 1, :] = 4.0, score, 30.0  # the heavy key's value is 0
+    case = Case(shape=(1, 1, 2, 16), dtype="float32", seed=1)
+    expected = oracle.compute_expected(operators.load("attention"), (q, k, v), case, None, None)
+    (judged,) = expected.judge_outputs((torch.zeros_like(q),))
+    assert float(expected.values[0].abs().max()) > 1e-30
+    assert judged.is_correct is is_right

@@ -74,6 +74,12 @@ class ExpandedArithmetic(TorchDispatchMode):
             self._expanded.discard(func)
 
 
+# Below 2^-126 float32 has no normal number. The sum of a row may be as small as 2^-90 of what it is
+# with the row's own maximum as reference, which is the least that some kernels go on with.
+LIGHTEST_WEIGHT = 2.0**-36
+_NEAR_ONE = 0.01  # a sum of weights that were rounded to a half type
+
+
 class PerturbedArithmetic(ExpandedArithmetic):
     """Change every new floating result of ATen by one unit in the last place, up or down.
 
@@ -101,8 +107,10 @@ class PerturbedArithmetic(ExpandedArithmetic):
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function, perturbed."""
-        if self._factors and func in PRODUCTS:
-            args = tuple(self._round_factor(x, self._factors) for x in args)
+        if func in PRODUCTS:
+            args = (lose_light_weights(args[0]), *args[1:])
+            if self._factors:
+                args = tuple(self._round_factor(x, self._factors) for x in args)
         result = func(*args, **kwargs)
         self._perturb(func, result)
         return result
@@ -136,6 +144,19 @@ class PerturbedArithmetic(ExpandedArithmetic):
             value.mul_(1 + self._unit * self._signs.draw(shape, value.device))
             if self._flush_below:
                 value.masked_fill_(value.abs() < self._flush_below, 0.0)
+
+
+def lose_light_weights(x: torch.Tensor) -> torch.Tensor:
+    """Return a factor whose rows are weights, as after a softmax, with 0 in place of the lightest.
+
+    Kernels take exp(score - reference) with a reference that may be well above the largest score of
+    the row, and what float32 can't hold then is lost.
+    """
+    if x.dim() < 2 or not x.numel() or not bool((x >= 0).all()):
+        return x
+    if not bool(((x.sum(-1) - 1).abs() < _NEAR_ONE).all()):
+        return x
+    return x.masked_fill(x < LIGHTEST_WEIGHT, 0.0)
 
 
 def _log_softmax(x: torch.Tensor, dim: int, half_to_float: bool = False) -> torch.Tensor:
