@@ -6,7 +6,9 @@ the part of a launch that the GPU can prepare ahead.
 
     python tests/benchmarks/clock_factors.py [--json PATH] [--rounds 150]
 
-About 60 s on an H200.
+About 60 s on an H200. With `--pairs` only the calls of ops, at three sizes: their net times, raw less
+the timer's overhead as a benchmark calibrates it, beside CUPTI's spans. A call of several kernels is
+timed as a CUDA graph of one call, because CUPTI lengthens the gaps between kernels.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from by_cupti import profile_events, spans_us
+from by_cupti import NEAR, NEAR_US, profile_events, spans_us
 
+SIZES = ("small", "medium", "large")
 OPS = ("softmax", "layer_norm", "sum", "vector_add", "cross_entropy", "attention", "matmul")
 PLAIN, BEHIND = "plain", "behind an empty kernel"
 PLACES = 16  # of an output
@@ -72,24 +75,33 @@ def synthetic() -> dict[str, Callable[[], Any]]:
     return calls
 
 
-def in_graphs(calls: dict[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
-    """Return a CUDA graph of each call that launches several kernels."""
+def in_graph(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the replay of a CUDA graph of a call."""
     import torch
 
-    graphs: dict[str, Callable[[], Any]] = {}
-    for name, call in calls.items():
-        if "kernels" in name or "cross_entropy" in name:
-            call()
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                call()
-            graphs[f"{name}, graph"] = graph.replay
-    return graphs
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+
+    def replay(inputs: Any = call) -> None:  # the call holds the inputs, which the graph reads
+        graph.replay()
+
+    return replay
 
 
-def of_ops() -> dict[str, Callable[[], Any]]:
-    """Return torch's call and the best version's of some ops, at small and medium."""
+def in_graphs(calls: dict[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
+    """Return a CUDA graph of each call that launches several kernels."""
+    return {
+        f"{name}, graph": in_graph(call)
+        for name, call in calls.items()
+        if "kernels" in name or "cross_entropy" in name
+    }
+
+
+def of_ops(sizes: tuple[str, ...] = ("small", "medium")) -> dict[str, Callable[[], Any]]:
+    """Return torch's call and the best version's of some ops at these sizes."""
     import torch
 
     import op_texts
@@ -99,7 +111,7 @@ def of_ops() -> dict[str, Callable[[], Any]]:
     for name in OPS:
         op = operators.load(name)
         version = op_texts.wrapper(name, op_texts.best(name))
-        for size in ("small", "medium"):
+        for size in sizes:
             generator = torch.Generator("cuda").manual_seed(0)
             inputs = op.make_inputs(op.sizes[size], torch.float32, torch.device("cuda"), generator)
             calls[f"{name} torch {size}"] = lambda f=op.reference, x=inputs: f(*x)
@@ -158,9 +170,28 @@ def middle(values: list[float]) -> float:
     return statistics.fmean(valid[cut : len(valid) - cut])
 
 
-def by_cupti(rounds: int) -> dict[str, Any]:
+def pairs(several: Callable[[str, Callable[[], Any]], bool]) -> dict[str, Callable[[], Any]]:
+    """Return the ops' calls at three sizes; as a graph where `several` says so."""
+    calls = of_ops(SIZES)
+    return {name: in_graph(c) if several(name, c) else c for name, c in calls.items()}
+
+
+def n_kernels(call: Callable[[], Any]) -> int:
+    """Return how many kernels a call launches, by CUPTI."""
+    call()
+    _, events = profile_events(call)
+    return len(events)
+
+
+def by_cupti(rounds: int, *, of_pairs: bool = False) -> dict[str, Any]:
     """Return the span of each call by CUPTI, and its raw time with the profiler attached."""
-    calls = all_calls()
+    counts: dict[str, int] = {}
+
+    def has_several(name: str, call: Callable[[], Any]) -> bool:
+        counts[name] = n_kernels(call)
+        return counts[name] > 1
+
+    calls = pairs(has_several) if of_pairs else all_calls()
     samples(calls, 1, (PLAIN,))  # compiles
     results: list[tuple[str, str, float]] = []
 
@@ -175,8 +206,47 @@ def by_cupti(rounds: int) -> dict[str, Any]:
         result[name] = {
             "span us": middle([spans[i] for i in places]),
             "raw us, profiled": middle([results[i][2] for i in places]),
+            "kernels": counts.get(name),
         }
     return result
+
+
+def added_us() -> float:
+    """Return the timer's overhead as a benchmark of this process subtracts it, microseconds."""
+    from inprocess import Quiet
+
+    from triton_magics.harness.process import device
+    from triton_magics.harness.timers.gated_timer import GatedTimer
+    from triton_magics.harness.timing.peak_rates import get_peak_rates
+
+    here = device.create_context("gpu")
+    rates = get_peak_rates(here, Quiet())
+    assert rates is not None
+    added = GatedTimer(here.l2_bytes, cold=True).calibrate(rates.cold).added_us
+    assert added is not None
+    return added
+
+
+def compare_pairs(cupti: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """Return each net time beside CUPTI's span, and how many are near."""
+    overhead_us = added_us()
+    calls = pairs(lambda name, call: cupti[name]["kernels"] > 1)
+    results = samples(calls, rounds, (PLAIN,))
+    rows = []
+    for name in calls:
+        span = cupti[name]["span us"]
+        net = middle([raw for n, _, raw in results if n == name]) - overhead_us
+        near = abs(net - span) <= max(NEAR_US, NEAR * span)
+        rows.append({"call": name, **cupti[name], "net us": net, "within": near})
+        print(f"{name:28} span {span:8.2f}  net {net:8.2f}  {net - span:+.3f} {near or '<<<'}")
+    added = [row["net us"] - row["span us"] + overhead_us for row in rows]
+    print(f"{sum(r['within'] for r in rows)} of {len(rows)}; overhead {overhead_us:.3f} us,")
+    print(f"median of the calls {statistics.median(added):.3f} us")
+    return {
+        "rows": rows,
+        "calibrated us": overhead_us,
+        "median of the calls, us": statistics.median(added),
+    }
 
 
 def main() -> None:
@@ -184,17 +254,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--rounds", type=int, default=150)
+    parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        options.child.write_text(json.dumps(by_cupti(options.rounds)))
+        figures = by_cupti(options.rounds, of_pairs=options.pairs)
+        options.child.write_text(json.dumps(figures))
         return
     started = time.time()
     path = Path(f"/tmp/clock_factors_{time.time_ns()}.json")
     command = [sys.executable, __file__, "--child", str(path), "--rounds", str(options.rounds // 3)]
+    command += ["--pairs"] * options.pairs
     subprocess.run(command, check=True, timeout=120)
     cupti = json.loads(path.read_text())
     path.unlink()
+    if options.pairs:
+        body = compare_pairs(cupti, options.rounds)
+        if options.json:
+            options.json.write_text(json.dumps(body, indent=1) + "\n")
+        return
     calls = all_calls()
     results = samples(calls, options.rounds, (PLAIN, BEHIND))
     series = [raw for name, clock, raw in samples({"base": calls["base"]}, 400, (PLAIN,))]

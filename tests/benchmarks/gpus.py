@@ -1,15 +1,15 @@
-"""One Lab on one GPU and on two: validations a minute, and times beside a busy neighbour.
+"""One Lab on one GPU and on all: validations a minute, and times beside a busy neighbour.
 
     python tests/benchmarks/gpus.py [--out FILE] [--part rate|times|search|cores] [--validations 200] [--repeats 8]
     python tests/benchmarks/gpus.py --lanes 1,2,4 [--seconds 6]     (one GPU, 45 s in all)
 
-Each part adds its rows to the file as soon as it has them. With one GPU the rows of two are left out;
+Each part adds its rows to the file as soon as it has them. With one GPU the rows of several are left out;
 without one the script runs in the interpreter, which only shows that it works.
 
 `rate`: full plans of softmax sources that were never compiled, by `lab.map`. `busy` is the share of the
 time in which a lane runs a job, `starting` the share in which it waits for a worker, `CPU ms` the parent's
-CPU time for each validation. `times`: benchmarks of one version, alone, on both GPUs at once, and beside
-validations on the other GPU; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
+CPU time for each validation. `times`: benchmarks of one version, alone, on all GPUs at once, and beside
+validations on the others; with `pin_cores` off and on. `search`: `--search` of two grids of `record_grids.py`, on
 one GPU and on all. `--part cores`: what each of several busy Python processes does beside the others,
 without a GPU: how far the processor lets validations run side by side.
 
@@ -32,7 +32,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,7 @@ from triton_magics.lab import Lab
 
 TASKS = ("warm-up", "judge", "subject", "compilers")  # of a worker
 N_GPUS = len(gpu_detection.gpus()) if gpu_detection.detect() == "gpu" else 0
-# GPUs, lanes, pin_cores, written in the batch
-RATES = (
-    (1, 1, False, False),
-    (2, 1, False, False),
-    (2, 2, False, False),
-    (1, 2, False, False),
-    (2, 2, True, False),
-)
+LANES = (1, 2, 4)  # of each GPU
 
 
 class Output:
@@ -183,11 +176,12 @@ def rate(gpus: int, lanes: int, pinned: bool, written: bool, n: int) -> dict[str
 
 
 def rates(output: Output, n: int) -> None:
-    """Measure each combination that this machine has."""
-    for gpus, lanes, pinned, written in RATES:
-        if gpus <= max(N_GPUS, 1):
-            count = n if gpus == 2 else max(n // 2, 4)
-            output.add("rate", rate(gpus, lanes, pinned, written, count))
+    """Measure one GPU and all, with each number of lanes; at last with pinned cores."""
+    counts = sorted({1, max(N_GPUS, 1)})
+    for lanes, gpus in itertools.product(LANES, counts):
+        output.add("rate", rate(gpus, lanes, False, False, max(n * gpus // counts[-1], 12)))
+    if N_GPUS > 1:
+        output.add("rate", rate(N_GPUS, 2, True, False, n))
 
 
 def used_cpu_s() -> float:
@@ -249,20 +243,20 @@ def time_repeatedly(lab: Lab, repeats: int, at_once: int) -> list[Any]:
 
 
 def times(output: Output, repeats: int) -> None:
-    """Time a version alone, at once on two GPUs, and beside validations; add the medians."""
+    """Time a version alone, at once on all GPUs, and beside validations; add the medians."""
     for pinned in (False, True):
-        with tempfile.TemporaryDirectory() as folder:
-            paths = [Path(folder, name) for name in ("all", "first", "second", "busy")]
-            names = ("0,1", "0", "1", "1")
+        alone = [str(i) for i in range(max(N_GPUS, 1))]
+        names = ["all", *alone, ",".join(alone[1:])]
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             labs = [
-                Lab(path, settings=settings_of(name, pin_cores=pinned))
-                for path, name in zip(paths, names, strict=True)
+                stack.enter_context(
+                    Lab(folder / str(i), settings=settings_of(name, pin_cores=pinned))
+                )
+                for i, name in enumerate(names)
+                if name
             ]
-            try:
-                samples = measure_times(labs, repeats)
-            finally:
-                for lab in labs:
-                    lab.close()
+            samples = measure_times(labs, repeats)
         for (mode, uuid), rows in sorted(samples.items()):
             for size in rows[0][0]:
                 own = [first[size] for first, _ in rows]
@@ -279,13 +273,19 @@ Sample = tuple[dict[str, float], dict[str, float]]  # of the version and of torc
 
 
 def measure_times(labs: list[Lab], repeats: int) -> dict[tuple[str, str], list[Sample]]:
-    """Return the times by mode and GPU, in two blocks, so that a drift hits every mode."""
-    both, first, second, busy = labs
-    timing = (both, first, second) if N_GPUS > 1 else (first,)
-    for lab in timing:
+    """Return the times by mode and GPU, in two blocks, so that a drift hits every mode.
+
+    Args:
+        labs: of all GPUs, of each alone, and, if there are several, of all but the first.
+        repeats: benchmarks of a block, for each GPU.
+    """
+    n_gpus = max(N_GPUS, 1)
+    every, alone, busy = labs[0], labs[1 : 1 + n_gpus], labs[1 + n_gpus :]
+    for lab in (every, *alone) if busy else alone:
         lab.kernel("softmax", "v1", KERNEL.read_text(), compile=False)
         assert lab.validate("softmax", "v1", plan="quick").passed
-        time_repeatedly(lab, 2, 2 if lab is both else 1)
+        at_once = n_gpus if lab is every else 1
+        time_repeatedly(lab, 2 * at_once, at_once)
     samples: dict[tuple[str, str], list[Sample]] = defaultdict(list)
 
     def add(mode: str, benchmarks: list[Any]) -> None:
@@ -296,12 +296,12 @@ def measure_times(labs: list[Lab], repeats: int) -> dict[tuple[str, str], list[S
             samples[mode, uuid].append((own, torch))
 
     for _ in range(2):
-        add("alone", time_repeatedly(first, repeats, 1))
-        if N_GPUS > 1:
-            add("alone", time_repeatedly(second, repeats, 1))
-            add("at once", time_repeatedly(both, 2 * repeats, 2))
-            with validating(busy):
-                add("beside validations", time_repeatedly(first, repeats, 1))
+        for lab in alone:
+            add("alone", time_repeatedly(lab, repeats, 1))
+        if busy:
+            add("at once", time_repeatedly(every, n_gpus * repeats, n_gpus))
+            with validating(busy[0]):
+                add("beside validations", time_repeatedly(alone[0], repeats, 1))
     return samples
 
 
