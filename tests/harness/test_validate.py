@@ -44,6 +44,14 @@ PARTED = [
 ]
 
 
+def test_the_search_for_a_cause_is_no_time_of_the_version() -> None:
+    report = Recorder()
+    job = job_for(KERNELS / "wrong" / "attention_forgets_the_scale.py", shapes=((1, 1, 7, 16),))
+    validate_job.run(job, report)
+    assert "searching for the cause at 1x1x7x16 float32" in report.stages
+    assert "searching for what the wrong cases share" in report.stages
+
+
 @pytest.mark.parametrize(("kernel", "shape"), PARTED, ids=[kernel for kernel, _ in PARTED])
 def test_a_verdict_in_parts_is_the_verdict_at_once(
     kernel: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

@@ -254,7 +254,8 @@ class CallsInARow:
             return self._with_state(judged, number)
         pristine, outputs = self.series.contents[content], self._outputs(number)
         case = self._case_of(content)
-        judged = explain_contents(self.subject, case, pristine, outputs, judged)
+        with self.subject.explanation(case):
+            judged = explain_contents(self.subject, case, pristine, outputs, judged)
         value = CONSTANTS.get(case.special)
         where = OTHER_CONTENTS if value is None else ALL_EQUAL.format(value)
         return judged.evolve(reason=judged.reason or where)

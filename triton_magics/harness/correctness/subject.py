@@ -32,7 +32,11 @@ from triton_magics.model import Case, Cause
 EXTRA_ROOM = 4  # outputs of a check's own call, over its arguments
 
 
-def _keep_silent(text: str) -> AbstractContextManager[None]:
+OWN_WORK_S = 600.0  # for the allowed errors of one case
+EXPLANATION_S = 120.0  # it also calls the version, which may hang
+
+
+def _keep_silent(text: str, patience_s: float) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -51,8 +55,8 @@ class Subject:
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
         explained: the cases for which a change of the reference was searched.
         known_changes: those that gave the outputs of earlier cases, by key.
-        own_work: reports work of this process, in words that follow "while"; its time is not the
-            version's.
+        own_work: reports work of this process, in words that follow "while", and the time that it
+            may take, seconds; its time is not the version's.
     """
 
     op: operators.Op
@@ -68,13 +72,17 @@ class Subject:
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
     explained: list[Case] = field(default_factory=list, compare=False)
     known_changes: dict[str, Any] = field(default_factory=dict, compare=False)
-    own_work: Callable[[str], AbstractContextManager[None]] = field(
+    own_work: Callable[[str, float], AbstractContextManager[None]] = field(
         default=_keep_silent, compare=False
     )
 
     def conditioning(self, case: Case) -> AbstractContextManager[None]:
         """Report that the allowed errors of a case are computed, which may take a minute."""
-        return self.own_work(f"computing the allowed errors of {case.label}")
+        return self.own_work(f"computing the allowed errors of {case.label}", OWN_WORK_S)
+
+    def explanation(self, case: Case) -> AbstractContextManager[None]:
+        """Report that the cause of a wrong output is searched, which may take long."""
+        return self.own_work(f"searching for the cause at {case.label}", EXPLANATION_S)
 
     @property
     def is_interpreted(self) -> bool:

@@ -46,7 +46,7 @@ from triton_magics.harness.correctness.skip_rules import (
     not_run_result,
     skip_reason,
 )
-from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.subject import EXPLANATION_S, Subject
 from triton_magics.harness.load import (
     LoadError,
     UserFault,
@@ -76,7 +76,6 @@ from triton_magics.model import (
     source_lines,
 )
 
-OWN_WORK_S = 600.0  # for the allowed errors of one case
 PATTERN_S, PATTERN_GPU_S = 20.0, 6.0  # of trials for an explanation; on a GPU
 ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
 _CONTEXT_ERRORS = (
@@ -103,7 +102,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
         subject = replace(
             subject,
             long_series=choose_long_series(cases, job.plan),
-            own_work=partial(report.own_work, patience_s=OWN_WORK_S),
+            own_work=report.own_work,
         )
         tally = _Tally(subject)
     except VersionNotLoaded as failed:
@@ -144,7 +143,8 @@ def _find_pattern(
     limit_s = PATTERN_S if subject.is_interpreted else PATTERN_GPU_S
     trial = partial(_passes_trial, tally)
     try:
-        return find_pattern(results, by_launches.plan, subject.ref, trial, limit_s)
+        with subject.own_work("searching for what the wrong cases share", EXPLANATION_S):
+            return find_pattern(results, by_launches.plan, subject.ref, trial, limit_s)
     except (SubjectFault, RuntimeError) as error:  # RuntimeError: of torch, a driver's error
         tally.stop = f"a trial for the explanation failed: {error}"
         return None
@@ -432,7 +432,8 @@ def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
         torch.cuda.empty_cache()
         return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
     if result.status is CaseStatus.WRONG_VALUES:
-        return explain_wrong_values(subject, case, inputs, call, result)
+        with subject.explanation(case):
+            return explain_wrong_values(subject, case, inputs, call, result)
     if failed := check_reads(case, call) or check_race(case, call):
         return failed
     if lacks_launch(subject, inputs, call):
