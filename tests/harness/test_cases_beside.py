@@ -126,6 +126,18 @@ def test_an_unused_part_lies_before_the_last_input() -> None:
     assert all(map(torch.equal, inputs.arguments, inputs.pristine))
 
 
+def test_tables_lie_side_by_side_in_rows_that_are_longer() -> None:
+    special = "parts of one tensor, the last unused"
+    case = Case(shape=(1, 2, 7, 16), dtype="float32", special=special, seed=3)
+    x, cos, sin = make_inputs(operators.load("rope"), case, CPU).arguments
+    columns = cos.shape[-1]
+    assert x.is_contiguous()  # no other input is like it
+    assert cos.stride() == sin.stride() == (3 * columns, 1)
+    assert sin.data_ptr() - cos.data_ptr() == columns * 4
+    wrong = UNSEEN / "fourteenth/rope_adjacent_tables.py"
+    assert run_cases(wrong, case)[0].status.failed
+
+
 @pytest.mark.parametrize("op", ["dropout", "vector_add"])
 def test_cases_for_a_shape_have_parameters_that_count(op: str) -> None:
     own = [case for case in plan_of(op).cases if case.shape_class == BESIDE or case.extent]

@@ -14,7 +14,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -181,7 +181,7 @@ class Design:
         fixed = {name for name in self._factors if name in (DTYPE, SHAPE) or LAYOUT in name}
         rows = [
             {k: v for k, v in row.items() if k in fixed}
-            for row in itertools.islice(whole, _QUICK_ROWS)
+            for row in _with_longest(whole, self._shapes, _QUICK_ROWS)
         ]
         drawn = iter_rows(
             self._factors, strength=2, forbids=self.forbids, start=rows, seed=draw.getrandbits(31)
@@ -395,6 +395,21 @@ def _specialisation(item: Item) -> Hashable:
     if factor in (DTYPE, SHAPE):
         return item
     return (factor, value == UNALIGNED) if factor.startswith(LAYOUT) else None
+
+
+def _with_longest(
+    rows: Iterable[Row], shapes: Mapping[str, tuple[int, ...]], n: int
+) -> Iterator[Row]:
+    """Yield the first n rows; the last of them has the longest row of a tensor, if none before."""
+    longest = max(shapes, key=lambda name: shapes[name][-1:], default=None)
+    is_there = False
+    for row in rows:
+        is_there = is_there or row.get(SHAPE) == longest
+        if n > 1 or is_there:
+            yield row
+            n -= 1
+        if not n:
+            return
 
 
 def _has_forbidden(row: Row, forbids: Any) -> bool:

@@ -67,15 +67,17 @@ def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[A
 def find_parts(inputs: Sequence[Any]) -> dict[int, bool]:
     """Return the inputs that can lie side by side in one tensor: each with whether transposed.
 
-    They are the first floating one, and those of its shape or of its transpose's.
+    They are the first floating one of which there are several, by its shape or its transpose's.
     """
-    first = next((i for i, x in enumerate(inputs) if _is_floating(x) and x.dim()), 0)
-    parts = {
-        i: i > first and is_transpose(x, inputs[first])
-        for i, x in enumerate(inputs)
-        if are_alike(x, inputs[first]) or is_transpose(x, inputs[first])
-    }
-    return parts if len(parts) > 1 else {}
+    for first, one in enumerate(inputs):
+        parts = {
+            i: i > first and is_transpose(x, one)
+            for i, x in enumerate(inputs)
+            if i >= first and (are_alike(x, one) or is_transpose(x, one))
+        }
+        if len(parts) > 1 and one.dim():
+            return parts
+    return {}
 
 
 def shape_of_whole(
@@ -83,18 +85,22 @@ def shape_of_whole(
 ) -> tuple[int, ...]:
     """Return the shape of the tensor that holds all parts, and the spare one if there is one."""
     first = tuple(inputs[next(iter(parts))].shape)
-    return (*first[:-1], (len(parts) + special.spares) * first[-1])
+    return (*first[:-1], _n_chunks(parts, special) * first[-1])
 
 
 def split_in_parts(
     whole: torch.Tensor, parts: Mapping[int, bool], special: Special
 ) -> dict[int, torch.Tensor]:
     """Return views of a tensor with the columns of all parts, for each of `find_parts`."""
-    chunks = [*whole.chunk(len(parts) + special.spares, dim=-1)]
-    if special.spares:
-        del chunks[-2]
+    chunks = [*whole.chunk(_n_chunks(parts, special), dim=-1)]
+    if special.spare is not None:
+        del chunks[special.spare]
     views = zip(parts.items(), chunks, strict=True)
     return {i: view.mT if is_transposed else view for (i, is_transposed), view in views}
+
+
+def _n_chunks(parts: Mapping[int, bool], special: Special) -> int:
+    return len(parts) + (special.spare is not None)
 
 
 def is_transpose(x: Any, other: Any) -> bool:

@@ -29,6 +29,7 @@ from triton_magics.harness.correctness.special_values import (
     ONE_TENSOR,
     PARTS,
     PARTS_APART,
+    PARTS_OF_MORE,
     SMALL_VALUES,
     TRANSPOSE,
     ZEROS_IN,
@@ -107,7 +108,7 @@ class CasesBeside:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
         each = (
             (ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose), (PARTS, are_alike),
-            (PARTS_APART, are_alike),
+            (PARTS_APART, are_alike), (PARTS_OF_MORE, are_alike),
         )  # fmt: skip
         cases = []
         for turn, (values, is_pair) in enumerate(each):

@@ -21,11 +21,18 @@ LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
 PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
+PARTS_OF_MORE = "parts of one tensor, the last unused"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
-SHARED_VALUES = (ONE_TENSOR, TRANSPOSE, PARTS, PARTS_APART)  # for inputs that are alike
+SHARED_VALUES = (
+    ONE_TENSOR,
+    TRANSPOSE,
+    PARTS,
+    PARTS_APART,
+    PARTS_OF_MORE,
+)  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NOT_COMBINED = (*SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)  # with all else
@@ -62,7 +69,7 @@ class Special:
         joins: inputs of one shape and dtype are one tensor.
         transposes: an input that has the shape of an earlier one's transpose is that.
         splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
-        spares: before the last of these lies a part that is no input.
+        spare: place of a part among these that is no input, from the end; None: there is none.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
@@ -83,7 +90,7 @@ class Special:
     joins: bool = False
     transposes: bool = False
     splits: bool = False
-    spares: bool = False
+    spare: int | None = None
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
     parts: tuple[str, ...] = ()
@@ -488,7 +495,8 @@ SPECIALS = {
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
     PARTS: Special(lambda x, draw: x, everywhere=True, splits=True),
-    PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spares=True),
+    PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-2),
+    PARTS_OF_MORE: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-1),
     LONE_ELEMENT: Special(_lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
         _lone_row, places={0: _alike, 1: _lone_row}, min_rows=2, op_classes=("matmul",)
