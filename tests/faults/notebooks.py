@@ -58,6 +58,7 @@ def kernel(x_ptr, out_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
 
 def triton_relu(x):  # round {number} of notebook {name}
     start_ns = time.monotonic_ns()
+    x = x.contiguous()
     out = torch.empty_like(x)
     kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK_SIZE=1024)
     if not x.is_meta:
