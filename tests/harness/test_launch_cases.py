@@ -156,6 +156,7 @@ def test_more_parts_than_a_block_has_are_found_and_wrong(two_stages: Path) -> No
     assert not any(result.status.failed for result in run_cases(two_stages, *cases))
 
 
+@pytest.mark.slow
 def test_a_path_of_two_conditions_is_taken(tmp_path: Path) -> None:
     text = (KERNELS / "right" / "attention_flash.py").read_text()
     parts = "batch, heads, seq, dim = q.shape\n"
