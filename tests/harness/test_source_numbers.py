@@ -218,7 +218,7 @@ def test_values_at_numbers_that_usual_values_pass_by(
 
 
 def test_thresholds_are_the_numbers_beside_a_comparison() -> None:
-    text = "if m < -4.0:\n  y = 1e3f > x\n  b[7], x << 2, x >> 5, p->n, n <= 4096, z * 3.5"
+    text = "if m < -4.0:\n  y = 1e3f > x\n  b[7], x << 2, 3 << x, x >> 5, p->n, n <= 4096, z * 3.5"
     assert read_thresholds(text) == {4.0, 1000.0, 4096}
 
 
@@ -231,6 +231,7 @@ def test_all_values_are_past_a_number_on_either_side() -> None:
     assert [name for name, _ in values_past_numbers(mha, (4.0,), (), ("float32",))] == [
         "values past 4.0"  # it leaves negative values out
     ]
+    assert values_past_numbers(mha, (88.5,), (), ("float32",)) == []  # and a large mean
     case = Case(shape=(7, 13), dtype="float16", special="values past -4.0", seed=1)
     (x,) = make_pristine(gelu, case, torch.device("cpu"))
     assert (x < -4.0).all()

@@ -17,7 +17,7 @@ _TERM = re.compile(
     rf"(?<![\w.]){_NUMBER}(?:\s*(?:<<|\*\*|//|[-+*/])\s*{_NUMBER})*(?=[fFuUlL]*(?![\w.]))"
 )
 _COMPARED = re.compile(
-    rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_NUMBER})|(?<![\w.])({_NUMBER})[fF]?\s*[<>]"
+    rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_NUMBER})|(?<![\w.])({_NUMBER})[fF]?\s*[<>](?![<>])"
 )
 _ALONE = re.compile(rf"(?<![\w.]){_NUMBER}")
 _TYPE = re.compile(

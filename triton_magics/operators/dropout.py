@@ -165,7 +165,7 @@ def _dependent_seeds(
         return None
     masks = functools.cache(lambda seed: call(x, p, seed) != 0)
     pairs = [*itertools.combinations(range(3), 2)]  # the seeds that people use most
-    is_torchs = x.device.type == "cpu" and _is_torchs(x, p, seed, masks(seed))
+    is_torchs = x.device.type == "cpu" and _is_torchs(x, p, seed, output != 0)
     # To a compiler a seed of 64 bits has another type, so one dtype has them.
     if x.dtype == torch.float32 and not is_torchs:
         pairs += _wide_seeds(seed)

@@ -149,7 +149,12 @@ def values_past_numbers(
     usable = [n for n in numbers if _USUAL[0] <= n <= (_MOST_HALF if isinstance(n, float) else 100)]
     usable.sort(key=lambda n: (n not in thresholds, not isinstance(n, float), n < 1, -n))
     signed = [sign * n for n in dict.fromkeys(usable) if n != 1 for sign in (1.0, -1.0)]
-    possible = [n for n in signed if n > 0 or "negative" not in op.skip_values]
+    takes_large = {"large", "mean_heavy"}.isdisjoint(op.skip_values)
+    possible = [
+        n
+        for n in signed
+        if (n > 0 or "negative" not in op.skip_values) and (takes_large or abs(n) <= _USUAL[1])
+    ]
     chosen = itertools.islice(possible, MAX_PAST)
     return [(f"{PAST}{n!r}", dtypes[i % len(dtypes)]) for i, n in enumerate(chosen)]
 
