@@ -46,7 +46,7 @@ from triton_magics.harness.correctness.shape_classes import (
 from triton_magics.harness.correctness.shape_variants import (
     list_variants,
     shapes_of_several_blocks,
-    telling_scalars,
+    informative_scalars,
     vary_scalars,
     vary_shapes,
     walk_of_dimensions,
@@ -313,7 +313,7 @@ class Design:
         One of many rows has the plain one alone in the interpreter.
         """
         factors = {k: v for k, v in self._factors.items() if k != SHAPE}
-        factors |= {SCALAR + name: [*v] for name, v in telling_scalars(self._op).items()}
+        factors |= {SCALAR + name: [*v] for name, v in informative_scalars(self._op).items()}
         draw = random.Random(f"{self._seed} {name}")  # noqa: S311 (replayed from the seed)
         columns = {k: draw.sample(v, len(v)) for k, v in factors.items()}
         n = max(map(len, columns.values())) if plan == "thorough" else 1

@@ -21,7 +21,7 @@ from triton_magics.harness.correctness.shape_variants import (
     is_defined,
     keep_orders,
     shapes_of_several_blocks,
-    telling_scalars,
+    informative_scalars,
 )
 from triton_magics.harness.correctness.special_values import (
     BLOCK_VALUES,
@@ -75,7 +75,7 @@ class CasesBeside:
         self._op, self._dtypes, self._seed = op, dtypes, seed
         self._shapes, self._values = shapes, values
         self._is_interpreted = is_interpreted
-        self._scalars = telling_scalars(op)
+        self._scalars = informative_scalars(op)
 
     def case(self, shape_class: str, turn: int, **changes: Any) -> Case:
         """Return a plain case of a small shape with changes; its scalars take turns."""

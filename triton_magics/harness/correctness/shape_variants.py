@@ -161,7 +161,7 @@ def vary_shapes(
     return varied + _missing_cases(varied, variants, fits, draw)
 
 
-def telling_scalars(op: operators.Op) -> dict[str, tuple[Scalar, ...]]:
+def informative_scalars(op: operators.Op) -> dict[str, tuple[Scalar, ...]]:
     """Return the values of an op's scalars with which its output is more than one of its inputs.
 
     With a dropout of p = 0, or a factor of 0, a case says nothing about its shape or its layout.
@@ -192,7 +192,7 @@ def vary_scalars(op: operators.Op, cases: Iterable[Case], dtypes: Sequence[str])
     Their dtypes take turns. Of other ops each case has one of the values, and the dtype is kept:
     where a row is a block, a further dtype is another kernel.
     """
-    scalars = telling_scalars(op)
+    scalars = informative_scalars(op)
     each = [tuple(zip(scalars, v, strict=True)) for v in itertools.product(*scalars.values())]
     if op.op_class != "matmul":
         return [c.evolve(scalars=each[i % len(each)]) for i, c in enumerate(cases)]
