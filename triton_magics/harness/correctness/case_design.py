@@ -44,9 +44,9 @@ from triton_magics.harness.correctness.shape_classes import (
     whole_blocks,
 )
 from triton_magics.harness.correctness.shape_variants import (
+    informative_scalars,
     list_variants,
     shapes_of_several_blocks,
-    informative_scalars,
     vary_scalars,
     vary_shapes,
     walk_of_dimensions,

@@ -18,10 +18,10 @@ from triton_magics.harness.correctness.case_inputs import make_meta, make_pristi
 from triton_magics.harness.correctness.case_values import are_alike, is_transpose
 from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
 from triton_magics.harness.correctness.shape_variants import (
+    informative_scalars,
     is_defined,
     keep_orders,
     shapes_of_several_blocks,
-    informative_scalars,
 )
 from triton_magics.harness.correctness.special_values import (
     BLOCK_VALUES,
