@@ -29,7 +29,7 @@ from triton_magics.harness.correctness.shape_classes import (
     has_many_programs,
     interpreter_cost,
 )
-from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders
+from triton_magics.harness.correctness.shape_variants import is_defined, keep_orders, plain_shape
 from triton_magics.harness.correctness.special_values import NEAR, PAST
 from triton_magics.model import Case
 
@@ -161,8 +161,7 @@ def values_past_numbers(
 
 def _is_finite(op: operators.Op, name: str, value: float) -> bool:
     """Return whether the reference is finite with this value of a parameter."""
-    small = min(op.shapes or (operators.smallest_shape(op),), key=lambda s: (1 in s, math.prod(s)))
-    case = Case(shape=small, dtype=op.dtypes[0], scalars=((name, value),), seed=1)
+    case = Case(shape=plain_shape(op), dtype=op.dtypes[0], scalars=((name, value),), seed=1)
     try:
         with torch.no_grad():
             outputs = outputs_of(op.reference(*make_pristine(op, case, _CPU)))

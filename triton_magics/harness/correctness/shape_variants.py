@@ -161,6 +161,11 @@ def vary_shapes(
     return varied + _missing_cases(varied, variants, fits, draw)
 
 
+def plain_shape(op: operators.Op) -> Shape:
+    """Return the smallest declared shape, one without a length of one if there is such a shape."""
+    return min(op.shapes or (operators.smallest_shape(op),), key=lambda s: (1 in s, math.prod(s)))
+
+
 def informative_scalars(op: operators.Op) -> dict[str, tuple[Scalar, ...]]:
     """Return the values of an op's scalars with which its output is more than one of its inputs.
 
@@ -174,8 +179,7 @@ def informative_scalars(op: operators.Op) -> dict[str, tuple[Scalar, ...]]:
 
 def _gives_an_input(op: operators.Op, name: str, value: Scalar) -> bool:
     """Return whether the reference returns an input, with this value of a scalar."""
-    shape = min(op.shapes or (operators.smallest_shape(op),), key=lambda s: (1 in s, math.prod(s)))
-    case = Case(shape=shape, dtype=op.dtypes[0], scalars=((name, value),), seed=1)
+    case = Case(shape=plain_shape(op), dtype=op.dtypes[0], scalars=((name, value),), seed=1)
     try:
         inputs = make_pristine(op, case, _CPU)
         with torch.no_grad():
