@@ -52,8 +52,14 @@ WRONG = (
     ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
-    ("fifth/gqa_empty_part_has_maximum_zero", "products far below zero"),
-    ("fifth/attention_leaves_out_light_tiles", "one row as heavy"),
+    pytest.param(
+        "fifth/gqa_empty_part_has_maximum_zero",
+        "products far below zero",
+        marks=pytest.mark.slow,
+    ),
+    pytest.param(
+        "fifth/attention_leaves_out_light_tiles", "one row as heavy", marks=pytest.mark.slow
+    ),
 )
 RIGHT = {
     "rms_norm": "classes/layouts/rms_norm_three_strides.py",

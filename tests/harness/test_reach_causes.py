@@ -204,8 +204,19 @@ FAULTS = {
 }  # fmt: skip
 
 
+LONG = {  # 7 s and more each in the interpreter
+    "positions of the head, in many programs", "blocks that are not full",
+    "rows and columns of a block", "the last part", "sums of the tiles before", "rows of a scalar loss by the block",
+    "blocks along the other axis", "strides of a scalar loss exchanged", "the maximum twice",
+    "the first row's position for all heads", "half of the earlier float8 blocks",
+    "a target from the other end, of values that cancel", "half a block of one operand",
+}  # fmt: skip
+
+
 @pytest.mark.filterwarnings("ignore:tl.make_block_ptr")
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FAULTS]
+)
 def test_a_class_of_faults_is_named(tmp_path: Path, name: str) -> None:
     kernel, old, new, case, code, text = FAULTS[name]
     (result,) = run_cases(write_mutant(tmp_path, kernel, old, new), case)

@@ -305,7 +305,7 @@ def triton_xor(x, y):
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     n = x.numel()
-    xor_kernel[(triton.cdiv(n, 256),)](x, y, out, n, BLOCK_SIZE=256)
+    xor_kernel[(triton.cdiv(n, 4096),)](x, y, out, n, BLOCK_SIZE=4096)
     return out
 """
 

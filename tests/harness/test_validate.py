@@ -240,7 +240,9 @@ def raise_own_error(subject: object, case: Case) -> bool:
     raise RuntimeError("the judge's own")
 
 
-@pytest.mark.parametrize("fault", [raise_driver_error, raise_own_error])
+@pytest.mark.parametrize(
+    "fault", [raise_driver_error, pytest.param(raise_own_error, marks=pytest.mark.slow)]
+)
 def test_a_trial_for_an_explanation_does_not_cost_the_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[..., bool]
 ) -> None:
@@ -249,7 +251,8 @@ def test_a_trial_for_an_explanation_does_not_cost_the_verdict(
         source.replace("    return out.view(x.shape)", WRONG_IF_TALL)
     )
     monkeypatch.setattr(validate_job, "passes", fault)
-    verdict, is_spent = validate_job.run(job_for(path, budget_s=10.0), Recorder())
+    job = job_for(path, budget_s=10.0, dtypes=("float32",))
+    verdict, is_spent = validate_job.run(job, Recorder())
     assert isinstance(verdict, Validation)
     assert verdict.status is Status.FAILED
     assert is_spent
