@@ -205,12 +205,20 @@ FAULTS = {
 
 
 LONG = {  # 7 s and more each in the interpreter
-    "positions of the head, in many programs", "blocks that are not full",
-    "rows and columns of a block", "the last part", "sums of the tiles before", "rows of a scalar loss by the block",
-    "blocks along the other axis", "strides of a scalar loss exchanged", "the maximum twice",
-    "the first row's position for all heads", "half of the earlier float8 blocks",
-    "a target from the other end, of values that cancel", "half a block of one operand",
-}  # fmt: skip
+    "positions of the head, in many programs",
+    "blocks that are not full",
+    "rows and columns of a block",
+    "the last part",
+    "sums of the tiles before",
+    "rows of a scalar loss by the block",
+    "blocks along the other axis",
+    "strides of a scalar loss exchanged",
+    "the maximum twice",
+    "the first row's position for all heads",
+    "half of the earlier float8 blocks",
+    "a target from the other end, of values that cancel",
+    "half a block of one operand",
+}
 
 
 @pytest.mark.filterwarnings("ignore:tl.make_block_ptr")
