@@ -126,6 +126,12 @@ def test_mask_that_keeps_all_or_nothing_is_checked_exactly() -> None:
     assert find_dependence(ones, ones, 1.0) is None
 
 
+def mirror(draws: torch.Tensor) -> torch.Tensor:
+    """Give the second half the draws of the first one, in reverse."""
+    half = draws.flatten()[: draws.numel() // 2]
+    return torch.cat((half, half.flip(0))).reshape(draws.shape)
+
+
 ONE_MASK: dict[str, Make] = {
     "other rate": lambda shape, seed: uniform(shape, seed) * 0.85,
     "neighbors share a draw": lambda shape, seed: uniform(
@@ -145,6 +151,16 @@ ONE_MASK: dict[str, Make] = {
     "neighbors are opposites": lambda shape, seed: torch.stack(
         ((u := uniform((*shape[:-1], shape[-1] // 2), seed)), 1 - u), -1
     ).reshape(shape),
+    "the second half mirrors the first": lambda shape, seed: mirror(uniform(shape, seed)),
+    "each row mirrors its first half": lambda shape, seed: torch.cat(
+        ((u := uniform((*shape[:-1], shape[-1] // 2), seed)), u.flip(-1)), -1
+    ),
+    "draws by a hash without bit 9": lambda shape, seed: uniform((2**13,), seed)[
+        torch.arange(math.prod(shape)) & ~(1 << 9)
+    ].reshape(shape),
+    "draws of i * j": lambda shape, seed: uniform((shape[0], 32 * 48), seed)[
+        :, (torch.arange(32)[:, None] * torch.arange(48)).flatten()
+    ].reshape(shape),
     "a third of the elements copies": lambda shape, seed: torch.where(
         uniform(shape, seed + 1) < 1 / 3, uniform(shape, seed).roll(1, -1), uniform(shape, seed)
     ),
@@ -160,6 +176,9 @@ TWO_MASKS: dict[str, Make] = {
     "seed is the step of the stream": lambda shape, seed: uniform((20 * math.prod(shape),), 0)[
         seed + 1 :: seed + 1
     ][: math.prod(shape)].reshape(shape),
+    "seed by an exclusive or with the place": lambda shape, seed: uniform((2**15,), 0)[
+        torch.arange(math.prod(shape)) ^ (37 * seed)
+    ].reshape(shape),
     "seed is opposite": lambda shape, seed: (
         uniform(shape, 0) if seed % 2 else 1 - uniform(shape, 0)
     ),

@@ -6,10 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from tests.harness.kit import CPU, KERNELS, field_of, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.computed_by import Baseline
 from triton_magics.harness.correctness.masked_memory import version_threads
 from triton_magics.model import BadgeCode, Case, CaseStatus, TorchWork, Validation
 from triton_magics.model.overall_verdict import share_work
@@ -17,6 +19,15 @@ from triton_magics.model.overall_verdict import share_work
 FOLDER = KERNELS / "computed_by"
 CHEATS = sorted((FOLDER / "cheats").glob("*.py"))
 RIGHT = sorted((FOLDER / "right").glob("*.py"))
+
+
+def test_the_last_bits_of_two_calls_may_agree_by_chance() -> None:
+    out = torch.tensor([3.0, -120.0])
+    baseline = Baseline((out, torch.tensor([7])), (0.0, 0.0))
+    eps = torch.finfo(torch.float32).eps
+    assert baseline.is_equal((out * (1 + 2 * eps), torch.tensor([7])))
+    assert not baseline.is_equal((out * (1 + 40 * eps), torch.tensor([7])))
+    assert not baseline.is_equal((out, torch.tensor([8])))
 
 
 def _cases(path: Path) -> tuple[Case, ...]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.harness.kit import KERNELS, run_validation, version_of
-from triton_magics.harness.correctness.failure_pattern import MIN_PASSED, find_pattern
+from triton_magics.harness.correctness.failure_pattern import MIN_PASSED, _tell, find_pattern
 from triton_magics.harness.correctness.launch_cases import LaunchPlan, _form
 from triton_magics.harness.correctness.launch_relations import Kind, Relation
+from triton_magics.harness.correctness.pattern_search import Explanation
 from triton_magics.model import PLAIN, Case, CaseResult, CaseStatus, FailurePattern
 
 SOURCE = version_of(KERNELS / "softmax_right.py", "softmax")
@@ -247,6 +248,18 @@ def test_a_condition_is_named_if_half_its_cases_are_wrong(n_right: int, is_named
     assert bool(pattern) is is_named
     if pattern:
         assert (pattern.n_failed, pattern.n_passed_with) == (4, 4)
+
+
+@pytest.mark.parametrize("n_others", [0, 1])
+def test_a_condition_that_every_case_has_is_no_pattern(n_others: int) -> None:
+    failed, passed = [case(n) for n in range(50, 60)], [case(n) for n in range(5)]
+    others = [case(n) for n in range(70, 70 + n_others)]
+    (condition,) = A
+    explanation = Explanation(
+        plan_of(dict.fromkeys((*failed, *passed), A)), needed=(), relation=condition,
+        failed=tuple(failed), probed=(), passed=(*passed, *others), hidden=frozenset(),
+    )  # fmt: skip
+    assert bool(_tell([explanation], failed, SOURCE)) is bool(n_others)
 
 
 def layout_of_one(*names: str) -> list[CaseResult]:

@@ -22,7 +22,11 @@ from triton_magics.harness.correctness.launch_cases import (
 from triton_magics.harness.correctness.launch_phase import LaunchPhase
 from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
 from triton_magics.harness.correctness.launch_survey import LaunchSurvey
-from triton_magics.harness.correctness.offered_cases import interpreter_ms
+from triton_magics.harness.correctness.offered_cases import (
+    declared_lengths,
+    interpreter_ms,
+    neighbors,
+)
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
 from triton_magics.harness.correctness.special_values import LATE_PEAKS
 from triton_magics.harness.load import load_op, load_version
@@ -207,6 +211,29 @@ def test_a_version_keeps_nothing_of_the_survey(two_stages: Path) -> None:
     assert version.module.CALLS == {}
 
 
+def test_one_block_more_is_tried_on_a_path_that_few_cases_take() -> None:
+    """Pairs of tiles where there are 16 and more: an odd number leaves one unwritten."""
+    path = KERNELS.parent / "unseen_kernels" / "fifteenth" / "mha_causal_pairs.py"
+    job = job_for(path)
+    op = operators.load("mha")
+    subject = validate_job.Subject(op, load_version(job.version), job, CPU, job.version.body)
+    cases = LaunchPhase(subject, plan_cases(op, job, INTERPRETER).cases).plan.cases
+    odd = [case for case in cases if math.ceil(case.shape[2] / 64) in range(17, 64, 2)]
+    assert [case.scalars for case in odd] == [(("is_causal", True),)]
+    assert all(result.status.failed for result in run_cases(path, *odd))
+
+
+def test_neighbors_have_one_step_more_or_less() -> None:
+    op = operators.load("gqa")
+    case = Case(shape=(1, 8, 2, 64, 48), dtype="float16", seed=3, scalars=(("is_causal", True),))
+    own = neighbors(op, case, declared_lengths(op))
+    shapes = {c.shape for c in own}
+    assert {(1, 8, 2, 65, 48), (1, 8, 2, 63, 48), (2, 8, 2, 64, 48)} <= shapes
+    assert all(heads % kv_heads == 0 for _, heads, kv_heads, _, _ in shapes)
+    assert {c.scalars for c in own} == {(("is_causal", True),), (("is_causal", False),)}
+    assert {c.dtype for c in own} == {"float16"}
+
+
 def survey_of(relations: Sequence[str], n_cases: int) -> LaunchSurvey:
     """Return a survey in which each case but the first, which is planned, has one relation."""
     places = [(i % len(relations),) for i in range(n_cases - 1)]
@@ -240,5 +267,8 @@ def test_numbers_from_the_version_s_process_are_checked() -> None:
     )  # fmt: skip
     n = len(planner.cases)
     places = (None, (7, -3, 0), *[(0,)] * n)
-    survey = LaunchSurvey(relations=(Relation(Kind.PAIR, "a"),), of_cases=places, programs=(1,) * n)
+    survey = LaunchSurvey(
+        relations=(Relation(Kind.PAIR, "a"),), of_cases=places, programs=(1,) * n,
+        varied=(-1, n, 10**9),
+    )  # fmt: skip
     assert [case.extent for case in planner.plan(survey).cases] == ["a"]

@@ -99,6 +99,30 @@ def test_near_contents_are_those_of_the_layout_and_of_the_seed() -> None:
     assert [new[2] for new in contents] == [new[2] for new in again]
 
 
+def test_a_short_series_has_the_other_way_of_a_switch_too() -> None:
+    op, n_switched = operators.load("gqa"), 0
+    for seed in range(40):
+        case = CASE.evolve(shape=(1, 4, 2, 9, 16), scalars=(("is_causal", True),), seed=seed)
+        old = make_pristine(op, case, CPU)
+        (new,) = near_contents(op, case, old, CPU, 1)
+        if not new[3]:
+            n_switched += 1
+            assert all(not torch.equal(*pair) for pair in zip(new[:3], old[:3], strict=True))
+    assert 10 <= n_switched <= 30
+
+
+def test_what_the_other_way_of_a_switch_left_is_found() -> None:
+    """Splits of the keys that the mask hides keep the scratch of an earlier call without it."""
+    path = KERNELS.parent / "unseen_kernels" / "fifteenth" / "gqa_masked_splits.py"
+    scalars = (("is_causal", True),)
+    cases = [
+        Case(shape=(1, 2, 1, 129, 16), dtype="float32", seed=s, scalars=scalars) for s in range(4)
+    ]
+    statuses = {result.status for result in run_cases(path, *cases)}
+    assert CaseStatus.PASSED in statuses  # half of the series have no other switch
+    assert any(status.failed for status in statuses)
+
+
 def run_on(function, turns: tuple[Turn, ...], **more: object):
     x = torch.arange(6.0)
     memory = tuple(torch.zeros(len(turns), 6) for _ in range(2))

@@ -6,7 +6,7 @@ a number of successes with a binomial distribution: its tail is at most 2 * exp(
 too. One test calls a right mask wrong with a probability of at most `FALSE_ALARM`; a mask has fewer
 than `MAX_TESTS` of them, so all tests together do so with at most 1e-9. All lags together count as
 one test: a Fourier transform finds those that correlate most, and each gets its part of that
-probability.
+probability. So do all pairs of mirrored places, and all pairs that differ by an exclusive or.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import math
 from collections.abc import Iterator
 
 import torch
+
+from triton_magics.operators._mask_pairs import most_coupled
 
 FALSE_ALARM = 1e-12
 MAX_TESTS = 1000
@@ -47,6 +49,8 @@ def find_mask_fault(
         return None
     if dependence := _find_lag(keep, q, readable):
         return dependence
+    if pairs := _find_coupled(keep, keep, readable, q):
+        return f"elements {pairs} share their random numbers"
     if repeat := _find_repeat(keep.flatten(), readable.flatten(), q):
         return "the {} elements from {} on have the mask of those from {} on".format(*repeat)
     return None
@@ -78,10 +82,22 @@ def find_dependence(
                 return f"the same mask, {shift} elements {where}" if shift else "dependent masks"
     if dependence := _find_any_shift(a, b, s, q) or _find_stretch(a, b, s, q):
         return dependence
+    if pairs := _find_coupled(first, second, readable, q):
+        return f"the same random numbers in elements {pairs}"
     between = torch.zeros_like(s[:1])  # no run goes from one mask to the other
     if repeat := _find_repeat(torch.cat((a, between, b)), torch.cat((s, between, s)), q):
         length, later, earlier = repeat
         return f"the same mask in {length} elements from {earlier} and {later - n - 1} on"
+    return None
+
+
+def _find_coupled(
+    first: torch.Tensor, second: torch.Tensor, readable: torch.Tensor, q: float
+) -> str | None:
+    """Return which pairs of places of two masks depend on each other, in words; None: no pairs."""
+    for pairs in most_coupled(first, second, readable, q):
+        if _are_dependent(pairs.first, pairs.second, pairs.readable, q, pairs.n_tests):
+            return pairs.where
     return None
 
 

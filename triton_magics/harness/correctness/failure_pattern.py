@@ -153,19 +153,22 @@ def _n_values(case: Case) -> int:
 
 def _tell(
     explanations: Sequence[Explanation], failed: Sequence[Case], ref: VersionRef
-) -> FailurePattern:
-    """Return the conditions with their cases."""
+) -> FailurePattern | None:
+    """Return the conditions with their cases; None if no right case is without them."""
     wrong = dict.fromkeys((*failed, *(case for each in explanations for case in each.wrong)))
     right = dict.fromkeys(case for each in explanations for case in each.passed)
 
     def count(cases: Iterable[Case]) -> int:
         return sum(any(each.is_of(case) for each in explanations) for case in cases)
 
+    n_passed_with = count(right)
+    if n_passed_with == len(right):
+        return None
     return FailurePattern(
         condition=_join([_describe(explanation, ref) for explanation in explanations]),
         n_failed=count(wrong),
         n_passed=len(right),
-        n_passed_with=count(right),
+        n_passed_with=n_passed_with,
         n_failed_without=len(wrong) - count(wrong),
     )
 

@@ -15,8 +15,14 @@ from dataclasses import dataclass, field
 
 from triton_magics import operators
 from triton_magics.harness.correctness.launch_relations import WORTH, Relation
-from triton_magics.harness.correctness.launch_survey import LaunchSurvey
-from triton_magics.harness.correctness.offered_cases import MAX_MS, OfferedCases, interpreter_ms
+from triton_magics.harness.correctness.launch_survey import MAX_VARIED, LaunchSurvey
+from triton_magics.harness.correctness.offered_cases import (
+    MAX_MS,
+    OfferedCases,
+    declared_lengths,
+    interpreter_ms,
+    neighbors,
+)
 from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.correctness.special_values import LATE_PEAKS, SHARED_VALUES
 from triton_magics.model import NORMAL, PLAIN, Case
@@ -91,8 +97,9 @@ class LaunchPlanner:
     def plan(self, launch_survey: LaunchSurvey) -> LaunchPlan:
         """Return the cases, and what launches look like, from a survey of `cases`."""
         op, every = self._op, launch_survey.relations
+        offered = [*self._offered, *self._neighbors(launch_survey)]
         chosen = _choose(
-            op, launch_survey, self._forms, self._offered, is_interpreted=self._is_interpreted
+            op, launch_survey, self._forms, offered, is_interpreted=self._is_interpreted
         )
         cases = [
             varied
@@ -101,14 +108,21 @@ class LaunchPlanner:
         ]
         relations = {
             _form(case): frozenset(every[i] for i in own if 0 <= i < len(every))
-            for case, own in zip(self.cases, launch_survey.of_cases, strict=False)
+            for case, own in zip((*self._forms, *offered), launch_survey.of_cases, strict=False)
             if own is not None
         }
-        usable = (case for case in self._offered if _form(case) in relations)
+        usable = (case for case in offered if _form(case) in relations)
         cheap = sorted(usable, key=lambda case: interpreter_ms(op, case.shape))
         if self._is_interpreted:
             cheap = [case for case in cheap if interpreter_ms(op, case.shape) <= _TRIAL_MS]
         return LaunchPlan(tuple(cases), tuple(cheap), relations)
+
+    def _neighbors(self, launch_survey: LaunchSurvey) -> Iterator[Case]:
+        """Yield the neighbors that a survey has called, in its order."""
+        declared = declared_lengths(self._op) if launch_survey.varied else []
+        for place in launch_survey.varied[:MAX_VARIED]:
+            if 0 <= place < len(self.cases):
+                yield from neighbors(self._op, self.cases[place], declared)
 
 
 def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list[Case]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
@@ -23,6 +24,7 @@ from triton_magics.harness.correctness.case_values import (
     transpose_inputs,
 )
 from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
+from triton_magics.harness.correctness.offered_cases import declared_lengths, neighbors
 from triton_magics.harness.correctness.special_values import SHARED_VALUES, special_of
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.device import META
@@ -31,6 +33,8 @@ from triton_magics.languages.kernel_compiler import Target
 from triton_magics.model import Case, Value
 
 SURVEY_WAIT = 3.0  # for it, of its limit of CPU time: beside other work it takes longer
+RARE, MAX_VARIED = 12, 16  # cases with a path that few take; cases whose neighbors are called
+_PATHS = (Kind.PATH, Kind.LINE, Kind.BRANCH)
 MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
 
 
@@ -40,13 +44,15 @@ class LaunchSurvey(Value):
     Attributes:
         relations: those that any call has.
         of_cases: the relations of each case, by their place there; None: its call raised, or was
-            not made.
+            not made. After those that were given come the neighbors of some of them.
         programs: that each case launches; 0 where no call was made.
+        varied: the cases, by their place, whose neighbors were called too.
     """
 
     relations: tuple[Relation, ...] = ()
     of_cases: tuple[tuple[int, ...] | None, ...] = ()
     programs: tuple[int, ...] = ()
+    varied: tuple[int, ...] = ()
 
 
 def survey_launches(
@@ -69,13 +75,41 @@ def survey_launches(
     places: dict[Relation, int] = {}
     of_cases: list[tuple[int, ...] | None] = []
     programs: list[int] = []
-    for case in cases:
+
+    def call(case: Case) -> None:
         is_late = time.process_time() > until_s or len(places) > MAX_RELATIONS
         own, n = (None, 0) if is_late else _survey_one(version, op, case, target)
         own_places = tuple(places.setdefault(each, len(places)) for each in sorted(own or ()))
         of_cases.append(None if own is None else own_places)
         programs.append(n)
-    return LaunchSurvey(relations=tuple(places), of_cases=tuple(of_cases), programs=tuple(programs))
+
+    for case in cases:
+        call(case)
+    varied = _find_rare([*places], of_cases, cases)
+    declared = declared_lengths(op) if varied else []
+    for place in varied:
+        for case in neighbors(op, cases[place], declared):
+            call(case)
+    return LaunchSurvey(
+        relations=tuple(places), of_cases=tuple(of_cases), programs=tuple(programs), varied=varied
+    )
+
+
+def _find_rare(
+    relations: Sequence[Relation], of_cases: Sequence[tuple[int, ...] | None], cases: Sequence[Case]
+) -> tuple[int, ...]:
+    """Return the smallest cases on the paths that few cases take, those of the rarest first.
+
+    Such a path has more relations than the few show: drawn lengths seldom come to it.
+    """
+    having: dict[int, list[int]] = {}
+    for place, own in enumerate(of_cases):
+        for i in own or ():
+            if relations[i].kind in _PATHS:
+                having.setdefault(i, []).append(place)
+    rare = sorted((own for own in having.values() if len(own) <= RARE), key=len)
+    smallest = (sorted(own, key=lambda i: math.prod(cases[i].shape))[:2] for own in rare)
+    return tuple(dict.fromkeys(itertools.chain(*smallest)))[:MAX_VARIED]
 
 
 def load_meta_functions() -> None:

@@ -26,6 +26,7 @@ Contents = tuple[Any, ...]
 _FRESH_SEED = 0x5EED
 ALL_NAN = "NaN alone"
 CONSTANTS = {"equal": 1.0, "zeros": 0.0, ALL_NAN: math.nan}  # by the name of special values
+SWITCHED = 0.5  # of the short series, where an op has switches
 MORE_SWAPS = 3  # a sum in float may depend on the order
 
 
@@ -48,6 +49,8 @@ def near_contents(
     draw = random.Random(f"{case.seed} near")  # noqa: S311 (replayed from the seed)
     names = op.input_names(len(pristine))
     first, others = _changes(op, pristine, fresh, draw)
+    if n == 1 and (switched := _switches(op, pristine, fresh)) and draw.random() < SWITCHED:
+        first = switched
     chosen = [*draw.sample(first, len(first)), *others][:n]
     return [
         tuple(
@@ -121,6 +124,20 @@ def _changes(
         partial(_swap_two, old, i, draw) for _ in range(MORE_SWAPS) for i in movable
     ]
     return changes, swaps
+
+
+def _switches(op: operators.Op, old: Contents, fresh: Contents) -> list[Callable[[], Contents]]:
+    """Return changes of all tensors and of a switch, such as `is_causal`, at the same time.
+
+    What the other way of the switch has left in memory for later calls is then of other values.
+    """
+    tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
+    replaced = _replace(old, fresh, tensors)
+    return [
+        partial(_with, replaced, i, not old[i])
+        for i, name in enumerate(op.input_names(len(old)))
+        if isinstance(old[i], bool) and (not old[i]) in op.scalars.get(name, ())
+    ]
 
 
 def _changeable(old: Contents, movable: Sequence[int]) -> Sequence[int]:

@@ -19,7 +19,7 @@ from triton_magics.harness.correctness.shape_classes import (
     interpreter_cost,
 )
 from triton_magics.harness.correctness.shape_variants import keep_orders
-from triton_magics.model import BESIDE, CONTIGUOUS, Case
+from triton_magics.model import BESIDE, CONTIGUOUS, PLAIN, Case
 
 N_DRAWN, MAX_TRIES = 300, 3000  # cheap shapes of drawn lengths; draws for them
 MAX_OFFERED = 600  # cases
@@ -27,12 +27,67 @@ MAX_MS = 2600  # of a case in the interpreter
 _TILE_MS = 3  # of a product of two tiles; of another block 1
 MAX_ELEMENTS = 5 * 2**18  # there, of the largest input: over 2^20
 _FEW_SHAPES = 3
+_MOST_PARAMETERS = 4
 _SMALLEST_LIMIT = 3  # smaller numbers of a source are seldom limits of a path
 
 
 def interpreter_ms(op: operators.Op, shape: Shape) -> int:
     """Return about how many milliseconds a usual kernel takes in the interpreter."""
     return interpreter_cost(op, shape) * (_TILE_MS if op.op_class == "matmul" else 1)
+
+
+def declared_lengths(op: operators.Op) -> list[set[int]]:
+    """Return the lengths of each dimension in the shapes that an op declares, extents too."""
+    limits = (s for kind in (False, True) for s in extents(op, is_interpreted=kind).values())
+    shapes = [*_shapes_of_rank(op), *limits]
+    rank = len(operators.smallest_shape(op))
+    return [{s[dim] for s in shapes if len(s) == rank} for dim in range(rank)]
+
+
+def neighbors(op: operators.Op, case: Case, declared: Sequence[set[int]]) -> list[Case]:
+    """Return cases like this one, but for one length or the op's parameters.
+
+    A length is one step more or less, so that one block more is needed, or one has a part only.
+
+    Args:
+        op: the op.
+        case: one of those on offer.
+        declared: the op's declared lengths.
+    """
+    plain, shapes = case.evolve(special=PLAIN), []
+    for dim, lengths in enumerate(declared):
+        step, n = math.gcd(*lengths), case.shape[dim]
+        others = (n + step, n - step) if n > 2 * step else (n + step,)
+        near = [m for m in others if min(lengths) <= m <= max(lengths)]
+        shapes += [(*case.shape[:dim], m, *case.shape[dim + 1 :]) for m in near]
+    own = dict.fromkeys(_keep_multiples(op, keep_orders(op, s)) for s in shapes)
+    parameters = [
+        tuple(zip(op.scalars, values, strict=True))
+        for values in itertools.product(*op.scalars.values())
+    ][:_MOST_PARAMETERS]
+    return [
+        *(plain.evolve(shape=shape) for shape in own if shape != case.shape),
+        *(plain.evolve(scalars=values) for values in parameters if values != case.scalars),
+    ]
+
+
+def _shapes_of_rank(op: operators.Op) -> list[Shape]:
+    """Return the declared shapes with as many dimensions as the smallest one."""
+    rank = len(operators.smallest_shape(op))
+    return [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
+
+
+def _keep_multiples(op: operators.Op, shape: Shape) -> Shape:
+    """Return the shape with dimensions made longer, where they always are multiples of others.
+
+    Heads of queries are, say, of those of keys. A few shapes with this are no chance.
+    """
+    longer, declared = [*shape], _shapes_of_rank(op)
+    for i, j in itertools.permutations(range(len(shape)), 2):
+        several = [s for s in declared if s[j] > 1]
+        if len(several) >= _FEW_SHAPES and all(s[i] % s[j] == 0 for s in several):
+            longer[i] = math.ceil(shape[i] / shape[j]) * shape[j]
+    return tuple(longer)
 
 
 class OfferedCases:
@@ -61,7 +116,7 @@ class OfferedCases:
         self._draw = random.Random(f"{seed} launches")  # noqa: S311 (replayed from the seed)
         self._is_interpreted = is_interpreted
         self._rank = len(operators.smallest_shape(op))
-        self._own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == self._rank]
+        self._own = _shapes_of_rank(op)
         self._known_tensors: dict[Shape, dict[str, Shape]] = {}
         self._numbers = [n for n in numbers if n >= _SMALLEST_LIMIT]
         self._lengths = [self._lengths_of(dim) for dim in range(self._rank)]
@@ -76,10 +131,7 @@ class OfferedCases:
         They are powers of two, one more and half as long again, the declared ones, and the numbers
         of the source and one more.
         """
-        op, kinds = self._op, (False, True)
-        limits = (s for kind in kinds for s in extents(op, is_interpreted=kind).values())
-        shapes = [s for s in (*op.shapes, *op.sizes.values(), *limits) if len(s) == self._rank]
-        declared = {s[dim] for s in shapes}
+        declared = declared_lengths(self._op)[dim]
         step, most = math.gcd(*declared), max(declared)
         powers = [2**k for k in range(most.bit_length())]
         near = (n + more for n in (*powers, *self._numbers) for more in (0, 1, n // 2))
@@ -98,7 +150,7 @@ class OfferedCases:
             for start in (base, least)
         ]
         drawn = (self._draw_shape(turn) for turn in range(MAX_TRIES))
-        ordered = (self._keep_multiples(keep_orders(op, s)) for s in (*shapes, *drawn))
+        ordered = (_keep_multiples(op, keep_orders(op, s)) for s in (*shapes, *drawn))
         usable = filter(self._is_cheap, dict.fromkeys(ordered))
         cheap = [*itertools.islice(usable, len(shapes) + N_DRAWN)]
         cases = [self._case(shape, turn) for turn, shape in enumerate(cheap)]
@@ -128,18 +180,6 @@ class OfferedCases:
         within = self._lengths[first]
         shape[first] = min(max(shape[first], within[0]), within[-1])
         return tuple(shape)
-
-    def _keep_multiples(self, shape: Shape) -> Shape:
-        """Return the shape with dimensions made longer, where they always are multiples of others.
-
-        Heads of queries are, say, of those of keys. A few shapes with this are no chance.
-        """
-        longer = [*shape]
-        for i, j in itertools.permutations(range(self._rank), 2):
-            several = [s for s in self._own if s[j] > 1]
-            if len(several) >= _FEW_SHAPES and all(s[i] % s[j] == 0 for s in several):
-                longer[i] = math.ceil(shape[i] / shape[j]) * shape[j]
-        return tuple(longer)
 
     def _shapes_of_equals(self, shapes: Sequence[Shape]) -> list[Shape]:
         """Return shapes in which all dimensions, or the last two, are the shorter one of these."""
@@ -199,4 +239,4 @@ class OfferedCases:
         return self._known_tensors[shape]
 
 
-__all__ = ["MAX_MS", "OfferedCases", "interpreter_ms"]
+__all__ = ["MAX_MS", "OfferedCases", "declared_lengths", "interpreter_ms", "neighbors"]

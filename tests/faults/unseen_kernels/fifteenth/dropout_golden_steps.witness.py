@@ -1,0 +1,39 @@
+"""Neighbours at p = 0.5: both stay in a quarter of the pairs, if they are independent."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import dropout
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("dropout_golden_steps.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_dropout
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return dropout.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+x = torch.ones(256, 256)
+
+flat = (call(x, 0.5, 7) != 0).flatten()
+error = float((flat[1:] & flat[:-1]).double().mean())
+
+print("WRONG" if abs(error - 0.25) > 0.02 else "right", "both of a pair", error, "instead of 0.25")
+sys.exit(0 if abs(error - 0.25) > 0.02 else 1)
