@@ -14,6 +14,11 @@ CASES = {
     "loss": ((2048, 32000, 2048), (4096, 128256, 4096), (1024, 4096, 512), (300, 1000, 264)),
     "small loss": ((256, 1024, 256), (1024, 4096, 512), (300, 1000, 264)),
     "more skinny": ((1, 4096, 4096), (16, 14336, 4096)),
+    "few rows": (
+        *((1, 4096, 4096), (16, 4096, 4096), (1, 14336, 4096), (16, 14336, 4096)),
+        *((1, 4096, 14336), (16, 4096, 14336)),
+    ),
+    "one row": ((1, 4096, 4096), (1, 14336, 4096), (1, 4096, 14336), (1, 200, 520)),
     "more matmul": ((4096, 14336, 4096), (4096, 4096, 4096)),
 }
 
@@ -41,7 +46,9 @@ def candidates() -> list[Candidates]:
     for i in range(0, len(small), 4):
         part = tuple(small[i : i + 4])
         groups.append(Candidates("small loss", "product_triton", "linear_cross_entropy", part))
-    for family, few in (("skinny", skinnies()), ("more skinny", more_skinnies())):
+    every_few = {"skinny": skinnies(), "more skinny": more_skinnies(), "one row": one_row()}
+    every_few["few rows"] = few_rows()
+    for family, few in every_few.items():
         for i in range(0, len(few), 4):
             groups.append(Candidates(family, "product_triton", "skinny", tuple(few[i : i + 4])))
     more = (
@@ -148,6 +155,66 @@ def more_skinnies() -> list[dict[str, Any]]:
         ("dot", 64, 128, 5, 4, 4),
         ("dot", 64, 64, 10, 4, 8),
         ("dot", 64, 128, 5, 4, 2),
+    )
+
+
+def one_row() -> list[dict[str, Any]]:
+    """Return options for one row: long rows of b, and a second kernel that adds the parts."""
+    return skinny_options(
+        ("shot", 256, 128, 1, 8, 32),
+        ("shot", 256, 64, 1, 4, 64),
+        ("shot", 512, 64, 1, 8, 64),
+        ("shot", 512, 64, 2, 8, 32),
+        ("shot", 256, 128, 2, 8, 16),
+        ("shot", 1024, 32, 1, 8, 128),
+        ("shot", 1024, 32, 2, 8, 64),
+        ("shot", 256, 64, 1, 8, 64),
+        ("shot", 128, 128, 1, 4, 32),
+        ("shot", 128, 256, 1, 8, 16),
+        ("shot", 128, 128, 2, 4, 16),
+        ("shot", 512, 32, 1, 4, 128),
+        ("shot", 256, 256, 1, 16, 16),
+        ("shot", 512, 128, 1, 16, 32),
+        ("shot", 64, 256, 2, 8, 8),
+        ("shot", 64, 256, 1, 4, 16),
+        ("shot", 32, 512, 8, 8, 1),
+        ("shot", 64, 128, 4, 4, 8),
+        ("row", 256, 32, 5, 8, 8),
+        ("row", 256, 32, 8, 8, 8),
+        ("row", 128, 64, 6, 8, 4),
+        ("dot", 256, 64, 5, 4, 8),
+        ("dot", 128, 64, 6, 4, 8),
+        ("dot", 32, 128, 8, 4, 1),
+    )
+
+
+def few_rows() -> list[dict[str, Any]]:
+    """Return options near the best of `one_row` on an H200: two programs a multiprocessor."""
+    return skinny_options(
+        ("dot", 128, 64, 6, 4, 8),
+        ("dot", 128, 64, 5, 4, 8),
+        ("dot", 128, 64, 7, 4, 8),
+        ("dot", 128, 128, 3, 4, 8),
+        ("dot", 128, 64, 6, 4, 7),
+        ("dot", 128, 64, 6, 4, 4),
+        ("dot", 128, 64, 6, 4, 2),
+        ("dot", 128, 64, 4, 4, 12),
+        ("dot", 128, 64, 6, 4, 16),
+        ("dot", 128, 64, 4, 4, 16),
+        ("dot", 64, 128, 6, 4, 4),
+        ("dot", 64, 128, 5, 4, 7),
+        ("dot", 64, 128, 6, 4, 8),
+        ("dot", 64, 64, 8, 4, 8),
+        ("dot", 64, 128, 3, 4, 16),
+        ("dot", 256, 32, 6, 4, 8),
+        ("dot", 256, 32, 6, 4, 14),
+        ("dot", 128, 32, 12, 4, 8),
+        ("dot", 128, 64, 6, 8, 8),
+        ("dot", 32, 128, 8, 4, 1),
+        ("shot", 64, 256, 1, 4, 16),
+        ("shot", 128, 128, 2, 4, 16),
+        ("shot", 64, 128, 2, 4, 16),
+        ("shot", 128, 64, 4, 4, 16),
     )
 
 

@@ -129,8 +129,8 @@ def calls_of(group: Candidates, options: dict[str, Any]) -> Callable[..., Any]:
 
 
 def fits(options: dict[str, Any], shape: tuple[int, int, int]) -> bool:
-    """Return whether a candidate takes a case; the ways `row` and `reg` take one row."""
-    return options.get("way") not in ("row", "reg") or shape[0] == 1
+    """Return whether a candidate takes a case; the ways `row`, `reg` and `shot` take one row."""
+    return options.get("way") not in ("row", "reg", "shot") or shape[0] == 1
 
 
 def measure(group: Candidates, options: dict[str, Any]) -> Iterator[dict[str, Any]]:

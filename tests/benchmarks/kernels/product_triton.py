@@ -77,6 +77,27 @@ def register_kernel(
 
 
 @triton.jit
+def shot_kernel(
+    a_ptr, b_ptr, out_ptr, N, K, stride_b, part, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """One row, as `register_kernel`; a whole block of b is in flight, long rows of it."""
+    if PDL:
+        gdc_launch_dependents()
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    first = tl.program_id(1) * part
+    last = tl.minimum(first + part, K)
+    acc = tl.zeros((BLOCK_N,), tl.float32)
+    for start in range(first, last, BLOCK_K):
+        ks = start + tl.arange(0, BLOCK_K)
+        inside = (ks < last)[:, None] & (cols < N)[None, :]
+        b = tl.load(b_ptr + ks[:, None] * stride_b + cols[None, :], mask=inside, other=0.0)
+        a = tl.load(a_ptr + ks, mask=ks < last, other=0.0)
+        acc += tl.sum(b.to(tl.float32) * a.to(tl.float32)[:, None], axis=0)
+    tl.store(out_ptr + tl.program_id(1).to(tl.int64) * N + cols, acc, mask=cols < N)
+
+
+@triton.jit
 def sum_kernel(
     parts_ptr, out_ptr, n, n_parts, BLOCK: tl.constexpr, PARTS: tl.constexpr, PDL: tl.constexpr
 ):
@@ -117,6 +138,8 @@ def skinny(a, b, way, block_n, block_k, parts=1, stages=4, warps=4, pdl=False):
         row_kernel[grid](
             a, described(b, [block_k, block_n]), into, N, K, part, STAGES=stages, **more
         )
+    elif way == "shot":
+        shot_kernel[grid](a, b, into, N, K, b.stride(0), part, **more)
     else:
         register_kernel[grid](a, b, into, N, K, b.stride(0), part, UNROLL=stages, **more)
     if parts > 1:
