@@ -20,8 +20,12 @@ from triton_magics.harness.correctness.launch_cases import (
     LaunchPlanner,
 )
 from triton_magics.harness.correctness.launch_phase import LaunchPhase
-from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
-from triton_magics.harness.correctness.launch_survey import LaunchSurvey
+from triton_magics.harness.correctness.launch_relations import (
+    Kind,
+    LaunchSurvey,
+    Relation,
+    find_relations,
+)
 from triton_magics.harness.correctness.offered_cases import (
     declared_lengths,
     interpreter_ms,

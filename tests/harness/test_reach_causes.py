@@ -204,7 +204,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-LONG = {  # 7 s and more each in the interpreter
+LONG = {  # 5 s and more each in the interpreter
     "positions of the head, in many programs",
     "blocks that are not full",
     "rows and columns of a block",
@@ -218,6 +218,10 @@ LONG = {  # 7 s and more each in the interpreter
     "half of the earlier float8 blocks",
     "a target from the other end, of values that cancel",
     "half a block of one operand",
+    "half of sixteen earlier blocks",
+    "every second column",
+    "every second row's mean",
+    "no mask of the padding",
 }
 
 

@@ -310,7 +310,9 @@ def triton_xor(x, y):
 """
 
 
-@pytest.mark.parametrize(("operator", "right"), [("x ^ y", True), ("x | y", False)])
+@pytest.mark.parametrize(
+    ("operator", "right"), [pytest.param("x ^ y", True, marks=pytest.mark.slow), ("x | y", False)]
+)
 def test_integer_and_bool_op_is_judged_exactly(operator: str, right: bool, tmp_path: Path) -> None:
     kernel = tmp_path / "xor.py"
     kernel.write_text(XOR_KERNEL.replace("x ^ y", operator))

@@ -108,6 +108,7 @@ def test_a_definition_becomes_an_op_of_its_workloads(tmp_path: Path) -> None:
     assert "'matched_ratio': 0.99" in text
 
 
+@pytest.mark.slow
 def test_a_reference_in_float32_still_gives_the_oracle(tmp_path: Path) -> None:
     text, findings = import_draft(read_problem(write(tmp_path), "own"))
     assert findings.has_oracle

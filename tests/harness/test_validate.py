@@ -240,9 +240,8 @@ def raise_own_error(subject: object, case: Case) -> bool:
     raise RuntimeError("the judge's own")
 
 
-@pytest.mark.parametrize(
-    "fault", [raise_driver_error, pytest.param(raise_own_error, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [raise_driver_error, raise_own_error])
 def test_a_trial_for_an_explanation_does_not_cost_the_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[..., bool]
 ) -> None:

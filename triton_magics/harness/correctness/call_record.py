@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from triton_magics.harness.compile_ahead import Form
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
+from triton_magics.harness.correctness.launch_relations import LaunchSurvey
 from triton_magics.harness.correctness.output_forms import OutputForm
 from triton_magics.harness.correctness.torch_operations import Operation, Site
 from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import Case, KernelError, Value
-
-if TYPE_CHECKING:
-    from triton_magics.harness.correctness.launch_survey import LaunchSurvey
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,9 @@ from triton_magics.harness.correctness.guard_bands import (
     find_damage,
     guard_allocations,
 )
+from triton_magics.harness.correctness.launch_relations import LaunchSurvey
 from triton_magics.harness.correctness.launch_survey import (
     SURVEY_WAIT,
-    LaunchSurvey,
     load_meta_functions,
     survey_launches,
 )

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triton_magics import operators
-from triton_magics.harness.correctness.launch_relations import WORTH, Relation
-from triton_magics.harness.correctness.launch_survey import MAX_VARIED, LaunchSurvey
+from triton_magics.harness.correctness.launch_relations import WORTH, LaunchSurvey, Relation
+from triton_magics.harness.correctness.launch_survey import MAX_VARIED
 from triton_magics.harness.correctness.offered_cases import (
     MAX_MS,
     OfferedCases,
@@ -28,7 +28,7 @@ from triton_magics.harness.correctness.special_values import LATE_PEAKS, SHARED_
 from triton_magics.model import NORMAL, PLAIN, Case
 
 MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 6, 24  # in the interpreter; on a GPU; with --thorough
-SURVEY_S, SURVEY_GPU_S = 4.0, 1.0  # of CPU time; most take 0.1 to 0.4
+SURVEY_S, SURVEY_GPU_S = 4.0, 3.0  # of CPU time; most take 0.1 to 0.6, a long wrapper 3
 ALL_MS = 5200  # of them all in the interpreter
 WIDE = "x10"  # the regime of late peaks
 _CHEAP_MS = 60  # fewer cost hardly anything

@@ -14,7 +14,8 @@ from triton_magics.harness.compile_ahead import local_target
 from triton_magics.harness.correctness.case_plan import DeviceFacts
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.launch_cases import LaunchPlan, LaunchPlanner
-from triton_magics.harness.correctness.launch_survey import SURVEY_WAIT, LaunchSurvey
+from triton_magics.harness.correctness.launch_relations import LaunchSurvey
+from triton_magics.harness.correctness.launch_survey import SURVEY_WAIT
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.survey_order import survey_of, survey_order
 from triton_magics.languages.source_numbers import read_integers

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from triton_magics.languages.kernel_runtime import RequestedLaunch
+from triton_magics.model import Value
 
 MAX_KERNELS = 8  # of a path
 _SMALLEST_BLOCK = 8  # of an argument
@@ -53,6 +54,23 @@ class Relation(NamedTuple):
     kind: Kind
     text: str
     line: int | None = None
+
+
+class LaunchSurvey(Value):
+    """Relations of the launches of a version.
+
+    Attributes:
+        relations: those that any call has.
+        of_cases: the relations of each case, by their place there; None: its call raised, or was
+            not made. After those that were given come the neighbors of some of them.
+        programs: that each case launches; 0 where no call was made.
+        varied: the cases, by their place, whose neighbors were called too.
+    """
+
+    relations: tuple[Relation, ...] = ()
+    of_cases: tuple[tuple[int, ...] | None, ...] = ()
+    programs: tuple[int, ...] = ()
+    varied: tuple[int, ...] = ()
 
 
 def find_relations(
@@ -136,4 +154,4 @@ def _ends_of(launch: RequestedLaunch, axes: Mapping[str, int]) -> Iterator[tuple
                 yield kind, f"all {'blocks of ' * is_block}{step} on {axis} end before {name}"
 
 
-__all__ = ["WORTH", "Kind", "Relation", "find_relations"]
+__all__ = ["WORTH", "Kind", "LaunchSurvey", "Relation", "find_relations"]

@@ -23,36 +23,24 @@ from triton_magics.harness.correctness.case_values import (
     split_in_parts,
     transpose_inputs,
 )
-from triton_magics.harness.correctness.launch_relations import Kind, Relation, find_relations
+from triton_magics.harness.correctness.launch_relations import (
+    Kind,
+    LaunchSurvey,
+    Relation,
+    find_relations,
+)
 from triton_magics.harness.correctness.offered_cases import declared_lengths, neighbors
 from triton_magics.harness.correctness.special_values import SHARED_VALUES, special_of
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.device import META
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.languages.kernel_compiler import Target
-from triton_magics.model import Case, Value
+from triton_magics.model import Case
 
 SURVEY_WAIT = 3.0  # for it, of its limit of CPU time: beside other work it takes longer
 RARE, MAX_VARIED = 12, 16  # cases with a path that few take; cases whose neighbors are called
 _PATHS = (Kind.PATH, Kind.LINE, Kind.BRANCH)
 MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
-
-
-class LaunchSurvey(Value):
-    """Relations of the launches of a version.
-
-    Attributes:
-        relations: those that any call has.
-        of_cases: the relations of each case, by their place there; None: its call raised, or was
-            not made. After those that were given come the neighbors of some of them.
-        programs: that each case launches; 0 where no call was made.
-        varied: the cases, by their place, whose neighbors were called too.
-    """
-
-    relations: tuple[Relation, ...] = ()
-    of_cases: tuple[tuple[int, ...] | None, ...] = ()
-    programs: tuple[int, ...] = ()
-    varied: tuple[int, ...] = ()
 
 
 def survey_launches(
@@ -196,4 +184,4 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     return own
 
 
-__all__ = ["SURVEY_WAIT", "LaunchSurvey", "load_meta_functions", "survey_launches"]
+__all__ = ["SURVEY_WAIT", "load_meta_functions", "survey_launches"]

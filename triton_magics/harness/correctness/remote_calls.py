@@ -25,7 +25,7 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
 from triton_magics.harness.correctness.guarded_call import LocalCalls
-from triton_magics.harness.correctness.launch_survey import LaunchSurvey
+from triton_magics.harness.correctness.launch_relations import LaunchSurvey
 from triton_magics.harness.correctness.output_forms import (
     OutputForm,
     container_of,

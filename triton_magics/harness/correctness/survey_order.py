@@ -12,7 +12,8 @@ import pydantic
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.harness import compile_ahead, job_sources
 from triton_magics.harness.compile_ahead import order_about, read_order
-from triton_magics.harness.correctness.launch_survey import LaunchSurvey, survey_launches
+from triton_magics.harness.correctness.launch_relations import LaunchSurvey
+from triton_magics.harness.correctness.launch_survey import survey_launches
 from triton_magics.harness.load import load_version
 from triton_magics.harness.process.device import META
 from triton_magics.harness.process.fake_gpu import fake_gpu
