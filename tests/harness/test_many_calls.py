@@ -21,7 +21,12 @@ from triton_magics.harness.correctness.call_record import (
 )
 from triton_magics.harness.correctness.call_series import run_series
 from triton_magics.harness.correctness.case_inputs import make_pristine
-from triton_magics.harness.correctness.near_inputs import constant_contents, near_contents
+from triton_magics.harness.correctness.case_scheduler import switched_forms
+from triton_magics.harness.correctness.near_inputs import (
+    constant_contents,
+    near_contents,
+    switched_case,
+)
 from triton_magics.harness.correctness.output_forms import form_of
 from triton_magics.harness.correctness.series_plan import (
     MANY_CALLS,
@@ -104,23 +109,44 @@ def test_a_short_series_has_the_other_way_of_a_switch_too() -> None:
     for seed in range(40):
         case = CASE.evolve(shape=(1, 4, 2, 9, 16), scalars=(("is_causal", True),), seed=seed)
         old = make_pristine(op, case, CPU)
-        (new,) = near_contents(op, case, old, CPU, 1)
-        if not new[3]:
+        switched = switched_case(op, case)
+        (new,) = near_contents(op, case, old, CPU, 1, switched=switched)
+        assert new[3] is (switched is None)
+        if switched:
             n_switched += 1
             assert all(not torch.equal(*pair) for pair in zip(new[:3], old[:3], strict=True))
     assert 10 <= n_switched <= 30
 
 
+def test_the_other_way_is_compiled_ahead_or_left_out() -> None:
+    """On a GPU no call of a series waits for a compiler."""
+    op = operators.load("gqa")
+    cases = [
+        CASE.evolve(shape=(1, 4, 2, 9, 16), scalars=(("is_causal", True),), seed=seed)
+        for seed in range(40)
+    ]
+    forms = switched_forms(op, cases)
+    assert forms == [((1, 4, 2, 9, 16), "float32", (), (("is_causal", False),))]
+    assert switched_forms(op, [case.evolve(regime="x10") for case in cases]) == []
+    job = job_for(KERNELS / "gqa_right.py")
+    subject = Subject(op, None, job, torch.device("cuda"), "")  # nothing compiles ahead
+    assert not subject.has_kernels(cases[0])
+    assert replace(subject, device=CPU).has_kernels(cases[0])
+
+
 def test_what_the_other_way_of_a_switch_left_is_found() -> None:
     """Splits of the keys that the mask hides keep the scratch of an earlier call without it."""
     path = KERNELS.parent / "unseen_kernels" / "fifteenth" / "gqa_masked_splits.py"
-    scalars = (("is_causal", True),)
-    cases = [
-        Case(shape=(1, 2, 1, 129, 16), dtype="float32", seed=s, scalars=scalars) for s in range(4)
-    ]
-    statuses = {result.status for result in run_cases(path, *cases)}
-    assert CaseStatus.PASSED in statuses  # half of the series have no other switch
-    assert any(status.failed for status in statuses)
+    op, scalars = operators.load("gqa"), (("is_causal", True),)
+    for has_switch in (False, True):
+        case = next(
+            case
+            for seed in range(40)
+            for case in [CASE.evolve(shape=(1, 2, 1, 129, 16), seed=seed, scalars=scalars)]
+            if (switched_case(op, case) is not None) is has_switch
+        )
+        (result,) = run_cases(path, case)
+        assert result.status.failed is has_switch
 
 
 def run_on(function, turns: tuple[Turn, ...], **more: object):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from triton_magics import operators
 from triton_magics.harness.compile_ahead import (
     AheadCompilation,
     Form,
     input_forms,
     local_target,
 )
+from triton_magics.harness.correctness.near_inputs import switched_case
 from triton_magics.harness.correctness.shape_classes import MAX_FULL_COLUMNS
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.process.reporter import Reporter
@@ -65,8 +67,10 @@ class CaseScheduler:
         if not subject.is_interpreted and subject.runtime.compiles_ahead:
             ahead = AheadCompilation(
                 job.op, job.version, input_forms(cases), local_target(),
-                brief=brief_forms(cases, job.plan), first=survey,
+                later=switched_forms(subject.op, cases), brief=brief_forms(cases, job.plan),
+                first=survey,
             )  # fmt: skip
+            subject.ahead.append(ahead)
         is_thorough = job.plan == "thorough"
         limit_s = extents_compile_s(is_thorough=is_thorough)
         scheduler = cls(subject, report, lock, ahead, forms, is_thorough, limit_s)
@@ -85,7 +89,8 @@ class CaseScheduler:
         """Start compiling further cases, if there is a GPU."""
         if self.ahead:
             brief = brief_forms(cases, self.subject.job.plan)
-            self.ahead.add(input_forms(cases), brief=brief)
+            forms = [*input_forms(cases), *switched_forms(self.subject.op, cases)]
+            self.ahead.add(forms, brief=brief)
 
     def compiled_first(self, cases: Sequence[Case]) -> list[Case]:
         """Return the cases that were compiled before, then the others, each group in its order.
@@ -129,6 +134,12 @@ class CaseScheduler:
         if not self._has_lock:
             self._lock_stack.enter_context(self.lock())
             self._has_lock = True
+
+
+def switched_forms(op: operators.Op, cases: Iterable[Case]) -> list[Form]:
+    """Return the forms of the calls with the other value of a switch, within series on cases."""
+    others = (switched_case(op, case) for case in cases if not case.extent)
+    return input_forms(case for case in others if case is not None)
 
 
 def brief_forms(cases: Sequence[Case], plan: str) -> set[Form]:

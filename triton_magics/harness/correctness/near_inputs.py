@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,13 @@ MORE_SWAPS = 3  # a sum in float may depend on the order
 
 
 def near_contents(
-    op: operators.Op, case: Case, pristine: Contents, device: torch.device, n: int
+    op: operators.Op,
+    case: Case,
+    pristine: Contents,
+    device: torch.device,
+    n: int,
+    *,
+    switched: Case | None = None,
 ) -> list[Contents]:
     """Return up to n other contents of a case's inputs, chosen by its seed.
 
@@ -44,13 +50,15 @@ def near_contents(
         pristine: its contents.
         device: of its tensors.
         n: the number wanted.
+        switched: the case with the other value of a switch: the first contents are all other
+            tensors, and its parameters.
     """
     fresh = make_pristine(op, case.evolve(seed=case.seed ^ _FRESH_SEED), device)
     draw = random.Random(f"{case.seed} near")  # noqa: S311 (replayed from the seed)
     names = op.input_names(len(pristine))
     first, others = _changes(op, pristine, fresh, draw)
-    if n == 1 and (switched := _switches(op, pristine, fresh)) and draw.random() < SWITCHED:
-        first = switched
+    if switched is not None:
+        first = [partial(_switch, op, pristine, fresh, dict(switched.scalars))]
     chosen = [*draw.sample(first, len(first)), *others][:n]
     return [
         tuple(
@@ -61,6 +69,26 @@ def near_contents(
         )
         for change in chosen
     ]
+
+
+def switched_case(op: operators.Op, case: Case) -> Case | None:
+    """Return the case with the other value of a switch, such as `is_causal`; None: with no other.
+
+    A short series of calls on half of the plain cases has it: what the other way of the switch has
+    left in memory for later calls shows then.
+    """
+    draw = random.Random(f"{case.seed} switch")  # noqa: S311 (replayed from the seed)
+    names = [
+        name
+        for name, value in case.scalars
+        if isinstance(value, bool) and (not value) in op.scalars.get(name, ())
+    ]
+    if not names or not case.has_plain_values or draw.random() >= SWITCHED:
+        return None
+    chosen = draw.choice(names)
+    return case.evolve(
+        scalars=tuple((name, not v if name == chosen else v) for name, v in case.scalars)
+    )
 
 
 def constant_contents(op: operators.Op, pristine: Contents, dtype: str) -> dict[str, Contents]:
@@ -126,20 +154,6 @@ def _changes(
     return changes, swaps
 
 
-def _switches(op: operators.Op, old: Contents, fresh: Contents) -> list[Callable[[], Contents]]:
-    """Return changes of all tensors and of a switch, such as `is_causal`, at the same time.
-
-    What the other way of the switch has left in memory for later calls is then of other values.
-    """
-    tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
-    replaced = _replace(old, fresh, tensors)
-    return [
-        partial(_with, replaced, i, not old[i])
-        for i, name in enumerate(op.input_names(len(old)))
-        if isinstance(old[i], bool) and (not old[i]) in op.scalars.get(name, ())
-    ]
-
-
 def _changeable(old: Contents, movable: Sequence[int]) -> Sequence[int]:
     """Return the tensors of which an element may have another value: floats and bytes, else all."""
     free = [i for i in movable if old[i].is_floating_point() or has_bytes(old[i])]
@@ -149,6 +163,16 @@ def _changeable(old: Contents, movable: Sequence[int]) -> Sequence[int]:
 def _replace(old: Contents, fresh: Contents, which: Sequence[int]) -> Contents:
     """Take all elements of these inputs from the fresh contents."""
     return tuple(fresh[i] if i in which else x for i, x in enumerate(old))
+
+
+def _switch(
+    op: operators.Op, old: Contents, fresh: Contents, scalars: Mapping[str, Any]
+) -> Contents:
+    """Take all tensors of the same shape from the fresh contents, and these parameters."""
+    names = op.input_names(len(old))
+    tensors = [i for i, x in enumerate(old) if _is_tensor(x) and x.shape == fresh[i].shape]
+    replaced = _replace(old, fresh, tensors)
+    return tuple(scalars.get(name, x) for name, x in zip(names, replaced, strict=True))
 
 
 def _change_one(old: Contents, fresh: Contents, which: int, draw: random.Random) -> Contents:

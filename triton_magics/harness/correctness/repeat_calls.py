@@ -35,6 +35,7 @@ from triton_magics.harness.correctness.near_inputs import (
     CONSTANTS,
     constant_contents,
     near_contents,
+    switched_case,
 )
 from triton_magics.harness.correctness.output_checks import (
     REUSED_MEMORY,
@@ -131,7 +132,11 @@ class CallsInARow:
         planned = subject.long_series.get(case, 0)
         n = count_calls(subject, call, planned) if planned else FEW_CALLS
         n_contents = MANY_CONTENTS if planned else 1
-        near = near_contents(subject.op, case, inputs.pristine, subject.device, n_contents)
+        other = None if planned else switched_case(subject.op, case)
+        switched = other if other and subject.has_kernels(other) else None
+        near = near_contents(
+            subject.op, case, inputs.pristine, subject.device, n_contents, switched=switched
+        )
         constant = constant_contents(subject.op, inputs.pristine, case.dtype) if planned else {}
         contents = (inputs.pristine, *near, *constant.values())
         series = CallSeries(

@@ -13,6 +13,7 @@ import torch
 from triton_magics import operators
 from triton_magics.execution.job_refs import VersionRef
 from triton_magics.execution.job_requests import ValidateJob
+from triton_magics.harness.compile_ahead import AheadCompilation, input_forms
 from triton_magics.harness.correctness.call_record import (
     CallOptions,
     CallRecord,
@@ -55,6 +56,7 @@ class Subject:
         size_shares: dtype -> the sites' shares of the op's work at the smallest benchmark size.
         explained: the cases for which a change of the reference was searched.
         known_changes: those that gave the outputs of earlier cases, by key.
+        ahead: compiles the plan's cases in other processes; none without such processes.
         own_work: reports work of this process, in words that follow "while", and the time that it
             may take, seconds; its time is not the version's.
     """
@@ -72,6 +74,7 @@ class Subject:
     size_shares: dict[str, dict[Site, float]] = field(default_factory=dict, compare=False)
     explained: list[Case] = field(default_factory=list, compare=False)
     known_changes: dict[str, Any] = field(default_factory=dict, compare=False)
+    ahead: list[AheadCompilation] = field(default_factory=list, compare=False)
     own_work: Callable[[str, float], AbstractContextManager[None]] = field(
         default=_keep_silent, compare=False
     )
@@ -88,6 +91,11 @@ class Subject:
     def is_interpreted(self) -> bool:
         """Return whether an interpreter runs it, on the CPU."""
         return self.device == CPU
+
+    def has_kernels(self, case: Case) -> bool:
+        """Return whether a case that was submitted for compiling needs no compiler any more."""
+        (form,) = input_forms([case])
+        return self.is_interpreted or any(a.is_finished(form, within_s=0.0) for a in self.ahead)
 
     @property
     def ref(self) -> VersionRef:
