@@ -36,6 +36,7 @@ from triton_magics.harness.correctness.rounding_experiment import (
 )
 from triton_magics.harness.correctness.special_values import PARTS, SHARED_VALUES, TRANSPOSE
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.value_ranges import find_range
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
     EVERY_INPUT,
@@ -198,6 +199,7 @@ def _find_cause(
         or find_confirmed(subject, _of_overflow(case, result))
         or find_rounding(subject, case)
         or _reach_cause(subject, case)
+        or (find_range(subject, case) if case in subject.explained else None)
     )
 
 

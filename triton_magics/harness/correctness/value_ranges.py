@@ -1,0 +1,168 @@
+"""The range of an input's elements that makes a version wrong: small ones, large ones, or a sign.
+
+A subnormal number is decoded without its rule, an approximation ends at 4, a mask takes the sign
+bit. Such a version is right once the elements of the range are gone, and wrong with nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from triton_magics.harness.correctness.call_record import VersionRaised
+from triton_magics.harness.correctness.further_calls import passes
+from triton_magics.harness.correctness.hypotheses import fresh
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.harness.load import UserFault
+from triton_magics.model import Case, Cause, CauseCode
+
+MIN_ELEMENTS = 16  # of a tensor
+MOST = 0.5  # of the elements may lie in the range: without most of them any version is right
+STEPS = 6  # that narrow the limit down
+N_CONFIRMED, MOST_INPUTS = 2, 8  # other inputs that are wrong, of so many that are tried
+
+
+@dataclass(frozen=True)
+class _Range:
+    """A range of numbers by a limit; for a sign there is no limit.
+
+    Attributes:
+        text: completes "right where"; `{name}` is the input and `{limit}` the limit.
+        has_limit: it begins or ends at a size of numbers.
+        is_small: it ends there.
+        leave_out: (x, limit) -> x without numbers of the range.
+        keep_only: (x, limit) -> x with numbers of the range alone.
+    """
+
+    text: str
+    has_limit: bool
+    is_small: bool
+    leave_out: Callable[[torch.Tensor, float], torch.Tensor]
+    keep_only: Callable[[torch.Tensor, float], torch.Tensor]
+
+
+def _fill_from(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """Return x in which all elements that are not chosen repeat the chosen ones in turn."""
+    flat, own = x.flatten().clone(), x[chosen]
+    others = (~chosen).flatten().nonzero().flatten()
+    if len(own):
+        flat[others] = own[torch.arange(len(others), device=x.device) % len(own)]
+    return flat.reshape(x.shape)
+
+
+_RANGES = (
+    _Range(
+        "no element of {name} is under {limit} in size, wrong with such", True, True,
+        lambda x, limit: x.abs().clamp(min=limit).copysign(x),
+        lambda x, limit: _fill_from(x, x.abs() < limit),
+    ),
+    _Range(
+        "no element of {name} is over {limit} in size, wrong with such", True, False,
+        lambda x, limit: x.clamp(-limit, limit),
+        lambda x, limit: _fill_from(x, x.abs() > limit),
+    ),
+    _Range(
+        "no element of {name} is negative, wrong with such", False, False,
+        lambda x, limit: x.abs(), lambda x, limit: -x.abs(),
+    ),
+    _Range(
+        "no element of {name} is positive, wrong with such", False, False,
+        lambda x, limit: -x.abs(), lambda x, limit: x.abs(),
+    ),
+)  # fmt: skip
+
+
+def find_range(subject: Subject, case: Case) -> Cause | None:
+    """Return the range of an input's elements without which the version is right; None: no range.
+
+    Two other inputs that are wrong have to be right without the range, and wrong with nothing else.
+
+    Args:
+        subject: the version.
+        case: on which it is wrong.
+    """
+    inputs = subject.make_inputs(case).pristine
+    names = subject.op.input_names(len(inputs))
+    for place, (name, x) in enumerate(zip(names, inputs, strict=True)):
+        is_usable = is_floating(x) and x.numel() >= MIN_ELEMENTS
+        if not is_usable or place in subject.op.structured or not bool(x.float().isfinite().all()):
+            continue
+        for each in _RANGES:
+            tried = _Tried(subject, case, place, each)
+            limit = tried.find_limit(x)
+            if limit is not None and tried.is_confirmed(limit):
+                text = each.text.format(name=name, limit=f"{limit:.2g}")
+                return Cause(code=CauseCode.REACH, tensor=name, evidence=f"right where {text}")
+    return None
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Calls of a version without a range of an input's elements.
+
+    Attributes:
+        place: of the input.
+    """
+
+    subject: Subject
+    case: Case
+    place: int
+    range: _Range
+
+    def find_limit(self, x: torch.Tensor) -> float | None:
+        """Return the limit up to which most elements may stay; None if that is not enough."""
+        if not self.range.has_limit:
+            return 0.0 if self._is_right(self.case, 0.0) else None
+        sizes = x.float().abs().flatten().sort(descending=not self.range.is_small).values
+        wrong, right = 0, int(MOST * (len(sizes) - 1))
+        if right < 1 or not self._is_right(self.case, float(sizes[right])):
+            return None
+        for _ in range(STEPS):
+            middle = (wrong + right) // 2
+            if middle == wrong:
+                break
+            if self._is_right(self.case, float(sizes[middle])):
+                right = middle
+            else:
+                wrong = middle
+        return float(sizes[right])
+
+    def is_confirmed(self, limit: float) -> bool:
+        """Return whether other inputs that are wrong are right without the range, and wrong alone.
+
+        Inputs that are right by chance tell nothing.
+        """
+        n_confirmed, case = 0, self.case
+        for _ in range(MOST_INPUTS):
+            case = fresh(case)
+            if self._is_right(case, limit, lambda x, _: x):
+                continue
+            is_right_without = self._is_right(case, limit)
+            if not is_right_without or self._is_right(case, limit, self.range.keep_only):
+                return False
+            n_confirmed += 1
+            if n_confirmed == N_CONFIRMED:
+                return True
+        return False
+
+    def _is_right(
+        self,
+        case: Case,
+        limit: float,
+        change: Callable[[torch.Tensor, float], torch.Tensor] | None = None,
+    ) -> bool:
+        """Return whether the version is right on a case with this change, or without the range."""
+        values: list[Any] = [*self.subject.make_inputs(case).pristine]
+        x = values[self.place]
+        values[self.place] = (change or self.range.leave_out)(x.float(), limit).to(x.dtype)
+        try:
+            return passes(self.subject, case, tuple(values))
+        except (VersionRaised, UserFault):
+            return False
+
+
+__all__ = ["find_range"]
