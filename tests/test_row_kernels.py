@@ -31,7 +31,10 @@ def few(every: list[Candidate]) -> list[Candidate]:
     return [c for form in forms.values() for c in (form[0], form[-1])]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=[pytest.mark.slow] * (2100 in c.shape), id=c.name) for c in CASES],
+)
 def test_row_kernels_are_right_in_float32(case: Case) -> None:
     torch.manual_seed(7)
     inputs = make_inputs(case, "cpu")

@@ -119,6 +119,7 @@ def test_a_fault_of_whole_blocks_too_is_no_missing_fill() -> None:
     assert code_of(result) != "wrong_fill"
 
 
+@pytest.mark.slow
 def test_wrong_statistics_are_no_cancellation(tmp_path: Path) -> None:
     source = LAYER_NORM.replace("/ n_cols", "/ (n_cols - 1)")
     assert source != LAYER_NORM

@@ -96,6 +96,7 @@ def child(name: str, path: Path, cache: Path, *, least_s: float = 600.0) -> Any:
     return json.loads(process.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_validation_reuses_kernels_of_an_earlier_child(
     tmp_path: Path,
 ) -> None:

@@ -448,6 +448,7 @@ def test_a_line_of_the_wrapper_is_named_before_a_relation() -> None:
     assert pattern.condition == f"cell line {line + 1} runs: `{texts[line - 1].strip()}`"
 
 
+@pytest.mark.slow
 def test_a_verdict_names_the_path_that_is_wrong(tmp_path: Path) -> None:
     text = (KERNELS / "softmax_right.py").read_text()
     right = "    BLOCK_SIZE = triton.next_power_of_2(n_cols)\n"

@@ -80,7 +80,11 @@ def test_a_kernel_that_loops_is_compiled_for_any_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("plan", "extent", "reason"),
-    [("full", "wide", case_scheduler.LARGE_BLOCK), ("thorough", "wide", None), ("full", "", None)],
+    [
+        ("full", "wide", case_scheduler.LARGE_BLOCK),
+        ("thorough", "wide", None),
+        pytest.param("full", "", None, marks=pytest.mark.slow),
+    ],
 )
 def test_only_extents_of_a_full_plan_are_refused(
     tmp_path: Path, plan: str, extent: str, reason: str | None

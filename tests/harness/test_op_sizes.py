@@ -87,6 +87,7 @@ TRUSTING_DOUBLE = RIGHT_DOUBLE.replace("    x = x.contiguous()\n", "").replace(
 )
 
 
+@pytest.mark.slow
 def test_contiguous_only_op_accepts_a_kernel_of_that_kind() -> None:
     refused = validate(FEW, TRUSTING_DOUBLE, plan="full")
     assert refused.status is Status.FAILED

@@ -207,6 +207,7 @@ def relu_file(folder: Path, factor: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_rejected_layouts_are_checked_with_contiguous_inputs(tmp_path: Path) -> None:
     verdict = run_validation(relu_file(tmp_path, "0.0"), dtypes=("float32",), budget_s=30)
     rejected = [c.case for c in verdict.rejected_cases if c.case.shape_class]
@@ -217,6 +218,7 @@ def test_rejected_layouts_are_checked_with_contiguous_inputs(tmp_path: Path) -> 
     assert verdict.scope.n_covered < verdict.scope.n_possible
 
 
+@pytest.mark.slow
 def test_a_wrong_version_is_not_called_for_every_combination(tmp_path: Path) -> None:
     verdict = run_validation(relu_file(tmp_path, "x * 0.5"), dtypes=("float32",), budget_s=30)
     assert verdict.status is Status.FAILED
