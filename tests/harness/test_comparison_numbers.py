@@ -118,10 +118,10 @@ def test_plain_allclose_has_1e_5_twice(got: torch.Tensor, accepted: bool) -> Non
     assert not comparison._passes_plain_allclose(whole + 1, whole)
 
 
-def test_own_values_are_plain_and_normal() -> None:
-    assert comparison._has_own_values(CASE)
-    assert not comparison._has_own_values(CASE.evolve(regime="x10"))
-    assert not comparison._has_own_values(CASE.evolve(special="a block of -inf"))
+def test_plain_values_are_normal_too() -> None:
+    assert CASE.has_plain_values
+    assert not CASE.evolve(regime="x10").has_plain_values
+    assert not CASE.evolve(special="a block of -inf").has_plain_values
 
 
 def test_of_equal_chunks_the_first_is_shown() -> None:
