@@ -22,6 +22,7 @@ from triton_magics.model import Case, Cause, CauseCode
 
 MIN_ELEMENTS = 16  # of a tensor
 MOST = 0.5  # of the elements may lie in the range: without most of them any version is right
+LEAST_OF_A_SIGN = 0.1  # without the other sign there is nothing to compare
 STEPS = 6  # that narrow the limit down
 N_CONFIRMED, MOST_INPUTS = 2, 8  # other inputs that are wrong, of so many that are tried
 
@@ -116,7 +117,9 @@ class _Tried:
     def find_limit(self, x: torch.Tensor) -> float | None:
         """Return the limit up to which most elements may stay; None if that is not enough."""
         if not self.range.has_limit:
-            return 0.0 if self._is_right(self.case, 0.0) else None
+            share = float((x.float() < 0).float().mean())
+            has_both_signs = LEAST_OF_A_SIGN <= share <= 1 - LEAST_OF_A_SIGN
+            return 0.0 if has_both_signs and self._is_right(self.case, 0.0) else None
         sizes = x.float().abs().flatten().sort(descending=not self.range.is_small).values
         wrong, right = 0, int(MOST * (len(sizes) - 1))
         if right < 1 or not self._is_right(self.case, float(sizes[right])):
