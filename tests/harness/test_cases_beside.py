@@ -43,6 +43,7 @@ WRONG = (
         marks=pytest.mark.slow,
     ),
     ("set_a/twin", "one tensor and its transpose"),
+    ("sixteenth/swiglu_packed_halves", "the last input first"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
     ("twelfth/vector_mul_scalar_factor", "expanded but rows"),
     ("twelfth/rms_norm_collapsed_batches", "2x3x2x33"),
@@ -71,6 +72,7 @@ RIGHT = {
     "gqa": "gqa_right.py",
     "attention": "right/attention_flash.py",
     "quantized_matmul": "quantized_matmul_right.py",
+    "swiglu": "swiglu_right.py",
 }
 
 
@@ -146,6 +148,14 @@ def test_tables_lie_side_by_side_in_rows_that_are_longer() -> None:
     assert sin.data_ptr() - cos.data_ptr() == columns * 4
     wrong = UNSEEN / "fourteenth/rope_adjacent_tables.py"
     assert run_cases(wrong, case)[0].status.failed
+
+
+def test_parts_may_be_in_the_opposite_order() -> None:
+    special = "parts of one tensor, the last input first"
+    case = Case(shape=(3, 16), dtype="float32", special=special, seed=3)
+    gate, up = make_inputs(operators.load("swiglu"), case, CPU).arguments
+    assert gate.stride() == up.stride() == (32, 1)
+    assert gate.data_ptr() - up.data_ptr() == 16 * 4
 
 
 @pytest.mark.parametrize("op", ["dropout", "vector_add"])

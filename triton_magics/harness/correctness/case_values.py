@@ -95,6 +95,8 @@ def split_in_parts(
     chunks = [*whole.chunk(_n_chunks(parts, special), dim=-1)]
     if special.spare is not None:
         del chunks[special.spare]
+    if special.is_reversed:
+        chunks.reverse()
     views = zip(parts.items(), chunks, strict=True)
     return {i: view.mT if is_transposed else view for (i, is_transposed), view in views}
 

@@ -30,6 +30,7 @@ from triton_magics.harness.correctness.special_values import (
     PARTS,
     PARTS_APART,
     PARTS_OF_MORE,
+    PARTS_REVERSED,
     SMALL_VALUES,
     TRANSPOSE,
     ZEROS_IN,
@@ -108,7 +109,7 @@ class CasesBeside:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
         each = (
             (ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose), (PARTS, are_alike),
-            (PARTS_APART, are_alike), (PARTS_OF_MORE, are_alike),
+            (PARTS_APART, are_alike), (PARTS_OF_MORE, are_alike), (PARTS_REVERSED, are_alike),
         )  # fmt: skip
         cases = []
         for turn, (values, is_pair) in enumerate(each):

@@ -34,7 +34,11 @@ from triton_magics.harness.correctness.rounding_experiment import (
     find_rounding,
     has_errors_of_formula,
 )
-from triton_magics.harness.correctness.special_values import PARTS, SHARED_VALUES, TRANSPOSE
+from triton_magics.harness.correctness.special_values import (
+    SHARED_VALUES,
+    TRANSPOSE,
+    special_of,
+)
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.value_ranges import find_range
 from triton_magics.harness.load import UserFault
@@ -153,7 +157,7 @@ def _name_shared_inputs(subject: Subject, case: Case, result: CaseResult) -> Cas
     own = "one is given for several"
     if case.special == TRANSPOSE:
         own = "one is the transpose of another, in the same memory"
-    if case.special == PARTS:
+    if (special := special_of(case.special)) and special.splits:
         own = "several are parts of one"
     text = f"right where each input is a tensor of its own, wrong where {own}"
     cause = Cause(code=CauseCode.REACH, evidence=text)

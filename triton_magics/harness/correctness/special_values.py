@@ -22,6 +22,7 @@ ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
 PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
 PARTS_OF_MORE = "parts of one tensor, the last unused"
+PARTS_REVERSED = "parts of one tensor, the last input first"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
@@ -32,6 +33,7 @@ SHARED_VALUES = (
     PARTS,
     PARTS_APART,
     PARTS_OF_MORE,
+    PARTS_REVERSED,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
@@ -70,6 +72,7 @@ class Special:
         transposes: an input that has the shape of an earlier one's transpose is that.
         splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
         spare: place of a part among these that is no input, from the end; None: there is none.
+        is_reversed: the parts are in the opposite order of the inputs.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
@@ -91,6 +94,7 @@ class Special:
     transposes: bool = False
     splits: bool = False
     spare: int | None = None
+    is_reversed: bool = False
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
     parts: tuple[str, ...] = ()
@@ -497,6 +501,7 @@ SPECIALS = {
     PARTS: Special(lambda x, draw: x, everywhere=True, splits=True),
     PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-2),
     PARTS_OF_MORE: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-1),
+    PARTS_REVERSED: Special(lambda x, draw: x, everywhere=True, splits=True, is_reversed=True),
     LONE_ELEMENT: Special(_lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
         _lone_row, places={0: _alike, 1: _lone_row}, min_rows=2, op_classes=("matmul",)
