@@ -28,6 +28,7 @@ SPECIALS = (
     "rows of many scales", "elements of many scales",
     "one tensor for several inputs", "one tensor and its transpose", "parts of one tensor",
     "parts of one tensor, one unused", "parts of one tensor, the last unused",
+    "parts of one tensor, the last input first",
     "products far below zero", "one element as heavy as the others",
     "one row as heavy as the others", "rows of every kind", "rows of every kind, nonfinite too",
     "least and largest bytes", "rows at -20000", "nonfinite",
