@@ -128,6 +128,7 @@ def test_the_other_way_is_compiled_ahead_or_left_out() -> None:
     forms = switched_forms(op, cases)
     assert forms == [((1, 4, 2, 9, 16), "float32", (), (("is_causal", False),))]
     assert switched_forms(op, [case.evolve(regime="x10") for case in cases]) == []
+    assert switched_forms(op, [case.evolve(extent="wide") for case in cases]) == []
     job = job_for(KERNELS / "gqa_right.py")
     subject = Subject(op, None, job, torch.device("cuda"), "")  # nothing compiles ahead
     assert not subject.has_kernels(cases[0])

@@ -138,7 +138,7 @@ class CaseScheduler:
 
 def switched_forms(op: operators.Op, cases: Iterable[Case]) -> list[Form]:
     """Return the forms of the calls with the other value of a switch, within series on cases."""
-    others = (switched_case(op, case) for case in cases if not case.extent)
+    others = (switched_case(op, case) for case in cases)
     return input_forms(case for case in others if case is not None)
 
 

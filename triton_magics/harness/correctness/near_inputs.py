@@ -74,8 +74,8 @@ def near_contents(
 def switched_case(op: operators.Op, case: Case) -> Case | None:
     """Return the case with the other value of a switch, such as `is_causal`; None: with no other.
 
-    A short series of calls on half of the plain cases has it: what the other way of the switch has
-    left in memory for later calls shows then.
+    A short series of calls on half of the plain cases has it, but for extents: what the other way
+    of the switch has left in memory for later calls shows then.
     """
     draw = random.Random(f"{case.seed} switch")  # noqa: S311 (replayed from the seed)
     names = [
@@ -83,7 +83,8 @@ def switched_case(op: operators.Op, case: Case) -> Case | None:
         for name, value in case.scalars
         if isinstance(value, bool) and (not value) in op.scalars.get(name, ())
     ]
-    if not names or not case.has_plain_values or draw.random() >= SWITCHED:
+    is_plain = case.has_plain_values and not case.extent
+    if not names or not is_plain or draw.random() >= SWITCHED:
         return None
     chosen = draw.choice(names)
     return case.evolve(
