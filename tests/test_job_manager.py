@@ -64,9 +64,10 @@ def test_a_job_that_raises_is_under_way_no_longer(lab: Lab, engine: FakeExecutor
 
 
 def test_jobs_are_listed_in_the_order_of_their_submission(engine: FakeExecutor) -> None:
-    manager, release, labels = JobManager(engine), threading.Event(), []
+    manager, began, release, labels = JobManager(engine), threading.Event(), threading.Event(), []
 
     def answer(job: ValidateJob) -> Outcome:
+        began.set()
         release.wait(60)
         return Outcome(status="interrupted")
 
@@ -74,8 +75,7 @@ def test_jobs_are_listed_in_the_order_of_their_submission(engine: FakeExecutor) 
     job = ValidateJob(op=OpRef(name="softmax"), version=VERSION, seed=1)
     first = threading.Thread(target=manager.run, args=(job,))
     first.start()
-    while not manager.jobs:
-        time.sleep(0.001)
+    assert began.wait(60)
     manager.watchers.append(lambda jobs: labels.append([job.label for job in jobs]))
     stages: list[str] = []
     manager.listeners.on_progress = lambda step: stages.append(step.stage)
