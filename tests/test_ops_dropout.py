@@ -8,6 +8,8 @@ import torch
 
 from triton_magics.operators import dropout
 
+pytestmark = pytest.mark.in_turn
+
 
 def version(x, p, seed):
     """Return a correct dropout: the mask follows from the seed."""

@@ -17,6 +17,8 @@ from triton_magics.operators._masks import (
     is_unlikely,
 )
 
+pytestmark = pytest.mark.in_turn
+
 Make = Callable[[tuple[int, ...], int], torch.Tensor]
 SHAPE = (4, 32, 48)
 

@@ -23,13 +23,6 @@ def words() -> ModuleType:
     return module
 
 
-def test_the_repository_follows_the_rules(
-    words: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = words.main([])
-    assert code == 0, capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("source", "word"),
     [

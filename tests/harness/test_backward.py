@@ -20,6 +20,8 @@ from triton_magics.harness.timing.input_pool import InputPool, timing_case
 from triton_magics.harness.version_call import BackwardPass
 from triton_magics.model import Benchmark, CaseStatus, NotTimedCode, Status
 
+pytestmark = pytest.mark.in_turn
+
 RELU = (
     KERNEL_HEAD
     + """

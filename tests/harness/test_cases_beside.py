@@ -23,6 +23,8 @@ from triton_magics.harness.correctness.cases_beside import (
 from triton_magics.harness.correctness.shape_classes import representatives
 from triton_magics.model import BESIDE, Case, CaseStatus, Plan
 
+pytestmark = pytest.mark.in_turn
+
 UNSEEN = Path(__file__).parent.parent / "faults" / "unseen_kernels"
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
 FURTHER = {

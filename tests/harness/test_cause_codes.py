@@ -12,6 +12,8 @@ from triton_magics.harness.correctness.cause_experiments import differ_beyond_ro
 from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
 from triton_magics.rendering.views.causes import cause_text
 
+pytestmark = pytest.mark.in_turn
+
 SOFTMAX = (KERNELS / "softmax_right.py").read_text()
 LAYER_NORM = (KERNELS / "layer_norm_right.py").read_text()
 EXP2 = SOFTMAX.replace("tl.exp(", "tl.exp2(")

@@ -16,6 +16,8 @@ from triton_magics.harness.correctness.masked_memory import version_threads
 from triton_magics.model import BadgeCode, Case, CaseStatus, TorchWork, Validation
 from triton_magics.model.overall_verdict import share_work
 
+pytestmark = pytest.mark.in_turn
+
 FOLDER = KERNELS / "computed_by"
 CHEATS = sorted((FOLDER / "cheats").glob("*.py"))
 RIGHT = sorted((FOLDER / "right").glob("*.py"))

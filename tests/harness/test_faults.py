@@ -18,6 +18,7 @@ FILES = sorted(KERNELS.glob("*.py"))
 SHOWN = [path for path in FILES if "\nneeds: gpu" not in path.read_text()]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("path", SHOWN, ids=lambda p: p.stem)
 def test_a_kernel_gets_the_verdict_that_its_file_names(path: Path) -> None:
     expected = CaseStatus(field_of(path, "status"))

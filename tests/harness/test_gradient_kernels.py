@@ -21,6 +21,8 @@ from triton_magics.harness.load import load_op, load_version
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.model import Case, CaseStatus
 
+pytestmark = pytest.mark.in_turn
+
 SOURCES = {
     (op, version): source
     for op in op_texts.known_ops()

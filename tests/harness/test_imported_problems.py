@@ -20,6 +20,8 @@ from triton_magics.operators import load_file
 from triton_magics.problems import read_problem
 from triton_magics.problems.draft import BREAK, MARK, Draft
 
+pytestmark = pytest.mark.in_turn
+
 GIB = 1 << 30
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 SCALE = (

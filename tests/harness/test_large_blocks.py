@@ -14,6 +14,8 @@ from tests.harness.kit import KERNELS
 from triton_magics.harness.correctness import case_scheduler
 from triton_magics.languages.triton.child.block_size import largest_block
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = KERNELS.parents[2]
 # Compile forms of a full plan as a validation does; list the kernels, and why a case is skipped.
 CHILD = """

@@ -38,6 +38,8 @@ from triton_magics.harness.process.device import CPU, kernel_runtime
 from triton_magics.languages.kernel_runtime import RequestedLaunch
 from triton_magics.model import Case
 
+pytestmark = pytest.mark.in_turn
+
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
 
 # The program of a row sums parts of 512 columns, and a second kernel the first 64 parts.

@@ -14,6 +14,8 @@ from tests.harness.kit import KERNELS, run_validation
 from triton_magics.harness.correctness.line_record import LineRecord, codes_of
 from triton_magics.model import Badge, BadgeCode, Validation
 
+pytestmark = pytest.mark.in_turn
+
 SOURCE = '''"""A module."""
 
 import functools

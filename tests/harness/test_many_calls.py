@@ -38,6 +38,8 @@ from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, CaseStatus
 from triton_magics.model.base import CaseStatus as Status
 
+pytestmark = pytest.mark.in_turn
+
 CASE = Case(shape=(7, 13), dtype="float32", seed=1)
 RIGHT = KERNELS / "softmax_right.py"
 

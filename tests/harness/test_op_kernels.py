@@ -34,7 +34,7 @@ from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.model import Case, CaseStatus
 
 # numpy's: an infinite sum is how a kernel sees that it needs a maximum
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp")
+pytestmark = [pytest.mark.in_turn, pytest.mark.filterwarnings("ignore:overflow encountered in exp")]
 
 ROOT = Path(__file__).parents[2]
 OPS = op_texts.known_ops()

@@ -26,6 +26,8 @@ from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseStatus
 from triton_magics.operators import BackwardOp
 
+pytestmark = pytest.mark.in_turn
+
 RIGHT = KERNELS / "softmax_right.py"
 EVALUATIONS = (
     oracle.FEW_PERTURBATIONS, oracle.FEW_ORDERS, oracle.PERTURBATIONS, oracle.N_ORDERS,

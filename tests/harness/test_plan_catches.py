@@ -15,7 +15,10 @@ from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import load_version
 from triton_magics.model import BESIDE, CONTIGUOUS, Case, CaseResult, CaseStatus
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is an input here
+pytestmark = [
+    pytest.mark.in_turn,
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NaN is an input here
+]
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 

@@ -13,6 +13,8 @@ from triton_magics.harness.correctness.reach_probe import PLACES, spread_places
 from triton_magics.model import Case, CaseResult, Cause
 from triton_magics.rendering.views.causes import cause_text
 
+pytestmark = pytest.mark.in_turn
+
 ALIKE = "reaches the outputs that it should, and no others"
 
 

@@ -33,6 +33,8 @@ from triton_magics.languages.source_numbers import (
 )
 from triton_magics.model import Case, CaseStatus
 
+pytestmark = pytest.mark.in_turn
+
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
 GPU = DeviceFacts()
 

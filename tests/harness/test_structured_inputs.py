@@ -12,6 +12,8 @@ from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.load import UserFault, load_op
 from triton_magics.model import Case
 
+pytestmark = pytest.mark.in_turn
+
 SYMMETRIC = """
 import torch
 SIZES = {"small": (16, 16), "large": (32, 32)}

@@ -12,6 +12,8 @@ import pytest
 
 from tests.harness.kit import KERNELS
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = KERNELS.parents[2]
 # Survey a version in a compile process, then compile a form that was not planned.
 CHILD = """

@@ -26,6 +26,8 @@ from triton_magics.harness.correctness.perturbed_arithmetic import (
 from triton_magics.harness.correctness.tolerance import ScaledTolerance
 from triton_magics.model import BadgeCode, Case, CaseResult, CaseStatus, Tolerance, Validation
 
+pytestmark = pytest.mark.in_turn
+
 UNIT = torch.finfo(torch.float32).eps
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.harness.kit import run_cases
 from triton_magics.model import Case, CauseCode
 
+pytestmark = pytest.mark.in_turn
+
 KERNEL = '''"""A relu.
 
 op: relu

@@ -11,6 +11,8 @@ from triton_magics.harness.correctness.validate_job import select_part
 from triton_magics.model import Case, CaseStatus, Status, Validation
 from triton_magics.model.overall_verdict import join_parts
 
+pytestmark = pytest.mark.in_turn
+
 DTYPES = ("float32", "float16")
 WHOLE: dict[str, object] = {"dtypes": DTYPES, "plan": "quick", "budget_s": None}
 

@@ -15,6 +15,8 @@ from triton_magics.harness.load import load_version
 from triton_magics.model import Case
 from triton_magics.rendering.views.causes import cause_text
 
+pytestmark = pytest.mark.in_turn
+
 CASE = Case(shape=(7, 130), dtype="float32", seed=1)
 RIGHT = "tl.store(out_ptr + offsets, x * y, mask=mask)"
 MUL = f'''"""A product.

@@ -79,6 +79,7 @@ def statuses(verdict: Validation) -> set[CaseStatus]:
     return {case.status for case in verdict.cases if case.status.failed}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("path", JUDGE, ids=lambda path: path.stem)
 def test_a_version_that_reaches_for_its_judge_is_refused(lab: Lab, path: Path) -> None:
     kernel = read_kernel(path)

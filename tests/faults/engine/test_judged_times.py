@@ -102,6 +102,7 @@ def test_a_right_version_has_a_time(engine: LocalExecutor) -> None:
     assert timed.status is Status.PASSED, timed.message
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("tail", "word"),
     [
