@@ -58,6 +58,7 @@ def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) 
     [
         ("state/cross_entropy_adds_the_whole_buffer", (33, 13), (7, 13)),
         ("state/mean_counts_to_its_parts", (4, 1500), (4, 2500)),
+        ("fifteenth/sum_ticket_by_rows", (4, 2500), (4, 1500)),  # its programs race then
     ],
 )
 def test_state_is_named_where_loading_again_mends_it(

@@ -76,22 +76,26 @@ def explain_wrong_values(
 ) -> CaseResult:
     """Return a wrong result with the cause that further calls show, if they show one.
 
-    A race is named where the interpreter found it. Calls that differ are named before a layout, and
+    A race is named where the interpreter found it, state before it. Calls that differ are named before a layout, and
     a layout before a kind of values.
     """
     if case.special in SHARED_VALUES:  # further values could not be written into one input alone
         return _name_shared_inputs(subject, case, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)
-    if certain := _certain_cause(subject, call, result.mismatch):
+    certain = _certain_cause(subject, call, result.mismatch)
+    if certain and not call.race:
         return _with_cause(result, certain)
     try:
+        if certain:  # programs that race where a counter was left ahead do not in a new process
+            state = _keeps_state(subject, case, differs=True)
+            return _with_cause(result, _stale_state() if state else certain)
         if not _is_cheap(subject, inputs, call):
             cause = search_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
             return _with_cause(result, cause) if cause else _name_access(result, call)
         result, differs = _check_determinism(subject, inputs, call, result)
         if _keeps_state(subject, case, differs):
-            return _with_cause(result, Cause(code=CauseCode.STALE_STATE, evidence=LOADED_AGAIN))
+            return _with_cause(result, _stale_state())
         if differs:
             differing = _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
             return _name_access(differing, call)
@@ -106,6 +110,10 @@ def explain_wrong_values(
         return result.evolve(reason=f"the search for the cause raised {one_line(error)}")
     result = _with_cause(result, cause) if cause else result
     return result if cause and cause.as_if else _name_access(result, call)
+
+
+def _stale_state() -> Cause:
+    return Cause(code=CauseCode.STALE_STATE, evidence=LOADED_AGAIN)
 
 
 def _certain_cause(subject: Subject, call: CallRecord, mismatch: Mismatch) -> Cause | None:
