@@ -101,6 +101,22 @@ def test_dropout_refuses_a_mask_that_every_block_repeats():
     )
 
 
+def test_dropout_refuses_a_mask_that_is_wrong_for_some_probabilities():
+    def call(x, p, seed):
+        out = version(x, p, seed)
+        if 0.06 < p < 0.1:  # the last third of each block keeps everything
+            out.view(-1, 4096)[:, 2700:] = x.view(-1, 4096)[:, 2700:] / (1 - p)
+        return out
+
+    x = torch.randn(8, 4096, generator=torch.Generator().manual_seed(1)).flatten()
+    seeds = range(30)
+    problems = [dropout.check((x, 0.5, seed), call(x, 0.5, seed), call) for seed in seeds]
+    refused = [problem for problem in problems if problem]
+    assert all(problem.startswith("p = 0.0") for problem in refused)
+    assert 10 <= len(refused) < len(seeds)  # half of them draw such a p
+    assert all(dropout.check((x, 0.5, s), version(x, 0.5, s), version) is None for s in range(3))
+
+
 def test_dropout_refuses_another_mask_for_one_seed():
     inputs, output = run_dropout()
     problem = dropout.check(inputs, output, lambda x, p, seed: version(x, p, seed + 1))

@@ -30,7 +30,7 @@ INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes
 FURTHER = {
     "padded matrices", "padded batches", "padded columns", "every second row", "expanded columns",
     "expanded rows", "expanded matrices", "expanded but rows", "reversed dimensions",
-    "transposed and strided",
+    "transposed and strided", "expanded and strided", "expanded column of a matrix",
 }  # fmt: skip
 WRONG = (
     ("set_a/pitch", "padded matrices"),
@@ -47,6 +47,9 @@ WRONG = (
     ("set_a/twin", "one tensor and its transpose"),
     ("sixteenth/swiglu_packed_halves", "the last input first"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
+    ("seventeenth/mha_packed_projection", "projection, but for the last input"),
+    ("seventeenth/vector_add_same_pointer", "one tensor and its transpose"),
+    ("seventeenth/vector_mul_row_factor", "expanded and strided"),
     ("twelfth/vector_mul_scalar_factor", "expanded but rows"),
     ("twelfth/rms_norm_collapsed_batches", "2x3x2x33"),
     ("twelfth/vector_add_without_second", "alpha=0.0"),
@@ -72,6 +75,7 @@ RIGHT = {
     "softmax": "softmax_right.py",
     "vector_add": "vector_add_right.py",
     "gqa": "gqa_right.py",
+    "mha": "right/mha_flash.py",
     "attention": "right/attention_flash.py",
     "quantized_matmul": "quantized_matmul_right.py",
     "swiglu": "swiglu_right.py",
@@ -160,6 +164,36 @@ def test_parts_may_be_in_the_opposite_order() -> None:
     assert gate.data_ptr() - up.data_ptr() == 16 * 4
 
 
+def test_parts_of_a_projection_lie_side_by_side_in_each_position() -> None:
+    case = Case(shape=(2, 4, 16, 32), dtype="float32", special="parts of one projection", seed=3)
+    whole = torch.empty(2, 16, 3, 4, 32)
+    expected = [part.transpose(1, 2).stride() for part in whole.unbind(2)]
+    q, k, v, _ = make_inputs(operators.load("mha"), case, CPU).arguments
+    assert [x.stride() for x in (q, k, v)] == expected
+    assert [(x.data_ptr() - q.data_ptr()) // 4 for x in (q, k, v)] == [0, 128, 256]
+    alone = case.evolve(special="parts of one projection, but for the last input")
+    q, k, v, _ = make_inputs(operators.load("mha"), alone, CPU).arguments
+    assert [x.stride() for x in (q, k)] == expected[:2]
+    assert v.is_contiguous()
+    assert v.untyped_storage().data_ptr() != q.untyped_storage().data_ptr()
+
+
+@pytest.mark.parametrize(("which", "pair", "alone"), [("first", (1, 2), 0), ("last", (0, 1), 2)])
+def test_all_inputs_but_one_are_one_tensor(which: str, pair: tuple[int, int], alone: int) -> None:
+    special = f"one tensor for several inputs, but for the {which}"
+    case = Case(shape=(2, 4, 16, 32), dtype="float32", special=special, seed=3)
+    inputs = make_inputs(operators.load("mha"), case, CPU).arguments
+    assert inputs[pair[0]] is inputs[pair[1]]
+    assert not torch.equal(inputs[alone], inputs[pair[0]])
+    two = {c.special for c in cases_with(UNSEEN / "set_a/twin.py", "one tensor")}
+    assert special not in two  # of two inputs, which would have none in common
+
+
+def test_a_factor_has_two_values_where_inputs_share_memory() -> None:
+    own = cases_with(UNSEEN / "seventeenth/vector_add_same_pointer.py", "one tensor and")
+    assert len(own) == len({case.scalars for case in own}) == 2
+
+
 @pytest.mark.parametrize("op", ["dropout", "vector_add"])
 def test_cases_for_a_shape_have_parameters_that_count(op: str) -> None:
     own = [case for case in plan_of(op).cases if case.shape_class == BESIDE or case.extent]
@@ -186,6 +220,8 @@ def test_the_strides_of_a_layout_are_those_of_a_slice_of_more() -> None:
         "expanded rows": (128, 32, 0, 1),
         "expanded matrices": (512, 0, 32, 1),
         "expanded but rows": (0, 0, 1, 0),
+        "expanded and strided": torch.empty(4, 16, 32, 4)[..., 0].expand(2, 4, 16, 32).stride(),
+        "expanded column of a matrix": (256, 64, 4, 0),  # of [2, 4, 16, 4]
         "reversed dimensions": torch.empty(32, 16, 4, 2).permute(3, 2, 1, 0).stride(),
     }.items():
         case = Case(shape=(2, 4, 16, 32), dtype="float32", layouts=(("q", layout),), seed=3)

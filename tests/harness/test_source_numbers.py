@@ -186,6 +186,13 @@ def test_parameters_take_numbers_of_their_range() -> None:
     assert scalars_at_numbers(operators.load("mha"), (0.5,)) == []  # is_causal
 
 
+def test_parameters_lie_on_both_sides_of_a_threshold() -> None:
+    add = operators.load("vector_add")  # alpha is declared as 1.0, -2.0, 0.1, 0.0
+    values = [value for _, value in scalars_at_numbers(add, (0.1, 0.25), {0.1, 0.25, 3.0})]
+    assert values[-4:] == pytest.approx([0.098, 0.102, 0.245, 0.255])
+    assert 0.098 not in dict(scalars_at_numbers(add, (0.1,))).values()
+
+
 @pytest.mark.parametrize(("test", "is_wrong"), [("alpha == 1", False), ("abs(alpha) == 1", True)])
 def test_a_factor_that_is_left_out_is_caught(test: str, is_wrong: bool, tmp_path: Path) -> None:
     kernel = KERNELS / "right" / "add_strided.py"

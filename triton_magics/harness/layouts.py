@@ -6,7 +6,7 @@ one dimension.
 Strides differ from the contiguous ones in three ways: the dimensions have another order in memory,
 one of them lies further apart (a slice of a longer one), or one has stride 0. `NOT_COMBINED`
 completes the others: each dimension lies further apart in one, and has stride 0 in one; or all
-have stride 0 but one.
+have stride 0 but one, or what is repeated is a column of a matrix, and has steps.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ EXPANDED_ROWS = "expanded rows"  # each matrix has one row
 EXPANDED_COLUMNS = "expanded columns"
 EXPANDED_MATRICES = "expanded matrices"  # each batch has one
 EXPANDED_BUT_ROWS = "expanded but rows"  # a number for each row, as a factor for each channel
+EXPANDED_STRIDED = "expanded and strided"  # the row that is repeated is a column of a matrix
+EXPANDED_ONE_COLUMN = "expanded column of a matrix"  # x[:, :1] of a matrix, repeated
 REVERSED = "reversed dimensions"
 TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:, ::2].t()
 # Dimensions of one element have any stride: x[:, :1] of one long matrix is contiguous.
@@ -188,6 +190,17 @@ def _first_long(shape: Sizes) -> int:
     return next((dim for dim, n in enumerate(shape) if n > 1), 0)
 
 
+def _expand_strided(expand: Strides) -> Strides:
+    """Return the strides where the part that is repeated is a column of something larger."""
+
+    def strides(shape: Sizes) -> Sizes | None:
+        dense = expand(shape)
+        has_steps = dense and any(s and n > 1 for n, s in zip(shape, dense, strict=True))
+        return tuple(s * (1 + _PADDING) for s in dense) if dense and has_steps else None
+
+    return strides
+
+
 def _expand_at(shape: Sizes, dim: int) -> Sizes:
     smaller = _contiguous(tuple(1 if i == dim else n for i, n in enumerate(shape)))
     return tuple(0 if i == dim else s for i, s in enumerate(smaller))
@@ -236,6 +249,8 @@ _NOT_COMBINED: dict[str, Strides] = {
     EXPANDED_ROWS: _expand(-2),
     EXPANDED_MATRICES: _expand(-3),
     EXPANDED_BUT_ROWS: _expand_but_rows,
+    EXPANDED_STRIDED: _expand_strided(_expand_first),
+    EXPANDED_ONE_COLUMN: _expand_strided(_expand(-1)),
     REVERSED: _reverse,
     TRANSPOSED_STRIDED: _of_columns(_every_second),
     LOOSE_ONES: _loosen_ones,

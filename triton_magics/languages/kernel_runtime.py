@@ -57,6 +57,7 @@ class RequestedLaunch(NamedTuple):
         blocks: integer constants of the kernel, by name, such as the length of a block.
         lengths: integer arguments that it does not use as strides only, by name.
         switches: its other constants, and bools, with their values as text.
+        counts: names of the arguments that it multiplies a constant by, as a number of blocks.
     """
 
     kernel: str
@@ -64,6 +65,7 @@ class RequestedLaunch(NamedTuple):
     blocks: dict[str, int]
     lengths: dict[str, int]
     switches: dict[str, str]
+    counts: frozenset[str] = frozenset()
 
 
 class SourcePlace(NamedTuple):

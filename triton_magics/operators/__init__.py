@@ -17,7 +17,8 @@ and it may define
                   contiguous, transposed, strided, padded rows, interleaved heads, expanded,
                   unaligned, padded matrices, padded batches, padded columns, every second row,
                   expanded columns, expanded rows, expanded matrices, expanded but rows,
-                  reversed dimensions, transposed and strided
+                  expanded and strided, expanded column of a matrix, reversed dimensions,
+                  transposed and strided
     TOLERANCE     {"atol": 1e-2, "rtol": 1e-2, "matched_ratio": 1}: the rule of the problem that it
                   was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False

@@ -4,16 +4,18 @@ A mask keeps each element with probability q, independently of everything else. 
 a number of successes with a binomial distribution: its tail is at most 2 * exp(-n * KL(k/n || q))
 (Chernoff), for any n. Its pairs of elements never share one, so that the bound holds for each lag
 too. One test calls a right mask wrong with a probability of at most `FALSE_ALARM`; a mask has fewer
-than `MAX_TESTS` of them, so all tests together do so with at most 1e-9. All lags together count as
-one test: a Fourier transform finds those that correlate most, and each gets its part of that
-probability. So do all pairs of mirrored places, and all pairs that differ by an exclusive or.
+than `MAX_TESTS` of them, so all tests together do so with at most 1e-9. A Fourier transform tells
+which lags are worth a test. All lags together count as one: each of those that correlate most gets
+its part of that probability. So do all pairs of mirrored places, and all pairs that differ by an
+exclusive or.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 import torch
 
@@ -23,6 +25,8 @@ FALSE_ALARM = 1e-12
 MAX_TESTS = 1000
 STEPS = (2, 3, 4, 5)
 N_MOST = 4  # lags that correlate most, runs with equal numbers
+SUSPICIOUS = 3.0  # standard deviations; a dependence that a test calls one has 5 at its lag
+ON_CPU = 2**18  # elements; a GPU takes three times as long for the thousand operations on them
 BASE = 0x2545F4914F6CDD1D  # odd, so that it has an inverse modulo 2^64
 INVERSE = (pow(BASE, -1, 2**64) + 2**63) % 2**64 - 2**63
 
@@ -38,6 +42,8 @@ def find_mask_fault(
         visible: False where a kept element looks like a dropped one; None: nowhere.
     """
     readable = torch.ones_like(keep) if visible is None else visible
+    if keep.numel() <= ON_CPU:
+        keep, readable = keep.cpu(), readable.cpu()
     successes, n = int((keep & readable).sum()), int(readable.sum())
     if is_unlikely(successes, n, q):
         share = successes / n  # of dependent elements it is often far from q
@@ -71,16 +77,14 @@ def find_dependence(
         visible: False where a kept element looks like a dropped one; None: nowhere.
     """
     readable = torch.ones_like(first) if visible is None else visible
+    if first.numel() <= ON_CPU:
+        first, second, readable = first.cpu(), second.cpu(), readable.cpu()
     a, b, s = first.flatten(), second.flatten(), readable.flatten()
     n = len(a)
     if not 0 < q < 1:
         return None
-    for shift in (0, *_lags(n), *_strides(first.shape)):
-        for x, y, where in ((a, b, "later"), (b, a, "earlier")):
-            both = s[: n - shift] & s[shift:]
-            if _are_dependent(x[: n - shift], y[shift:], both, q):
-                return f"the same mask, {shift} elements {where}" if shift else "dependent masks"
-    if dependence := _find_any_shift(a, b, s, q) or _find_stretch(a, b, s, q):
+    usual = (0, *_lags(n), *_strides(first.shape))
+    if dependence := _find_shift(a, b, s, q, usual) or _find_stretch(a, b, s, q):
         return dependence
     if pairs := _find_coupled(first, second, readable, q):
         return f"the same random numbers in elements {pairs}"
@@ -138,14 +142,16 @@ def _hash_runs(keep: torch.Tensor, length: int) -> torch.Tensor:
     return (sums[length:] - sums[:-length]) * inverse[: len(sums) - length]
 
 
-def _find_any_shift(a: torch.Tensor, b: torch.Tensor, s: torch.Tensor, q: float) -> str | None:
+def _find_shift(
+    a: torch.Tensor, b: torch.Tensor, s: torch.Tensor, q: float, usual: Iterable[int]
+) -> str | None:
     """Return the shift at which one mask follows the other; None: there is no such shift."""
-    n = len(a)
-    for x, y, where in ((a, b, "later"), (b, a, "earlier")):
-        for shift in _most_correlated(x, y, s, q):
-            both = s[: n - shift] & s[shift:]
-            if _are_dependent(x[: n - shift], y[shift:], both, q, n_tests=2 * n):
-                return f"the same mask, {shift} elements {where}"
+    ways = ((a, b, "later"), (b, a, "earlier"))
+    tests = ((*each, x, y, where) for x, y, where in ways for each in _tests(x, y, s, q, usual))
+    for n_tests, shift, x, y, where in sorted(tests, key=itemgetter(0, 1)):
+        n = len(x) - shift
+        if _are_dependent(x[:n], y[shift:], s[:n] & s[shift:], q, n_tests):
+            return f"the same mask, {shift} elements {where}" if shift else "dependent masks"
     return None
 
 
@@ -188,31 +194,44 @@ def _are_dependent(
     return is_unlikely(int((second & rare).sum()), int(rare.sum()), q, n_tests)
 
 
-def _most_correlated(
-    first: torch.Tensor, second: torch.Tensor, readable: torch.Tensor, q: float
-) -> list[int]:
-    """Return the lags above 0 at which the second mask correlates most with the first one."""
-    n = len(first)
-    spectra = (torch.fft.rfft((mask.float() - q) * readable, 2 * n) for mask in (first, second))
-    spectrum = next(spectra).conj() * next(spectra)
-    sums = torch.fft.irfft(spectrum, 2 * n)[1:n]  # over the pairs at each lag
-    pairs = torch.arange(n - 1, 0, -1, device=sums.device)
+def _tests(
+    first: torch.Tensor,
+    second: torch.Tensor,
+    readable: torch.Tensor,
+    q: float,
+    usual: Iterable[int],
+    *,
+    any_lag: bool = True,
+) -> list[tuple[int, int]]:
+    """Return the tests of two masks of rows that are worth it: (tests that share an alarm, lag).
+
+    Of the usual lags they are those at which the second mask correlates with the first one, and of
+    all lags above 0 those where it does most.
+    """
+    n = first.shape[-1]
+    masks = (first,) if first is second else (first, second)
+    spectra = [torch.fft.rfft((m.float() - q) * readable, 2 * n) for m in masks]
+    spectrum = (spectra[0].conj() * spectra[-1]).reshape(-1, n + 1).sum(0)
+    sums = torch.fft.irfft(spectrum, 2 * n)[:n]  # over the pairs at each lag
+    pairs = torch.arange(n, 0, -1, device=sums.device)
     scores = sums.abs() / pairs.sqrt()
-    return [1 + int(i) for i in scores.topk(min(N_MOST, len(scores))).indices]
+    spread = q * (1 - q) * (first.numel() / n) ** 0.5 * readable.float().mean()
+    is_suspicious = (scores > SUSPICIOUS * spread).tolist()
+    tests = [(1, lag) for lag in usual if is_suspicious[lag]]
+    most = scores[1:].topk(min(N_MOST, n - 1)).indices.tolist() if any_lag else ()
+    return [*tests, *((2 * n, 1 + lag) for lag in most)]
 
 
 def _find_lag(keep: torch.Tensor, q: float, readable: torch.Tensor) -> str | None:
     """Return the first distance at which elements depend on each other, along each dimension."""
     for dim in range(keep.dim()):
-        rows = keep.movedim(dim, -1), readable.movedim(dim, -1)
-        for lag in _lags(keep.shape[dim]):
-            if _lag_is_unlikely(*rows, lag, q):
+        rows, own = keep.movedim(dim, -1), readable.movedim(dim, -1)
+        for _, lag in _tests(rows, rows, own, q, _lags(keep.shape[dim]), any_lag=False):
+            if _lag_is_unlikely(rows, own, lag, q):
                 return f"elements {lag} apart in dimension {dim} share their random numbers"
-    flat, n = (keep.flatten(), readable.flatten()), keep.numel()
-    usual = [(lag, 1) for lag in (_lags(n) if keep.dim() > 1 else ())]
-    most = ((lag, 2 * n) for lag in _most_correlated(flat[0], *flat, q))
-    for lag, n_tests in itertools.chain(usual, most):
-        if _lag_is_unlikely(*flat, lag, q, n_tests):
+    flat, own, n = keep.flatten(), readable.flatten(), keep.numel()
+    for n_tests, lag in _tests(flat, flat, own, q, _lags(n) if keep.dim() > 1 else ()):
+        if _lag_is_unlikely(flat, own, lag, q, n_tests):
             return f"elements {lag} apart in memory share their random numbers"
     return None
 

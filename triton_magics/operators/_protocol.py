@@ -20,6 +20,7 @@ LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
     "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
     "expanded columns", "expanded rows", "expanded matrices", "expanded but rows",
+    "expanded and strided", "expanded column of a matrix",
     "reversed dimensions", "transposed and strided", "loose lengths of one",
 )  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")

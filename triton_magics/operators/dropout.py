@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import random
 from collections.abc import Callable, Iterator
 
@@ -28,9 +29,10 @@ DEFINED_FOR_NONFINITE = False
 REGIMES_SKIP = ("zeros", "exact cancellation")
 PROBABILITIES = (0.5, 0.1, 0.0)
 SCALARS = {"p": PROBABILITIES}
-OTHER_PROBABILITIES = (0.0, 0.1, 0.3, 0.25, 0.75, 0.125)  # the last take few bits of a draw
+OTHER_PROBABILITIES = (0.0, 0.1, 0.25, 0.75, 0.125)  # the last take few bits of a draw
 SEED_BITS = 63
 RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
+DRAWN = (0.02, 0.058, 0.17, 0.5)  # one between each two, each octave as likely
 ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
 MODERATE = 2**12  # elements; fewer show no dependence of a part
 PIECE = 2**21  # elements that are compared in float64 at once
@@ -137,16 +139,26 @@ def check(
 def _wrong_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -> str | None:
     """Check other probabilities on a small input: the rate follows p, and p = 0 gives x itself.
 
-    Rare ones where so many elements would be dropped or kept that none is no chance.
+    Some are drawn, as a kernel takes another path from one on. Rare ones where so many elements
+    would be dropped or kept that none is no chance.
     """
     rare = (RARE, 1 - RARE) if x.numel() * RARE > ENOUGH else ()
-    for p in (*OTHER_PROBABILITIES, *rare) if x.numel() <= MANY else ():
+    drawn = _draw_probabilities(seed) if x.numel() > MODERATE else ()
+    for p in (*OTHER_PROBABILITIES, *drawn, *rare) if x.numel() <= MANY else ():
         output = call(x, p, seed)
         if p == 0 and not torch.equal(x, output):
             return "p = 0 must give x itself"
         if p and (fault := find_mask_fault(output != 0, 1 - p, _visible(x))):
             return f"p = {p}: {fault}"
     return None
+
+
+def _draw_probabilities(seed: int) -> Iterator[float]:
+    """Yield some small probabilities, and a large one."""
+    draw = random.Random(f"{seed} p")  # noqa: S311 (replayed from the seed)
+    for ends in itertools.pairwise(DRAWN):
+        yield math.exp(draw.uniform(*map(math.log, ends)))
+    yield 1 - math.exp(draw.uniform(math.log(DRAWN[0]), math.log(DRAWN[-1])))
 
 
 def _dependent_seeds(

@@ -347,7 +347,8 @@ class Design:
         ]
         numbers = read_numbers(source)
         near = values_at_numbers(self._op, numbers, self._dtypes)
-        near += values_past_numbers(self._op, numbers, read_thresholds(source), self._dtypes)
+        thresholds = read_thresholds(source)
+        near += values_past_numbers(self._op, numbers, thresholds, self._dtypes)
         with_values = [
             self._beside.case("powers of two", i, special=values, dtype=dtype)
             for i, (values, dtype) in enumerate(near)
@@ -356,7 +357,7 @@ class Design:
         shape = {"shape": moderate_shape(self._op)} if self._op.check else {}
         with_scalars = [
             self._beside.case("odd", 0, scalars=tuple({**first, name: value}.items()), **shape)
-            for name, value in scalars_at_numbers(self._op, numbers)
+            for name, value in scalars_at_numbers(self._op, numbers, thresholds)
         ]
         return [*vary_scalars(self._op, own, self._dtypes), *with_values, *with_scalars]
 

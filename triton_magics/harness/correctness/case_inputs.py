@@ -177,7 +177,7 @@ def make_inputs(
     own = tuple(arguments)
     if special and special.transposes:
         own = transpose_inputs(pristine, own)
-    if special and special.splits and (parts := find_parts(pristine)):
+    if special and special.splits and (parts := find_parts(pristine, special)):
         shape, like = shape_of_whole(pristine, parts, special), pristine[next(iter(parts))]
         at = layouts.place(shape, CONTIGUOUS)
         assert at

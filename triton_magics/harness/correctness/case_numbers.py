@@ -14,6 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import torch
 
@@ -37,6 +38,7 @@ MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GP
 MAX_PAST = 4
 MODERATE = 2**16
 MAX_VALUES, MAX_TRIES = 3, 24  # of each parameter; shapes that the reference is called with
+MAX_BESIDE, _SIDE = 4, 0.02  # values of a parameter beside thresholds; how far from them
 _MAX_BLOCKS = 130  # in the interpreter, about 0.1 s
 _SMALLEST = 3
 _FEW = 2
@@ -72,7 +74,7 @@ def shapes_at_numbers(
     own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
     base = min(own, key=lambda s: (1 in s[-2:], math.prod(s)))
     small = tuple(min(n, _FEW) for n in base)  # leaves room for a long dimension
-    is_possible = functools.cache(functools.partial(is_defined, op))
+    is_possible = functools.cache(partial(is_defined, op))
     most = MAX_SHAPES if is_interpreted else MAX_COMPILED
     most = MAX_THOROUGH if plan == "thorough" else most
     chosen: list[Shape] = []
@@ -89,12 +91,14 @@ def shapes_at_numbers(
     return {_name(op, shape, base): shape for shape in chosen}
 
 
-def scalars_at_numbers(op: operators.Op, numbers: Sequence[float]) -> list[tuple[str, float]]:
+def scalars_at_numbers(
+    op: operators.Op, numbers: Sequence[float], thresholds: Collection[float] = ()
+) -> list[tuple[str, float]]:
     """Return values of the op's float parameters that it does not declare, each with its name.
 
     They are within the range of those that it declares, not nearer to 0 than these, and the
     reference is finite there. 0, 1 and -1 are among the numbers: a kernel may leave out a factor or
-    a term there.
+    a term there. Beside a threshold they lie on both sides: a path is weakest at its end.
     """
     chosen: list[tuple[str, float]] = []
     for name, declared in op.scalars.items():
@@ -104,8 +108,12 @@ def scalars_at_numbers(op: operators.Op, numbers: Sequence[float]) -> list[tuple
         signed = [sign * float(n) for n in (0, 1, *reversed(numbers)) for sign in (1, -1)]
         inside = (v for v in signed if min(declared) <= v <= max(declared) and v not in declared)
         usable = (v for v in dict.fromkeys(inside) if not v or abs(v) >= least)
-        finite = (v for v in usable if _is_finite(op, name, v))
+        ends = [n for n in (*declared, *numbers) if n in thresholds and n and abs(n) >= least]
+        beside = (n * (1 + side) for n in dict.fromkeys(ends) for side in (-_SIDE, _SIDE))
+        within = (v for v in beside if min(declared) <= v <= max(declared))
+        finite, near = (filter(partial(_is_finite, op, name), each) for each in (usable, within))
         chosen += [(name, value) for value in itertools.islice(finite, MAX_VALUES)]
+        chosen += [(name, value) for value in itertools.islice(near, MAX_BESIDE)]
     return chosen
 
 

@@ -47,7 +47,7 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
     if special.transposes:
         views = transpose_inputs(rounded, rounded)
         return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
-    return join_inputs(rounded) if special.joins else rounded
+    return join_inputs(rounded, special) if special.joins else rounded
 
 
 def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -64,10 +64,11 @@ def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[A
     return tuple(out)
 
 
-def find_parts(inputs: Sequence[Any]) -> dict[int, bool]:
+def find_parts(inputs: Sequence[Any], special: Special) -> dict[int, bool]:
     """Return the inputs that can lie side by side in one tensor: each with whether transposed.
 
     They are the first floating one of which there are several, by its shape or its transpose's.
+    A projection has four dimensions: batch, head, position and head_dim.
     """
     for first, one in enumerate(inputs):
         parts = {
@@ -75,7 +76,7 @@ def find_parts(inputs: Sequence[Any]) -> dict[int, bool]:
             for i, x in enumerate(inputs)
             if i >= first and (are_alike(x, one) or is_transpose(x, one))
         }
-        if len(parts) > 1 and one.dim():
+        if len(parts) > 1 and one.dim() and (one.dim() == 4 or not special.is_projection):
             return parts
     return {}
 
@@ -84,21 +85,30 @@ def shape_of_whole(
     inputs: Sequence[Any], parts: Mapping[int, bool], special: Special
 ) -> tuple[int, ...]:
     """Return the shape of the tensor that holds all parts, and the spare one if there is one."""
-    first = tuple(inputs[next(iter(parts))].shape)
-    return (*first[:-1], _n_chunks(parts, special) * first[-1])
+    first, n = tuple(inputs[next(iter(parts))].shape), _n_chunks(parts, special)
+    if special.is_projection:
+        batch, heads, positions, head_dim = first
+        return (batch, positions, n, heads, head_dim)
+    return (*first[:-1], n * first[-1])
 
 
 def split_in_parts(
     whole: torch.Tensor, parts: Mapping[int, bool], special: Special
 ) -> dict[int, torch.Tensor]:
-    """Return views of a tensor with the columns of all parts, for each of `find_parts`."""
-    chunks = [*whole.chunk(_n_chunks(parts, special), dim=-1)]
+    """Return views of a tensor, for each of `find_parts` that is not alone its columns."""
+    if special.is_projection:
+        chunks = [part.transpose(1, 2) for part in whole.unbind(2)]
+    else:
+        chunks = [*whole.chunk(_n_chunks(parts, special), dim=-1)]
     if special.spare is not None:
         del chunks[special.spare]
     if special.is_reversed:
         chunks.reverse()
-    views = zip(parts.items(), chunks, strict=True)
-    return {i: view.mT if is_transposed else view for (i, is_transposed), view in views}
+    pairs = zip(parts.items(), chunks, strict=True)
+    views = {i: view.mT if is_transposed else view for (i, is_transposed), view in pairs}
+    if special.alone is not None:
+        del views[[*views][special.alone]]
+    return views
 
 
 def _n_chunks(parts: Mapping[int, bool], special: Special) -> int:
@@ -111,9 +121,16 @@ def is_transpose(x: Any, other: Any) -> bool:
     return both and x.dtype == other.dtype and x.shape == other.mT.shape
 
 
-def join_inputs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def join_inputs(inputs: tuple[Any, ...], special: Special) -> tuple[Any, ...]:
     """Return the inputs with the first of those that are alike in place of the others."""
-    return tuple(next((y for y in inputs if are_alike(x, y)), x) for x in inputs)
+    joined = [*inputs]
+    for i, x in enumerate(inputs):
+        alike = [j for j, y in enumerate(inputs) if are_alike(x, y)]
+        if alike and special.alone is not None:
+            del alike[special.alone]
+        if i in alike:
+            joined[i] = inputs[alike[0]]
+    return tuple(joined)
 
 
 def are_alike(x: Any, other: Any) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_meta, make_pristine
-from triton_magics.harness.correctness.case_values import are_alike, is_transpose
+from triton_magics.harness.correctness.case_values import are_alike, find_parts, is_transpose
 from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
 from triton_magics.harness.correctness.shape_variants import (
     informative_scalars,
@@ -26,13 +26,8 @@ from triton_magics.harness.correctness.shape_variants import (
 from triton_magics.harness.correctness.special_values import (
     BLOCK_VALUES,
     MANY_ROW_VALUES,
-    ONE_TENSOR,
-    PARTS,
-    PARTS_APART,
-    PARTS_OF_MORE,
-    PARTS_REVERSED,
+    SHARED_VALUES,
     SMALL_VALUES,
-    TRANSPOSE,
     ZEROS_IN,
     skips,
     special_of,
@@ -107,20 +102,26 @@ class CasesBeside:
 
     def _with_shared_memory(self) -> list[Case]:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
-        each = (
-            (ONE_TENSOR, are_alike), (TRANSPOSE, is_transpose), (PARTS, are_alike),
-            (PARTS_APART, are_alike), (PARTS_OF_MORE, are_alike), (PARTS_REVERSED, are_alike),
-        )  # fmt: skip
         cases = []
-        for turn, (values, is_pair) in enumerate(each):
+        for turn, values in enumerate(SHARED_VALUES):
             dtype = self._dtypes[turn % len(self._dtypes)]
             plain = self.case("powers of two", turn, dtype=dtype)
             square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
             shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)]
-            fitting = [s for s in shapes if self._has_pair(plain.evolve(shape=s), is_pair)]
+            fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
             if values in self._values and fitting and self._has_values(values, dtype):
-                cases.append(plain.evolve(shape=fitting[0], special=values))
+                case = plain.evolve(shape=fitting[0], special=values)
+                cases += [case, *self._with_other_factor(case, turn)]
         return cases
+
+    def _with_other_factor(self, case: Case, turn: int) -> list[Case]:
+        """Return the case with other values of its parameters that are no switches.
+
+        Where inputs share memory, a kernel has a shorter way for some of them.
+        """
+        scalars = self.case("", turn + 1).scalars
+        has_factors = any(type(value) is float for _, value in scalars)
+        return [case.evolve(scalars=scalars)] if has_factors and scalars != case.scalars else []
 
     def _with_weights(self) -> list[Case]:
         """Return cases of each dtype, in several blocks, whose weights need all blocks.
@@ -281,12 +282,17 @@ class CasesBeside:
         inputs = make_pristine(self._op, case, _CPU)
         return dict(zip(self._op.input_names(len(inputs)), inputs, strict=True))
 
-    def _has_pair(self, case: Case, is_pair: Callable[[Any, Any], bool]) -> bool:
-        """Return whether the op takes this shape, and two of its inputs are such a pair."""
-        if not is_defined(self._op, case.shape):
+    def _can_share(self, case: Case, values: str) -> bool:
+        """Return whether the op takes this shape, and several of its inputs can share memory so."""
+        special = special_of(values)
+        if special is None or not is_defined(self._op, case.shape):
             return False
-        inputs = self._inputs_of(case).values()
-        return any(is_pair(y, x) for x, y in itertools.combinations(inputs, 2))
+        inputs = [*self._inputs_of(case).values()]
+        if special.transposes:
+            return any(is_transpose(y, x) for x, y in itertools.combinations(inputs, 2))
+        is_projected = not special.is_projection or bool(find_parts(inputs, special))
+        n_least = 2 if special.alone is None else 3
+        return is_projected and any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)
 
 
 def _cost(shape: Shape) -> tuple[bool, tuple[bool, int]]:

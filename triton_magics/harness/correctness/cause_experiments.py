@@ -76,20 +76,16 @@ def explain_wrong_values(
 ) -> CaseResult:
     """Return a wrong result with the cause that further calls show, if they show one.
 
-    A race is named where the interpreter found it, state before it. Calls that differ are named before a layout, and
+    A race is named where the interpreter found it. Calls that differ are named before a layout, and
     a layout before a kind of values.
     """
     if case.special in SHARED_VALUES:  # further values could not be written into one input alone
         return _name_shared_inputs(subject, case, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)
-    certain = _certain_cause(subject, call, result.mismatch)
-    if certain and not call.race:
-        return _with_cause(result, certain)
     try:
-        if certain:  # programs that race where a counter was left ahead do not in a new process
-            state = _keeps_state(subject, case, differs=True)
-            return _with_cause(result, _stale_state() if state else certain)
+        if certain := _certain_cause(subject, case, call, result.mismatch):
+            return _with_cause(result, certain)
         if not _is_cheap(subject, inputs, call):
             cause = search_change(subject, case, inputs.pristine, inputs.arguments, call.outputs)
             return _with_cause(result, cause) if cause else _name_access(result, call)
@@ -116,10 +112,16 @@ def _stale_state() -> Cause:
     return Cause(code=CauseCode.STALE_STATE, evidence=LOADED_AGAIN)
 
 
-def _certain_cause(subject: Subject, call: CallRecord, mismatch: Mismatch) -> Cause | None:
-    """Return the cause that the accesses of the call show, if they show one."""
+def _certain_cause(
+    subject: Subject, case: Case, call: CallRecord, mismatch: Mismatch
+) -> Cause | None:
+    """Return the cause that the accesses of the call show, if they show one.
+
+    Programs that race where a counter was left ahead do not where the version is loaded again.
+    """
     if call.race:
-        return _race(subject, call.race)
+        is_state = _keeps_state(subject, case, differs=True)
+        return _stale_state() if is_state else _race(subject, call.race)
     is_unwritten = _is_unwritten(subject, call, mismatch)
     return Cause(code=CauseCode.UNWRITTEN) if is_unwritten else None
 

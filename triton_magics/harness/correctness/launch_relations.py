@@ -139,13 +139,20 @@ def _compare_programs(name: str, length: int, axis: str, programs: int) -> tuple
 def _ends_of(launch: RequestedLaunch, axes: Mapping[str, int]) -> Iterator[tuple[Kind, str]]:
     """Yield where the programs of an axis end before a length or begin past it, by their block.
 
-    An argument may be such a block, too, but need not.
+    An argument may be such a block, too, or the number of blocks of a program, but need not.
     """
     steps = launch.blocks | {k: n for k, n in launch.lengths.items() if n >= _SMALLEST_BLOCK}
+    several = {
+        f"{count} times {block}": n * size
+        for (count, n), (block, size) in itertools.product(
+            launch.lengths.items(), launch.blocks.items()
+        )
+        if count in launch.counts and n > 1 and size > 1
+    }
     for (axis, programs), (step, size), (name, length) in itertools.product(
-        axes.items(), steps.items(), launch.lengths.items()
+        axes.items(), (steps | several).items(), launch.lengths.items()
     ):
-        if size > 1 and step != name:
+        if size > 1 and name != step.split()[0]:
             is_block = step in launch.blocks
             kind = Kind.UNCOVERED if is_block else Kind.RELATION
             if (programs - 1) * size >= length:

@@ -174,10 +174,10 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
             inputs.append(scalars.get(name, x))
     own, special = tuple(inputs), special_of(case.special)
     if special and special.joins:
-        return join_inputs(own)
+        return join_inputs(own, special)
     if special and special.transposes:
         return transpose_inputs(own, own)
-    if special and special.splits and (parts := find_parts(own)):
+    if special and special.splits and (parts := find_parts(own, special)):
         dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts, special)
         views = split_in_parts(torch.empty(shape, dtype=dtype, device=META), parts, special)
         return tuple(views.get(i, x) for i, x in enumerate(own))

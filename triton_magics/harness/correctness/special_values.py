@@ -23,6 +23,10 @@ ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its tra
 PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
 PARTS_OF_MORE = "parts of one tensor, the last unused"
 PARTS_REVERSED = "parts of one tensor, the last input first"
+PROJECTION = "parts of one projection"  # [batch, position, part, head, head_dim], as models have it
+PROJECTION_ALONE = "parts of one projection, but for the last input"
+ONE_BUT_FIRST = "one tensor for several inputs, but for the first"
+ONE_BUT_LAST = "one tensor for several inputs, but for the last"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
@@ -34,6 +38,10 @@ SHARED_VALUES = (
     PARTS_APART,
     PARTS_OF_MORE,
     PARTS_REVERSED,
+    PROJECTION,
+    PROJECTION_ALONE,
+    ONE_BUT_FIRST,
+    ONE_BUT_LAST,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
@@ -73,6 +81,8 @@ class Special:
         splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
         spare: place of a part among these that is no input, from the end; None: there is none.
         is_reversed: the parts are in the opposite order of the inputs.
+        is_projection: the parts of a position lie side by side, each with all heads.
+        alone: place among three or more inputs that are alike of one that shares no memory.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
@@ -95,6 +105,8 @@ class Special:
     splits: bool = False
     spare: int | None = None
     is_reversed: bool = False
+    is_projection: bool = False
+    alone: int | None = None
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
     parts: tuple[str, ...] = ()
@@ -502,6 +514,12 @@ SPECIALS = {
     PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-2),
     PARTS_OF_MORE: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-1),
     PARTS_REVERSED: Special(lambda x, draw: x, everywhere=True, splits=True, is_reversed=True),
+    PROJECTION: Special(lambda x, draw: x, everywhere=True, splits=True, is_projection=True),
+    PROJECTION_ALONE: Special(
+        lambda x, draw: x, everywhere=True, splits=True, is_projection=True, alone=-1
+    ),
+    ONE_BUT_FIRST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=0),
+    ONE_BUT_LAST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=-1),
     LONE_ELEMENT: Special(_lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
         _lone_row, places={0: _alike, 1: _lone_row}, min_rows=2, op_classes=("matmul",)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
@@ -60,7 +62,9 @@ def _describe(
     function: Any, grid: tuple[int, ...], arguments: Mapping[str, Any]
 ) -> RequestedLaunch:
     """Return a launch with its arguments by kind; tensors and floats are left out."""
-    constants, strides = _kinds_of_arguments(function.fn)
+    constants, factors, counts = _kinds_of_arguments(function.fn)
+    tensors = [x for x in arguments.values() if isinstance(x, torch.Tensor)]
+    strides = set(itertools.chain(*(x.stride() for x in tensors)))
     blocks, lengths, switches = {}, {}, {}
     for name, value in arguments.items():
         if name not in function.arg_names:
@@ -69,26 +73,36 @@ def _describe(
             switches[name] = str(value)
         elif isinstance(value, int) and name in constants:
             blocks[name] = value
-        elif isinstance(value, int) and name not in strides:
+        elif isinstance(value, int) and (
+            name not in factors or (name in counts and value not in strides)
+        ):
             lengths[name] = value
-    return RequestedLaunch(str(function.__name__), grid, blocks, lengths, switches)
+    own_counts = counts & lengths.keys()
+    return RequestedLaunch(str(function.__name__), grid, blocks, lengths, switches, own_counts)
 
 
 @functools.cache
-def _kinds_of_arguments(kernel: Callable[..., Any]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of a kernel's constants, and of the arguments that it only multiplies by."""
+def _kinds_of_arguments(
+    kernel: Callable[..., Any],
+) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the names of a kernel's constants, and of the arguments that it only multiplies by.
+
+    Of these also the ones that it multiplies a constant by: a number of blocks, or a stride.
+    """
     parameters = inspect.signature(kernel).parameters
     constants = {name for name, p in parameters.items() if _CONSTANT in str(p.annotation)}
     tree = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
-    factors = {
-        side
+    products = [
+        (node.left, node.right)
         for node in ast.walk(tree)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-        for side in (node.left, node.right)
-    }
+    ]
+    sides = {*itertools.chain(*products)}
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    others = {node.id for node in names if node not in factors}
-    return frozenset(constants), frozenset(parameters.keys() - others)
+    others = {node.id for node in names if node not in sides}
+    pairs = [{x.id for x in pair if isinstance(x, ast.Name)} for pair in products]
+    counts = set[str]().union(*(pair for pair in pairs if pair & constants))
+    return frozenset(constants), frozenset(parameters.keys() - others), frozenset(counts)
 
 
 __all__ = ["list_launches"]
