@@ -101,7 +101,7 @@ def test_dropout_refuses_a_mask_that_every_block_repeats():
     )
 
 
-def test_dropout_refuses_a_mask_that_is_wrong_for_some_probabilities():
+def test_dropout_refuses_a_mask_wrong_for_a_few_probabilities():
     def call(x, p, seed):
         out = version(x, p, seed)
         if 0.06 < p < 0.1:  # the last third of each block keeps everything

@@ -27,7 +27,7 @@ def kernel(x_ptr, w_ptr, scale_ptr, out_ptr, m, n, k, BM: tl.constexpr, BN: tl.c
     tl.store(out_ptr + rows[:, None] * n + cols[None, :], acc * scale[None, :], mask=(rows < m)[:, None] & (cols < n)[None, :])
 
 
-def transposed(weight):
+def transpose(weight):
     """[k, n], made once; the weight stays alive, so that its address is not given to another."""
     key = (weight.data_ptr(), tuple(weight.shape), weight.stride(), weight.device)
     entry = _transposed.get(key)
@@ -43,6 +43,6 @@ def triton_quantized_matmul(x, weight, scale):
     (m, k), n = x.shape, weight.shape[0]
     out = torch.empty((m, n), dtype=x.dtype, device=x.device)
     kernel[(triton.cdiv(m, 32), triton.cdiv(n, 32))](
-        x, transposed(weight), scale, out, m, n, k, BM=32, BN=32, BK=64,
+        x, transpose(weight), scale, out, m, n, k, BM=32, BN=32, BK=64,
     )
     return out

@@ -24,7 +24,7 @@ def kernel(gate_ptr, up_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def next_buffer(like):
-    """A buffer that is not in use: four are enough for the layers in flight."""
+    """Return a buffer that is not in use: four are enough for the layers in flight."""
     key = (tuple(like.shape), like.dtype, like.device)
     if key not in _rings:
         _rings[key] = itertools.cycle([torch.empty_like(like) for _ in range(4)])

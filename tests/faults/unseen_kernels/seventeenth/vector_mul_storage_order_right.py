@@ -18,7 +18,7 @@ def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def is_dense(x):
-    """Each place of x's piece of storage has exactly one element."""
+    """Return whether each place of x's piece of storage has exactly one element."""
     expected = 1
     for step, size in sorted((step, size) for step, size in zip(x.stride(), x.shape) if size > 1):
         if step != expected:
