@@ -86,7 +86,8 @@ def test_each_input_has_its_own_layout() -> None:
 
 
 @pytest.mark.parametrize(
-    "layout", ["contiguous", "transposed", "strided", "padded rows", "unaligned"]
+    "layout",
+    ["contiguous", "transposed", "strided", "padded rows", "unaligned", "expanded and strided"],
 )
 @pytest.mark.parametrize("place", ["before", "after"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -104,7 +105,15 @@ def test_a_write_next_to_the_tensor_is_found_in_every_layout(
     assert f"bytes {place} it" in message
 
 
-@pytest.mark.parametrize(("layout", "between"), [("padded rows", 13), ("strided", 1)])
+@pytest.mark.parametrize(
+    ("layout", "between"),
+    [
+        ("padded rows", 13),
+        ("strided", 1),
+        ("expanded and strided", 1),
+        ("expanded column of a matrix", 2),
+    ],
+)
 def test_a_write_between_the_rows_is_found(layout: str, between: int) -> None:
     inputs = inputs_in(layout)
     x = inputs.arguments[0]

@@ -114,10 +114,16 @@ def equal_along_expanded(x: torch.Tensor, layout: str) -> torch.Tensor:
 
 def write(tensor: torch.Tensor, values: torch.Tensor) -> None:
     """Write values into a tensor of any layout, past its version counter."""
+    once = without_repeats(tensor)
+    once.data.copy_(values[tuple(slice(n) for n in once.shape)])
+
+
+def without_repeats(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view of a tensor in which each element of its memory is once."""
     for dim, (n, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
         if n > 1 and stride == 0:
-            tensor, values = tensor.narrow(dim, 0, 1), values.narrow(dim, 0, 1)
-    tensor.data.copy_(values)
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
 
 
 def _contiguous(shape: Sizes) -> Sizes:

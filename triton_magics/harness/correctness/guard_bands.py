@@ -8,7 +8,6 @@ that ATen allocates inside one of its own operations is not covered.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +27,7 @@ from triton_magics.harness.correctness.torch_operations import (
     is_builtin,
     run_operation,
 )
-from triton_magics.harness.layouts import span
+from triton_magics.harness.layouts import span, without_repeats
 from triton_magics.languages.kernel_runtime import BoundsCheck
 
 POISON = 0xFF
@@ -51,7 +50,7 @@ class GuardedMemory:
     Attributes:
         band: bytes before the tensor's first element.
         n_bytes: bytes from there to the end of its last element.
-        with_gaps: the tensor, if there is memory between its elements; else None.
+        with_gaps: the tensor without repeats, if there is memory between its elements; else None.
     """
 
     label: str
@@ -130,7 +129,8 @@ def allocate_guarded(
     buffer = allocate(n_buffer, like.device).fill_(POISON)
     typed = buffer[first : first + n_bytes].view(like.dtype)
     tensor = typed.as_strided(size, stride, typed.storage_offset())
-    gaps = tensor if math.prod(size) < length else None
+    own = without_repeats(tensor)
+    gaps = own if own.numel() < length else None
     return tensor, GuardedMemory(label, buffer, first, n_bytes, itemsize, gaps)
 
 
