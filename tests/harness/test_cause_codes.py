@@ -73,6 +73,18 @@ def test_state_is_named_where_loading_again_mends_it(
     assert run_cases(path, cases[1])[0].status is CaseStatus.PASSED
 
 
+def test_a_load_between_the_rows_is_no_wrong_stride() -> None:
+    case = Case(shape=(7, 13), dtype="float32", layouts=(("x", "padded rows"),), seed=1)
+    path = KERNELS.parent / "unseen_kernels" / "seventeenth" / "sum_padded_rows.py"
+    (wrong,) = run_cases(path, case)
+    assert code_of(wrong) == "missing_mask"
+    assert "around an input's elements holds 0" in cause_text(wrong.mismatch.cause)
+    (wrong,) = run_cases(
+        KERNELS / "confuses_the_stride.py", case.evolve(layouts=(("*", "strided"),))
+    )
+    assert code_of(wrong) == "wrong_stride"
+
+
 def test_an_address_that_is_taken_for_aligned_is_no_stride() -> None:
     path = KERNELS.parent / "unseen_kernels" / "sixth" / "dropout_by_alignment.py"
     case = Case(

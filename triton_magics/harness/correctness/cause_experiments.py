@@ -17,7 +17,11 @@ from triton_magics.harness.correctness.call_record import CallRecord, VersionRai
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
-from triton_magics.harness.correctness.further_calls import call_guarded, passes
+from triton_magics.harness.correctness.further_calls import (
+    call_guarded,
+    passes,
+    passes_without_gaps,
+)
 from triton_magics.harness.correctness.guard_bands import count_poison
 from triton_magics.harness.correctness.hypotheses import (
     Hypothesis,
@@ -68,6 +72,7 @@ LARGE_SPECIALS = ("huge element", *ROWS_APART)
 SMALL_ERROR = 0.05  # of the worst element, relative
 MEMORY_CAUSES = (CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC, CauseCode.PARTIAL_EXTENT)
 LOADED_AGAIN = "right where the version was loaded again, wrong after its earlier calls"
+BETWEEN = "right where the memory around an input's elements holds 0, wrong where it holds NaN"
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
 
@@ -195,6 +200,8 @@ def _find_cause(
     subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord, result: CaseResult
 ) -> Cause | None:
     """Return the cause that is confirmed: a layout, a kind of values, a change of the reference."""
+    if passes_without_gaps(subject, case):
+        return Cause(code=CauseCode.MISSING_MASK, evidence=BETWEEN)
     layout = find_confirmed(subject, _of_layout(subject, case, inputs.pristine))
     cause = (
         layout

@@ -40,8 +40,28 @@ def passes(subject: Subject, case: Case, values: tuple[Any, ...] | None = None) 
         VersionRaised: it raised.
     """
     inputs = subject.make_inputs(case)
-    if values is not None:
-        inputs = write_values(inputs, values)
+    return _is_right(subject, case, inputs if values is None else write_values(inputs, values))
+
+
+def passes_without_gaps(subject: Subject, case: Case) -> bool:
+    """Return whether the version is right where 0 stands around the elements of its inputs.
+
+    False where nothing lies between the elements of any.
+
+    Raises:
+        VersionRaised: it raised.
+    """
+    inputs = subject.make_inputs(case)
+    if all(guard.with_gaps is None for guard in inputs.guards):
+        return False
+    for guard in inputs.guards:
+        if guard.with_gaps is not None:
+            guard.buffer.zero_()
+    others = tuple(guard for guard in inputs.guards if guard.with_gaps is None)
+    return _is_right(subject, case, write_values(replace(inputs, guards=others), inputs.pristine))
+
+
+def _is_right(subject: Subject, case: Case, inputs: CaseInputs) -> bool:
     torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
     call = call_guarded(subject, inputs, torch_outputs.outputs)
     result = compare_outputs(CaseOracle(subject, case, inputs, torch_outputs), call)
