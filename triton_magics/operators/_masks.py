@@ -12,6 +12,7 @@ exclusive or.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -31,6 +32,18 @@ BASE = 0x2545F4914F6CDD1D  # odd, so that it has an inverse modulo 2^64
 INVERSE = (pow(BASE, -1, 2**64) + 2**63) % 2**64 - 2**63
 
 
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch's operations on the CPU take one thread: on short masks others only wait."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_one_thread()
 def find_mask_fault(
     keep: torch.Tensor, q: float, visible: torch.Tensor | None = None
 ) -> str | None:
@@ -62,6 +75,7 @@ def find_mask_fault(
     return None
 
 
+@_one_thread()
 def find_dependence(
     first: torch.Tensor, second: torch.Tensor, q: float, visible: torch.Tensor | None = None
 ) -> str | None:
