@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from triton_magics.io_contract import IOContract
@@ -57,7 +57,8 @@ class RequestedLaunch(NamedTuple):
         blocks: integer constants of the kernel, by name, such as the length of a block.
         lengths: integer arguments that it does not use as strides only, by name.
         switches: its other constants, and bools, with their values as text.
-        counts: names of the arguments that it multiplies a constant by, as a number of blocks.
+        counts: integer arguments that it multiplies a constant by, as a number of blocks, by name;
+            also such as it uses for nothing else.
     """
 
     kernel: str
@@ -65,7 +66,7 @@ class RequestedLaunch(NamedTuple):
     blocks: dict[str, int]
     lengths: dict[str, int]
     switches: dict[str, str]
-    counts: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = MappingProxyType({})
 
 
 class SourcePlace(NamedTuple):

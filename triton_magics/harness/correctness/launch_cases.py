@@ -27,7 +27,7 @@ from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.correctness.special_values import LATE_PEAKS, SHARED_VALUES
 from triton_magics.model import NORMAL, PLAIN, Case
 
-MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 6, 24  # in the interpreter; on a GPU; with --thorough
+MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 8, 24  # in the interpreter; on a GPU; with --thorough
 SURVEY_S, SURVEY_GPU_S = 4.0, 3.0  # of CPU time; most take 0.1 to 0.6, a long wrapper 3
 ALL_MS = 5200  # of them all in the interpreter
 WIDE = "x10"  # the regime of late peaks

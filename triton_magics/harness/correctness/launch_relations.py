@@ -145,16 +145,16 @@ def _ends_of(launch: RequestedLaunch, axes: Mapping[str, int]) -> Iterator[tuple
     several = {
         f"{count} times {block}": n * size
         for (count, n), (block, size) in itertools.product(
-            launch.lengths.items(), launch.blocks.items()
+            launch.counts.items(), launch.blocks.items()
         )
-        if count in launch.counts and n > 1 and size > 1
+        if n > 1 and size > 1
     }
     for (axis, programs), (step, size), (name, length) in itertools.product(
         axes.items(), (steps | several).items(), launch.lengths.items()
     ):
         if size > 1 and name != step.split()[0]:
             is_block = step in launch.blocks
-            kind = Kind.UNCOVERED if is_block else Kind.RELATION
+            kind = Kind.UNCOVERED if is_block or step in several else Kind.RELATION
             if (programs - 1) * size >= length:
                 yield kind, f"the last {'block of ' * is_block}{step} on {axis} is past {name}"
             if programs * size < length:

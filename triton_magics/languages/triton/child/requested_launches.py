@@ -65,7 +65,7 @@ def _describe(
     constants, factors, counts = _kinds_of_arguments(function.fn)
     tensors = [x for x in arguments.values() if isinstance(x, torch.Tensor)]
     strides = set(itertools.chain(*(x.stride() for x in tensors)))
-    blocks, lengths, switches = {}, {}, {}
+    blocks, lengths, switches, own_counts = {}, {}, {}, {}
     for name, value in arguments.items():
         if name not in function.arg_names:
             continue  # num_warps
@@ -73,11 +73,11 @@ def _describe(
             switches[name] = str(value)
         elif isinstance(value, int) and name in constants:
             blocks[name] = value
-        elif isinstance(value, int) and (
-            name not in factors or (name in counts and value not in strides)
-        ):
-            lengths[name] = value
-    own_counts = counts & lengths.keys()
+        elif isinstance(value, int):
+            if name not in factors:
+                lengths[name] = value
+            if name in counts and value not in strides:
+                own_counts[name] = value
     return RequestedLaunch(str(function.__name__), grid, blocks, lengths, switches, own_counts)
 
 
