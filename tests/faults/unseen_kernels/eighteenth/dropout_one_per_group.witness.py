@@ -1,4 +1,4 @@
-"""How many groups of four lose two elements or more, at p = 0.1."""
+"""Shows how many groups of four lose two elements or more, at p = 0.1."""
 
 import importlib.util
 import sys

@@ -36,9 +36,9 @@ def part(
     tl.store(max_ptr + at, largest, mask=rows < n)
     tl.store(sum_ptr + at, total, mask=rows < n)
     target = tl.load(target_ptr + rows, mask=rows < n, other=-1)
-    mine = (target >= tl.program_id(1) * BN) & (target < (tl.program_id(1) + 1) * BN)
+    own = (target >= tl.program_id(1) * BN) & (target < (tl.program_id(1) + 1) * BN)
     hit = tl.sum(tl.where(cols[None, :] == target[:, None], acc, 0.0), axis=1)
-    tl.store(hit_ptr + rows, hit, mask=(rows < n) & mine)
+    tl.store(hit_ptr + rows, hit, mask=(rows < n) & own)
 
 
 @triton.jit

@@ -31,7 +31,7 @@ def kernel(
     tl.store(out, acc * scale[None, :], mask=(rows < m)[:, None] & (cols < n)[None, :])
 
 
-def packed(weight):
+def pack(weight):
     """Return [k, n]; packed once for each state of a weight."""
     version = 0 if weight.is_inference() else weight._version
     stored = getattr(weight, "packed_columns", None)
@@ -42,7 +42,7 @@ def packed(weight):
 
 
 def triton_quantized_matmul(x, weight, scale):
-    columns = packed(weight)
+    columns = pack(weight)
     x, scale = x.contiguous(), scale.contiguous()
     m, k = x.shape
     n = weight.shape[0]
