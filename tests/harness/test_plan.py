@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_validation
+from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_cases, run_validation
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
@@ -19,7 +19,7 @@ from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_variants import walk_of_dimensions
 from triton_magics.harness.correctness.special_values import SHARED_VALUES, SPECIALS
-from triton_magics.model import BESIDE, Case, Plan, Status
+from triton_magics.model import BESIDE, Case, CaseStatus, Plan, Status
 
 RIGHT = KERNELS / "softmax_right.py"
 GPU = DeviceFacts()
@@ -72,7 +72,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 205
+    assert len(plan.cases) <= 225
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -138,18 +138,30 @@ def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
     base = (7, 5, 13)
     steps = [(7, 5, 1025), (7, 131, 13), (257, 5, 13)]
     walk = [base, *(shape for step in steps for shape in (step, base))]
-    walk += [(7, 5, 512), (7, 5, 513), (7, 5, 767), (7, 512, 13), (7, 513, 13), (7, 767, 13)]
+    lengths = (512, 513, 767, 4096, 2561)
+    walk += [*((7, 5, n) for n in lengths), *((7, n, 13) for n in lengths)]
     assert walk_of_dimensions(operators.load("matmul")) == walk
     for device in (GPU, DeviceFacts(is_interpreted=True)):
         cases = plan_of("matmul", device=device).cases
         assert [c.shape for c in cases[: len(walk)]] == walk
         assert {(c.dtype, *c.changes) for c in cases[: len(walk)]} == {("float32",)}
     of_rows = walk_of_dimensions(operators.load("softmax"))
-    similar = [(7, 512), (7, 513), (7, 767), (32, 1023), (33, 1023), (47, 1023)]
-    assert of_rows[-6:] == similar
+    similar = [(7, 512), (7, 513), (7, 767), (7, 4096), (7, 2561)]
+    assert of_rows[-8:] == [*similar, (32, 1023), (33, 1023), (47, 1023)]
     of_heads = walk_of_dimensions(operators.load("gqa"))
-    assert of_heads[-5:-3] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
+    assert of_heads[-7:-5] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
     assert (1, 4, 4, 7, 64) in of_heads  # two heads of queries can't share four of keys
+
+
+def test_a_shorter_row_shows_what_a_rounded_number_of_parts_left() -> None:
+    """Eight parts, then six, of a buffer for eight."""
+    path = KERNELS.parent / "unseen_kernels" / "eighteenth" / "sum_stored_partials.py"
+    shapes = walk_of_dimensions(operators.load("sum"))
+    assert shapes.index((7, 2561)) == shapes.index((7, 4096)) + 1
+    cases = [Case(shape=shape, dtype="float32", seed=1) for shape in ((7, 4096), (7, 2561))]
+    first, second = run_cases(path, *cases)
+    assert (first.status, second.status) == (CaseStatus.PASSED, CaseStatus.WRONG_VALUES)
+    assert {r.status for r in run_cases(KERNELS / "sum_right.py", *cases)} == {CaseStatus.PASSED}
 
 
 @pytest.mark.parametrize("op", ["matmul", "quantized_matmul", "rope", "sum", "swiglu"])

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.harness.correctness.value_ranges import find_range
+from triton_magics.harness.correctness.value_ranges import find_range, find_width
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case
 from triton_magics.rendering.views.causes import cause_text
@@ -81,3 +81,13 @@ def test_a_range_is_named_where_it_alone_is_wrong(
 
 def test_a_right_version_has_no_range() -> None:
     assert find_range(subject_of(KERNELS / "right" / "mul_flat.py"), CASE) is None
+
+
+def test_the_width_of_an_index_is_named() -> None:
+    case = Case(shape=(2, 50257), dtype="float32", seed=1)
+    path = KERNELS.parent / "unseen_kernels" / "eighteenth" / "cross_entropy_narrow_target.py"
+    cause = find_width(subject_of(path), case)
+    assert cause is not None
+    text = "right where no element of target is over 32,767, wrong with such"
+    assert text in cause_text(cause)
+    assert find_width(subject_of(KERNELS / "right" / "cross_entropy_rows.py"), case) is None

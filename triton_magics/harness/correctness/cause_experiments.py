@@ -44,7 +44,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.harness.correctness.value_ranges import find_range
+from triton_magics.harness.correctness.value_ranges import find_range, find_width
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
     EVERY_INPUT,
@@ -219,6 +219,7 @@ def _find_cause(
         or find_confirmed(subject, _of_cancellation(subject, case))
         or find_confirmed(subject, _of_overflow(case, result))
         or find_rounding(subject, case)
+        or (find_width(subject, case) if case in subject.explained else None)
         or _reach_cause(subject, case)
         or (find_range(subject, case) if case in subject.explained else None)
     )

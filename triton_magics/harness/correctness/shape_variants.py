@@ -12,6 +12,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -30,7 +31,6 @@ MOST_IN_A_BLOCK, N_LONG = 128, 3  # columns or rows; shapes
 FAR = 16  # times as long
 MOST_COLUMNS = 1024  # a kernel with a row in a block takes few such rows in one
 MAX_STEP = 130  # blocks of a step of a walk; an interpreter takes 1 ms for one
-SIMILAR_BLOCKS, MAX_SIMILAR = (512, 256, 128, 64, 32), 48  # lengths; blocks of a step
 _META = torch.device("meta")
 _CPU = torch.device("cpu")
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
@@ -65,8 +65,9 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
 
     A version that keeps memory between calls may then find in it what a longer call left. Lengths
     are those of the op's shapes. At the end one of the last two dimensions is a whole number of
-    blocks long, then a little longer, then half as long again: a version may keep what it has
-    computed for similar lengths. An op without a shape of several rows and columns has no walk.
+    blocks long, then a little longer, then half as long again, then long and shorter: a version may
+    keep what it has computed for similar lengths. An op without a shape of several rows and columns
+    has no walk.
     """
     rank = len(operators.smallest_shape(op))
     own = [s for s in op.shapes if len(s) == rank and 1 not in s[-2:]]
@@ -80,27 +81,59 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
         shapes = [keep_orders(op, (*base[:dim], n, *base[dim + 1 :])) for n in longest_first]
         cheap = (s for s in shapes if interpreter_cost(op, s) <= MAX_STEP and is_defined(op, s))
         walk += [step for shape in itertools.islice(cheap, 1) for step in (shape, base)]
+    return walk + _end_of_walk(op, base)
+
+
+def _end_of_walk(op: operators.Op, base: Shape) -> list[Shape]:
+    """Return shapes of similar lengths in one of the last two dimensions."""
+    rank = len(base)
     n_dims = 1 if op.op_class == "elementwise" else 2
     long = max((s[-1] for s in op.shapes if s[-1] <= MOST_COLUMNS), default=base[-1])
     wide = base if op.op_class == "matmul" else (*base[:-1], long)  # few of its rows are a block
     starts = {rank - 1: base, rank - 2: wide}
-    return walk + [
-        s for dim in reversed(range(rank)[-n_dims:]) for s in _similar_lengths(op, starts[dim], dim)
+    return [
+        shape
+        for dim in reversed(range(rank)[-n_dims:])
+        for lengths in (_SIMILAR, _SHORTER)
+        for shape in _shapes_of_lengths(op, starts[dim], dim, lengths)
     ]
 
 
-def _similar_lengths(op: operators.Op, base: Shape, dim: int) -> list[Shape]:
-    """Return shapes with a power of two in a dimension, then a little more, then half as much more.
+class _Lengths(NamedTuple):
+    """Lengths of a dimension to call one after the other.
 
-    All three are within the lengths that the op declares, and multiples of what these are.
+    Attributes:
+        blocks: powers of two, the longest first: the first one that is cheap enough is taken.
+        near: (block, step of the dimension) -> the lengths.
+        most: blocks of a shape; see `interpreter_cost`.
+    """
+
+    blocks: tuple[int, ...]
+    near: Callable[[int, int], tuple[int, ...]]
+    most: int
+
+
+_SIMILAR = _Lengths(
+    (512, 256, 128, 64, 32), lambda block, step: (block, block + step, block * 3 // 2 - step), 48
+)
+# Of most lengths of a block the shorter one has fewer, and the same power of two holds them.
+_SHORTER = _Lengths(
+    (4096, 2048, 1024, 512, 256), lambda block, step: (block, block * 5 // 8 + step), MAX_STEP
+)
+
+
+def _shapes_of_lengths(op: operators.Op, base: Shape, dim: int, lengths: _Lengths) -> list[Shape]:
+    """Return shapes with these lengths in a dimension.
+
+    All are within the lengths that the op declares, and multiples of what these are.
     """
     declared = {s[dim] for s in (*op.shapes, *op.sizes.values()) if len(s) == len(base)}
     step, longest = math.gcd(*declared), max(declared)
-    for block in SIMILAR_BLOCKS:
-        lengths = dict.fromkeys((block, block + step, block + block // 2 - step))
-        shapes = [keep_orders(op, (*base[:dim], n, *base[dim + 1 :])) for n in lengths]
-        is_like_declared = max(lengths) <= longest and block % step == 0 and block > 2 * step
-        if is_like_declared and all(interpreter_cost(op, s) <= MAX_SIMILAR for s in shapes):
+    for block in lengths.blocks:
+        near = dict.fromkeys(lengths.near(block, step))
+        shapes = [keep_orders(op, (*base[:dim], n, *base[dim + 1 :])) for n in near]
+        is_like_declared = max(near) <= longest and block % step == 0 and block > 2 * step
+        if is_like_declared and all(interpreter_cost(op, s) <= lengths.most for s in shapes):
             return shapes if all(is_defined(op, s) for s in shapes) else []
     return []
 

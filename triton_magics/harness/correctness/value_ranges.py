@@ -1,7 +1,8 @@
 """The range of an input's elements that makes a version wrong: small ones, large ones, or a sign.
 
 A subnormal number is decoded without its rule, an approximation ends at 4, a mask takes the sign
-bit. Such a version is right once the elements of the range are gone, and wrong with nothing else.
+bit, an index has 16 bits. Such a version is right once the elements of the range are gone, and
+wrong with nothing else.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.load import UserFault
 from triton_magics.model import Case, Cause, CauseCode
 
-MIN_ELEMENTS = 16  # of a tensor
+INTEGERS = (torch.int32, torch.int64)
+MIN_ELEMENTS = 16  # of a tensor of floats
 MOST = 0.5  # of the elements may lie in the range: without most of them any version is right
 LEAST_OF_A_SIGN = 0.1  # without the other sign there is nothing to compare
 STEPS = 6  # that narrow the limit down
+LARGEST = (65_535, 32_767, 255, 127)  # of the integers of 8 and 16 bits
 N_CONFIRMED, MOST_INPUTS = 2, 8  # other inputs that are wrong, of so many that are tried
 
 
@@ -75,6 +78,10 @@ _RANGES = (
         lambda x, limit: -x.abs(), lambda x, limit: x.abs(),
     ),
 )  # fmt: skip
+_OF_INTEGERS = _Range(
+    "no element of {name} is over {limit}, wrong with such", True, False,
+    lambda x, limit: x.clamp(max=limit), lambda x, limit: _fill_from(x, x > limit),
+)  # fmt: skip
 
 
 def find_range(subject: Subject, case: Case) -> Cause | None:
@@ -96,8 +103,31 @@ def find_range(subject: Subject, case: Case) -> Cause | None:
             tried = _Tried(subject, case, place, each)
             limit = tried.find_limit(x)
             if limit is not None and tried.is_confirmed(limit):
-                text = each.text.format(name=name, limit=f"{limit:.2g}")
-                return Cause(code=CauseCode.REACH, tensor=name, evidence=f"right where {text}")
+                return _cause(each, name, f"{limit:.2g}")
+    return None
+
+
+def _cause(wrong: _Range, name: str, limit: str) -> Cause:
+    text = wrong.text.format(name=name, limit=limit)
+    return Cause(code=CauseCode.REACH, tensor=name, evidence=f"right where {text}")
+
+
+def find_width(subject: Subject, case: Case) -> Cause | None:
+    """Return the integer of a few bits over which an index makes the version wrong; None: no such.
+
+    Args:
+        subject: the version.
+        case: on which it is wrong.
+    """
+    inputs = subject.make_inputs(case).pristine
+    for place, (name, x) in enumerate(
+        zip(subject.op.input_names(len(inputs)), inputs, strict=True)
+    ):
+        if not isinstance(x, torch.Tensor) or x.dtype not in INTEGERS or not x.numel():
+            continue
+        tried, largest = _Tried(subject, case, place, _OF_INTEGERS), int(x.max())
+        if width := next((n for n in LARGEST if n < largest and tried.is_confirmed(n)), None):
+            return _cause(_OF_INTEGERS, name, f"{width:,}")
     return None
 
 
@@ -161,11 +191,12 @@ class _Tried:
         """Return whether the version is right on a case with this change, or without the range."""
         values: list[Any] = [*self.subject.make_inputs(case).pristine]
         x = values[self.place]
-        values[self.place] = (change or self.range.leave_out)(x.float(), limit).to(x.dtype)
+        wide = x.double() if x.dtype in INTEGERS else x.float()
+        values[self.place] = (change or self.range.leave_out)(wide, limit).to(x.dtype)
         try:
             return passes(self.subject, case, tuple(values))
         except (VersionRaised, UserFault):
             return False
 
 
-__all__ = ["find_range"]
+__all__ = ["find_range", "find_width"]
