@@ -85,6 +85,16 @@ def test_a_load_between_the_rows_is_no_wrong_stride() -> None:
     assert code_of(wrong) == "wrong_stride"
 
 
+def test_a_parameter_that_one_layout_forgets_is_no_wrong_stride() -> None:
+    case = Case(
+        shape=(7, 13), dtype="float32", layouts=(("x", "transposed"), ("y", "transposed")), seed=1,
+        scalars=(("alpha", -2.0),),
+    )  # fmt: skip
+    path = KERNELS.parent / "unseen_kernels" / "eighteenth" / "vector_add_column_major.py"
+    (wrong,) = run_cases(path, case)
+    assert code_of(wrong) != "wrong_stride"
+
+
 def test_an_address_that_is_taken_for_aligned_is_no_stride() -> None:
     path = KERNELS.parent / "unseen_kernels" / "sixth" / "dropout_by_alignment.py"
     case = Case(

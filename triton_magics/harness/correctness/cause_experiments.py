@@ -358,7 +358,8 @@ def _check_determinism(
 def _of_layout(subject: Subject, case: Case, values: tuple[Any, ...]) -> Iterator[Hypothesis]:
     """Yield a wrong stride where the same contiguous inputs give the right output.
 
-    Of several tensors it names one whose layout alone makes the output wrong.
+    Of several tensors it names one whose layout alone makes the output wrong. A stride is wrong
+    with any value of the op's parameters.
     """
     if case.is_contiguous or not passes(subject, case.evolve(layouts=()), values):
         return
@@ -372,7 +373,10 @@ def _of_layout(subject: Subject, case: Case, values: tuple[Any, ...]) -> Iterato
         layout=layout,
         advice=f"pass every stride of {name} to the kernel, or make it contiguous in the wrapper",
     )
-    yield vanishes(cause, case, lambda c: c.evolve(layouts=()))
+    hypothesis = vanishes(cause, case, lambda c: c.evolve(layouts=()))
+    first = tuple((key, subject.op.scalars.get(key, (x,))[0]) for key, x in case.scalars)
+    usual = (Trial(case.evolve(scalars=first)),) if first != case.scalars else ()
+    yield replace(hypothesis, wrong=(*hypothesis.wrong, *usual))
 
 
 def _of_values(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
