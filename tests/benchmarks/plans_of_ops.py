@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "scripts"))
 
 from common import report  # noqa: E402
 from loop import wait_for_standby  # noqa: E402
 
-from scripts import op_texts  # noqa: E402
+import op_texts  # noqa: E402
 from triton_magics.lab import Lab  # noqa: E402
 
 
