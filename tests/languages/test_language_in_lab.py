@@ -21,6 +21,8 @@ from triton_magics.model import Difference, OpState, Status
 from triton_magics.rendering import view
 from triton_magics.store import Workspace
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parents[2]
 BUILT_IN = languages.names()
 ALL_NAMES = ", ".join((*BUILT_IN, "numpy"))

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parents[2]
 COUNT = """
 import json, os, sys

@@ -22,6 +22,8 @@ from triton_magics.execution.protocol import FrameReader, Order, Progress, Proto
 from triton_magics.lab import Lab
 from triton_magics.verbs._arguments import Parser
 
+pytestmark = pytest.mark.in_turn
+
 THOROUGH = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 FLAGS = sorted({flag for verb in verbs.every() for a in verb.arguments for flag in a.flags})
 WORDS = st.sampled_from(

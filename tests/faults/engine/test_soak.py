@@ -15,6 +15,8 @@ from tests.execution_kit import PROCESS_TAG, tagged_processes, wait_until
 from tests.faults.engine.fault_lab import FILES, Fault
 from tests.faults.soak import Use, repeat_shuffled, soak
 
+pytestmark = pytest.mark.in_turn
+
 
 def test_thirty_jobs_of_which_some_are_faulty_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
