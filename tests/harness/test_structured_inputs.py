@@ -8,7 +8,9 @@ import torch
 from tests.harness import own_kit
 from tests.harness.kit import CPU
 from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import UserFault, load_op
 from triton_magics.model import Case
 
@@ -85,6 +87,14 @@ def test_kernel_that_relies_on_a_declared_structure_passes(name: str, plan: str)
     op, kernel = CASES[name]
     verdict = own_kit.validate(op + "STRUCTURED = (0,)\n", kernel, plan=plan, budget_s=3.0)
     assert verdict.passed, verdict.failed_cases[0]
+
+
+def test_a_full_plan_has_no_shape_that_the_op_does_not_take() -> None:
+    op = load_op(OpRef.own(own_kit.NAME, SYMMETRIC + "STRUCTURED = (0,)\n"))
+    request = PlanJob(op=OpRef(name="softmax"), seed=1, device_kind="gpu", plan="full")
+    for device in (DeviceFacts(), DeviceFacts(is_interpreted=True)):
+        shapes = {case.shape for case in plan_cases(op, request, device).cases}
+        assert all(rows == columns for rows, columns in shapes), shapes
 
 
 @pytest.mark.parametrize("name", CASES)

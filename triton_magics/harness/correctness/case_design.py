@@ -45,6 +45,7 @@ from triton_magics.harness.correctness.shape_classes import (
 )
 from triton_magics.harness.correctness.shape_variants import (
     informative_scalars,
+    is_defined,
     list_variants,
     shapes_of_several_blocks,
     vary_scalars,
@@ -209,7 +210,8 @@ class Design:
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         layout_cases += [*self._beside.with_layouts(), *self._beside.with_equal_lengths()]
         layout_cases += [*self._beside.with_more_dimensions(), *self._late_peaks()]
-        blocks = [self._case(self._plain_row(shape), shape) for shape in whole_blocks(self._op)]
+        whole = (shape for shape in whole_blocks(self._op) if is_defined(self._op, shape))
+        blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
