@@ -89,12 +89,23 @@ def test_kernel_that_relies_on_a_declared_structure_passes(name: str, plan: str)
     assert verdict.passed, verdict.failed_cases[0]
 
 
-def test_a_full_plan_has_no_shape_that_the_op_does_not_take() -> None:
-    op = load_op(OpRef.own(own_kit.NAME, SYMMETRIC + "STRUCTURED = (0,)\n"))
+@pytest.mark.parametrize("extents", ["", "EXTENTS = {}\n"])
+def test_a_full_plan_has_no_shape_that_the_op_does_not_take(extents: str) -> None:
+    source = SYMMETRIC.replace("EXTENTS = {}\n", extents) + "STRUCTURED = (0,)\n"
+    op = load_op(OpRef.own(own_kit.NAME, source))
     request = PlanJob(op=OpRef(name="softmax"), seed=1, device_kind="gpu", plan="full")
     for device in (DeviceFacts(), DeviceFacts(is_interpreted=True)):
         shapes = {case.shape for case in plan_cases(op, request, device).cases}
         assert all(rows == columns for rows, columns in shapes), shapes
+
+
+def test_an_op_that_reads_what_it_draws_keeps_all_shapes() -> None:
+    reads = SYMMETRIC.replace("return a + a.T, x", "return a * (1 if float(a[0, 0]) else 2), x[:1]")
+    reads = reads.replace("return a @ x", "return a * x").replace("EXTENTS = {}\n", "")
+    op = load_op(OpRef.own(own_kit.NAME, reads))
+    request = PlanJob(op=OpRef(name="softmax"), seed=1, device_kind="gpu", plan="full")
+    shapes = {case.shape for case in plan_cases(op, request, DeviceFacts()).cases}
+    assert {(12, 384), (70_001, 3)} <= shapes
 
 
 @pytest.mark.parametrize("name", CASES)

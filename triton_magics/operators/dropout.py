@@ -32,7 +32,7 @@ SCALARS = {"p": PROBABILITIES}
 OTHER_PROBABILITIES = (0.0, 0.1, 0.25, 0.75, 0.125)  # the last take few bits of a draw
 SEED_BITS = 63
 RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
-DRAWN = (0.02, 0.058, 0.17, 0.5)  # one between each two, each octave as likely
+DRAWN = (0.02, 0.058, 0.17, 0.5)  # one is drawn between each two, each octave as likely
 ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
 MODERATE = 2**12  # elements; fewer show no dependence of a part
 PIECE = 2**21  # elements that are compared in float64 at once
@@ -139,8 +139,8 @@ def check(
 def _wrong_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -> str | None:
     """Check other probabilities on a small input: the rate follows p, and p = 0 gives x itself.
 
-    Some are drawn, as a kernel takes another path from one on. Rare ones where so many elements
-    would be dropped or kept that none is no chance.
+    Some are drawn, as a kernel may take another path for a part of them. Rare ones where so many
+    elements would be dropped or kept that none is no chance.
     """
     rare = (RARE, 1 - RARE) if x.numel() * RARE > ENOUGH else ()
     drawn = _draw_probabilities(seed) if x.numel() > MODERATE else ()

@@ -45,7 +45,7 @@ from triton_magics.harness.correctness.shape_classes import (
 )
 from triton_magics.harness.correctness.shape_variants import (
     informative_scalars,
-    is_defined,
+    is_refused,
     list_variants,
     shapes_of_several_blocks,
     vary_scalars,
@@ -210,7 +210,7 @@ class Design:
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         layout_cases += [*self._beside.with_layouts(), *self._beside.with_equal_lengths()]
         layout_cases += [*self._beside.with_more_dimensions(), *self._late_peaks()]
-        whole = (shape for shape in whole_blocks(self._op) if is_defined(self._op, shape))
+        whole = (shape for shape in whole_blocks(self._op) if not is_refused(self._op, shape))
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
@@ -220,7 +220,7 @@ class Design:
         at_extents = [
             self._extent_cases(name, shape, plan)
             for name, shape in extents(self._op, is_interpreted=self._is_interpreted).items()
-            if name not in left_out
+            if name not in left_out and (self._op.extents or not is_refused(self._op, shape))
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]

@@ -95,7 +95,7 @@ def shape_of_whole(
 def split_in_parts(
     whole: torch.Tensor, parts: Mapping[int, bool], special: Special
 ) -> dict[int, torch.Tensor]:
-    """Return views of a tensor, for each of `find_parts` that is not alone its columns."""
+    """Return views of a tensor for the inputs of `find_parts`, but for the one that is alone."""
     if special.is_projection:
         chunks = [part.transpose(1, 2) for part in whole.unbind(2)]
     else:

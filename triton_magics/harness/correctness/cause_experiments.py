@@ -72,7 +72,7 @@ LARGE_SPECIALS = ("huge element", *ROWS_APART)
 SMALL_ERROR = 0.05  # of the worst element, relative
 MEMORY_CAUSES = (CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC, CauseCode.PARTIAL_EXTENT)
 LOADED_AGAIN = "right where the version was loaded again, wrong after its earlier calls"
-BETWEEN = "right where the memory around an input's elements holds 0, wrong where it holds NaN"
+AROUND = "right where the memory around an input's elements holds 0, wrong where it holds NaN"
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
 
@@ -201,7 +201,7 @@ def _find_cause(
 ) -> Cause | None:
     """Return the cause that is confirmed: a layout, a kind of values, a change of the reference."""
     if passes_without_gaps(subject, case):
-        return Cause(code=CauseCode.MISSING_MASK, evidence=BETWEEN)
+        return Cause(code=CauseCode.MISSING_MASK, evidence=AROUND)
     layout = find_confirmed(subject, _of_layout(subject, case, inputs.pristine))
     cause = (
         layout

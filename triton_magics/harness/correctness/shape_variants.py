@@ -170,6 +170,14 @@ def is_defined(op: operators.Op, shape: Shape) -> bool:
     return True
 
 
+def is_refused(op: operators.Op, shape: Shape) -> bool:
+    """Return whether the op takes its smallest shape without memory, but not this one.
+
+    Of an op that reads what it draws nothing is known before there is memory.
+    """
+    return is_defined(op, operators.smallest_shape(op)) and not is_defined(op, shape)
+
+
 def vary_shapes(
     cases: Iterable[Case], variants: Mapping[str, Sequence[Shape]], fits: Fits, seed: int
 ) -> list[Case]:
