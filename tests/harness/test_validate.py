@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from triton_magics.harness.correctness.guard_bands import (
     find_damage,
     guard_allocations,
 )
+from triton_magics.harness.correctness.skip_rules import CpuTimeMeter
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version
 from triton_magics.languages.kernel_runtime import Launches
@@ -135,7 +137,11 @@ def test_the_interpreter_says_what_it_did_not_run_and_why() -> None:
     assert all(c.case.dtype == "float32" for c in verdict.run_cases)
 
 
-def test_a_used_up_budget_leaves_cases_not_run_and_says_so() -> None:
+def test_a_used_up_budget_leaves_cases_not_run_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = itertools.count(step=0.02)  # a case reads it a few times
+    monkeypatch.setattr(CpuTimeMeter, "spent_s", property(lambda meter: next(clock)))
     verdict = run_validation(RIGHT, plan="full", dtypes=("float32",), budget_s=0.4)
     assert any("budget of 0.4 s of CPU time" in str(c.reason) for c in verdict.not_run)
     ran = [c.case for c in verdict.run_cases]
