@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -162,11 +163,11 @@ def candidates(
         yield from _forward(case, inputs)
     elif case.op == "softmax":
         yield from _softmax_gradients(case, inputs, grad)
-        yield from _walking_softmax_gradients(case, inputs, grad)
     elif case.op == "cross_entropy":
         yield from _cross_entropy_gradients(case, inputs, grad)
     else:
         yield from _norm_gradients(case, inputs, grad)
+        yield from _norm_gradients_apart(case, inputs, grad)
 
 
 def _chunks(cols: int) -> list[tuple[int, int]]:
@@ -213,7 +214,7 @@ def _forward(case: Case, inputs: tuple[torch.Tensor, ...]) -> Iterator[Candidate
     args = (x, inputs[1] if number else x, inputs[2] if number == 2 else x, out)
     processors = _processors(x)
     fixed = {"OP": number, "WALKS": False, "STAGES": 1, "STORE": ""}
-    for shape in _shapes(case, (8, 16, 32)) if cols <= 32768 else ():
+    for shape in _shapes(case, (4, 8, 16, 32)) if cols <= 32768 else ():
         grid = (triton.cdiv(rows, shape["ROWS"]),)
         for early, store in ((False, ""), (False, ".cs"), (True, "")):
             if ((early or store) and shape["ROWS"] > 1) or (early and not number):
@@ -222,7 +223,7 @@ def _forward(case: Case, inputs: tuple[torch.Tensor, ...]) -> Iterator[Candidate
             label = _label("held", options, "ROWS", "CHUNK", "HELD", "STORE")
             launch = Launch(held_rows.forward_kernel, grid, (*args, rows, cols, EPS), options)
             yield Candidate(label, (launch,), (out,))
-    for shape in _shapes(case, (16,)) if cols <= 16384 else ():
+    for shape in _shapes(case, (8, 16)) if cols <= 16384 else ():
         for stages in (2, 3):
             options = {**fixed, **shape, "HELD": True, "WALKS": True, "STAGES": stages}
             for threads in (MAX_THREADS // 2, MAX_THREADS):
@@ -244,49 +245,66 @@ def _forward(case: Case, inputs: tuple[torch.Tensor, ...]) -> Iterator[Candidate
 def _softmax_gradients(
     case: Case, inputs: tuple[torch.Tensor, ...], grad: torch.Tensor
 ) -> Iterator[Candidate]:
-    """Yield gradients from x, and from what the forward pass returned."""
+    """Yield gradients from x, from what the forward pass returned, and from x and what it kept.
+
+    A row stays in registers, or is read twice.
+    """
     (x,) = inputs
     rows, cols = case.shape
-    dx, y = torch.empty_like(x), torch.softmax(x, dim=-1)
-    for saved in (False, True):
-        source = (grad, y if saved else x, dx)
-        form = "from y" if saved else "from x"
-        for shape in _shapes(case, (8, 16, 32)) if cols <= 32768 else ():
-            options = {**shape, "FROM_OUTPUT": saved, "STORE": ""}
-            grid = (triton.cdiv(rows, shape["ROWS"]),)
-            launch = Launch(held_rows.softmax_grad_kernel, grid, (*source, rows, cols), options)
-            yield Candidate(
-                _label(f"held {form}", options, "ROWS", "CHUNK"), (launch,), (dx,), saved
-            )
-        for chunk, unroll in ((2048, 2), (4096, 2), (4096, 4)) if cols > 1024 else ():
-            options = {
-                "FROM_OUTPUT": saved, "CHUNK": chunk, "UNROLL": unroll,
-                "num_warps": _warps(chunk, 8),
-            }  # fmt: skip
-            launch = Launch(streamed_rows.softmax_grad_kernel, (rows,), (*source, cols), options)
-            label = _label(f"streamed {form}", options, "CHUNK", "UNROLL")
-            yield Candidate(label, (launch,), (dx,), saved)
+    dx, y, stats = torch.empty_like(x), torch.softmax(x, dim=-1), _softmax_stats(x)
+    forms = (("from x", x, 0), ("from y", y, 1), ("from x and stats", x, 2))
+    for form, source, number in forms:
+        args = (grad, source, stats, dx, rows, cols)
+        fixed = {"SOURCE": number, "WALKS": False, "STAGES": 1}
+        for shape in _shapes(case, (4, 8, 16, 32, 64)) if cols <= 32768 else ():
+            for hint, store in (("", ""), ("", ".cs"), ("evict_first", "")):
+                options = {**fixed, **shape, "HINT": hint, "STORE": store}
+                grid = (triton.cdiv(rows, shape["ROWS"]),)
+                label = _label(f"held {form}", options, "ROWS", "CHUNK", "HINT", "STORE")
+                launch = Launch(held_rows.softmax_grad_kernel, grid, args, options)
+                yield Candidate(label, (launch,), (dx,), bool(number))
+    walks: dict[str, Any] = {"SOURCE": 2, "WALKS": True, "HINT": "", "STORE": ""}
+    args = (grad, x, stats, dx, rows, cols)
+    for shape in _shapes(case, (16, 32, 64)) if cols <= 32768 else ():
+        for stages, each in ((2, 1), (2, 2), (3, 2), (2, 4), (3, 4), (3, 8), (2, 16)):
+            tall = each * shape["num_warps"]
+            if 16 <= tall <= 64 and 4 * cols * shape["ROWS"] * (stages - 1) * each <= 220_000:
+                options = {**walks, **shape, "STAGES": stages}
+                grid = (min(triton.cdiv(rows, shape["ROWS"]), each * _processors(x)),)
+                label = _label(f"walks, {each} a processor", options, "ROWS", "CHUNK", "STAGES")
+                launch = Launch(held_rows.softmax_grad_kernel, grid, args, options)
+                yield Candidate(label, (launch,), (dx,), True)
+    yield from _streamed_softmax_gradients(x, grad, stats, dx)
 
 
-def _walking_softmax_gradients(
-    case: Case, inputs: tuple[torch.Tensor, ...], grad: torch.Tensor
+def _streamed_softmax_gradients(
+    x: torch.Tensor, grad: torch.Tensor, stats: torch.Tensor, dx: torch.Tensor
 ) -> Iterator[Candidate]:
-    """Yield gradients from x and two numbers a row, one or two rows a multiprocessor under way."""
-    (x,) = inputs
-    rows, cols = case.shape
-    dx = torch.empty_like(x)
-    parts = [(p.amax(1), p.double().softmax(1).amax(1).float()) for p in x.float().split(256)]
-    stats = torch.cat([torch.stack(part) for part in parts], dim=1)  # the largest is 1 / the sum
+    """Yield gradients for which one to four rows a multiprocessor are under way, read twice."""
+    rows, cols = x.shape
     for chunk, warps, each, stages in (
-        (8192, 16, 1, 3), (8192, 32, 1, 3), (8192, 16, 2, 3), (4096, 16, 1, 3), (4096, 16, 2, 3),
-        (4096, 16, 1, 1), (8192, 32, 1, 1), (8192, 32, 2, 1), (4096, 8, 2, 3),
+        (8192, 16, 1, 3), (8192, 32, 1, 3), (4096, 16, 1, 3), (4096, 16, 2, 3), (4096, 8, 2, 3),
+        (8192, 32, 2, 1), (4096, 16, 2, 1), (4096, 16, 3, 1), (4096, 16, 4, 1), (2048, 8, 4, 2),
     ) if cols > 1024 else ():  # fmt: skip
-        options = {"CHUNK": chunk, "STAGES": stages, "num_warps": warps}
-        args = (grad, x, stats, dx, rows, cols)
-        grid = (min(rows, each * _processors(x)),)
-        launch = Launch(streamed_rows.softmax_grad_walk_kernel, grid, args, options)
-        label = _label(f"walks, {each} a processor", options, "CHUNK", "STAGES")
-        yield Candidate(label, (launch,), (dx,), True)
+        for first, second, store in (
+            ("", "", ""), ("evict_last", "evict_first", ""), ("evict_last", "evict_first", ".cs"),
+        ):  # fmt: skip
+            options = {
+                "CHUNK": chunk, "STAGES": stages, "FIRST": first, "SECOND": second, "STORE": store,
+                "num_warps": warps,
+            }  # fmt: skip
+            grid = (min(rows, each * _processors(x)),)
+            args = (grad, x, stats, dx, rows, cols)
+            launch = Launch(streamed_rows.softmax_grad_walk_kernel, grid, args, options)
+            label = f"streamed, {each} a processor"
+            label = _label(label, options, "CHUNK", "STAGES", "FIRST", "STORE")
+            yield Candidate(label, (launch,), (dx,), True)
+
+
+def _softmax_stats(x: torch.Tensor) -> torch.Tensor:
+    """Return each row's maximum, and 1 over its sum of exponentials: [2, rows] in float32."""
+    parts = [(p.amax(1), p.double().softmax(1).amax(1).float()) for p in x.float().split(256)]
+    return torch.cat([torch.stack(part) for part in parts], dim=1)  # the largest is 1 / the sum
 
 
 def _cross_entropy_gradients(
@@ -313,13 +331,21 @@ def _cross_entropy_gradients(
         }  # fmt: skip
         launch = Launch(streamed_rows.cross_entropy_grad_kernel, (rows,), args, options)
         yield Candidate(_label("streamed", options, "CHUNK", "UNROLL", "REVERSE"), (launch,), (dx,))
-    for chunk in (1024, 2048, 4096, 8192):
-        if chunk <= triton.next_power_of_2(cols):
-            options = {"CHUNK": chunk, "num_warps": _warps(chunk, 16)}
-            grid = (rows, triton.cdiv(cols, chunk))
-            saved = (grad, x, target, lse, dx, rows, cols)
-            launch = Launch(streamed_rows.cross_entropy_from_lse_kernel, grid, saved, options)
-            yield Candidate(_label("from lse", options, "CHUNK"), (launch,), (dx,), True)
+    for n, chunk, per_lane in (
+        (1, 1024, 8), (1, 1024, 16), (2, 1024, 16), (4, 1024, 16), (4, 1024, 8), (1, 2048, 16),
+        (1, 4096, 16), (1, 8192, 16),
+    ):  # fmt: skip
+        for hint, store in (("", ""), ("", ".cs"), ("evict_first", "")):
+            if chunk <= triton.next_power_of_2(cols):
+                warps = _warps(n * chunk, per_lane)
+                options = {
+                    "ROWS": n, "CHUNK": chunk, "HINT": hint, "STORE": store, "num_warps": warps
+                }  # fmt: skip
+                grid = (triton.cdiv(rows, n), triton.cdiv(cols, chunk))
+                saved = (grad, x, target, lse, dx, rows, cols)
+                launch = Launch(streamed_rows.cross_entropy_from_lse_kernel, grid, saved, options)
+                label = _label("from lse", options, "ROWS", "CHUNK", "HINT", "STORE")
+                yield Candidate(label, (launch,), (dx,), True)
 
 
 def _norm_gradients(
@@ -330,19 +356,60 @@ def _norm_gradients(
     rows, cols = case.shape
     number = NUMBERS[case.op]
     dx, sums = torch.empty_like(x), torch.empty(number, cols, dtype=x.dtype, device=x.device)
+    stats = _norm_stats(case.op, x)
     for shape in _shapes(case, (8, 16, 32)):
-        for stages, early in ((1, True), (2, True), (3, True), (1, False), (2, False)):
-            options = {**shape, "OP": number, "STAGES": stages, "HELD": early, "STORE": ""}
+        for stages, early, saved in itertools.product((1, 2, 3), (True, False), (True, False)):
+            options = {
+                **shape, "OP": number, "STAGES": stages, "HELD": early, "SAVED": saved, "STORE": ""
+            }  # fmt: skip
             for each in (1, 2, 4, 8, 16):
                 if not 8 <= each * shape["num_warps"] <= 32:
                     continue
                 programs = min(each * _processors(x), triton.cdiv(rows, shape["ROWS"]))
                 parts = torch.empty(number, programs, cols, dtype=torch.float32, device=x.device)
-                args = (grad, x, weight, dx, parts, rows, cols, EPS)
+                args = (grad, x, weight, stats, dx, parts, rows, cols, EPS)
                 first = Launch(held_rows.norm_grad_kernel, (programs,), args, options)
-                label = _label(f"{each} a processor", options, "ROWS", "CHUNK", "STAGES", "HELD")
+                label = f"{each} a processor"
+                label = _label(label, options, "ROWS", "CHUNK", "STAGES", "HELD", "SAVED")
                 outputs = (dx, *sums.unbind())
-                yield Candidate(label, (first, _sum_parts(parts, sums)), outputs)
+                yield Candidate(label, (first, _sum_parts(parts, sums)), outputs, saved)
+
+
+def _norm_stats(op: str, x: torch.Tensor) -> torch.Tensor:
+    """Return each row's mean, 0 for rms_norm, and 1 over its deviation: [2, rows] in float32."""
+    wide = x.double()
+    mean = wide.mean(1) if op == "layer_norm" else wide.new_zeros(len(x))
+    return torch.stack([mean, ((wide - mean[:, None]).square().mean(1) + EPS).rsqrt()]).float()
+
+
+def _norm_gradients_apart(
+    case: Case, inputs: tuple[torch.Tensor, ...], grad: torch.Tensor
+) -> Iterator[Candidate]:
+    """Yield a kernel for x's gradient, and one that reads all again for those of weight and bias."""
+    x, weight = inputs[:2]
+    rows, cols = case.shape
+    number = NUMBERS[case.op]
+    dx, sums = torch.empty_like(x), torch.empty(number, cols, dtype=x.dtype, device=x.device)
+    stats = torch.empty(2, rows, dtype=torch.float32, device=x.device)
+    shapes = [s for s in _shapes(case, (8, 16, 32)) if s["ROWS"] == 1]
+    for shape, (n, block, n_parts, warps, stages) in itertools.product(
+        shapes, ((16, 256, 16, 8, 1), (16, 256, 16, 8, 3), (32, 128, 8, 8, 3), (8, 512, 32, 8, 3))
+    ):
+        options = {k: shape[k] for k in ("CHUNK", "CHUNKS", "EXACT", "num_warps")}
+        args = (grad, x, weight, dx, stats, rows, cols, EPS)
+        first = Launch(held_rows.norm_dx_kernel, (rows,), args, {"OP": number, **options})
+        per_part = triton.cdiv(rows, n_parts * n) * n
+        grid = (triton.cdiv(cols, block), triton.cdiv(rows, per_part))
+        parts = torch.empty(number, grid[1], cols, dtype=torch.float32, device=x.device)
+        second = Launch(
+            held_rows.norm_sums_kernel,
+            grid,
+            (grad, x, stats, parts, rows, cols, per_part),
+            {"OP": number, "ROWS": n, "COLS": block, "STAGES": stages, "num_warps": warps},
+        )
+        label = _label(f"apart, {n}x{block} STAGES={stages}", options, "CHUNK")
+        launches = (first, second, _sum_parts(parts, sums))
+        yield Candidate(label, launches, (dx, *sums.unbind()))
 
 
 def _sum_parts(parts: torch.Tensor, sums: torch.Tensor) -> Launch:

@@ -9,18 +9,20 @@ import triton
 import triton.language as tl
 
 SOFTMAX, RMS, LAYER = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+INPUT, OUTPUT, STATS = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 LOG2_E = tl.constexpr(1.4426950408889634)
 
 
 @triton.jit
 def load_rows(
-    ptr, offsets, cols, n_cols, inside, other, ALL_COLS: tl.constexpr, ALL_ROWS: tl.constexpr
-):
+    ptr, offsets, cols, n_cols, inside, other, ALL_COLS: tl.constexpr, ALL_ROWS: tl.constexpr,
+    HINT: tl.constexpr,
+):  # fmt: skip
     """Load a chunk [ROWS, CHUNK] that is read once, without a mask where none is needed."""
     if ALL_COLS and ALL_ROWS:
-        return tl.load(ptr + offsets, eviction_policy="evict_first")
+        return tl.load(ptr + offsets, eviction_policy=HINT)
     mask = (cols < n_cols) & (inside | ALL_ROWS)
-    return tl.load(ptr + offsets, mask=mask, other=other, eviction_policy="evict_first")
+    return tl.load(ptr + offsets, mask=mask, other=other, eviction_policy=HINT)
 
 
 @triton.jit
@@ -65,7 +67,7 @@ def load_weights(ptr, n_cols, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, EXACT: 
 @triton.jit
 def load_held(
     ptr, n_cols, inside, other, ROWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
-    EXACT: tl.constexpr, ALL_ROWS: tl.constexpr,
+    EXACT: tl.constexpr, ALL_ROWS: tl.constexpr, HINT: tl.constexpr,
 ):  # fmt: skip
     """Return the CHUNKS parts of ROWS rows as they are stored."""
     rows = tl.arange(0, ROWS)[:, None]
@@ -74,7 +76,7 @@ def load_held(
         cols = i * CHUNK + tl.arange(0, CHUNK)[None, :]
         part = load_rows(
             ptr, rows * n_cols + cols, cols, n_cols, inside, other,
-            EXACT or i + 1 < CHUNKS, ALL_ROWS,
+            EXACT or i + 1 < CHUNKS, ALL_ROWS, HINT,
         )  # fmt: skip
         parts = parts + (part,)  # noqa: RUF005
     return parts
@@ -140,7 +142,7 @@ def forward_block(
     x_ptr += first * n_cols
     out_ptr += first * n_cols
     other = -float("inf") if OP == SOFTMAX else 0.0
-    parts = load_held(x_ptr, n_cols, inside, other, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS)
+    parts = load_held(x_ptr, n_cols, inside, other, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS, "")
     if OP == SOFTMAX:
         parts, scale = softmax_parts(parts, inside, CHUNKS, ALL_ROWS)
     else:
@@ -200,31 +202,69 @@ def forward_kernel(
 
 
 @triton.jit
-def softmax_grad_kernel(
-    grad_ptr, x_ptr, dx_ptr, n_rows, n_cols, FROM_OUTPUT: tl.constexpr,
-    ROWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
-    EXACT: tl.constexpr, ALL_ROWS: tl.constexpr, STORE: tl.constexpr,
+def softmax_grad_block(
+    grad_ptr, x_ptr, stats_ptr, dx_ptr, first, n_rows, n_cols, SOURCE: tl.constexpr,
+    ROWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, EXACT: tl.constexpr,
+    ALL_ROWS: tl.constexpr, HINT: tl.constexpr, STORE: tl.constexpr,
 ):  # fmt: skip
-    """Gradient of softmax from x, or FROM_OUTPUT: from what softmax returned."""
-    first = tl.program_id(0).to(tl.int64) * ROWS
-    inside = tl.arange(0, ROWS)[:, None] < n_rows - first
-    offsets = tl.arange(0, ROWS)[:, None] * n_cols + tl.arange(0, CHUNK)[None, :]
-    other = 0.0 if FROM_OUTPUT else -float("inf")
+    """Compute ROWS rows of the gradient of softmax."""
+    rows = tl.arange(0, ROWS)[:, None]
+    inside = rows < n_rows - first
+    offsets = rows * n_cols + tl.arange(0, CHUNK)[None, :]
+    other = 0.0 if SOURCE == OUTPUT else -float("inf")
     start = first * n_cols
-    parts = load_held(x_ptr + start, n_cols, inside, other, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS)
-    grads = load_held(grad_ptr + start, n_cols, inside, 0.0, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS)
+    xs = load_held(x_ptr + start, n_cols, inside, other, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS, HINT)
+    grads = load_held(
+        grad_ptr + start, n_cols, inside, 0.0, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS, HINT
+    )
+    parts = xs
     scale = tl.full((1, 1), 1.0, tl.float32)
-    if not FROM_OUTPUT:
-        parts, scale = softmax_parts(parts, inside, CHUNKS, ALL_ROWS)
+    if SOURCE == INPUT:
+        parts, scale = softmax_parts(xs, inside, CHUNKS, ALL_ROWS)
+    elif SOURCE == STATS:
+        peak = tl.load(stats_ptr + first + rows, mask=inside, other=0.0)
+        scale = tl.load(stats_ptr + n_rows + first + rows, mask=inside, other=0.0)
     products = tl.zeros((ROWS, CHUNK), tl.float32)
     for i in tl.static_range(CHUNKS):
-        products += parts[i].to(tl.float32) * grads[i].to(tl.float32)
+        y = parts[i].to(tl.float32)
+        if SOURCE == STATS:
+            y = tl.exp2((y - peak) * LOG2_E)
+        products += y * grads[i].to(tl.float32)
     product = tl.sum(products, axis=1)[:, None] * scale
     for i in tl.static_range(CHUNKS):
-        value = parts[i].to(tl.float32) * scale * (grads[i].to(tl.float32) - product)
+        y = parts[i].to(tl.float32)
+        if SOURCE == STATS:
+            y = tl.exp2((y - peak) * LOG2_E)
+        value = y * scale * (grads[i].to(tl.float32) - product)
         store_rows(
             dx_ptr + start, offsets + i * CHUNK, i * CHUNK + tl.arange(0, CHUNK)[None, :], n_cols,
             inside, value.to(dx_ptr.dtype.element_ty), EXACT or i + 1 < CHUNKS, ALL_ROWS, STORE,
+        )  # fmt: skip
+
+
+@triton.jit
+def softmax_grad_kernel(
+    grad_ptr, x_ptr, stats_ptr, dx_ptr, n_rows, n_cols, SOURCE: tl.constexpr,
+    ROWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, EXACT: tl.constexpr,
+    ALL_ROWS: tl.constexpr, WALKS: tl.constexpr, STAGES: tl.constexpr, HINT: tl.constexpr,
+    STORE: tl.constexpr,
+):  # fmt: skip
+    """Gradient of softmax from x (INPUT), from what softmax returned, or from x and STATS.
+
+    STATS are each row's maximum and 1 over its sum, [2, rows]. WALKS: a persistent grid that loads
+    STAGES - 1 blocks of rows ahead.
+    """
+    first = tl.program_id(0).to(tl.int64) * ROWS
+    if WALKS:
+        for later in tl.range(first, n_rows, tl.num_programs(0) * ROWS, num_stages=STAGES):
+            softmax_grad_block(
+                grad_ptr, x_ptr, stats_ptr, dx_ptr, later, n_rows, n_cols, SOURCE, ROWS, CHUNK,
+                CHUNKS, EXACT, ALL_ROWS, HINT, STORE,
+            )  # fmt: skip
+    else:
+        softmax_grad_block(
+            grad_ptr, x_ptr, stats_ptr, dx_ptr, first, n_rows, n_cols, SOURCE, ROWS, CHUNK,
+            CHUNKS, EXACT, ALL_ROWS, HINT, STORE,
         )  # fmt: skip
 
 
@@ -240,7 +280,7 @@ def cross_entropy_grad_kernel(
     inside = rows < n_rows - first
     start = first * n_cols
     parts = load_held(
-        logits_ptr + start, n_cols, inside, -float("inf"), ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS
+        logits_ptr + start, n_cols, inside, -float("inf"), ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS, ""
     )
     target = tl.load(target_ptr + first + rows, mask=inside | ALL_ROWS, other=-1)
     share = tl.load(grad_ptr).to(tl.float32) / n_rows
@@ -257,15 +297,22 @@ def cross_entropy_grad_kernel(
 
 
 @triton.jit
+def add_pairs(first, second, other_first, other_second):
+    """Add two pairs, so that both sums need one reduction."""
+    return first + other_first, second + other_second
+
+
+@triton.jit
 def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
-    grad_ptr, x_ptr, weight_ptr, dx_ptr, parts_ptr, n_rows, n_cols, eps,
+    grad_ptr, x_ptr, weight_ptr, stats_ptr, dx_ptr, parts_ptr, n_rows, n_cols, eps,
     OP: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
     EXACT: tl.constexpr, ALL_ROWS: tl.constexpr, STAGES: tl.constexpr, HELD: tl.constexpr,
-    STORE: tl.constexpr,
+    SAVED: tl.constexpr, STORE: tl.constexpr,
 ):  # fmt: skip
     """Gradients of rms_norm or layer_norm; each program sums those of weight and bias over its rows.
 
     HELD: the weight stays in registers, else each row loads it twice, from the caches.
+    SAVED: stats [2, rows] has each row's mean and 1 over its deviation.
     parts is [2 for layer_norm else 1, programs, n_cols] in float32.
     """
     weights = ()
@@ -281,11 +328,16 @@ def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
     for first in tl.range(begin, n_rows, tl.num_programs(0) * ROWS, num_stages=STAGES):
         inside = tl.arange(0, ROWS)[:, None] < n_rows - first
         start = first * n_cols
-        xs = load_held(x_ptr + start, n_cols, inside, 0.0, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS)
+        xs = load_held(x_ptr + start, n_cols, inside, 0.0, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS, "")
         grads = load_held(
-            grad_ptr + start, n_cols, inside, 0.0, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS
+            grad_ptr + start, n_cols, inside, 0.0, ROWS, CHUNK, CHUNKS, EXACT, ALL_ROWS, ""
         )
-        mean, rstd = centred(xs, n_cols, eps, OP, CHUNK, CHUNKS, EXACT)
+        if SAVED:
+            rows = first + tl.arange(0, ROWS)[:, None]
+            mean = tl.load(stats_ptr + rows, mask=rows < n_rows, other=0.0)
+            rstd = tl.load(stats_ptr + n_rows + rows, mask=rows < n_rows, other=0.0)
+        else:
+            mean, rstd = centred(xs, n_cols, eps, OP, CHUNK, CHUNKS, EXACT)
         along = tl.zeros((ROWS, CHUNK), tl.float32)
         level = tl.zeros((ROWS, CHUNK), tl.float32)
         new_weights, new_biases = (), ()
@@ -309,9 +361,12 @@ def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
             along += grad * x_hat
             level += grad
         d_weights, d_biases = new_weights, new_biases
-        along = tl.sum(along, axis=1)[:, None] / n_cols
         if OP == LAYER:
-            level = tl.sum(level, axis=1)[:, None] / n_cols
+            along, level = tl.reduce((along, level), 1, add_pairs)
+            level = level[:, None] / n_cols
+        else:
+            along = tl.sum(along, axis=1)
+        along = along[:, None] / n_cols
         for i in tl.static_range(CHUNKS):
             x_hat = (xs[i].to(tl.float32) - mean) * rstd
             weight = (
@@ -339,6 +394,79 @@ def norm_grad_kernel(  # noqa: C901 (the two ops differ by a constant)
         if OP == LAYER:
             below = parts_ptr + tl.num_programs(0) * n_cols
             tl.store(below + cols, tl.sum(d_biases[i], axis=0), mask=cols < n_cols)
+
+
+@triton.jit
+def norm_dx_kernel(
+    grad_ptr, x_ptr, weight_ptr, dx_ptr, stats_ptr, n_rows, n_cols, eps, OP: tl.constexpr,
+    CHUNK: tl.constexpr, CHUNKS: tl.constexpr, EXACT: tl.constexpr,
+):  # fmt: skip
+    """Gradient of x of rms_norm or layer_norm, a row a program; it keeps mean and scale.
+
+    stats is [2, n_rows] in float32.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    start = row * n_cols
+    xs = load_held(x_ptr + start, n_cols, True, 0.0, 1, CHUNK, CHUNKS, EXACT, True, "")
+    grads = load_held(grad_ptr + start, n_cols, True, 0.0, 1, CHUNK, CHUNKS, EXACT, True, "")
+    mean, rstd = centred(xs, n_cols, eps, OP, CHUNK, CHUNKS, EXACT)
+    tl.store(stats_ptr + row, tl.sum(mean))
+    tl.store(stats_ptr + n_rows + row, tl.sum(rstd))
+    along = tl.zeros((1, CHUNK), tl.float32)
+    level = tl.zeros((1, CHUNK), tl.float32)
+    for i in tl.static_range(CHUNKS):
+        cols = i * CHUNK + tl.arange(0, CHUNK)[None, :]
+        weight = load_weight(weight_ptr, cols, n_cols, EXACT or i + 1 < CHUNKS)
+        grad = grads[i].to(tl.float32) * weight.to(tl.float32)
+        along += grad * (xs[i].to(tl.float32) - mean) * rstd
+        level += grad
+    along = tl.sum(along, axis=1)[:, None] / n_cols
+    level = tl.sum(level, axis=1)[:, None] / n_cols
+    for i in tl.static_range(CHUNKS):
+        cols = i * CHUNK + tl.arange(0, CHUNK)[None, :]
+        weight = load_again(weight_ptr, cols, n_cols, EXACT or i + 1 < CHUNKS)
+        value = grads[i].to(tl.float32) * weight.to(tl.float32)
+        value -= (xs[i].to(tl.float32) - mean) * rstd * along
+        if OP == LAYER:
+            value -= level
+        value = (value * rstd).to(dx_ptr.dtype.element_ty)
+        store_rows(
+            dx_ptr + start, cols, cols, n_cols, True, value, EXACT or i + 1 < CHUNKS, True, ""
+        )
+
+
+@triton.jit
+def norm_sums_kernel(
+    grad_ptr, x_ptr, stats_ptr, parts_ptr, n_rows, n_cols, per_part, OP: tl.constexpr,
+    ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    """Sum the gradients of weight and bias of COLS columns over per_part rows, the last rows first.
+
+    parts is [2 for layer_norm else 1, parts, n_cols] in float32.
+    """
+    part = tl.num_programs(1) - 1 - tl.program_id(1)  # the last rows are still in the L2 cache
+    first = (part * per_part).to(tl.int64)
+    cols = tl.program_id(0) * COLS + tl.arange(0, COLS)[None, :]
+    weights = tl.zeros((ROWS, COLS), tl.float32)
+    biases = tl.zeros((ROWS, COLS), tl.float32)
+    for start in tl.range(0, per_part, ROWS, num_stages=STAGES):
+        own = per_part - ROWS - start + tl.arange(0, ROWS)[:, None]
+        rows = first + own
+        here = (own >= 0) & (rows < n_rows)
+        mask = here & (cols < n_cols)
+        x = tl.load(x_ptr + rows * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
+        grad = tl.load(grad_ptr + rows * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
+        mean = tl.load(stats_ptr + rows, mask=here, other=0.0)
+        rstd = tl.load(stats_ptr + n_rows + rows, mask=here, other=0.0)
+        weights += grad * (x - mean) * rstd
+        if OP == LAYER:
+            biases += grad
+    inside = cols < n_cols
+    parts_ptr += part * n_cols
+    tl.store(parts_ptr + cols, tl.sum(weights, axis=0)[None, :], mask=inside)
+    if OP == LAYER:
+        below = parts_ptr + tl.num_programs(1) * n_cols
+        tl.store(below + cols, tl.sum(biases, axis=0)[None, :], mask=inside)
 
 
 @triton.jit

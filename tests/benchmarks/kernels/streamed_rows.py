@@ -155,11 +155,13 @@ def softmax_grad_kernel(
 
 @triton.jit
 def softmax_grad_walk_kernel(
-    grad_ptr, x_ptr, stats_ptr, dx_ptr, n_rows, n_cols, CHUNK: tl.constexpr, STAGES: tl.constexpr
-):
+    grad_ptr, x_ptr, stats_ptr, dx_ptr, n_rows, n_cols, CHUNK: tl.constexpr, STAGES: tl.constexpr,
+    FIRST: tl.constexpr, SECOND: tl.constexpr, STORE: tl.constexpr,
+):  # fmt: skip
     """Gradient of softmax from x and each row's maximum and 1 over the sum, stats [2, rows].
 
-    A persistent grid, so that few rows are under way, which the L2 cache holds.
+    A persistent grid, so that few rows are under way, which the L2 cache holds. FIRST and SECOND
+    are the hints of the two readings, STORE a cache modifier.
     """
     lanes = tl.arange(0, CHUNK)
     last = (n_cols - 1) // CHUNK * CHUNK
@@ -169,18 +171,27 @@ def softmax_grad_walk_kernel(
         products = tl.zeros((CHUNK,), tl.float32)
         for start in tl.range(0, n_cols, CHUNK, num_stages=STAGES):
             mask = lanes < n_cols - start
-            x = tl.load(x_ptr + at + start + lanes, mask=mask, other=-float("inf"))
-            grad = tl.load(grad_ptr + at + start + lanes, mask=mask, other=0.0)
+            x = tl.load(
+                x_ptr + at + start + lanes, mask=mask, other=-float("inf"), eviction_policy=FIRST
+            )
+            grad = tl.load(
+                grad_ptr + at + start + lanes, mask=mask, other=0.0, eviction_policy=FIRST
+            )
             products += tl.exp2((x.to(tl.float32) - peak) * LOG2_E) * scale * grad.to(tl.float32)
         product = tl.sum(products, axis=0)
         for back in tl.range(0, n_cols, CHUNK, num_stages=STAGES):
             start = last - back
             mask = lanes < n_cols - start
-            x = tl.load(x_ptr + at + start + lanes, mask=mask, other=-float("inf"))
-            grad = tl.load(grad_ptr + at + start + lanes, mask=mask, other=0.0)
+            x = tl.load(
+                x_ptr + at + start + lanes, mask=mask, other=-float("inf"), eviction_policy=SECOND
+            )
+            grad = tl.load(
+                grad_ptr + at + start + lanes, mask=mask, other=0.0, eviction_policy=SECOND
+            )
             value = tl.exp2((x.to(tl.float32) - peak) * LOG2_E) * scale
             value *= grad.to(tl.float32) - product
-            tl.store(dx_ptr + at + start + lanes, value.to(dx_ptr.dtype.element_ty), mask=mask)
+            value = value.to(dx_ptr.dtype.element_ty)
+            tl.store(dx_ptr + at + start + lanes, value, mask=mask, cache_modifier=STORE)
 
 
 @triton.jit
@@ -210,16 +221,18 @@ def cross_entropy_grad_kernel(
 
 @triton.jit
 def cross_entropy_from_lse_kernel(
-    grad_ptr, logits_ptr, target_ptr, lse_ptr, dx_ptr, n_rows, n_cols, CHUNK: tl.constexpr
-):
+    grad_ptr, logits_ptr, target_ptr, lse_ptr, dx_ptr, n_rows, n_cols, ROWS: tl.constexpr,
+    CHUNK: tl.constexpr, HINT: tl.constexpr, STORE: tl.constexpr,
+):  # fmt: skip
     """Gradient of the mean loss from each row's log of the sum of exponentials, in float32."""
-    row = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
-    mask = cols < n_cols
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    cols = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)[None, :]
+    mask = (rows < n_rows) & (cols < n_cols)
     share = tl.load(grad_ptr).to(tl.float32) / n_rows
-    x = tl.load(
-        logits_ptr + row * n_cols + cols, mask=mask, other=0.0, eviction_policy="evict_first"
-    ).to(tl.float32)  # fmt: skip
-    value = tl.exp2((x - tl.load(lse_ptr + row)) * LOG2_E)
-    value = tl.where(cols == tl.load(target_ptr + row), value - 1.0, value) * share
-    tl.store(dx_ptr + row * n_cols + cols, value.to(dx_ptr.dtype.element_ty), mask=mask)
+    target = tl.load(target_ptr + rows, mask=rows < n_rows)
+    x = tl.load(logits_ptr + rows * n_cols + cols, mask=mask, other=0.0, eviction_policy=HINT)
+    lse = tl.load(lse_ptr + rows, mask=rows < n_rows)
+    value = tl.exp2((x.to(tl.float32) - lse) * LOG2_E)
+    value = tl.where(cols == target, value - 1.0, value) * share
+    value = value.to(dx_ptr.dtype.element_ty)
+    tl.store(dx_ptr + rows * n_cols + cols, value, mask=mask, cache_modifier=STORE)
