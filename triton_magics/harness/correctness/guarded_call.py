@@ -133,6 +133,7 @@ class LocalCalls:
         self._op = op
         self._device = device
         self._earlier_outputs: tuple[Any, ...] = ()
+        self._second: LoadedVersion | None = None
 
     @property
     def tunes_itself(self) -> bool:
@@ -155,7 +156,7 @@ class LocalCalls:
         flow = FlowChange(options, self._path)
         is_due = self._count(options)
         try:
-            with self._observe(options, flow) as launches:
+            with self._without_memory(options), self._observe(options, flow) as launches:
                 record = self._call(arguments, guards, options, launches, flow=flow)
             left_behind = self._left_behind.restore() if is_due else None
             if self._names and is_due:
@@ -173,13 +174,37 @@ class LocalCalls:
 
         A module that can't be imported twice, as it registers an operator of torch, stays.
         """
+        self._version = self._load_anew()
+
+    def _load_anew(self) -> LoadedVersion:
+        """Return the version as a module of its own, or the loaded one where there can't be two."""
         module = self._version.module
         forget_version(self._version.ref)
         try:
             with fake_gpu(self._device):
-                self._version = load_version(self._version.ref)
+                return load_version(self._version.ref)
         except LoadError:
             sys.modules[module.__name__] = module
+            return self._version
+
+    @contextlib.contextmanager
+    def _without_memory(self, options: CallOptions) -> Iterator[None]:
+        """Use a second module of the version for a call whose launches do nothing.
+
+        What it keeps of it, as sums that no kernel has cleared, must not reach a later call.
+        """
+        if not options.suppress or self._version.runtime.builds_on_load:
+            yield
+            return
+        own = self._version
+        if self._second is None:
+            self._second = self._load_anew()
+            sys.modules[own.module.__name__] = own.module
+        self._version = self._second
+        try:
+            yield
+        finally:
+            self._version = own
 
     def _count(self, options: CallOptions) -> bool:
         """Return whether settings and names are compared: after guarded calls 1, 2, 4, 8 and on."""
