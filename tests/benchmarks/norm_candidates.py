@@ -167,7 +167,6 @@ def candidates(
         yield from _cross_entropy_gradients(case, inputs, grad)
     else:
         yield from _norm_gradients(case, inputs, grad)
-        yield from _norm_gradients_apart(case, inputs, grad)
 
 
 def _chunks(cols: int) -> list[tuple[int, int]]:
@@ -383,36 +382,6 @@ def _norm_stats(op: str, x: torch.Tensor) -> torch.Tensor:
     wide = x.double()
     mean = wide.mean(1) if op == "layer_norm" else wide.new_zeros(len(x))
     return torch.stack([mean, ((wide - mean[:, None]).square().mean(1) + EPS).rsqrt()]).float()
-
-
-def _norm_gradients_apart(
-    case: Case, inputs: tuple[torch.Tensor, ...], grad: torch.Tensor
-) -> Iterator[Candidate]:
-    """Yield a kernel for x's gradient, and one that reads all again for those of weight and bias."""
-    x, weight = inputs[:2]
-    rows, cols = case.shape
-    number = NUMBERS[case.op]
-    dx, sums = torch.empty_like(x), torch.empty(number, cols, dtype=x.dtype, device=x.device)
-    stats = torch.empty(2, rows, dtype=torch.float32, device=x.device)
-    shapes = [s for s in _shapes(case, (8, 16, 32)) if s["ROWS"] == 1]
-    for shape, (n, block, n_parts, warps, stages) in itertools.product(
-        shapes, ((16, 256, 16, 8, 1), (16, 256, 16, 8, 3), (32, 128, 8, 8, 3), (8, 512, 32, 8, 3))
-    ):
-        options = {k: shape[k] for k in ("CHUNK", "CHUNKS", "EXACT", "num_warps")}
-        args = (grad, x, weight, dx, stats, rows, cols, EPS)
-        first = Launch(held_rows.norm_dx_kernel, (rows,), args, {"OP": number, **options})
-        per_part = triton.cdiv(rows, n_parts * n) * n
-        grid = (triton.cdiv(cols, block), triton.cdiv(rows, per_part))
-        parts = torch.empty(number, grid[1], cols, dtype=torch.float32, device=x.device)
-        second = Launch(
-            held_rows.norm_sums_kernel,
-            grid,
-            (grad, x, stats, parts, rows, cols, per_part),
-            {"OP": number, "ROWS": n, "COLS": block, "STAGES": stages, "num_warps": warps},
-        )
-        label = _label(f"apart, {n}x{block} STAGES={stages}", options, "CHUNK")
-        launches = (first, second, _sum_parts(parts, sums))
-        yield Candidate(label, launches, (dx, *sums.unbind()))
 
 
 def _sum_parts(parts: torch.Tensor, sums: torch.Tensor) -> Launch:

@@ -38,6 +38,13 @@ def _cases(path: Path) -> tuple[Case, ...]:
     return tuple(Case(shape=shape, dtype="float32", seed=i) for i, shape in enumerate(shapes[2:4]))
 
 
+def test_suppressed_launches_do_not_change_the_kept_state() -> None:
+    folder = Path(__file__).parents[1] / "faults" / "unseen_kernels" / "nineteenth"
+    cases = [Case(shape=(n, 8192), dtype="float32", seed=n) for n in (9, 2)]
+    results = run_cases(folder / "rms_norm_sums_take_turns_right.py", *cases)
+    assert [r.status for r in results] == 2 * [CaseStatus.PASSED]
+
+
 def _small(path: Path) -> Case:
     """Return the smallest benchmark size of a kernel's op."""
     shape = operators.load(field_of(path, "op")).sizes["small"]

@@ -156,7 +156,7 @@ class LocalCalls:
         flow = FlowChange(options, self._path)
         is_due = self._count(options)
         try:
-            with self._without_memory(options), self._observe(options, flow) as launches:
+            with self._in_second_module(options), self._observe(options, flow) as launches:
                 record = self._call(arguments, guards, options, launches, flow=flow)
             left_behind = self._left_behind.restore() if is_due else None
             if self._names and is_due:
@@ -188,10 +188,11 @@ class LocalCalls:
             return self._version
 
     @contextlib.contextmanager
-    def _without_memory(self, options: CallOptions) -> Iterator[None]:
-        """Use a second module of the version for a call whose launches do nothing.
+    def _in_second_module(self, options: CallOptions) -> Iterator[None]:
+        """Import the version a second time for calls whose launches are suppressed.
 
-        What it keeps of it, as sums that no kernel has cleared, must not reach a later call.
+        A version may keep state between calls, such as sums that the next call's kernel clears. The
+        state after a suppressed call is wrong, and must not reach a call that counts.
         """
         if not options.suppress or self._version.runtime.builds_on_load:
             yield
@@ -284,6 +285,7 @@ class LocalCalls:
         return _ask_fork(lambda: self._dry_run(arguments), DryRun, DRY_RUN_S) or DryRun()
 
     def _dry_run(self, arguments: tuple[Any, ...]) -> DryRun:
+        self._second = self._version  # the fork ends with this call: its state reaches no other
         try:
             call = self.call(arguments, (), CallOptions(suppress=True))
         except VersionRaised as raised:  # it needs the outputs of its kernels
