@@ -38,7 +38,7 @@ def _cases(path: Path) -> tuple[Case, ...]:
     return tuple(Case(shape=shape, dtype="float32", seed=i) for i, shape in enumerate(shapes[2:4]))
 
 
-def test_suppressed_launches_do_not_change_the_kept_state() -> None:
+def test_suppressed_launches_leave_no_state_to_later_calls() -> None:
     folder = Path(__file__).parents[1] / "faults" / "unseen_kernels" / "nineteenth"
     cases = [Case(shape=(n, 8192), dtype="float32", seed=n) for n in (9, 2)]
     results = run_cases(folder / "rms_norm_sums_take_turns_right.py", *cases)
