@@ -54,6 +54,20 @@ def test_equal_terms_err_as_in_numpy(scale: float) -> None:
     assert error == pytest.approx(in_float32, rel=0.05)
 
 
+@pytest.mark.parametrize(("n", "term"), [(4099, 768.003), (70001, 1234.5), (65537, 2.0 / 3)])
+def test_equal_terms_divided_first_err_no_more_than_some_order(n: int, term: float) -> None:
+    """All orders of equal terms are one: their errors differ where the terms are scaled."""
+    x = torch.full((n,), term)
+    exact = float(x.double().sum())
+    divided_first = float(np.add.accumulate((x / n).numpy())[-1]) * n - exact
+    errors = []
+    for which in range(accumulated_sums.N_ORDERS):
+        with AccumulatedSums(which):
+            errors.append(float(x.double().sum()) - exact)
+    assert len({round(error / exact, 9) for error in errors}) > 5
+    assert abs(divided_first) < 4 * max(map(abs, errors))
+
+
 def test_error_of_random_terms_has_the_size_of_numpys() -> None:
     x = normal(500, 1000)
     exact = x.sum(-1)

@@ -55,6 +55,9 @@ WRONG = (
     ("twelfth/vector_add_without_second", "alpha=0.0"),
     ("twelfth/mean_equal_rows", "rows of every kind, nonfinite too"),
     ("eleventh/matmul_output_like_left", "16x16x16"),
+    ("twentieth/rms_norm_default_eps", "tiny, eps=0.0"),
+    ("twentieth/cross_entropy_fixed_point", "nonfinite"),
+    ("twentieth/linear_cross_entropy_skips_tiles", "half of the products"),
     ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
@@ -68,6 +71,8 @@ WRONG = (
     ),
 )
 RIGHT = {
+    "cross_entropy": "right/cross_entropy_rows.py",
+    "linear_cross_entropy": "linear_cross_entropy_right.py",
     "rms_norm": "classes/layouts/rms_norm_three_strides.py",
     "matmul": "right/matmul_grouped.py",
     "mean": "right/mean_row.py",
@@ -270,6 +275,27 @@ def test_scores_are_far_below_zero_or_one_key_above_all_others() -> None:
             assert lone < 65 or lone > 191
             assert ((weight[:, lone] > 0.995) & (weight[:, lone] < 0.9997)).all()
             assert v.std() > 0.8
+
+
+def test_products_of_the_later_half_are_far_below() -> None:
+    case = Case(
+        shape=(33, 65, 16), dtype="float32", seed=3, special="half of the products far below zero"
+    )
+    x, weight, _ = make_inputs(operators.load("linear_cross_entropy"), case, CPU).pristine
+    logits = x @ weight.mT
+    assert logits[:, :32].min() > 500
+    assert logits[:, 32:].max() < -500
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"), [("layer_norm", ["", "tiny"]), ("vector_add", []), ("mha", [])]
+)
+def test_a_number_is_zero_beside_usual_and_tiny_values(op: str, expected: list[str]) -> None:
+    """vector_add declares a factor of 0, and is_causal is no number."""
+    path = next(p for p in KERNELS.rglob("*.py") if f"\nop: {op}\n" in p.read_text())
+    plan = plan_cases(operators.load(op), job_for(path), INTERPRETER)
+    own = [case for case in plan.cases if ("eps", 0.0) in case.scalars]
+    assert [case.regime.removeprefix("normal") for case in own] == expected
 
 
 def test_one_element_outweighs_the_others_by_up_to_eight() -> None:

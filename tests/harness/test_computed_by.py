@@ -45,6 +45,24 @@ def test_suppressed_launches_leave_no_state_to_later_calls() -> None:
     assert [r.status for r in results] == 2 * [CaseStatus.PASSED]
 
 
+@pytest.mark.parametrize(("kernel", "imports"), [("softmax_in_a_custom_op", 1), ("twofold", 2)])
+def test_an_operator_of_the_version_is_registered_once(
+    kernel: str, imports: int, tmp_path: Path
+) -> None:
+    """A second import would destroy the first one's operator."""
+    source = (FOLDER / "right" / "softmax_in_a_custom_op.py").read_text()
+    if kernel == "twofold":
+        source = source.replace(
+            '@torch.library.custom_op("computed_by::right_soft", mutates_args=())', ""
+        )
+    note = tmp_path / "imports"
+    (path := tmp_path / f"{kernel}.py").write_text(
+        source + f"\nwith open({str(note)!r}, 'a') as file:\n    file.write('i')\n"
+    )
+    (result,) = run_cases(path, Case(shape=(7, 130), dtype="float32", seed=3))
+    assert (result.status, note.read_text()) == (CaseStatus.PASSED, "i" * imports)
+
+
 def _small(path: Path) -> Case:
     """Return the smallest benchmark size of a kernel's op."""
     shape = operators.load(field_of(path, "op")).sizes["small"]

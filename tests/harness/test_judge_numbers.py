@@ -341,6 +341,18 @@ def test_overflow_begins_at_the_largest_number(got: float, value: float, right: 
     assert judge(output, doubles([value]), doubles([1.0])).is_correct is right
 
 
+@pytest.mark.parametrize(
+    ("got", "allowed", "right"),
+    [(-math.inf, 700.0, True), (-math.inf, 600.0, False), (math.inf, 700.0, False)],
+)
+def test_an_allowed_error_may_lead_past_the_largest(
+    got: float, allowed: float, right: bool
+) -> None:
+    """-64866 with an allowed error of 700 reaches -65566, which float16 does not hold."""
+    output = torch.tensor([got], dtype=torch.float16)
+    assert judge(output, doubles([-64866.0]), doubles([allowed])).is_correct is right
+
+
 def test_pieces_are_judged_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     value = torch.zeros(3, 4, dtype=torch.float64)
     got = torch.zeros(3, 4)

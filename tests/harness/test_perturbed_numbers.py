@@ -18,6 +18,8 @@ from triton_magics.harness.correctness.perturbed_arithmetic import (
 )
 from triton_magics.model import Case
 
+UNIT = torch.finfo(torch.float32).eps
+
 
 def doubles(*rows: Any) -> torch.Tensor:
     return torch.tensor(rows if len(rows) > 1 else rows[0], dtype=torch.float64)
@@ -199,3 +201,20 @@ def test_attention_may_lose_a_weight_that_no_other_value_hides(
     (judged,) = expected.judge_outputs((torch.zeros_like(q),))
     assert float(expected.values[0].abs().max()) > 1e-30
     assert judged.is_correct is is_right
+
+
+def test_an_error_of_a_part_of_a_unit_may_weigh_more() -> None:
+    """Equal rows have no variance: with a mean that is off by 0.35 units, dx is off most."""
+    x = torch.full((3, 129), 36352.0, dtype=torch.bfloat16)
+    op = operators.BackwardOp("layer_norm_backward", operators.load("layer_norm"))
+    inputs = (x, x, x[0], x[0], 1e-6)
+    values = oracle.double_floats(oracle.evaluate(op, oracle.upcast(inputs))[1])
+    few, every = (
+        oracle._conditioning(op, inputs, values, "bfloat16", conditioning)[0].max()
+        for conditioning in (oracle.Conditioning.FEW, oracle.Conditioning.ALL)
+    )
+    shift = 0.35 * UNIT * 36352
+    largest = 36352.0**2 * shift**2 / (shift**2 + 1e-6) ** 1.5
+    assert (values[0] == 0).all()
+    assert few < 0.6 * largest
+    assert every > largest

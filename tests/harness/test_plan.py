@@ -138,7 +138,7 @@ def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
     base = (7, 5, 13)
     steps = [(7, 5, 1025), (7, 131, 13), (257, 5, 13)]
     walk = [base, *(shape for step in steps for shape in (step, base))]
-    lengths = (512, 513, 767, 4096, 2561)
+    lengths = (512, 513, 767, 4096, 2561, 2049)
     walk += [*((7, 5, n) for n in lengths), *((7, n, 13) for n in lengths)]
     assert walk_of_dimensions(operators.load("matmul")) == walk
     for device in (GPU, DeviceFacts(is_interpreted=True)):
@@ -146,10 +146,10 @@ def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
         assert [c.shape for c in cases[: len(walk)]] == walk
         assert {(c.dtype, *c.changes) for c in cases[: len(walk)]} == {("float32",)}
     of_rows = walk_of_dimensions(operators.load("softmax"))
-    similar = [(7, 512), (7, 513), (7, 767), (7, 4096), (7, 2561)]
-    assert of_rows[-8:] == [*similar, (32, 1023), (33, 1023), (47, 1023)]
+    similar = [(7, 512), (7, 513), (7, 767), (7, 4096), (7, 2561), (7, 2049)]
+    assert of_rows[-9:] == [*similar, (32, 1023), (33, 1023), (47, 1023)]
     of_heads = walk_of_dimensions(operators.load("gqa"))
-    assert of_heads[-7:-5] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
+    assert of_heads[-8:-6] == [(1, 2, 1, 7, 64), (1, 2, 1, 7, 80)]  # multiples of 16
     assert (1, 4, 4, 7, 64) in of_heads  # two heads of queries can't share four of keys
 
 
@@ -162,6 +162,18 @@ def test_a_shorter_row_shows_what_a_rounded_number_of_parts_left() -> None:
     first, second = run_cases(path, *cases)
     assert (first.status, second.status) == (CaseStatus.PASSED, CaseStatus.WRONG_VALUES)
     assert {r.status for r in run_cases(KERNELS / "sum_right.py", *cases)} == {CaseStatus.PASSED}
+
+
+def test_a_yet_shorter_length_has_a_part_without_work() -> None:
+    """Four parts of 321 and of 257 positions, in blocks of 32: the last of 257 is empty."""
+    path = KERNELS.parent / "unseen_kernels" / "nineteenth" / "attention_split_workspace.py"
+    shapes = walk_of_dimensions(operators.load("attention"))
+    assert shapes[-2:] == [(1, 1, 321, 64), (1, 1, 257, 64)]
+    cases = [Case(shape=shape, dtype="float32", seed=1) for shape in shapes[-2:]]
+    first, second = run_cases(path, *cases)
+    assert (first.status, second.status) == (CaseStatus.PASSED, CaseStatus.WRONG_VALUES)
+    right = KERNELS / "right" / "attention_flash.py"
+    assert {r.status for r in run_cases(right, *cases)} == {CaseStatus.PASSED}
 
 
 @pytest.mark.parametrize("op", ["matmul", "quantized_matmul", "rope", "sum", "swiglu"])

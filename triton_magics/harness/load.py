@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch._library.custom_ops import OPDEFS
 
 from triton_magics import exception_text, operators
 from triton_magics.errors import BadValue
@@ -121,6 +122,12 @@ def load_version(ref: VersionRef) -> LoadedVersion:
 def forget_version(ref: VersionRef) -> None:
     """Make the next load import the version again, without state of earlier jobs."""
     sys.modules.pop(_module_name(ref), None)
+
+
+def registers_operators(version: LoadedVersion) -> bool:
+    """Return whether a version defines operators of torch: a second import would destroy them."""
+    own = version.module.__name__
+    return any(operator._init_fn.__module__ == own for operator in OPDEFS.values())
 
 
 def _module_name(ref: VersionRef) -> str:

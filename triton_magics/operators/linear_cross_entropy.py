@@ -18,10 +18,9 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "matmul"
-# One NaN or Inf makes the only number of the output NaN or Inf, whatever the rest does.
-DEFINED_FOR_NONFINITE = False
+DEFINED_FOR_NONFINITE = True  # the only number of the output is then NaN
 # The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
-REGIMES_SKIP = ("large", "tiny", "mean_heavy", "negative", "rows at -20000")
+REGIMES_SKIP = ("large", "tiny", "mean_heavy", "negative", "rows at -20000", "block of -inf")
 FACTS = {
     "aliases": ("fused_linear_cross_entropy",),
     "torch_equivalent": "torch.nn.functional.cross_entropy(x @ weight.T, target)",

@@ -2,7 +2,8 @@
 
 A sum in float32 is off by the rounding of each of its partial sums. These may be far larger than
 the sum itself, and where all terms are equal the errors have one direction. The result does not
-show it, so the sums are added as a kernel may add them: in several orders, and as tensor cores do.
+show it, so the sums are added as a kernel may add them: in several orders, scaled, and as tensor
+cores do.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ N_ORDERS_OF_MANY = 2  # forwards and backwards
 FLOAT8_TERMS, FLOAT8_BITS = 32, 13  # of one instruction of Hopper's tensor cores
 FLOAT8_TERMS_IN_FLOAT32 = 128
 
+_GOLDEN = 0.6180339887498949  # its multiples have all bits, as the terms of a kernel's own scale
 _FLOAT32_BITS = -(1 << 29)  # of a float64: sign, exponent, and the mantissa that float32 has
 
 _aten = torch.ops.aten
@@ -31,8 +33,11 @@ _SUMS = (_aten.sum.default, _aten.sum.dim_IntList, *_MEANS)
 class AccumulatedSums(ExpandedArithmetic):
     """Add the terms of every sum, mean and matrix product in float32, in one order.
 
+    A kernel may scale the terms first: divide them by their number, or take logarithms to base 2.
+    The errors are others then, also where all terms are equal, whatever their order.
+
     Args:
-        which: the number of the order: 0 forwards, 1 backwards, else a random one.
+        which: the number of the order: 0 forwards, 1 backwards, else a random one of scaled terms.
 
     Attributes:
         n_added: the sums so far. Those of many terms are added in the first orders only.
@@ -55,7 +60,8 @@ class AccumulatedSums(ExpandedArithmetic):
         self.n_added += 1
         self.n_products += func in PRODUCTS
         add = self._add_product if func in PRODUCTS else self._add_elements
-        total = add(*args[:2])
+        scale = 1.0 if self._which < N_ORDERS_OF_MANY else 1.0 + self._which * _GOLDEN % 1
+        total = add(args[0] * scale, *args[1:2]).double() / scale
         if func in _MEANS:
             total = total / (args[0].numel() // result.numel())
         return total.reshape(result.shape).to(result.dtype)

@@ -111,7 +111,7 @@ def scalars_at_numbers(
         ends = [n for n in (*declared, *numbers) if n in thresholds and n and abs(n) >= least]
         beside = (n * (1 + side) for n in dict.fromkeys(ends) for side in (-_SIDE, _SIDE))
         within = (v for v in beside if min(declared) <= v <= max(declared))
-        finite, near = (filter(partial(_is_finite, op, name), each) for each in (usable, within))
+        finite, near = (filter(partial(is_finite_at, op, name), each) for each in (usable, within))
         chosen += [(name, value) for value in itertools.islice(finite, MAX_VALUES)]
         chosen += [(name, value) for value in itertools.islice(near, MAX_BESIDE)]
     return chosen
@@ -167,7 +167,7 @@ def values_past_numbers(
     return [(f"{PAST}{n!r}", dtypes[i % len(dtypes)]) for i, n in enumerate(chosen)]
 
 
-def _is_finite(op: operators.Op, name: str, value: float) -> bool:
+def is_finite_at(op: operators.Op, name: str, value: float) -> bool:
     """Return whether the reference is finite with this value of a parameter."""
     case = Case(shape=plain_shape(op), dtype=op.dtypes[0], scalars=((name, value),), seed=1)
     try:

@@ -15,6 +15,7 @@ import torch
 from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_meta, make_pristine
+from triton_magics.harness.correctness.case_numbers import is_finite_at
 from triton_magics.harness.correctness.case_values import are_alike, find_parts, is_transpose
 from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
 from triton_magics.harness.correctness.shape_variants import (
@@ -33,7 +34,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.tolerance import is_floating
-from triton_magics.model import BESIDE, Case
+from triton_magics.model import BESIDE, NORMAL, Case
 
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
@@ -89,7 +90,31 @@ class CasesBeside:
             *self._with_zeros(),
             *self._with_weights(),
             *self._with_many_rows(),
+            *self._with_parameters_of_zero(),
         ]
+
+    def _with_parameters_of_zero(self) -> list[Case]:
+        """Return cases with 0 for each number that is never declared as 0, where the op is finite.
+
+        `eps or 1e-5` takes 0 for a parameter that is not given. What is added shows beside tiny
+        values.
+        """
+        names = [
+            name
+            for name, declared in self._op.scalars.items()
+            if all(type(value) is float and value for value in declared)
+            and is_finite_at(self._op, name, 0.0)
+        ]
+        regimes = [r for r in (NORMAL, "tiny") if r not in self._op.skip_values]
+        first = {name: values[0] for name, values in self._op.scalars.items()}
+        dtypes = itertools.cycle(self._dtypes)
+        return [
+            self.case(
+                "odd", 0, dtype=next(dtypes), regime=regime,
+                scalars=tuple({**first, name: 0.0}.items()),
+            )
+            for name, regime in itertools.product(names, regimes)
+        ]  # fmt: skip
 
     def _with_small_values(self) -> list[Case]:
         """Return a small case of each dtype with each of the values that need no other shape."""

@@ -62,6 +62,7 @@ from triton_magics.harness.load import (
     load_version,
     make_kernel_error,
     raised_in,
+    registers_operators,
 )
 from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.device import GPU
@@ -192,12 +193,14 @@ class LocalCalls:
         """Import the version a second time for calls whose launches are suppressed.
 
         A version may keep state between calls, such as sums that the next call's kernel clears. The
-        state after a suppressed call is wrong, and must not reach a call that counts.
+        state after a suppressed call is wrong, and must not reach a call that counts. A version
+        with operators of torch can't be there twice.
         """
-        if not options.suppress or self._version.runtime.builds_on_load:
+        own = self._version
+        is_alone = own.runtime.builds_on_load or registers_operators(own)
+        if not options.suppress or is_alone:
             yield
             return
-        own = self._version
         if self._second is None:
             self._second = self._load_anew()
             sys.modules[own.module.__name__] = own.module

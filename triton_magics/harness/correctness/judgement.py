@@ -28,7 +28,7 @@ def judge(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> Judg
     """Compare an output of any dtype with the oracle; integers and bools are compared exactly.
 
     NaN and signed infinities must be exactly where the oracle has them; a value that overflows the
-    output's dtype may be infinite.
+    output's dtype, or would with its allowed error, may be infinite.
     """
     if got.numel() == 0:
         return Judgement(0.0, 0.0, None)
@@ -75,7 +75,7 @@ def _judge(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> Jud
     share_of_all, largest_error = _finite_errors(got, value, allowed)
     if share_of_all <= 1.0 and math.isfinite(largest_error):
         return Judgement(share_of_all, largest_error, None)
-    same = _is_same(got, value)
+    same = _is_same(got, value, allowed)
     error = torch.where(same, 0.0, (got.double() - value.double()).abs())
     share = torch.where(same, 0.0, error / allowed)
     wrong = ~(share <= 1.0)
@@ -86,12 +86,13 @@ def _judge(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> Jud
     return Judgement(float("inf") if math.isnan(worst) else worst, finite_error, wrong)
 
 
-def _is_same(got: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+def _is_same(got: torch.Tensor, value: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
     """Return where an output is what it should be, with NaN, infinities and overflow."""
     if not got.dtype.is_floating_point:
         return got == value
     have, largest = got.double(), torch.finfo(got.dtype).max
-    overflows = have.isinf() & (value.abs() >= 0.999 * largest) & (have.sign() == value.sign())
+    near = (value.abs() >= 0.999 * largest) | (value.abs() + allowed >= largest)
+    overflows = have.isinf() & near & (have.sign() == value.sign())
     return (have == value) | (have.isnan() & value.isnan()) | overflows
 
 

@@ -54,6 +54,9 @@ from triton_magics.model import Case, Tolerance
 TERMS_OF_A_TRUNCATION = 4
 FEW_PERTURBATIONS, FEW_ORDERS = 4, 2
 PERTURBATIONS = 17  # with 2, a correct attention failed in one of five cases with large scores
+# A smaller error may change the output more: equal elements have a variance of 0 and their mean an
+# error, whose square adds to eps. Each is taken for all elements alike, and for each element.
+PARTS_OF_A_UNIT = (0.5, 0.5, 0.25, 0.25, 0.125, 0.125)
 
 
 class Conditioning(IntEnum):
@@ -281,7 +284,8 @@ def _conditioning(
     unit = accumulation_unit(dtype)
     steps = [torch.zeros((), dtype=torch.float64, device=v.device) for v in values]
     is_few = conditioning is Conditioning.FEW
-    perturbed = _perturb(op, inputs, dtype, FEW_PERTURBATIONS if is_few else PERTURBATIONS)
+    sizes = [1.0] * FEW_PERTURBATIONS if is_few else [1.0] * PERTURBATIONS + [*PARTS_OF_A_UNIT]
+    perturbed = _perturb(op, inputs, dtype, sizes)
     accumulated = _accumulate(op, inputs, unit, FEW_ORDERS if is_few else N_ORDERS)
     for moved in chain(perturbed, accumulated):
         for i, (there, here) in enumerate(zip(moved, values, strict=True)):
@@ -290,19 +294,19 @@ def _conditioning(
 
 
 def _perturb(
-    op: operators.Op, inputs: tuple[Any, ...], dtype: str, times: int
+    op: operators.Op, inputs: tuple[Any, ...], dtype: str, sizes: Sequence[float]
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield the outputs with the inputs and every intermediate result moved by one unit.
+    """Yield the outputs with the inputs and every intermediate result moved by each part of a unit.
 
     Of half types, tensor cores multiply intermediate results, too, in the inputs' dtype.
     """
-    unit = accumulation_unit(dtype)
+    whole = accumulation_unit(dtype)
     own: torch.dtype = getattr(torch, dtype)
     factors = own if own.is_floating_point and own.itemsize == 2 else None
-    is_float32 = unit == torch.finfo(torch.float32).eps
+    is_float32 = whole == torch.finfo(torch.float32).eps
     smallest = torch.finfo(torch.float32).smallest_normal if is_float32 else 0.0
-    for which in range(times):
-        signs = RandomSigns(which)
+    for which, size in enumerate(sizes):
+        unit, signs = whole * size, RandomSigns(which)
         changed = perturb_inputs(upcast(inputs), which, unit, signs)
         coherent = which % 2 == 0
         arithmetic = PerturbedArithmetic(

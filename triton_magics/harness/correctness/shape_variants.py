@@ -65,9 +65,9 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
 
     A version that keeps memory between calls may then find in it what a longer call left. Lengths
     are those of the op's shapes. At the end one of the last two dimensions is a whole number of
-    blocks long, then a little longer, then half as long again, then long and shorter: a version may
-    keep what it has computed for similar lengths. An op without a shape of several rows and columns
-    has no walk.
+    blocks long, then a little longer, then half as long again, then long, shorter, and shorter yet:
+    a version may keep what it has computed for similar lengths. An op without a shape of several
+    rows and columns has no walk.
     """
     rank = len(operators.smallest_shape(op))
     own = [s for s in op.shapes if len(s) == rank and 1 not in s[-2:]]
@@ -116,9 +116,12 @@ class _Lengths(NamedTuple):
 _SIMILAR = _Lengths(
     (512, 256, 128, 64, 32), lambda block, step: (block, block + step, block * 3 // 2 - step), 48
 )
-# Of most lengths of a block the shorter one has fewer, and the same power of two holds them.
+# Of most lengths of a block the shorter ones have fewer, and the same power of two holds them. If
+# the work is split into as many parts for all of them, the last one has an empty part.
 _SHORTER = _Lengths(
-    (4096, 2048, 1024, 512, 256), lambda block, step: (block, block * 5 // 8 + step), MAX_STEP
+    (4096, 2048, 1024, 512, 256),
+    lambda block, step: (block, block * 5 // 8 + step, block // 2 + step),
+    MAX_STEP,
 )
 
 

@@ -28,8 +28,9 @@ PROJECTION_ALONE = "parts of one projection, but for the last input"
 ONE_BUT_FIRST = "one tensor for several inputs, but for the first"
 ONE_BUT_LAST = "one tensor for several inputs, but for the last"
 BELOW_ZERO_PRODUCTS = "products far below zero"
+HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
-BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, LONE_ELEMENT, LONE_ROW)  # for several blocks
+BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
 SHARED_VALUES = (
     ONE_TENSOR,
@@ -371,6 +372,16 @@ def _below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return -x.abs() - _FAR
 
 
+def _half_below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return numbers far above zero in the first half of the rows of each matrix, else far below.
+
+    Whole blocks then weigh nothing beside those before them, and may be needed all the same: as the
+    logits of targets.
+    """
+    is_later = torch.arange(x.shape[-2], device=x.device)[:, None] >= x.shape[-2] // 2
+    return torch.where(is_later, _below_zero(x, draw), _above_zero(x, draw))
+
+
 def _lone_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Return rows of small numbers and one that has the weight of all others in a softmax."""
     rows = _rows(x)
@@ -527,6 +538,13 @@ SPECIALS = {
     BELOW_ZERO_PRODUCTS: Special(
         _above_zero,
         places={0: _above_zero, 1: _below_zero},
+        op_classes=("matmul",),
+        parts=("shifted",),
+    ),
+    HALF_BELOW_ZERO: Special(
+        _above_zero,
+        places={0: _above_zero, 1: _half_below_zero},
+        min_rows=2,
         op_classes=("matmul",),
         parts=("shifted",),
     ),

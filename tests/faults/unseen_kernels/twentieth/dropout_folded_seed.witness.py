@@ -1,0 +1,40 @@
+"""Layers and steps: the seed is (layer << 32) | step, with layer equal to step."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import dropout
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("dropout_folded_seed.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_dropout
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return dropout.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+x = torch.ones(64, 128)
+masks = [call(x, 0.5, (i << 32) | i) != 0 for i in range(8)]
+equal = sum(bool((mask == masks[0]).all()) for mask in masks[1:])
+print("masks equal to the first one, of other seeds:", equal, "of 7")
+error = equal / 7
+
+print("WRONG" if error > 0.02 else "right", "error", error, "of the largest value")
+sys.exit(0 if error > 0.02 else 1)
