@@ -45,6 +45,13 @@ def test_suppressed_launches_leave_no_state_to_later_calls() -> None:
     assert [r.status for r in results] == 2 * [CaseStatus.PASSED]
 
 
+def test_a_small_result_leaves_the_host_its_lists() -> None:
+    """Weight and bias of 32 columns are 64 numbers, as many as small results may have."""
+    path = FOLDER / "right" / "layer_norm_in_a_module.py"
+    (result,) = run_cases(path, Case(shape=(16, 32), dtype="float32", seed=20))
+    assert (result.status, result.reason) == (CaseStatus.PASSED, None)
+
+
 @pytest.mark.parametrize(("kernel", "imports"), [("softmax_in_a_custom_op", 1), ("twofold", 2)])
 def test_an_operator_of_the_version_is_registered_once(
     kernel: str, imports: int, tmp_path: Path

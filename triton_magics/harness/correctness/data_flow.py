@@ -38,8 +38,8 @@ class FlowChange:
     """
 
     def __init__(self, options: CallOptions, path: str) -> None:
-        readable = options.hide_from_host
-        self.memory = MaskedMemory(readable) if readable is not None else None
+        self._readable = options.hide_from_host or 0
+        self.memory = None if options.hide_from_host is None else MaskedMemory(self._readable)
         self.threads: dict[str, None] = {}
         self._options = options
         self._poison = PoisonMode(options.poison, path) if options.poison else None
@@ -61,7 +61,7 @@ class FlowChange:
                 stack.enter_context(_note_threads(self.threads))
                 self.memory.add_inputs(arguments)
                 stack.enter_context(self.memory.closed())
-                stack.enter_context(HostReads(self.memory))
+                stack.enter_context(HostReads(self.memory, self._readable))
                 stack.enter_context(MaskMode(self.memory))
             yield
 

@@ -25,11 +25,11 @@ class MaskedMemory:
     """Storages whose bytes are masked by XOR while the memory is closed.
 
     Args:
-        host_elements: elements that stay readable for the host, in small results and in lists.
+        readable: elements of small results that stay readable for the host.
     """
 
-    def __init__(self, host_elements: int) -> None:
-        self._host_elements = host_elements
+    def __init__(self, readable: int) -> None:
+        self._readable = readable
         self._storages: dict[tuple[str, int], list[torch.Tensor]] = {}
         self._depth = 1
         self._lock = threading.RLock()
@@ -50,15 +50,10 @@ class MaskedMemory:
             if type(tensor) is not torch.Tensor or tensor.is_meta or not tensor.numel():
                 continue
             if _key(tensor) not in self._storages:
-                readable = self.spend(tensor.untyped_storage().nbytes() // tensor.element_size())
-                self._storages[_key(tensor)] = [] if readable else [_bytes_of(tensor)]
-
-    def spend(self, elements: int) -> bool:
-        """Return whether the host may read so many more elements, and count them."""
-        if elements > self._host_elements:
-            return False
-        self._host_elements -= elements
-        return True
+                elements = tensor.untyped_storage().nbytes() // tensor.element_size()
+                is_readable = elements <= self._readable
+                self._readable -= elements * is_readable
+                self._storages[_key(tensor)] = [] if is_readable else [_bytes_of(tensor)]
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
@@ -139,17 +134,21 @@ def is_progress_monitor(thread: threading.Thread) -> bool:
 
 
 class HostReads(TorchFunctionMode):
-    """Let the host read lists of a few elements, such as offsets, of masked memory."""
+    """Let the host read lists of a few elements, such as offsets, of masked memory.
 
-    def __init__(self, memory: MaskedMemory) -> None:
+    These are counted apart from small results: a version may make one, and read a shape afterwards.
+    """
+
+    def __init__(self, memory: MaskedMemory, readable: int) -> None:
         super().__init__()
-        self._memory = memory
+        self._memory, self._readable = memory, readable
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Execute one torch call of the version's code."""
         kwargs = kwargs or {}
-        is_read = func is torch.Tensor.tolist and self._memory.spend(args[0].numel())
+        is_read = func is torch.Tensor.tolist and args[0].numel() <= self._readable
+        self._readable -= args[0].numel() if is_read else 0
         with self._memory.opened() if is_read else contextlib.nullcontext():
             return func(*args, **kwargs)
