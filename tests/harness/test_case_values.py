@@ -15,8 +15,9 @@ from tests.harness.test_plan import plan_of
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_inputs, make_pristine
 from triton_magics.harness.correctness.case_values import REGIMES, apply_values
-from triton_magics.harness.correctness.special_values import HALF_MAX, SPECIALS
+from triton_magics.harness.correctness.special_values import SPECIALS
 from triton_magics.harness.correctness.usable_specials import usable_specials
+from triton_magics.harness.correctness.value_structures import HALF_MAX
 from triton_magics.model import Case, CaseStatus
 from triton_magics.rendering.views.causes import cause_text
 

@@ -54,6 +54,54 @@ def test_cause_that_a_further_call_confirms(kernel: str, case: Case, code: str) 
 
 
 @pytest.mark.parametrize(
+    ("kernel", "case", "text"),
+    [
+        (
+            "relu_integer_maximum",
+            Case(shape=(16, 32), dtype="float32", seed=1),
+            "likely: NaN or infinity of the inputs is lost",
+        ),
+        (
+            "mean_compensated",
+            Case(shape=(17, 4097), dtype="float32", seed=1),
+            (
+                "observed: NaN where the reference is infinite: infinities are subtracted, or "
+                "multiplied by 0"
+            ),
+        ),
+    ],
+)
+def test_lost_nan_needs_no_search(kernel: str, case: Case, text: str) -> None:
+    path = KERNELS.parent / "unseen_kernels" / "twentieth" / f"{kernel}.py"
+    result = run_cases(path, case.evolve(special="nonfinite"))[0]
+    assert result.mismatch
+    assert result.mismatch.cause
+    assert cause_text(result.mismatch.cause) == text
+
+
+def test_nan_of_a_part_that_is_left_out_is_searched_for(tmp_path: Path) -> None:
+    """Plain values are wrong there, too, so that the NaN is lost says little."""
+    source = SOFTMAX.replace("mask = cols < n_cols", "mask = cols < n_cols - 1")
+    case = Case(shape=(16, 32), dtype="float32", special="nonfinite", seed=1)
+    assert code_of(run_source(tmp_path, source, case)) != "nan_lost"
+
+
+def test_two_layouts_are_named_where_both_are_needed() -> None:
+    """The strides of k serve for v too, unless one of them is contiguous; q is always copied."""
+    path = KERNELS.parent / "unseen_kernels" / "twentieth" / "gqa_shared_strides.py"
+    layouts = (("q", "expanded"), ("k", "strided"), ("v", "expanded"))
+    case = Case(shape=(2, 4, 2, 16, 32), dtype="float32", layouts=layouts, seed=1)
+    result = run_cases(path, case)[0]
+    assert code_of(result) == "wrong_stride"
+    assert result.mismatch
+    assert result.mismatch.cause
+    assert cause_text(result.mismatch.cause) == (
+        "likely: a wrong stride or index: right where k or v is contiguous, "
+        "wrong where neither is (k strided, v expanded)"
+    )
+
+
+@pytest.mark.parametrize(
     ("kernel", "earlier", "later"),
     [
         ("state/cross_entropy_adds_the_whole_buffer", (33, 13), (7, 13)),

@@ -537,4 +537,4 @@ def test_every_second_evaluation_moves_results_in_one_direction() -> None:
         op, (torch.ones(2),), (doubles([1.0, 1.0]),), "float32", oracle.Conditioning.ALL
     )
     without_sums = [True]  # not moved: the reference adds nothing, so one such evaluation is enough
-    assert is_coherent == [True, False] * 8 + [True] + without_sums
+    assert is_coherent == [True, False] * 11 + [True] + without_sums

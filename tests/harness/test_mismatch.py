@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,26 @@ def test_the_picture_is_at_most_16_by_48(tmp_path: Path) -> None:
     value = torch.ones(300, 1000, dtype=torch.float64)
     picture = explain_outputs(value + 1, value).picture
     assert (len(picture), len(picture[0])) == (16, 48)
+
+
+@pytest.mark.parametrize(
+    ("got", "value", "code"),
+    [
+        ([1.0, 2.0, 3.0], [1.0, math.nan, math.inf], "nan_lost"),
+        ([1.0, math.inf, 3.0], [1.0, math.nan, 3.0], "nan_lost"),
+        ([1.0, math.nan, math.nan], [1.0, math.inf, -math.inf], "reach"),
+        ([1.0, -math.inf, 3.0], [1.0, math.inf, 3.0], None),
+        ([1.5, 2.0, 3.0], [1.0, math.nan, 3.0], None),
+    ],
+)
+def test_nonfinite_values_that_the_reference_alone_has(
+    got: list[float], value: list[float], code: str | None
+) -> None:
+    """A sign that is lost is another fault, and so is a wrong number beside the lost NaN."""
+    output, expected = (torch.tensor(row, dtype=torch.float64) for row in (got, value))
+    wrong = ~((output == expected) | (output.isnan() & expected.isnan()))
+    case = Case(shape=(3,), dtype="float32", special="nonfinite", seed=0)
+    explanation = mismatch.describe(
+        output, expected, torch.ones(3), wrong, case=case, hint=lambda _: None
+    )
+    assert code_of(explanation) == code

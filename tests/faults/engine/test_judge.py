@@ -17,6 +17,7 @@ from triton_magics.lab import Lab
 from triton_magics.model import CaseStatus, Validation
 
 CLASSES = Path(__file__).parents[1] / "kernels" / "classes"
+SLOW = ("add_looks_at_itself", "layer_norm_hunts_in_the_heap")  # 20 and 50 s: a walk a call
 JUDGE = sorted((CLASSES / "judge").glob("*.py"))
 SIDE_EFFECTS = [
     CLASSES / "leftovers" / f"{name}.py"
@@ -80,7 +81,11 @@ def statuses(verdict: Validation) -> set[CaseStatus]:
 
 
 @pytest.mark.in_turn
-@pytest.mark.parametrize("path", JUDGE, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=pytest.mark.slow if p.stem in SLOW else ()) for p in JUDGE],
+    ids=lambda path: path.stem,
+)
 def test_a_version_that_reaches_for_its_judge_is_refused(lab: Lab, path: Path) -> None:
     kernel = read_kernel(path)
     verdict = validate(lab, kernel.op, path.read_text())

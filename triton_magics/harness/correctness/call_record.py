@@ -140,6 +140,7 @@ class DryRun(Value):
 
 
 FEW_CALLS = 4  # of each series
+MOST_OUTPUTS = 1_000  # of a call
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,15 @@ class SeriesRecord(Value):
 def outputs_of(value: Any) -> tuple[Any, ...]:
     """Return a call's return value as a tuple."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def cut_outputs(value: Any) -> Any:
+    """Return a call's return value, with the first of very many tensors only.
+
+    No op has so many, so they are wrong already; a million take half a minute to record.
+    """
+    is_long = isinstance(value, tuple | list) and len(value) > MOST_OUTPUTS
+    return [*value[:MOST_OUTPUTS]] if is_long else value
 
 
 def all_outputs(

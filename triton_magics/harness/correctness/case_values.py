@@ -15,10 +15,10 @@ from triton_magics.harness.correctness.special_values import (
     NO_SPECIAL,
     Special,
     Structure,
-    raise_ends,
     special_of,
 )
 from triton_magics.harness.correctness.tolerance import is_floating, widen_float8
+from triton_magics.harness.correctness.value_structures import raise_ends
 from triton_magics.model import NORMAL, Case
 
 REGIMES = (NORMAL, *operators.REGIMES)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import torch
 
-from triton_magics import operators
 from triton_magics.exception_text import one_line
-from triton_magics.harness.correctness import oracle
-from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
+from triton_magics.harness.correctness.case_hypotheses import (
+    is_lost,
+    of_cancellation,
+    of_dtype,
+    of_layout,
+    of_overflow,
+    of_values,
+    with_plain_values,
+)
 from triton_magics.harness.correctness.case_inputs import CaseInputs, is_bitwise_equal
 from triton_magics.harness.correctness.change_search import MOST_SEARCHES, search_change
 from triton_magics.harness.correctness.computed_by import copy_outputs
@@ -24,16 +28,11 @@ from triton_magics.harness.correctness.further_calls import (
 )
 from triton_magics.harness.correctness.guard_bands import count_poison
 from triton_magics.harness.correctness.hypotheses import (
-    Hypothesis,
-    Trial,
     find_confirmed,
-    fresh,
     vanishes,
 )
 from triton_magics.harness.correctness.near_inputs import CONSTANTS
 from triton_magics.harness.correctness.reach_causes import find_by_reach
-from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
-from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
 from triton_magics.harness.correctness.rounding_experiment import (
     find_rounding,
     has_errors_of_formula,
@@ -48,7 +47,6 @@ from triton_magics.harness.correctness.value_ranges import find_range, find_widt
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
     EVERY_INPUT,
-    NORMAL,
     PLAIN,
     Case,
     CaseResult,
@@ -65,11 +63,6 @@ MAX_ELEMENTS = 300_000
 MAX_PROGRAMS = 64  # in the interpreter, about a millisecond each
 MAX_PROGRAMS_OF_FIRST = 256  # of the cases for which a change is searched
 REPEATS = 2
-SHIFTED_REGIMES = ("mean_heavy", "negative")
-LARGE_REGIMES = ("large", "x10", "shifted")
-ROWS_APART = ("rows unlike their neighbours", "rows at -20000")
-LARGE_SPECIALS = ("huge element", *ROWS_APART)
-SMALL_ERROR = 0.05  # of the worst element, relative
 MEMORY_CAUSES = (CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC, CauseCode.PARTIAL_EXTENT)
 LOADED_AGAIN = "right where the version was loaded again, wrong after its earlier calls"
 AROUND = "right where the memory around an input's elements holds 0, wrong where it holds NaN"
@@ -120,15 +113,23 @@ def _stale_state() -> Cause:
 def _certain_cause(
     subject: Subject, case: Case, call: CallRecord, mismatch: Mismatch
 ) -> Cause | None:
-    """Return the cause that the accesses of the call show, if they show one.
+    """Return the cause that the accesses of the call show, or what its NaN show, if they do.
 
     Programs that race where a counter was left ahead do not where the version is loaded again.
     """
     if call.race:
         is_state = _keeps_state(subject, case, differs=True)
         return _stale_state() if is_state else _race(subject, call.race)
-    is_unwritten = _is_unwritten(subject, call, mismatch)
-    return Cause(code=CauseCode.UNWRITTEN) if is_unwritten else None
+    if _is_unwritten(subject, call, mismatch):
+        return Cause(code=CauseCode.UNWRITTEN)
+    is_certain = _is_of_nonfinite(mismatch) and passes(subject, with_plain_values(case))
+    return mismatch.cause if is_certain else None
+
+
+def _is_of_nonfinite(mismatch: Mismatch) -> bool:
+    """Return whether all that is wrong should be NaN or infinite, and is not."""
+    observed = mismatch.cause and mismatch.cause.code in (CauseCode.NAN_LOST, CauseCode.REACH)
+    return bool(observed) and not math.isfinite(mismatch.expected)
 
 
 def _is_unwritten(subject: Subject, call: CallRecord, mismatch: Mismatch) -> bool:
@@ -187,13 +188,14 @@ def _name_layout(
     if not is_wrong or case.is_contiguous or not _is_cheap(subject, inputs, call):
         return result
     try:
-        cause = find_confirmed(subject, _of_layout(subject, case, inputs.pristine))
+        cause = find_confirmed(subject, of_layout(subject, case, inputs.pristine))
     except (VersionRaised, UserFault):
         return result
     if cause is None:
         return result
     name = "each input" if cause.tensor == EVERY_INPUT else cause.tensor
-    return result.evolve(reason=f"{result.reason}; {layout_text(str(name), cause.layout)}")
+    text = cause.evidence or layout_text(str(name), cause.layout)
+    return result.evolve(reason=f"{result.reason}; {text}")
 
 
 def _find_cause(
@@ -202,11 +204,11 @@ def _find_cause(
     """Return the cause that is confirmed: a layout, a kind of values, a change of the reference."""
     if passes_without_gaps(subject, case):
         return Cause(code=CauseCode.MISSING_MASK, evidence=AROUND)
-    layout = find_confirmed(subject, _of_layout(subject, case, inputs.pristine))
+    layout = find_confirmed(subject, of_layout(subject, case, inputs.pristine))
     cause = (
         layout
-        or find_confirmed(subject, _of_values(subject, case, result))
-        or find_confirmed(subject, _of_dtype(subject, case, result))
+        or find_confirmed(subject, of_values(subject, case, result))
+        or find_confirmed(subject, of_dtype(subject, case, result))
     )
     if cause is None or cause is layout:
         cause = _prefer_formula(cause, search_change(
@@ -216,8 +218,8 @@ def _find_cause(
         return _with_confirmed(cause, _reach_cause(subject, case))
     return (
         cause
-        or find_confirmed(subject, _of_cancellation(subject, case))
-        or find_confirmed(subject, _of_overflow(case, result))
+        or find_confirmed(subject, of_cancellation(subject, case))
+        or find_confirmed(subject, of_overflow(case, result))
         or find_rounding(subject, case)
         or (find_width(subject, case) if case in subject.explained else None)
         or _reach_cause(subject, case)
@@ -239,20 +241,6 @@ def _with_confirmed(observed: Cause, reached: Cause | None) -> Cause:
         return observed
     is_part = reached.code is CauseCode.PARTIAL_EXTENT
     return observed.evolve(code=reached.code) if is_part else reached
-
-
-def _of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
-    """Yield an overflow where finite inputs give NaN, and plain ones none."""
-    assert result.mismatch is not None
-    is_unset = result.mismatch.cause is not None
-    if not _is_lost(result) or is_unset or case.has_plain_values or case.special == "nonfinite":
-        return
-    text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
-    yield vanishes(Cause(code=CauseCode.OVERFLOW, evidence=text), case, _with_plain_values)
-
-
-def _with_plain_values(case: Case) -> Case:
-    return case.evolve(regime=NORMAL, special=PLAIN)
 
 
 def _prefer_formula(layout: Cause | None, change: Cause | None) -> Cause | None:
@@ -278,16 +266,10 @@ def explain_contents(
     }
     case = case.evolve(scalars=tuple(scalars.items()))
     cause = search_change(subject, case, pristine, pristine, outputs)
-    if cause is None and case.special in CONSTANTS and _is_lost(result):
+    if cause is None and case.special in CONSTANTS and is_lost(result):
         text = f"NaN or infinity in {case.dtype} where all elements of the inputs are equal"
         cause = Cause(code=CauseCode.OVERFLOW, evidence=text)
     return _with_cause(result, cause) if cause else result
-
-
-def _is_lost(result: CaseResult) -> bool:
-    """Return whether the worst element is NaN or infinite, and should not be."""
-    worst = result.mismatch
-    return worst is not None and math.isfinite(worst.expected) and not math.isfinite(worst.got)
 
 
 def differ_beyond_rounding(a: torch.Tensor, b: torch.Tensor, tolerance: Tolerance | None) -> bool:
@@ -353,121 +335,6 @@ def _check_determinism(
             return result.evolve(deterministic=False), True
         same = same and all(is_bitwise_equal(a, b) for a, b in pairs)
     return result.evolve(deterministic=same), False
-
-
-def _of_layout(subject: Subject, case: Case, values: tuple[Any, ...]) -> Iterator[Hypothesis]:
-    """Yield a wrong stride where the same contiguous inputs give the right output.
-
-    Of several tensors it names one whose layout alone makes the output wrong. A stride is wrong
-    with any value of the op's parameters.
-    """
-    if case.is_contiguous or not passes(subject, case.evolve(layouts=()), values):
-        return
-    alone = (e for e in case.layouts if not passes(subject, case.evolve(layouts=(e,)), values))
-    several = len(case.layouts) > 1
-    tensor, layout = next(alone, case.layouts[0]) if several else case.layouts[0]
-    name = "each input" if tensor == "*" else tensor
-    cause = Cause(
-        code=CauseCode.WRONG_STRIDE,
-        tensor=tensor,
-        layout=layout,
-        advice=f"pass every stride of {name} to the kernel, or make it contiguous in the wrapper",
-    )
-    hypothesis = vanishes(cause, case, lambda c: c.evolve(layouts=()))
-    first = tuple((key, subject.op.scalars.get(key, (x,))[0]) for key, x in case.scalars)
-    usual = (Trial(case.evolve(scalars=first)),) if first != case.scalars else ()
-    yield replace(hypothesis, wrong=(*hypothesis.wrong, *usual))
-
-
-def _of_values(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
-    """Yield the cause that large values show where plain ones give the right output."""
-    if case.has_plain_values:
-        return
-    if case.regime in SHIFTED_REGIMES and case.special != PLAIN:
-        shifted = case.evolve(special=PLAIN)
-        case = case if passes(subject, shifted) else shifted
-    is_plain_special = case.special == PLAIN
-    if case.regime in SHIFTED_REGIMES and is_plain_special:
-        if _has_spread(subject, case):
-            hypothesis = vanishes(Cause(code=CauseCode.CANCELLATION), case, _with_plain_values)
-            yield replace(hypothesis, wrong=(*hypothesis.wrong, *_at_whole_blocks(subject, case)))
-    elif case.special in LARGE_SPECIALS or (is_plain_special and case.regime in LARGE_REGIMES):
-        yield from _of_maximum(subject, case, result)
-
-
-def _at_whole_blocks(subject: Subject, case: Case) -> tuple[Trial, ...]:
-    """Return the call at whole blocks: lanes past the end of a row look like a cancellation."""
-    shapes = list_whole(subject.op, case.shape)[:1]
-    cases = (case.evolve(shape=shape, size=None, extent="") for shape in shapes)
-    return tuple(Trial(each) for each in cases if is_affordable(subject, each))
-
-
-def _of_cancellation(subject: Subject, case: Case) -> Iterator[Hypothesis]:
-    """Yield a cancellation where large means alone give a wrong output of a norm.
-
-    Plain values are right there, and whole blocks are wrong as well.
-    """
-    if case.has_plain_values or not _has_spread(subject, case):
-        return
-    dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
-    heavy = case.evolve(regime=SHIFTED_REGIMES[0], special=PLAIN, layouts=(), dtype=dtype)
-    if heavy.regime not in subject.op.skip_values:
-        hypothesis = vanishes(Cause(code=CauseCode.CANCELLATION), heavy, _with_plain_values)
-        yield replace(hypothesis, wrong=(*hypothesis.wrong, *_at_whole_blocks(subject, heavy)))
-
-
-def _has_spread(subject: Subject, case: Case) -> bool:
-    """Return whether the reference takes the root of a mean, as a norm does."""
-    names = {o.name for o in _trace(subject, case)}
-    return "mean" in names and bool(names & {"rsqrt", "sqrt"})
-
-
-def _trace(subject: Subject, case: Case) -> list[TracedOperation]:
-    inputs = subject.make_inputs(case).pristine
-    return trace_reference(subject.op, tuple(oracle.upcast(inputs)))
-
-
-def _of_maximum(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
-    """Yield a missing maximum where the reference subtracts one.
-
-    The source shows it, or else NaN does, which large values give in every row.
-    """
-    assert result.mismatch is not None
-    if not any(subtracts_maximum(o) for o in _trace(subject, case)):
-        return
-    if hint := subject.hint("overflow"):
-        yield vanishes(hint, case, _with_plain_values)
-        return
-    dtype = "float32" if "float32" in subject.op.dtypes else case.dtype
-    heavy = case.evolve(regime="mean_heavy", special=PLAIN, dtype=dtype)
-    is_other = math.isfinite(result.mismatch.got) or case.special in ROWS_APART
-    if not is_other and not operators.skips(subject.op, heavy.regime, dtype):
-        cause = Cause(code=CauseCode.MISSING_MAXIMUM)
-        hypothesis = vanishes(cause, case, _with_plain_values)
-        yield replace(hypothesis, wrong=(*hypothesis.wrong, Trial(fresh(heavy))))
-
-
-def _of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:
-    """Yield a lower precision where the same case is right in float32.
-
-    The error must be one of rounding, or infinite with plain values; or else plain values of the
-    dtype must be right.
-    """
-    assert result.mismatch is not None
-    if case.dtype not in HALF_TYPES or "float32" not in subject.op.dtypes:
-        return
-    overflows = math.isinf(result.mismatch.got) and math.isfinite(result.mismatch.expected)
-    error = abs(result.mismatch.got - result.mismatch.expected)
-    small = error < SMALL_ERROR * abs(result.mismatch.expected)
-    if not small and case.has_plain_values and not overflows:
-        return
-    kind = "overflows in" if overflows else "is rounded to"
-    dtype = f"an intermediate value {kind} {case.dtype}"
-    cause = Cause(code=CauseCode.LOWER_PRECISION, dtype=dtype)
-    hypothesis = vanishes(cause, case, lambda c: c.evolve(dtype="float32"))
-    is_of_values = not small and not case.has_plain_values
-    plain = (Trial(fresh(_with_plain_values(case))),) if is_of_values else ()
-    yield replace(hypothesis, right=(*hypothesis.right, *plain))
 
 
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:

@@ -31,6 +31,7 @@ from triton_magics.harness.correctness.call_record import (
     SeriesRecord,
     VersionRaised,
     all_outputs,
+    cut_outputs,
     outputs_of,
 )
 from triton_magics.harness.correctness.call_series import run_series, storage_address
@@ -243,7 +244,7 @@ class LocalCalls:
         def call(*arguments: Any) -> Any:
             watched = next(turn) < FEW_CALLS and not self._lines.is_complete
             with fake_gpu(self._device), self._recorded() if watched else contextlib.nullcontext():
-                return self._version.call(*arguments)
+                return cut_outputs(self._version.call(*arguments))
 
         with torch.no_grad():
             record = run_series(
@@ -338,7 +339,7 @@ class LocalCalls:
             fake_gpu(self._device),
             recording,
         ):
-            value = self._version.call(*arguments)
+            value = cut_outputs(self._version.call(*arguments))
         outputs = all_outputs(value, arguments, options.mutates)
         late_work = None if options.suppress else _find_late_work(outputs, before)
         launches.torch_ops += memory.torch_ops

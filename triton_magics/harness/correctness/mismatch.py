@@ -144,6 +144,8 @@ def _cause(
 ) -> Cause | None:
     """Return the likely cause; None where the values show none."""
     have, want = got.double()[wrong], value[wrong]
+    if lost := _lost_nonfinite(have, want):
+        return lost
     if bool((~have.isfinite() & want.isfinite()).any()):
         return _nonfinite_cause(got[wrong], case, hint)
     ratio = have / want
@@ -160,6 +162,18 @@ def _cause(
     if kind == "tail" and ragged and 2 * wrong.float().mean() < 1:
         return Cause(code=CauseCode.LAST_BLOCK)
     return _precision_cause(relative, case, hint)
+
+
+def _lost_nonfinite(have: torch.Tensor, want: torch.Tensor) -> Cause | None:
+    """Return the cause that all wrong elements are NaN or infinite in the reference alone."""
+    if bool(want.isfinite().any()):
+        return None
+    if bool((have.isfinite() | want.isnan()).all()):
+        return Cause(code=CauseCode.NAN_LOST)
+    if bool((have.isnan() & want.isinf()).all()):
+        text = "NaN where the reference is infinite: infinities are subtracted, or multiplied by 0"
+        return Cause(code=CauseCode.REACH, evidence=text)
+    return None
 
 
 def _precision_cause(relative: float, case: Case, hint: Hint) -> Cause | None:
