@@ -260,7 +260,7 @@ def test_a_working_copy_is_no_evidence_of_a_torch_result() -> None:
 
 
 @pytest.mark.parametrize("first", [date(2026, 11, 21), date(2027, 2, 27)])
-def test_sixty_days_in_a_row_have_every_kernel_once(first: date) -> None:
+def test_so_many_days_in_a_row_have_every_kernel_once(first: date) -> None:
     days = [first + timedelta(days=n) for n in range(PARTS)]
     paths = [path for day in days for path in part_of(files(), part_of_day(day))]
     assert sorted(paths) == sorted(KERNELS.rglob("*.py"))

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.in_turn
 RIGHT = KERNELS / "softmax_right.py"
 EVALUATIONS = (
     oracle.FEW_PERTURBATIONS, oracle.FEW_ORDERS, oracle.PERTURBATIONS, oracle.N_ORDERS,
+    len(oracle.PARTS_OF_A_UNIT),
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ have stride 0 but one, or what is repeated is a column of a matrix, and has step
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Placement:
     offset: int = 0
 
 
+@functools.lru_cache(maxsize=4096)
 def place(shape: Sizes, layout: str) -> Placement | None:
     """Return the placement of a tensor in a layout; None if the shape has no such layout.
 
@@ -72,6 +74,7 @@ def place(shape: Sizes, layout: str) -> Placement | None:
     return placement if moved else None
 
 
+@functools.lru_cache(maxsize=4096)
 def available(shape: Sizes, *, is_mutated: bool = False) -> tuple[str, ...]:
     """Return the layouts that a tensor can have, the contiguous one first.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
@@ -82,12 +83,31 @@ def _keep_multiples(op: operators.Op, shape: Shape) -> Shape:
 
     Heads of queries are, say, of those of keys. A few shapes with this are no chance.
     """
-    longer, declared = [*shape], _shapes_of_rank(op)
-    for i, j in itertools.permutations(range(len(shape)), 2):
-        several = [s for s in declared if s[j] > 1]
-        if len(several) >= _FEW_SHAPES and all(s[i] % s[j] == 0 for s in several):
-            longer[i] = math.ceil(shape[i] / shape[j]) * shape[j]
+    longer = [*shape]
+    for i, j in _multiples(tuple(_shapes_of_rank(op))):
+        longer[i] = math.ceil(shape[i] / shape[j]) * shape[j]
     return tuple(longer)
+
+
+@functools.lru_cache
+def _multiples(shapes: tuple[Shape, ...]) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of dimensions of which the first is always a multiple of the second."""
+
+    def is_multiple(i: int, j: int) -> bool:
+        several = [s for s in shapes if s[j] > 1]
+        return len(several) >= _FEW_SHAPES and all(s[i] % s[j] == 0 for s in several)
+
+    dims = range(len(shapes[0]) if shapes else 0)
+    return tuple((i, j) for i, j in itertools.permutations(dims, 2) if is_multiple(i, j))
+
+
+def _unique(shapes: Iterable[Shape]) -> Iterator[Shape]:
+    """Yield each shape once, as soon as it comes: a draw of all of them takes 0.1 s."""
+    have: set[Shape] = set()
+    for shape in shapes:
+        if shape not in have:
+            have.add(shape)
+            yield shape
 
 
 class OfferedCases:
@@ -151,7 +171,7 @@ class OfferedCases:
         ]
         drawn = (self._draw_shape(turn) for turn in range(MAX_TRIES))
         ordered = (_keep_multiples(op, keep_orders(op, s)) for s in (*shapes, *drawn))
-        usable = filter(self._is_cheap, dict.fromkeys(ordered))
+        usable = filter(self._is_cheap, _unique(ordered))
         cheap = [*itertools.islice(usable, len(shapes) + N_DRAWN)]
         cases = [self._case(shape, turn) for turn, shape in enumerate(cheap)]
         for turn, shape in enumerate(self._shapes_of_equals(cheap) if self._specials else ()):

@@ -7,6 +7,7 @@ its shapes has met each dtype with each value of the scalars.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -147,14 +148,19 @@ def keep_orders(op: operators.Op, shape: Shape) -> Shape:
     In all of its shapes and sizes the matrix is square, say, or no more is used than there is. An
     order of dimensions that are never equal, and far apart somewhere, is taken for chance.
     """
-    rank = len(shape)
-    own = [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
-    orders = [(i, j) for i, j in itertools.permutations(range(rank), 2) if _is_order(own, i, j)]
     longer = list(shape)
-    for _ in range(rank):  # one may follow from another
+    orders = _orders(tuple(s for s in (*op.shapes, *op.sizes.values()) if len(s) == len(shape)))
+    for _ in range(len(shape)):  # one may follow from another
         for i, j in orders:
             longer[j] = max(longer[j], longer[i])
     return tuple(longer)
+
+
+@functools.lru_cache
+def _orders(shapes: tuple[Shape, ...]) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of dimensions of which the first is never longer than the second."""
+    dims = range(len(shapes[0]) if shapes else 0)
+    return tuple((i, j) for i, j in itertools.permutations(dims, 2) if _is_order(shapes, i, j))
 
 
 def _is_order(shapes: Sequence[Shape], i: int, j: int) -> bool:
