@@ -57,7 +57,8 @@ def shapes_of_several_blocks(op: operators.Op, *, is_interpreted: bool) -> list[
     The shapes of a covering array are small: most kernels take them in one block.
     """
     long = [s for s in op.shapes if max(s[-2:], default=1) > MOST_IN_A_BLOCK]
-    long.sort(key=lambda shape: interpreter_cost(op, shape))
+    # A product of one row comes last: it has one row of results, and a loss one target.
+    long.sort(key=lambda s: (len(s) == 3 and s[0] == 1, interpreter_cost(op, s)))
     return long[: 1 if is_interpreted else N_LONG]
 
 

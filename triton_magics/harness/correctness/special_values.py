@@ -212,7 +212,6 @@ SPECIALS = {
     HALF_BELOW_ZERO: Special(
         structures.above_zero,
         places={0: structures.above_zero, 1: structures.half_below_zero},
-        min_rows=2,
         op_classes=("matmul",),
         parts=("shifted",),
     ),
