@@ -75,7 +75,8 @@ def run_show(kernel: ClassKernel, show: str, witness: Witness) -> Any:
 
 def _run_show(pipe: Any, path: Path, show: str, op: str, witness: Witness) -> None:
     torch.set_grad_enabled(show == "state")
-    warnings.simplefilter("ignore")
+    if show != "state":  # a version may leave this filter
+        warnings.simplefilter("ignore")
     if "torch.library" in path.read_text():  # its first call would change settings of the process
         importlib.import_module("torch._dynamo")
     try:
