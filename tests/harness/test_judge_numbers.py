@@ -11,7 +11,7 @@ import torch
 
 from tests.harness.kit import CPU
 from triton_magics import operators
-from triton_magics.harness.correctness import judgement, oracle, tolerance
+from triton_magics.harness.correctness import call_record, judgement, oracle, tolerance
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_correct, is_within, judge
 from triton_magics.harness.correctness.tolerance import ScaledTolerance, calibrate
@@ -351,6 +351,14 @@ def test_an_allowed_error_may_lead_past_the_largest(
     """-64866 with an allowed error of 700 reaches -65566, which float16 does not hold."""
     output = torch.tensor([got], dtype=torch.float16)
     assert judge(output, doubles([-64866.0]), doubles([allowed])).is_correct is right
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_very_many_outputs_are_cut_and_stay_what_they_are(kind: type) -> None:
+    """A message on them says "a list" or "a tuple"."""
+    cut = call_record.cut_outputs(kind([0.0] * 1_001))
+    assert (type(cut), len(cut)) == (kind, 1_000)
+    assert call_record.cut_outputs(few := kind([0.0] * 1_000)) is few
 
 
 def test_pieces_are_judged_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "reduction"
-DEFINED_FOR_NONFINITE = True  # the only number of the output is then NaN
+DEFINED_FOR_NONFINITE = True  # the mean is NaN where the loss of a row is
 # The loss of a class at -inf is infinite, and NaN where a kernel subtracts two of them.
 REGIMES_SKIP = ("block of -inf",)
 # A mean over many rows averages the errors of a lower precision away; large logits keep them.

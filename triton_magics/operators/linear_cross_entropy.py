@@ -18,7 +18,7 @@ SHAPES = (
 )  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "matmul"
-DEFINED_FOR_NONFINITE = True  # the only number of the output is then NaN
+DEFINED_FOR_NONFINITE = True  # the mean is NaN where the loss of a row is
 # The product of two large numbers is infinite, of two tiny ones zero: nothing is left to compare.
 REGIMES_SKIP = ("large", "tiny", "mean_heavy", "negative", "rows at -20000", "block of -inf")
 FACTS = {

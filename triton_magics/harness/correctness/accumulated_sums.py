@@ -22,7 +22,7 @@ N_ORDERS_OF_MANY = 2  # forwards and backwards
 FLOAT8_TERMS, FLOAT8_BITS = 32, 13  # of one instruction of Hopper's tensor cores
 FLOAT8_TERMS_IN_FLOAT32 = 128
 
-_GOLDEN = 0.6180339887498949  # its multiples have all bits, as the terms of a kernel's own scale
+_GOLDEN = 0.6180339887498949  # irrational: a term times it is rounded, even if the term is round
 _FLOAT32_BITS = -(1 << 29)  # of a float64: sign, exponent, and the mantissa that float32 has
 
 _aten = torch.ops.aten

@@ -219,10 +219,10 @@ def outputs_of(value: Any) -> tuple[Any, ...]:
 def cut_outputs(value: Any) -> Any:
     """Return a call's return value, with the first of very many tensors only.
 
-    No op has so many, so they are wrong already; a million take half a minute to record.
+    No op has so many, so they are wrong already, and a million take long to record.
     """
     is_long = isinstance(value, tuple | list) and len(value) > MOST_OUTPUTS
-    return [*value[:MOST_OUTPUTS]] if is_long else value
+    return value[:MOST_OUTPUTS] if is_long else value
 
 
 def all_outputs(
