@@ -39,7 +39,7 @@ def test_dropout_accepts_what_torch_makes():
 
 
 def test_dropout_rarely_refuses_a_sound_mask():
-    for seed in range(300):
+    for seed in range(100):
         x = torch.ones(7, 13)
         assert dropout.check((x, 0.1, seed), version(x, 0.1, seed), version) is None
 
@@ -109,11 +109,11 @@ def test_dropout_refuses_a_mask_wrong_for_a_few_probabilities():
         return out
 
     x = torch.randn(8, 4096, generator=torch.Generator().manual_seed(1)).flatten()
-    seeds = range(30)
+    seeds = range(16)
     problems = [dropout.check((x, 0.5, seed), call(x, 0.5, seed), call) for seed in seeds]
     refused = [problem for problem in problems if problem]
     assert all(problem.startswith("p = 0.0") for problem in refused)
-    assert 10 <= len(refused) < len(seeds)  # half of them draw such a p
+    assert 4 <= len(refused) < len(seeds)  # half of them draw such a p
     assert all(dropout.check((x, 0.5, s), version(x, 0.5, s), version) is None for s in range(3))
 
 

@@ -107,7 +107,7 @@ def test_bound_is_above_the_binomial_tail(q: float) -> None:
         assert refused <= FALSE_ALARM
 
 
-@pytest.mark.parametrize("q", [0.5, 0.9])
+@pytest.mark.parametrize("q", [0.5, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_right_masks_are_never_refused(q: float) -> None:
     shapes = [(91,), (7, 13), (2, 3, 129), (4, 33, 40), (2, 2, 8, 8)]
     for seed in range(500):

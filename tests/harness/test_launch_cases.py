@@ -153,6 +153,7 @@ def test_a_program_without_blocks_of_its_own_is_a_relation(per: int, is_there: b
     assert not any("k times B" in text for text in relations)
 
 
+@pytest.mark.slow  # a whole plan
 def test_a_split_without_a_block_is_tried_and_wrong(tmp_path: Path) -> None:
     wrong = KERNELS.parent / "unseen_kernels" / "seventeenth" / "quantized_matmul_empty_split.py"
     text = wrong.read_text()

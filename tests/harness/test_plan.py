@@ -222,8 +222,8 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     )
     names = {c.extent for c in thorough.cases}
     assert names == {
-        "", "4,099 rows", "the largest size", "over 65,535 rows", "over 65,536 columns",
-        "151,936 columns", "over 2^18 columns", "over 1,000,000 columns", "over 2^31 elements",
+        "", "no elements", "4,099 rows", "the largest size", "over 65,535 rows",
+        "over 65,536 columns", "151,936 columns", "over 2^18 columns", "over 1,000,000 columns", "over 2^31 elements",
     }  # fmt: skip
     wide = [c for c in thorough.cases if c.extent == "151,936 columns"]
     assert {c.dtype for c in wide} == {"float32", "float16", "bfloat16"}
@@ -234,8 +234,8 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
 def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
     planned = plan_of("softmax", plan, device=DeviceFacts(is_interpreted=True))
     assert {c.extent for c in planned.cases} == {
-        "", "201 rows", "over 65,535 rows", "over 65,536 columns", "151,936 columns",
-        "over 2^18 columns",
+        "", "no elements", "201 rows", "over 65,535 rows", "over 65,536 columns",
+        "151,936 columns", "over 2^18 columns",
     }  # fmt: skip
     (many,) = (c for c in planned.cases if c.extent == "over 65,535 rows")
     assert (many.shape, many.changes) == ((70_001, 3), ())

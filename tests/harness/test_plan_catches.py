@@ -195,6 +195,7 @@ def test_the_right_kernel_near_by_passes(op: str, tmp_path: Path) -> None:
     assert first_failure(write_kernel(tmp_path, op, {}), seed=7) is None
 
 
+@pytest.mark.slow  # all layouts of attention
 def test_keys_and_values_read_as_contiguous_are_caught(tmp_path: Path) -> None:
     text = (KERNELS / "right" / "attention_flash.py").read_text()
     path = tmp_path / "attention.py"
@@ -259,7 +260,7 @@ def test_whole_blocks_of_one_size_show_a_mask_of_the_other() -> None:
     ("name", "is_wrong"),
     [
         ("many_calls/quantized_parts_of_an_earlier_k", True),
-        ("combinations/quantized_split_k", False),
+        pytest.param("combinations/quantized_split_k", False, marks=pytest.mark.slow),
     ],
 )
 def test_what_a_longer_call_left_shows(name: str, *, is_wrong: bool) -> None:

@@ -121,6 +121,7 @@ def test_a_fault_at_a_number_of_the_source_is_caught(
     assert any(run_cases(path, case)[0].status.failed for case in number_cases(path))
 
 
+@pytest.mark.slow  # all cases of each
 @pytest.mark.parametrize("kernel", sorted({kernel for kernel, *_ in AT_NUMBERS.values()}))
 def test_the_right_kernel_passes_at_these_numbers(kernel: str, tmp_path: Path) -> None:
     path = KERNELS / f"{kernel}.py"
@@ -186,6 +187,12 @@ def test_parameters_take_numbers_of_their_range() -> None:
     assert scalars_at_numbers(operators.load("mha"), (0.5,)) == []  # is_causal
 
 
+def test_a_parameter_of_zero_is_planned_elsewhere() -> None:
+    add = dataclasses.replace(operators.load("vector_add"), scalars={"alpha": (2.0, -2.0)})
+    assert scalars_at_numbers(add, ()) == []
+    assert scalars_at_numbers(add, (2.0, 3.0), {2.0}) == [("alpha", 1.96)]
+
+
 def test_parameters_lie_on_both_sides_of_a_threshold() -> None:
     add = operators.load("vector_add")  # alpha is declared as 1.0, -2.0, 0.1, 0.0
     values = [value for _, value in scalars_at_numbers(add, (0.1, 0.25), {0.1, 0.25, 3.0})]
@@ -193,7 +200,13 @@ def test_parameters_lie_on_both_sides_of_a_threshold() -> None:
     assert 0.098 not in dict(scalars_at_numbers(add, (0.1,))).values()
 
 
-@pytest.mark.parametrize(("test", "is_wrong"), [("alpha == 1", False), ("abs(alpha) == 1", True)])
+@pytest.mark.parametrize(
+    ("test", "is_wrong"),
+    [
+        pytest.param("alpha == 1", False, marks=pytest.mark.slow),
+        ("abs(alpha) == 1", True),
+    ],
+)
 def test_a_factor_that_is_left_out_is_caught(test: str, is_wrong: bool, tmp_path: Path) -> None:
     kernel = KERNELS / "right" / "add_strided.py"
     (path := tmp_path / "add.py").write_text(

@@ -141,7 +141,7 @@ def exact(
     """Compute the reference for some queries at a time: torch would hold the scores of all."""
     (*most, n_queries, head_dim), n_keys = q.shape, k.shape[-2]
     elements = max(elements_at_once(q.device), q.numel() // 4)  # of the scores at a time
-    length = max(1, elements // (math.prod(most) * n_keys))
+    length = max(1, elements // max(1, math.prod(most) * n_keys))
     places = torch.arange(max(n_queries, n_keys), device=q.device)
     out = torch.empty_like(q)
     for start in range(0, n_queries, length):

@@ -33,6 +33,7 @@ from triton_magics.harness.correctness.case_order import alternate, put_specials
 from triton_magics.harness.correctness.case_values import REGIMES
 from triton_magics.harness.correctness.cases_beside import CasesBeside
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
+from triton_magics.harness.correctness.empty_cases import plan_empty_cases
 from triton_magics.harness.correctness.shape_classes import (
     classify,
     extents,
@@ -225,7 +226,8 @@ class Design:
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
         rest += self._beside.with_large_layout()
-        begin = [*own[: len(plain)], *first, *block_cases]
+        empty = plan_empty_cases(self._op, self._beside.case("powers of two", 0))
+        begin = [*own[: len(plain)], *empty, *first, *block_cases]
         others = [*layout_cases, *drawn]
         begin += self._number_cases(source, [*begin, *others, *rest], plan)
         if self._is_interpreted:

@@ -97,17 +97,18 @@ def scalars_at_numbers(
     """Return values of the op's float parameters that it does not declare, each with its name.
 
     They are within the range of those that it declares, not nearer to 0 than these, and the
-    reference is finite there. 0, 1 and -1 are among the numbers: a kernel may leave out a factor or
-    a term there. Beside a threshold they lie on both sides: a path is weakest at its end.
+    reference is finite there. 1 and -1 are among the numbers: a kernel may leave out a factor
+    there; 0 has cases of its own (`CasesBeside`). Beside a threshold they lie on both sides: a path
+    is weakest at its end.
     """
     chosen: list[tuple[str, float]] = []
     for name, declared in op.scalars.items():
         if any(type(value) is not float for value in declared):
             continue
         least = min((abs(v) for v in declared if v), default=0.0)
-        signed = [sign * float(n) for n in (0, 1, *reversed(numbers)) for sign in (1, -1)]
+        signed = [sign * float(n) for n in (1, *reversed(numbers)) if n for sign in (1, -1)]
         inside = (v for v in signed if min(declared) <= v <= max(declared) and v not in declared)
-        usable = (v for v in dict.fromkeys(inside) if not v or abs(v) >= least)
+        usable = (v for v in dict.fromkeys(inside) if abs(v) >= least)
         ends = [n for n in (*declared, *numbers) if n in thresholds and n and abs(n) >= least]
         beside = (n * (1 + side) for n in dict.fromkeys(ends) for side in (-_SIDE, _SIDE))
         within = (v for v in beside if min(declared) <= v <= max(declared))

@@ -23,6 +23,7 @@ from triton_magics.harness.correctness.cause_experiments import explain_wrong_va
 from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
 from triton_magics.harness.correctness.conclusion import conclude_validation
+from triton_magics.harness.correctness.empty_cases import is_empty, limit_of_values
 from triton_magics.harness.correctness.failure_pattern import find_pattern
 from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.launch_cases import MAX_COMPILED
@@ -409,9 +410,10 @@ def _error_result(
         return not_run_result(case, error.message)
     if failure.refuses:
         return failed_case(case, CaseStatus.REJECTED, failure.text, error=error)
-    if case.extent and (limit := find_limit(error.message, launches.grids)):
-        return failed_case(case, CaseStatus.REJECTED, limit, error=error)
     message = error.message[:300]
+    limit = find_limit(error.message, launches.grids) or (message if is_empty(case) else None)
+    if case.extent and limit:
+        return failed_case(case, CaseStatus.REJECTED, limit, error=error)
     if failure.out_of_memory:
         return failed_case(case, CaseStatus.OUT_OF_MEMORY, message, error=error)
     compiler = subject.runtime.is_compile_error(error)
@@ -432,6 +434,8 @@ def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
         torch.cuda.empty_cache()
         return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
     if result.status is CaseStatus.WRONG_VALUES:
+        if is_empty(case) and (limit := limit_of_values(torch_outputs.outputs)):
+            return failed_case(case, CaseStatus.REJECTED, limit)
         with subject.explanation(case):
             return explain_wrong_values(subject, case, inputs, call, result)
     if failed := check_reads(case, call) or check_race(case, call):
