@@ -9,7 +9,8 @@ op, `sixth_classes` for layouts, for what a program carries on and for special v
 `eighth` for every op, `eighth_launches` and `ninth_launches` for paths of the wrapper and for the
 geometry of launches, `tenth`, `eleventh` and `twelfth` for layouts, state, random numbers, values,
 `thirteenth` and `fifteenth` for every op, `fourteenth` and `sixteenth` for most of them; on
-2026-11-29 `seventeenth` to `twentieth` for every op.
+2026-11-29 `seventeenth` to `twentyfirst` for every op, `twentyfirst_classes` for parameters, parts
+of a row and values that are not finite.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

@@ -1,0 +1,49 @@
+"""A tile of classes 30 below the running maximum adds nothing to the sum and is skipped, but the target's logit is picked up in the same branch: it stays 0 if the target lies there.
+
+op: cross_entropy
+status: failed
+cause: combination
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows_kernel(logits_ptr, target_ptr, loss_ptr, classes, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    base = row.to(tl.int64) * classes
+    target = tl.load(target_ptr + row)
+    largest = -float("inf")
+    total = 0.0
+    picked = 0.0
+    for start in range(0, classes, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(logits_ptr + base + cols, mask=cols < classes, other=-float("inf")).to(tl.float32)
+        top = tl.max(x, axis=0)
+        if top > largest - 30.0:
+            new = tl.maximum(largest, top)
+            total = total * tl.exp(largest - new) + tl.sum(tl.exp(x - new), axis=0)
+            largest = new
+            picked += tl.sum(tl.where(cols == target, x, 0.0), axis=0)
+    tl.store(loss_ptr + row, largest + tl.log(total) - picked)
+
+
+@triton.jit
+def mean_kernel(loss_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        total += tl.load(loss_ptr + rows, mask=rows < n, other=0.0)
+    tl.store(out_ptr, tl.sum(total, axis=0) / n)
+
+
+def triton_cross_entropy(logits, target):
+    logits, target = logits.contiguous(), target.contiguous()
+    n, classes = logits.shape
+    loss = torch.empty(n, dtype=torch.float32, device=logits.device)
+    out = torch.empty((), dtype=logits.dtype, device=logits.device)
+    rows_kernel[(n,)](logits, target, loss, classes, BLOCK=min(512, triton.next_power_of_2(classes)))
+    mean_kernel[(1,)](loss, out, n, BLOCK=512)
+    return out
