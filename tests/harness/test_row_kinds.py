@@ -46,7 +46,7 @@ def test_rows_of_few_kinds_have_every_pair() -> None:
 def n_specialisations(plan: Plan) -> int:
     """Return the number of kernels if these depend on dtype, shape and alignment."""
     unaligned = {c: [name for name, at in c.layouts if at == "unaligned"] for c in plan.cases}
-    return len({(c.shape, c.dtype, *unaligned[c]) for c in plan.cases})
+    return len({(c.shape, c.dtype, *unaligned[c]) for c in plan.cases if 0 not in c.shape})
 
 
 @pytest.mark.parametrize(("op", "most"), [("layer_norm", 84), ("cross_entropy", 75)])
