@@ -70,6 +70,13 @@ def test_dropout_refuses_a_threshold_too_coarse_for_rare_events(bits, problem):
     assert dropout.check((x, p, seed), call(x, p, seed), call) == problem
 
 
+def test_dropout_refuses_a_threshold_of_15_bits_on_a_large_input():
+    call, x = with_threshold(15), torch.ones(4_500_000)
+    assert dropout.check((x, 0.5, 7), call(x, 0.5, 7), call) == (
+        "p = 1e-05: 4500000 of 4500000 elements were kept: should be 4499955"
+    )
+
+
 WRONG = {
     "unscaled": (lambda x, out: torch.where(out != 0, x, out), "neither 0 nor x"),
     "scaled by p": (lambda x, out: out * 1.001, "neither 0 nor x"),

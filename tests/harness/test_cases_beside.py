@@ -20,7 +20,7 @@ from triton_magics.harness.correctness.cases_beside import (
     MANY_ROWS,
     MANY_ROWS_INTERPRETED,
 )
-from triton_magics.harness.correctness.shape_classes import representatives
+from triton_magics.harness.correctness.shape_classes import Shape, representatives
 from triton_magics.model import BESIDE, Case, CaseStatus, Plan
 
 pytestmark = pytest.mark.in_turn
@@ -62,6 +62,15 @@ WRONG = (
         "half of the products",
         marks=pytest.mark.slow,
     ),
+    ("twentyfirst/softmax_first_block_masked", "3x8209"),
+    ("twentyfirst/cross_entropy_low_block_skipped", "3x70001"),
+    ("twentyfirst/rope_four_heads_across_batches", "3x5x7x13"),
+    ("twentyfirst/swiglu_halves_of_sliced_projection", "parts of a slice of one tensor"),
+    pytest.param(
+        "twentyfirst/mha_unmasked_tiles_of_wide_heads",
+        "1x1x97x256 float32, is_causal=True",
+        marks=pytest.mark.slow,
+    ),
     ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
@@ -88,6 +97,7 @@ RIGHT = {
     "attention": "right/attention_flash.py",
     "quantized_matmul": "quantized_matmul_right.py",
     "swiglu": "swiglu_right.py",
+    "rope": "rope_right.py",
 }
 
 
@@ -112,12 +122,23 @@ def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> No
 
 
 def test_a_further_layout_is_there_for_all_tensors_and_each() -> None:
-    own = [(case, layout) for case, layout in layouts_of("mha") if layout in FURTHER]
+    own = [
+        (case, layout)
+        for case, layout in layouts_of("mha")
+        if layout in FURTHER and case.shape[:2] != (3, 5)
+    ]
     of_matrices = FURTHER - {"expanded but rows"}
     assert {layout for _, layout in own} == of_matrices
     for layout in of_matrices:
         assert sorted(len(case.layouts) for case, name in own if name == layout) == [1, 1, 1, 3]
     assert {case.special for case, _ in own} == {"plain"}
+
+
+@pytest.mark.parametrize(("op", "shape"), [("mha", (3, 5, 7, 64)), ("gqa", (3, 5, 1, 7, 64))])
+def test_batches_of_five_heads_do_not_lie_one_after_the_other(op: str, shape: Shape) -> None:
+    own = [(case.shape, layout) for case, layout in layouts_of(op) if case.shape[:2] == (3, 5)]
+    expected = ("interleaved heads", "padded batches", "padded matrices")
+    assert sorted(own) == [(shape, layout) for layout in expected]
 
 
 def test_an_op_of_any_rank_has_a_number_for_each_row() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from tests.harness.kit import KERNELS, job_for, run_cases
+from tests.harness.kit import CPU, KERNELS, job_for, run_cases
+from tests.report_values import interpreter_validation, validation
 from triton_magics import operators
+from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
-from triton_magics.model import Case, CaseResult, CaseStatus
+from triton_magics.harness.load import load_version
+from triton_magics.model import Case, CaseResult, CaseStatus, Status
+from triton_magics.model.overall_verdict import overall_verdict
 
 pytestmark = pytest.mark.in_turn
 
@@ -99,3 +104,33 @@ def test_a_wrong_output_without_elements_fails(source: str, case: Case, tmp_path
     result = run(tmp_path, source, case)
     assert result.status.failed
     assert result.status is not CaseStatus.REJECTED
+
+
+def test_an_op_undefined_without_elements_has_no_verdict() -> None:
+    """torch's attention returns None for no batches on a GPU."""
+    path = KERNELS / "softmax_right.py"
+    softmax = operators.load("softmax")
+    op = dataclasses.replace(
+        softmax, reference=lambda x: softmax.reference(x) if x.numel() else None
+    )
+    job = job_for(path)
+    subject = validate_job.Subject(op, load_version(job.version), job, CPU, path.read_text())
+    result = validate_job.run_case(subject, EMPTY)[0]
+    assert result.status is CaseStatus.NOT_RUN
+    assert "without elements" in (result.reason or "")
+    assert (
+        validate_job.run_case(subject, EMPTY.evolve(shape=(7, 13), extent=""))[0].status
+        is CaseStatus.PASSED
+    )
+
+
+def test_a_guard_for_no_elements_is_no_reason_to_pass() -> None:
+    environment = interpreter_validation().environment
+    base = validation(status=Status.FAILED, environment=environment, dtypes=("float32",), cases=())
+    empty = CaseResult(case=EMPTY, status=CaseStatus.PASSED, error_share=0.0)
+    other = CaseResult(
+        case=EMPTY.evolve(shape=(7, 13)), status=CaseStatus.NOT_RUN, reason="it needs a GPU"
+    )
+    assert overall_verdict(base, (other, empty)) == (Status.NO_GPU, "it needs a GPU")
+    refused = other.evolve(status=CaseStatus.REJECTED)
+    assert overall_verdict(base, (refused, empty))[0] is Status.REJECTED

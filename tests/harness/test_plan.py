@@ -72,7 +72,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 225
+    assert len(plan.cases) <= 232
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -213,15 +213,16 @@ def test_the_full_plan_has_every_size_and_shape() -> None:
 
 def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     full, thorough = plan_of("softmax"), plan_of("softmax", "thorough")
+    own = {"8,209 columns", "280,009 columns"}  # with structures of long rows
     of_full = {"4,099 rows", "the largest size", "over 65,535 rows", "over 2^18 columns"}
-    assert {c.extent for c in full.cases} == {"", "no elements", *of_full}
+    assert {c.extent for c in full.cases} == {"", "no elements", *own, *of_full}
     assert full.scope is not None
     assert next((e.item, e.reason) for e in full.scope.extents) == (
         "over 65,536 columns",
         "only in the thorough plan",
     )
     names = {c.extent for c in thorough.cases}
-    assert names == {
+    assert names - own == {
         "", "no elements", "4,099 rows", "the largest size", "over 65,535 rows",
         "over 65,536 columns", "151,936 columns", "over 2^18 columns",
         "over 1,000,000 columns", "over 2^31 elements",
@@ -234,7 +235,8 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
 @pytest.mark.parametrize("plan", ["full", "thorough"])
 def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
     planned = plan_of("softmax", plan, device=DeviceFacts(is_interpreted=True))
-    assert {c.extent for c in planned.cases} == {
+    own = {"8,209 columns", "70,001 columns"}  # with structures of long rows
+    assert {c.extent for c in planned.cases} - own == {
         "", "no elements", "201 rows", "over 65,535 rows", "over 65,536 columns",
         "151,936 columns", "over 2^18 columns",
     }  # fmt: skip

@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional as F
 
 from triton_magics.operators._draws import scalars_of
-from triton_magics.operators._masks import find_dependence, find_mask_fault
+from triton_magics.operators._masks import find_dependence, find_mask_fault, is_unlikely
 
 SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 SHAPES = (
@@ -32,6 +32,7 @@ SCALARS = {"p": PROBABILITIES}
 OTHER_PROBABILITIES = (0.0, 0.1, 0.25, 0.75, 0.125)  # the last take few bits of a draw
 SEED_BITS = 63
 RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
+VERY_RARE = 1e-5  # the same of 16 bits; asked of the largest size alone
 DRAWN = (0.02, 0.058, 0.17, 0.5)  # one is drawn between each two, each octave as likely
 ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
 MODERATE = 2**12  # elements; fewer show no dependence of a part
@@ -133,7 +134,8 @@ def check(
         return problem
     if not torch.equal(call(x, p, seed), output):
         return f"two calls with the seed {seed} gave different masks"
-    return _wrong_rate(x, seed, call) or _dependent_seeds(inputs, output, call)
+    wrong_rate = _wrong_rate(x, seed, call) or _wrong_rare_rate(x, seed, call)
+    return wrong_rate or _dependent_seeds(inputs, output, call)
 
 
 def _wrong_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -> str | None:
@@ -150,6 +152,17 @@ def _wrong_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -
             return "p = 0 must give x itself"
         if p and (fault := find_mask_fault(output != 0, 1 - p, _visible(x))):
             return f"p = {p}: {fault}"
+    return None
+
+
+def _wrong_rare_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -> str | None:
+    """Check probabilities near 0 and 1 on a large input: the number of elements follows p."""
+    visible = _visible(x)
+    n = int(visible.sum())
+    for p in (VERY_RARE, 1 - VERY_RARE) if n * VERY_RARE > ENOUGH else ():
+        n_whole = int(((call(x, p, seed) != 0) & visible).sum())
+        if is_unlikely(n_whole, n, 1 - p):
+            return f"p = {p}: {n_whole} of {n} elements were kept: should be {n * (1 - p):.0f}"
     return None
 
 

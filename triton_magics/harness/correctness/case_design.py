@@ -83,6 +83,7 @@ from triton_magics.model.overall_verdict import (
 
 STRENGTH = {"full": 2, "thorough": 3}
 _QUICK_ROWS, _QUICK_SHAPES = 4, 2
+SMALL_EXTENT = 2**16  # elements
 NEW_KIND_COST = 1  # combinations; with 2 there are 2 % more cases, and kernels are 7 % fewer
 _CPU = torch.device("cpu")
 
@@ -123,7 +124,12 @@ class Design:
         specials = [*usable_specials(op, self._dtypes)]
         alone = [name for name in specials if name in NOT_COMBINED]
         self._beside = CasesBeside(
-            op, self._dtypes, self._seed, self._shapes, alone, is_interpreted=self._is_interpreted
+            op,
+            self._dtypes,
+            self._seed,
+            self._shapes,
+            specials,
+            is_interpreted=self._is_interpreted,
         )
         return {
             DTYPE: list(self._dtypes),
@@ -211,6 +217,7 @@ class Design:
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         layout_cases += [*self._beside.with_layouts(), *self._beside.with_equal_lengths()]
         layout_cases += [*self._beside.with_more_dimensions(), *self._late_peaks()]
+        layout_cases += self._beside.with_uneven_groups()
         whole = (shape for shape in whole_blocks(self._op) if not is_refused(self._op, shape))
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
@@ -327,6 +334,9 @@ class Design:
         ]
         only_plain = self._is_interpreted and has_many_programs(self._op, shape)
         rows = rows[:1] if only_plain else rows
+        if math.prod(shape) <= SMALL_EXTENT:  # a path for such a shape is often one of a flag too
+            flags = [(k, v) for k, v in factors.items() if {*v} == {False, True}]
+            rows += [rows[0] | {name: values[1]} for name, values in flags]
         plain = {REGIME: NORMAL, SPECIAL: PLAIN}  # in place of values that the rest can't have
         rows = [row | plain if _has_forbidden(row, self.forbids) else row for row in rows]
         possible = [row for row in rows if not _has_forbidden(row, self.forbids)]

@@ -18,7 +18,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.tolerance import is_floating, widen_float8
-from triton_magics.harness.correctness.value_structures import raise_ends
+from triton_magics.harness.correctness.value_structures import raise_ends, zeros
 from triton_magics.model import NORMAL, Case
 
 REGIMES = (NORMAL, *operators.REGIMES)
@@ -68,15 +68,17 @@ def find_parts(inputs: Sequence[Any], special: Special) -> dict[int, bool]:
     """Return the inputs that can lie side by side in one tensor: each with whether transposed.
 
     They are the first floating one of which there are several, by its shape or its transpose's.
-    A projection has four dimensions: batch, head, position and head_dim.
+    A projection has four dimensions: batch, head, position and head_dim. A slice has a batch: the
+    rows of one matrix end where the tensor ends.
     """
+    least = 4 if special.is_projection else 3 if special.is_sliced else 1
     for first, one in enumerate(inputs):
         parts = {
             i: i > first and is_transpose(x, one)
             for i, x in enumerate(inputs)
             if i >= first and (are_alike(x, one) or is_transpose(x, one))
         }
-        if len(parts) > 1 and one.dim() and (one.dim() == 4 or not special.is_projection):
+        if len(parts) > 1 and one.dim() >= least and (one.dim() == 4 or not special.is_projection):
             return parts
     return {}
 
@@ -88,7 +90,9 @@ def shape_of_whole(
     first, n = tuple(inputs[next(iter(parts))].shape), _n_chunks(parts, special)
     if special.is_projection:
         batch, heads, positions, head_dim = first
-        return (batch, positions, n, heads, head_dim)
+        return (batch, positions + special.is_sliced, n, heads, head_dim)
+    if special.is_sliced:
+        return (*first[:-2], first[-2] + 1, n * first[-1])
     return (*first[:-1], n * first[-1])
 
 
@@ -96,6 +100,9 @@ def split_in_parts(
     whole: torch.Tensor, parts: Mapping[int, bool], special: Special
 ) -> dict[int, torch.Tensor]:
     """Return views of a tensor for the inputs of `find_parts`, but for the one that is alone."""
+    if special.is_sliced:
+        rows = 1 if special.is_projection else -2
+        whole = whole.narrow(rows, 0, whole.shape[rows] - 1)
     if special.is_projection:
         chunks = [part.transpose(1, 2) for part in whole.unbind(2)]
     else:
@@ -166,7 +173,8 @@ def _structures(special: Special, floats: list[int], case: Case) -> Iterator[tup
     if not own and floats:
         chosen = floats if special.everywhere else [floats[case.seed % len(floats)]]
         own = dict.fromkeys(chosen, special.apply)
-    for i in floats:
+    of_bytes = (i for i, structure in special.places.items() if structure is zeros)
+    for i in sorted({*floats, *of_bytes}):
         structure = own.get(i, special.others)
         if structure is not None:
             yield i, structure

@@ -16,7 +16,12 @@ from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_meta, make_pristine
 from triton_magics.harness.correctness.case_numbers import is_finite_at
-from triton_magics.harness.correctness.case_values import are_alike, find_parts, is_transpose
+from triton_magics.harness.correctness.case_values import (
+    are_alike,
+    find_parts,
+    has_bytes,
+    is_transpose,
+)
 from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
 from triton_magics.harness.correctness.shape_variants import (
     informative_scalars,
@@ -25,7 +30,10 @@ from triton_magics.harness.correctness.shape_variants import (
     shapes_of_several_blocks,
 )
 from triton_magics.harness.correctness.special_values import (
+    BLOCK_OF_MINUS_INF,
     BLOCK_VALUES,
+    LATE_PEAKS,
+    LONE_ELEMENT,
     MANY_ROW_VALUES,
     SHARED_VALUES,
     SMALL_VALUES,
@@ -39,12 +47,16 @@ from triton_magics.model import BESIDE, NORMAL, Case
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
+LONG, WIDE, WIDE_INTERPRETED = 8_209, 280_009, 70_001  # columns
+LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF)
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
+MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
 FOUR_DIMENSIONS, LENGTH_OF_ONE = (2, 3, 2, 33), (5, 1, 33)
 LAYOUTS_OF_FIRST = (
     layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
     layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
+LAYOUTS_OF_BATCHES = LAYOUTS_OF_FIRST[:3]  # that no step from head to head follows
 _CPU = torch.device("cpu")
 
 
@@ -66,7 +78,7 @@ class CasesBeside:
         Args:
             op, dtypes, seed: of the plan.
             shapes: a cheap one of each class.
-            values: the special values that mean something for the op and are not combined.
+            values: the special values that mean something for the op.
             is_interpreted: an interpreter runs the kernels, some milliseconds for each program.
         """
         self._op, self._dtypes, self._seed = op, dtypes, seed
@@ -91,6 +103,7 @@ class CasesBeside:
             *self._with_weights(),
             *self._with_many_rows(),
             *self._with_parameters_of_zero(),
+            *self._with_structures_of_long_rows(),
         ]
 
     def _with_parameters_of_zero(self) -> list[Case]:
@@ -133,6 +146,7 @@ class CasesBeside:
             plain = self.case("powers of two", turn, dtype=dtype)
             square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
             shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)]
+            shapes += [FOUR_DIMENSIONS] * self._has_any_number_of_dimensions()
             fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
             if values in self._values and fitting and self._has_values(values, dtype):
                 case = plain.evolve(shape=fitting[0], special=values)
@@ -162,6 +176,29 @@ class CasesBeside:
             if shapes and self._has_values(values, dtype)
         ]
 
+    def _with_structures_of_long_rows(self) -> list[Case]:
+        """Return cases of rows of several long blocks with the structures that blocks have.
+
+        A block that is all -inf, or far below one element, is one of 4096 in a kernel for long
+        rows. Over 10^5 elements that are e^11 times lighter than one weigh as much as that one.
+        """
+        if self._op.op_class != "reduction" or len(self._shapes.get("odd", ())) < 2:
+            return []
+        widest = WIDE_INTERPRETED if self._is_interpreted else WIDE
+        each = [*((LONG, values) for values in LONG_ROW_VALUES), (widest, LONE_ELEMENT)]
+        dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
+        first = self._shapes["odd"][:-2]
+        return [
+            self.case(
+                "", 0, special=values, dtype=dtype, shape=(*first, 3, columns),
+                extent=f"{columns:,} columns",
+            )
+            for columns, values in each
+            if values in self._values
+            and self._has_values(values, dtype)
+            and is_defined(self._op, (*first, 3, columns))
+        ]  # fmt: skip
+
     def _has_values(self, values: str, dtype: str) -> bool:
         """Return whether special values mean something for the op in a dtype."""
         special = special_of(values)
@@ -177,7 +214,11 @@ class CasesBeside:
             return []
         inputs = self._inputs_of(self.case("powers of two", 0)).values()
         rank = max((x.dim() for x in inputs if is_floating(x)), default=0)
-        whole = [i for i, x in enumerate(inputs) if is_floating(x) and x.dim() == rank]
+        whole = [
+            i
+            for i, x in enumerate(inputs)
+            if (is_floating(x) or has_bytes(x)) and x.dim() == rank and i not in self._op.structured
+        ]
         dtypes = itertools.cycle(self._dtypes)
         cases = [
             self.case("powers of two", turn, special=f"{ZEROS_IN}{i}", dtype=next(dtypes))
@@ -262,14 +303,37 @@ class CasesBeside:
 
         They have layouts of the first ones, or one of a single element in the middle.
         """
-        has_any_number = len({len(shape) for shape in self._op.shapes}) > 1
-        if not has_any_number or not is_defined(self._op, FOUR_DIMENSIONS):
+        if not self._has_any_number_of_dimensions():
             return []
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
         cases = []
         each: list[tuple[Shape, str]] = [(FOUR_DIMENSIONS, name) for name in LAYOUTS_OF_FIRST]
         each.append((LENGTH_OF_ONE, layouts.LOOSE_ONES))
         for turn, (shape, layout) in enumerate(each):
+            at = self._layouts_at(shape) if layout in self._op.layouts else {}
+            own = tuple((name, layout) for name, have in at.items() if layout in have)
+            if own:
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=dtype))
+        return cases
+
+    def _has_any_number_of_dimensions(self) -> bool:
+        has_several = len({len(shape) for shape in self._op.shapes}) > 1
+        return has_several and is_defined(self._op, FOUR_DIMENSIONS)
+
+    def with_uneven_groups(self) -> list[Case]:
+        """Return a case of each layout of the first dimensions, with lengths that no group fits.
+
+        A program that takes several heads together goes past the last one of a batch there. Where
+        the batches lie one after the other it meets the next one's heads.
+        """
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        if len(base) < MANY_DIMENSIONS:
+            return []
+        shapes = ((*first, *base[len(first) :]) for first in UNEVEN)
+        shape = next((s for s in shapes if is_defined(self._op, s)), base)
+        dtype = self._dtypes[self._seed % len(self._dtypes)]
+        cases = []
+        for turn, layout in enumerate(LAYOUTS_OF_BATCHES):
             at = self._layouts_at(shape) if layout in self._op.layouts else {}
             own = tuple((name, layout) for name, have in at.items() if layout in have)
             if own:
@@ -315,7 +379,8 @@ class CasesBeside:
         inputs = [*self._inputs_of(case).values()]
         if special.transposes:
             return any(is_transpose(y, x) for x, y in itertools.combinations(inputs, 2))
-        is_projected = not special.is_projection or bool(find_parts(inputs, special))
+        needs_parts = special.is_projection or special.is_sliced
+        is_projected = not needs_parts or bool(find_parts(inputs, special))
         n_least = 2 if special.alone is None else 3
         return is_projected and any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)
 

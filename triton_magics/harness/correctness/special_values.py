@@ -19,11 +19,14 @@ PARTS_OF_MORE = "parts of one tensor, the last unused"
 PARTS_REVERSED = "parts of one tensor, the last input first"
 PROJECTION = "parts of one projection"  # [batch, position, part, head, head_dim], as models have it
 PROJECTION_ALONE = "parts of one projection, but for the last input"
+PARTS_OF_SLICE = "parts of a slice of one tensor"  # whole[:, :-1], of more rows in each batch
+PROJECTION_OF_SLICE = "parts of a slice of one projection"
 ONE_BUT_FIRST = "one tensor for several inputs, but for the first"
 ONE_BUT_LAST = "one tensor for several inputs, but for the last"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
+BLOCK_OF_MINUS_INF = "block of -inf"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
 SHARED_VALUES = (
@@ -35,6 +38,8 @@ SHARED_VALUES = (
     PARTS_REVERSED,
     PROJECTION,
     PROJECTION_ALONE,
+    PARTS_OF_SLICE,
+    PROJECTION_OF_SLICE,
     ONE_BUT_FIRST,
     ONE_BUT_LAST,
 )  # for inputs that are alike
@@ -68,6 +73,7 @@ class Special:
         spare: place of a part among these that is no input, from the end; None: there is none.
         is_reversed: the parts are in the opposite order of the inputs.
         is_projection: the parts of a position lie side by side, each with all heads.
+        is_sliced: the tensor has another row after those of the parts, in each batch.
         alone: place among three or more inputs that are alike of one that shares no memory.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
@@ -92,6 +98,7 @@ class Special:
     spare: int | None = None
     is_reversed: bool = False
     is_projection: bool = False
+    is_sliced: bool = False
     alone: int | None = None
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
@@ -194,6 +201,10 @@ SPECIALS = {
     PROJECTION_ALONE: Special(
         lambda x, draw: x, everywhere=True, splits=True, is_projection=True, alone=-1
     ),
+    PARTS_OF_SLICE: Special(lambda x, draw: x, everywhere=True, splits=True, is_sliced=True),
+    PROJECTION_OF_SLICE: Special(
+        lambda x, draw: x, everywhere=True, splits=True, is_projection=True, is_sliced=True
+    ),
     ONE_BUT_FIRST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=0),
     ONE_BUT_LAST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=-1),
     LONE_ELEMENT: Special(structures.lone_element, min_columns=2, op_classes=("reduction",)),
@@ -226,10 +237,10 @@ SPECIALS = {
         is_finite=False,
         everywhere=True,
         op_classes=("elementwise", "reduction"),
-        parts=(*_FINITE_PARTS, "nonfinite", "block of -inf"),
+        parts=(*_FINITE_PARTS, "nonfinite", BLOCK_OF_MINUS_INF),
     ),
     "least and largest bytes": Special(structures.byte_extremes, everywhere=True, of_bytes=True),
     "rows at -20000": Special(structures.far_rows, has_ends=True),
     "nonfinite": Special(structures.nonfinite, is_finite=False, everywhere=True),
-    "block of -inf": Special(structures.block, is_finite=False, min_columns=4),
+    BLOCK_OF_MINUS_INF: Special(structures.block, is_finite=False, min_columns=4),
 }
