@@ -382,15 +382,6 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     Raises:
         UserFault: the op's own code fails, other than on inputs without elements.
     """
-    try:
-        return _run_case(subject, case)
-    except UserFault as fault:
-        if not is_empty(case):
-            raise
-        return not_run_result(case, f"the op is not defined without elements: {fault}"), Launches()
-
-
-def _run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     started = time.monotonic()
     launches = Launches()
     subject.free_inputs()
@@ -400,6 +391,8 @@ def _run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run_result(case, "its inputs do not fit the GPU's free memory"), launches
+    except UserFault as fault:
+        return _not_defined(case, fault), launches
     try:
         expected = CaseOracle(subject, case, inputs, torch_outputs)
         call = subject.guarded_call(
@@ -411,7 +404,20 @@ def _run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
     except VersionRaised as raised:
         launches = raised.launches if not launches.names else launches
         result = _error_result(subject, case, raised.failure, raised.launches)
+    except UserFault as fault:
+        result = _not_defined(case, fault)
     return result.evolve(duration_s=time.monotonic() - started), launches
+
+
+def _not_defined(case: Case, fault: UserFault) -> CaseResult:
+    """Return the result of a case without elements, for which the op is not defined.
+
+    Raises:
+        UserFault: the case has elements.
+    """
+    if not is_empty(case):
+        raise fault
+    return not_run_result(case, f"the op is not defined without elements: {fault}")
 
 
 def _error_result(
