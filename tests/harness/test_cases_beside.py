@@ -134,6 +134,24 @@ def test_a_further_layout_is_there_for_all_tensors_and_each() -> None:
     assert {case.special for case, _ in own} == {"plain"}
 
 
+@pytest.mark.parametrize(
+    ("op", "special", "strides"),
+    [
+        ("swiglu", "parts of a slice of one tensor", (3 * 3 * 66, 3 * 66, 66, 1)),
+        ("swiglu", "parts of one tensor", (3 * 2 * 66, 2 * 66, 66, 1)),
+        ("mha", "parts of a slice of one projection", (3 * 9 * 33, 33, 9 * 33, 1)),
+    ],
+)
+def test_parts_of_a_slice_have_more_rows_between(
+    op: str, special: str, strides: tuple[int, ...]
+) -> None:
+    case = Case(shape=(2, 3, 2, 33), dtype="float32", special=special, seed=3)
+    inputs = make_inputs(operators.load(op), case, CPU)
+    parts = [x for x in inputs.arguments if isinstance(x, torch.Tensor)]
+    assert {x.stride() for x in parts} == {strides}
+    assert all(torch.equal(x, own) for x, own in zip(parts, inputs.pristine, strict=False))
+
+
 @pytest.mark.parametrize(("op", "shape"), [("mha", (3, 5, 7, 64)), ("gqa", (3, 5, 1, 7, 64))])
 def test_batches_of_five_heads_do_not_lie_one_after_the_other(op: str, shape: Shape) -> None:
     own = [(case.shape, layout) for case, layout in layouts_of(op) if case.shape[:2] == (3, 5)]

