@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import plan_job
-from triton_magics.harness.correctness.case_inputs import make_inputs
+from triton_magics.harness.correctness.case_inputs import make_inputs, make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.cases_beside import (
     LARGE_ROWS,
@@ -210,6 +211,17 @@ def test_parts_may_be_in_the_opposite_order() -> None:
     gate, up = make_inputs(operators.load("swiglu"), case, CPU).arguments
     assert gate.stride() == up.stride() == (32, 1)
     assert gate.data_ptr() - up.data_ptr() == 16 * 4
+
+
+def test_weights_of_bytes_are_zero_beside_values_that_are_not_finite() -> None:
+    op = dataclasses.replace(operators.load("quantized_matmul"), defined_for_nonfinite=True)
+    path = KERNELS / "quantized_matmul_right.py"
+    cases = plan_cases(op, job_for(path), INTERPRETER).cases
+    own = {case.special: case for case in cases if "beside zeros" in case.special}
+    assert sorted(own) == [f"nonfinite beside zeros in input {i}" for i in (0, 1)]
+    x, weight, _ = make_pristine(op, own["nonfinite beside zeros in input 1"], CPU)
+    assert not weight.any()
+    assert not x.isfinite().all()
 
 
 def test_parts_of_a_projection_lie_side_by_side_in_each_position() -> None:

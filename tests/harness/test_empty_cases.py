@@ -83,6 +83,12 @@ def test_an_error_without_elements_is_a_limit(
     assert reason in (result.reason or "")
 
 
+def test_an_illegal_access_without_elements_is_a_fault(tmp_path: Path) -> None:
+    then = "raise RuntimeError('CUDA error: an illegal memory access was encountered')"
+    result = run(tmp_path, with_guard(SOFTMAX, "not x.numel()", then), EMPTY)
+    assert (result.status, result.invalid_access) == (CaseStatus.RUNTIME_ERROR, True)
+
+
 def test_another_loss_of_no_rows_is_a_limit() -> None:
     """torch has NaN, the mean of nothing; a sum by atomics has 0."""
     result = run_cases(KERNELS / "right" / "cross_entropy_atomics.py", EMPTY)[0]

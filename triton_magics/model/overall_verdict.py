@@ -79,8 +79,8 @@ def overall_verdict(base: Validation, results: tuple[CaseResult, ...]) -> tuple[
             CaseStatus.OUT_OF_MEMORY: Status.OUT_OF_MEMORY,
         }
         return kinds.get(failed.status, Status.FAILED), None
-    unasked = CaseStatus.NOT_RUN  # without elements nothing is computed
-    ran = [r for r in results if r.status is not unasked and 0 not in r.case.shape]
+    # A guard that returns at once without elements is no evidence.
+    ran = [r for r in results if r.status is not CaseStatus.NOT_RUN and 0 not in r.case.shape]
     if ran and all(r.status is CaseStatus.REJECTED for r in ran):
         return Status.REJECTED, f"it rejects every input: {ran[0].reason}"
     for dtype in base.dtypes:

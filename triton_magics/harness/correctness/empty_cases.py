@@ -34,7 +34,7 @@ def is_empty(case: Case) -> bool:
 
 def limit_of_values(expected: tuple[torch.Tensor, ...]) -> str | None:
     """Return why other values than these are a limit: a mean of nothing is not defined."""
-    if all(bool(x.isfinite().all()) for x in expected):
+    if all(bool(x.double().isfinite().all()) for x in expected):
         return None
     return "other values than the reference's, which are not finite"
 

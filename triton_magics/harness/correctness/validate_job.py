@@ -429,8 +429,10 @@ def _error_result(
         return not_run_result(case, error.message)
     if failure.refuses:
         return failed_case(case, CaseStatus.REJECTED, failure.text, error=error)
-    message = error.message[:300]
-    limit = find_limit(error.message, launches.grids) or (message if is_empty(case) else None)
+    message, is_invalid = error.message[:300], ILLEGAL_ACCESS in error.message
+    limit = find_limit(error.message, launches.grids)
+    if is_empty(case) and not is_invalid:
+        limit = limit or message
     if case.extent and limit:
         return failed_case(case, CaseStatus.REJECTED, limit, error=error)
     if failure.out_of_memory:
@@ -438,7 +440,7 @@ def _error_result(
     compiler = subject.runtime.is_compile_error(error)
     status = CaseStatus.COMPILE_ERROR if compiler else CaseStatus.RUNTIME_ERROR
     failed = failed_case(case, status, message, error=error)
-    return failed.evolve(invalid_access=ILLEGAL_ACCESS in error.message)
+    return failed.evolve(invalid_access=is_invalid)
 
 
 def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
