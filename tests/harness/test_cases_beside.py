@@ -213,7 +213,7 @@ def test_parts_may_be_in_the_opposite_order() -> None:
     assert gate.data_ptr() - up.data_ptr() == 16 * 4
 
 
-def test_weights_of_bytes_are_zero_beside_values_that_are_not_finite() -> None:
+def test_weights_of_bytes_are_zero_beside_nan() -> None:
     op = dataclasses.replace(operators.load("quantized_matmul"), defined_for_nonfinite=True)
     path = KERNELS / "quantized_matmul_right.py"
     cases = plan_cases(op, job_for(path), INTERPRETER).cases
