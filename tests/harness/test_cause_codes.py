@@ -79,6 +79,16 @@ def test_lost_nan_needs_no_search(kernel: str, case: Case, text: str) -> None:
     assert cause_text(result.mismatch.cause) == text
 
 
+def test_nan_of_the_next_row_needs_no_search() -> None:
+    path = KERNELS.parent / "unseen_kernels" / "twentyfirst_classes" / "mean_tail_times_zero.py"
+    case = Case(shape=(60, 129), dtype="float32", special="nonfinite", seed=1)
+    result = run_cases(path, case)[0]
+    assert result.mismatch
+    assert result.mismatch.cause
+    text = cause_text(result.mismatch.cause)
+    assert text.startswith("observed: NaN or infinity in rows before those that should have it")
+
+
 def test_nan_of_a_part_that_is_left_out_is_searched_for(tmp_path: Path) -> None:
     """Plain values are wrong there, too, so that the NaN is lost says little."""
     source = SOFTMAX.replace("mask = cols < n_cols", "mask = cols < n_cols - 1")

@@ -131,3 +131,34 @@ def test_nonfinite_values_that_the_reference_alone_has(
         output, expected, torch.ones(3), wrong, case=case, hint=lambda _: None
     )
     assert code_of(explanation) == code
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [((2, 6), "before"), ((4, 8), "after"), ((2, 5), None), ((2,), None)],
+)
+def test_nan_that_spreads_to_the_row_beside_it_is_named(
+    rows: tuple[int, ...], word: str | None
+) -> None:
+    """Rows 3 and 7 should have NaN. One row alone may be there by chance."""
+    value, got = VALUE.clone(), VALUE.clone()
+    value[[3, 7]] = got[[3, 7]] = math.nan
+    got[list(rows)] = math.nan
+    wrong = got.isnan() & value.isfinite()
+    case = Case(shape=(12, 20), dtype="float32", special="nonfinite", seed=0)
+    allowed = torch.full_like(value, 1e-6)
+    explained = mismatch.describe(got, value, allowed, wrong, case=case, hint=lambda s: None)
+    cause = explained.cause
+    assert (cause is not None and f"in rows {word} " in (cause.evidence or "")) is bool(word)
+
+
+def test_memory_that_was_never_written_is_no_nan_of_another_row() -> None:
+    value = VALUE.clone()
+    value[[3, 7]] = math.nan
+    got = value.clone()
+    got.view(torch.int64)[[2, 6]] = -1  # every bit set
+    wrong = got.isnan() & value.isfinite()
+    case = Case(shape=(12, 20), dtype="float32", special="nonfinite", seed=0)
+    allowed = torch.full_like(value, 1e-6)
+    explained = mismatch.describe(got, value, allowed, wrong, case=case, hint=lambda s: None)
+    assert code_of(explained) == "unset_memory"

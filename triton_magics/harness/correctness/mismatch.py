@@ -147,7 +147,7 @@ def _cause(
     if lost := _lost_nonfinite(have, want):
         return lost
     if bool((~have.isfinite() & want.isfinite()).any()):
-        return _nonfinite_cause(got[wrong], case, hint)
+        return _spread_nonfinite(got, value, wrong) or _nonfinite_cause(got[wrong], case, hint)
     ratio = have / want
     ratio = ratio[ratio.isfinite() & (ratio != 0)]
     if kind == "all" and (factor := _common_factor(ratio)):
@@ -173,6 +173,28 @@ def _lost_nonfinite(have: torch.Tensor, want: torch.Tensor) -> Cause | None:
     if bool((have.isnan() & want.isinf()).all()):
         text = "NaN where the reference is infinite: infinities are subtracted, or multiplied by 0"
         return Cause(code=CauseCode.REACH, evidence=text)
+    return None
+
+
+def _spread_nonfinite(got: torch.Tensor, value: torch.Tensor, wrong: torch.Tensor) -> Cause | None:
+    """Return the cause that NaN or infinity is in rows beside those that should have it alone.
+
+    A row is an element of an output of one dimension.
+    """
+    have = got[wrong]
+    if value.dim() == 0 or bool(have.double().isfinite().any()) or _has_poison(have):
+        return None
+    rows = [_matrix(x) if x.dim() > 1 else x[:, None] for x in (wrong, ~value.isfinite())]
+    is_wrong, has_own = (x.any(1) for x in rows)
+    for word, step in (("before", -1), ("after", 1)):
+        beside = torch.roll(has_own, step)
+        beside[-1 if step < 0 else 0] = False
+        if int(is_wrong.sum()) > 1 and bool(beside[is_wrong].all()) and not bool(beside.all()):
+            text = (
+                f"NaN or infinity in rows {word} those that should have it: a load reads past the "
+                "end of its row, and 0 times NaN is NaN"
+            )
+            return Cause(code=CauseCode.REACH, evidence=text)
     return None
 
 
