@@ -9,7 +9,7 @@ DEMO ?= demo
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cluster,cuda,docs,kernels,gpu,lab,serve,test]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[cluster,cuda,docs,kernels,gpu,lab,serve,test]'
 	-$(BIN)/python -m pip install --quiet ncu-report  # its tests skip without it
 	touch $@
 

@@ -75,6 +75,7 @@ def validate(lab: Lab, old: str, new: str) -> Validation:
         ("return out", "return [out]", CaseStatus.WRONG_TYPE, "returned a list"),
     ],
 )
+@pytest.mark.in_turn
 def test_wrong_output_names_the_expected_one(
     lab: Lab, old: str, new: str, status: CaseStatus, words: str
 ) -> None:

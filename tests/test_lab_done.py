@@ -131,6 +131,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(STEPS, min_size=4, max_size=9))
+@pytest.mark.in_turn
 def test_all_views_agree_after_any_sequence(steps: list[Step]) -> None:
     engine = FakeExecutor()
     with (

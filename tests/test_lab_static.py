@@ -54,6 +54,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.in_turn
 def test_inspect_reports_registers_waves_and_widths(lab: Lab) -> None:
     inspection = lab.inspect("softmax", "v1", target="sm_90", ptx=True, sass=True)
     assert (inspection.status, inspection.target, inspection.here) == (
@@ -123,6 +124,7 @@ def test_an_inspection_tells_the_same_after_another(lab: Lab, target: str) -> No
     assert f".target {target}" in inspection.listings[0].text
 
 
+@pytest.mark.in_turn
 def test_inspection_lists_the_kernels_of_another_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

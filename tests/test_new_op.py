@@ -121,10 +121,12 @@ def test_the_parent_finds_a_new_op_by_name_alias_and_words(installed: Path) -> N
     assert facts["page"] == "out = x / sum(abs(x))"
 
 
+@pytest.mark.in_turn
 def test_a_worker_loads_a_new_op(installed: Path) -> None:
     python(installed, "-c", IN_A_WORKER)
 
 
+@pytest.mark.in_turn
 def test_a_new_op_has_its_page_in_a_notebook_and_a_terminal(installed: Path) -> None:
     page = python(installed, "-c", IN_A_NOTEBOOK)
     assert "triton_l1_norm(x)" in page

@@ -73,6 +73,7 @@ def test_what_is_no_payload_breaks_the_protocol(tmp_path: Path, trick: str) -> N
         list(FrameReader(tmp_path).feed(data))
 
 
+@pytest.mark.in_turn
 def test_a_source_and_an_answer_of_20_mib_go_through_a_worker() -> None:
     executor = LocalExecutor(Settings(device="interpreter", standbys=1))
     op = OpRef.own("double", OWN_OP.format(doc="d" * LARGE))

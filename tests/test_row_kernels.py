@@ -35,6 +35,7 @@ def few(every: list[Candidate]) -> list[Candidate]:
     "case",
     [pytest.param(c, marks=[pytest.mark.slow] * (2100 in c.shape), id=c.name) for c in CASES],
 )
+@pytest.mark.in_turn
 def test_row_kernels_are_right_in_float32(case: Case) -> None:
     torch.manual_seed(7)
     inputs = make_inputs(case, "cpu")

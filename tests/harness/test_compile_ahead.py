@@ -106,6 +106,7 @@ def test_a_validation_reuses_kernels_of_an_earlier_child(
     assert child("validate", path, tmp_path) == [[], True, 0, n_forms]
 
 
+@pytest.mark.in_turn
 def test_an_endless_compile_form_delays_no_other_version(
     tmp_path: Path,
 ) -> None:

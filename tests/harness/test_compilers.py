@@ -64,6 +64,7 @@ print(json.dumps([[str(p) for p in left], len(made), entries == again]))
 """
 
 
+@pytest.mark.in_turn
 def test_results_are_in_the_workers_cache(tmp_path: Path) -> None:
     env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     child = subprocess.run(
@@ -348,6 +349,7 @@ print(Path(os.environ[SCRATCH], STACK).read_text())
 """
 
 
+@pytest.mark.in_turn
 def test_stack_dump_works_after_a_compilation(tmp_path: Path) -> None:
     """LLVM installs handlers of its own, SIGUSR1 among them."""
     env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}

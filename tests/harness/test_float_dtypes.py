@@ -79,6 +79,7 @@ def flat(value: str, out: str) -> str:
     ],
     ids=["float64", "from float8", "to float8"],
 )
+@pytest.mark.in_turn
 def test_a_dtype_is_judged_and_timed(op: str, right: str, wrong: str) -> None:
     describe(op)
     good, bad = validate(op, right), validate(op, wrong)

@@ -42,6 +42,7 @@ RAISES = '# a header\nimport triton\n\nraise RuntimeError("no")\n'
 @pytest.mark.parametrize(
     "kernel", [pytest.param("softmax_right", marks=pytest.mark.slow), "forgets_other"]
 )
+@pytest.mark.in_turn
 def test_a_job_file_gives_the_same_verdict_elsewhere(kernel: str, tmp_path: Path) -> None:
     path = KERNELS / f"{kernel}.py"
     here = run_validation(path, dtypes=("float32",), shapes=SHAPES)

@@ -164,6 +164,7 @@ def test_a_shorter_row_shows_what_a_rounded_number_of_parts_left() -> None:
     assert {r.status for r in run_cases(KERNELS / "sum_right.py", *cases)} == {CaseStatus.PASSED}
 
 
+@pytest.mark.in_turn
 def test_a_yet_shorter_length_has_a_part_without_work() -> None:
     """Four parts of 321 and of 257 positions, in blocks of 32: the last of 257 is empty."""
     path = KERNELS.parent / "unseen_kernels" / "nineteenth" / "attention_split_workspace.py"
@@ -411,6 +412,7 @@ def test_quick_plans_of_all_seeds_have_the_same_forms() -> None:
     assert [c.changes for c in first] != [c.changes for c in other]
 
 
+@pytest.mark.in_turn
 def test_a_quick_plan_of_a_mean_tells_precisions_apart() -> None:
     path = KERNELS / "right" / "cross_entropy_two_kernels.py"
     verdict = run_validation(path, plan="quick", dtypes=("float32",))

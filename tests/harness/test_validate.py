@@ -55,6 +55,7 @@ def test_the_search_for_a_cause_is_no_time_of_the_version() -> None:
 
 
 @pytest.mark.parametrize(("kernel", "shape"), PARTED, ids=[kernel for kernel, _ in PARTED])
+@pytest.mark.in_turn
 def test_a_verdict_in_parts_is_the_verdict_at_once(
     kernel: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_an_autograd_function_is_a_version_of_the_op() -> None:
         ("vector_mul", SETUP, "grad * y, grad * x", "grad * x, grad * y"),
     ],
 )
+@pytest.mark.in_turn
 def test_forward_and_backward_of_a_function_are_judged(
     name: str, source: str, old: str, new: str
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_function_returns_a_gradient_for_each_input() -> None:
     assert "Mul.backward returns 1 values for 2 inputs" in failed.error.message
 
 
+@pytest.mark.in_turn
 def test_an_imported_model_gets_the_weights_of_the_reference(tmp_path: Path) -> None:
     text, _ = import_problem(tmp_path, SCALE)
     assert validate(text, MODEL_NEW.replace("WEIGHT", "scale"), language="torch").passed

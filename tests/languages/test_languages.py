@@ -75,6 +75,7 @@ def ref(source: str) -> VersionRef:
         (IGNORED, CaseStatus.NOT_TRITON, "torch computes 100 % of the work (clamp)"),
     ],
 )
+@pytest.mark.in_turn
 def test_a_version_in_a_toy_language_is_validated(
     source: str, status: CaseStatus, reason: str | None
 ) -> None:

@@ -120,6 +120,7 @@ def test_a_torch_source_without_an_entry_is_refused(
         parse(source)
 
 
+@pytest.mark.in_turn
 def test_a_torch_version_compiles_nothing_ahead(lab: Lab, tmp_path: Path) -> None:
     written = lab.kernel("softmax", "v2", RIGHT, type="torch", cell_offset=1)
     assert written.compilation is not None

@@ -289,6 +289,7 @@ def open_pidfds(pids: list[int]) -> list[int]:
     return ends
 
 
+@pytest.mark.in_turn
 def test_a_restart_during_a_job_leaves_no_process(tmp_path: Path) -> None:
     with started(tmp_path) as kernel:
         kernel("%load_ext triton_magics\n%config TritonMagics.device = 'interpreter'")

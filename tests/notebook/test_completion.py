@@ -156,6 +156,7 @@ def test_versions_of_an_earlier_session_are_offered(bare_shell: Shell, tmp_path:
     assert completions(bare_shell, "%triton_validate softmax v") == ["v4"]
 
 
+@pytest.mark.in_turn
 def test_an_older_ipython_offers_the_same_among_its_own(
     bare_shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.notebook.kernels import Kernel, started
 from tests.notebook.shells import KERNEL
 
@@ -82,6 +84,7 @@ def test_without_ipywidgets_all_but_panels_works(tmp_path: Path) -> None:
         assert "2 of 3 versions written" in panel.text
 
 
+@pytest.mark.in_turn
 def test_unloading_and_loading_again_leave_nothing_behind(tmp_path: Path) -> None:
     """After a panel, a job beside the notebook, settings, real workers."""
     with started(tmp_path) as kernel:

@@ -140,6 +140,7 @@ def when_to_call(tool: Tool) -> int:
     return CHANGES_STATE.index(tool.name) if tool.name in CHANGES_STATE else -1
 
 
+@pytest.mark.in_turn
 def test_a_wrong_version_is_judged_and_corrected(service: JobService) -> None:
     async def scene() -> None:
         async with connected(make_server(lambda: service)) as agent:

@@ -123,6 +123,7 @@ def test_a_replaced_reporter_reports_nothing_else(lab: Lab) -> None:
     assert "Reporter.case" in str(verdict.cases[0].reason)
 
 
+@pytest.mark.in_turn
 def test_expected_values_are_not_in_the_process_of_a_version(lab: Lab) -> None:
     verdict = validate(lab, "softmax", RIGHT + SEARCHES)
     assert CaseStatus.WRONG_VALUES in statuses(verdict), [c.reason for c in verdict.cases]

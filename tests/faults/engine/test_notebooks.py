@@ -13,6 +13,7 @@ from tests.execution_kit import PROCESS_TAG
 from tests.faults.notebooks import SOURCE, between, long_waits, run_notebooks, spans
 
 
+@pytest.mark.in_turn
 def test_two_notebooks_in_one_workspace_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ lab.validate("relu", "v1")
 """
 
 
+@pytest.mark.in_turn
 def test_a_restart_keeps_the_cases_that_were_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
