@@ -30,14 +30,14 @@ SPECIALS = (
     "parts of one tensor, one unused", "parts of one tensor, the last unused",
     "parts of one tensor, the last input first", "parts of one projection",
     "parts of one projection, but for the last input", "parts of a slice of one tensor",
-    "parts of a slice of one projection",
+    "parts of a slice of one projection", "parts of some heads of one projection",
     "one tensor for several inputs, but for the first",
     "one tensor for several inputs, but for the last",
     "products far below zero", "half of the products far below zero",
     "one element as heavy as the others",
     "one row as heavy as the others", "rows of every kind", "rows of every kind, nonfinite too",
     "least and largest bytes", "rows at -20000", "nonfinite",
-    "block of -inf",
+    "block of -inf", "block of zeros",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {

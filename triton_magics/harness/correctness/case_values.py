@@ -90,7 +90,8 @@ def shape_of_whole(
     first, n = tuple(inputs[next(iter(parts))].shape), _n_chunks(parts, special)
     if special.is_projection:
         batch, heads, positions, head_dim = first
-        return (batch, positions + special.is_sliced, n, heads, head_dim)
+        more = (positions + special.is_sliced, n, heads + special.has_spare_head)
+        return (batch, *more, head_dim)
     if special.is_sliced:
         return (*first[:-2], first[-2] + 1, n * first[-1])
     return (*first[:-1], n * first[-1])
@@ -103,6 +104,8 @@ def split_in_parts(
     if special.is_sliced:
         rows = 1 if special.is_projection else -2
         whole = whole.narrow(rows, 0, whole.shape[rows] - 1)
+    if special.has_spare_head:
+        whole = whole.narrow(3, 0, whole.shape[3] - 1)
     if special.is_projection:
         chunks = [part.transpose(1, 2) for part in whole.unbind(2)]
     else:

@@ -31,6 +31,7 @@ from triton_magics.harness.correctness.shape_variants import (
 )
 from triton_magics.harness.correctness.special_values import (
     BLOCK_OF_MINUS_INF,
+    BLOCK_OF_ZEROS,
     BLOCK_VALUES,
     LATE_PEAKS,
     LONE_ELEMENT,
@@ -48,7 +49,7 @@ from triton_magics.model import BESIDE, NORMAL, Case
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
 LONG, WIDE, WIDE_INTERPRETED = 8_209, 280_009, 70_001  # columns
-LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF)
+LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS)
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
 MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
 FOUR_DIMENSIONS, LENGTH_OF_ONE = (2, 3, 2, 33), (5, 1, 33)

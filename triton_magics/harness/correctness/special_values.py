@@ -21,12 +21,13 @@ PROJECTION = "parts of one projection"  # [batch, position, part, head, head_dim
 PROJECTION_ALONE = "parts of one projection, but for the last input"
 PARTS_OF_SLICE = "parts of a slice of one tensor"  # whole[:, :-1], of more rows in each batch
 PROJECTION_OF_SLICE = "parts of a slice of one projection"
+PROJECTION_OF_HEADS = "parts of some heads of one projection"
 ONE_BUT_FIRST = "one tensor for several inputs, but for the first"
 ONE_BUT_LAST = "one tensor for several inputs, but for the last"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
-BLOCK_OF_MINUS_INF = "block of -inf"
+BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
 SHARED_VALUES = (
@@ -40,12 +41,15 @@ SHARED_VALUES = (
     PROJECTION_ALONE,
     PARTS_OF_SLICE,
     PROJECTION_OF_SLICE,
+    PROJECTION_OF_HEADS,
     ONE_BUT_FIRST,
     ONE_BUT_LAST,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
-NOT_COMBINED = (*SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES)  # with all else
+NOT_COMBINED = (
+    *SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES, BLOCK_OF_ZEROS,
+)  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
 ZEROS_IN = "nonfinite beside zeros in input "  # `nonfinite beside zeros in input 0`
@@ -74,6 +78,7 @@ class Special:
         is_reversed: the parts are in the opposite order of the inputs.
         is_projection: the parts of a position lie side by side, each with all heads.
         is_sliced: the tensor has another row after those of the parts, in each batch.
+        has_spare_head: the projection has another head after those of the parts.
         alone: place among three or more inputs that are alike of one that shares no memory.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
@@ -99,6 +104,7 @@ class Special:
     is_reversed: bool = False
     is_projection: bool = False
     is_sliced: bool = False
+    has_spare_head: bool = False
     alone: int | None = None
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
@@ -205,6 +211,9 @@ SPECIALS = {
     PROJECTION_OF_SLICE: Special(
         lambda x, draw: x, everywhere=True, splits=True, is_projection=True, is_sliced=True
     ),
+    PROJECTION_OF_HEADS: Special(
+        lambda x, draw: x, everywhere=True, splits=True, is_projection=True, has_spare_head=True
+    ),
     ONE_BUT_FIRST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=0),
     ONE_BUT_LAST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=-1),
     LONE_ELEMENT: Special(structures.lone_element, min_columns=2, op_classes=("reduction",)),
@@ -242,5 +251,8 @@ SPECIALS = {
     "least and largest bytes": Special(structures.byte_extremes, everywhere=True, of_bytes=True),
     "rows at -20000": Special(structures.far_rows, has_ends=True),
     "nonfinite": Special(structures.nonfinite, is_finite=False, everywhere=True),
+    BLOCK_OF_ZEROS: Special(
+        structures.block_of_zeros, min_columns=4, op_classes=("reduction",), parts=("zeros",)
+    ),
     BLOCK_OF_MINUS_INF: Special(structures.block, is_finite=False, min_columns=4),
 }

@@ -99,6 +99,11 @@ def _half_block(n: int) -> int:
     return 1 << max((n // 2).bit_length() - 1, 0)
 
 
+def block_of_zeros(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return the blocks of `block`, of zeros."""
+    return torch.where(block(x, draw).isinf(), 0.0, x)
+
+
 def block(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Fill an aligned block of some rows: the first or second one, half a row long, or all."""
     rows = _rows(x)
