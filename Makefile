@@ -6,6 +6,7 @@ DEMO ?= demo
 
 .PHONY: install demo test full corpus lab check notebooks ops measured site format clean types lint layers words added soak fuzz fault-pairs mutants release-check lowest
 
+# Files are compiled when they are first imported: with pip that is a minute for all of them.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip

@@ -10,9 +10,9 @@ from triton_magics.harness.correctness import (
     computed_by,
     guard_bands,
     guarded_call,
+    one_case,
     output_checks,
     repeat_calls,
-    validate_job,
 )
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.repeat_calls import CallsInARow
@@ -32,11 +32,11 @@ def without(name: str) -> Any:
             (output_checks, "find_damage"), (guarded_call, "find_damage"),
             (output_checks, "check_unfinished_work"),
             (repeat_calls, "check_launches"), (repeat_calls, "check_other_code"),
-            (validate_job, "check_torch_work"), (repeat_calls, "near_contents"),
+            (one_case, "check_torch_work"), (repeat_calls, "near_contents"),
             (computed_by, "check_unfinished_work"),
             (repeat_calls, "check_form"), (CallsInARow, "_check_late_work"),
-            (CallsInARow, "_check_earlier_outputs"), (validate_job, "check_form"),
-            (validate_job, "check_side_effects"), (validate_job, "check_reads"),
+            (CallsInARow, "_check_earlier_outputs"), (one_case, "check_form"),
+            (one_case, "check_side_effects"), (one_case, "check_reads"),
             (guard_bands, "POISON"), (guard_bands, "_POISON_WORD"),
             (CaseInputs, "find_changed_input"),
         )
@@ -53,7 +53,7 @@ def _switch_off(name: str) -> None:
     if name == "guard bands (writes)":
         output_checks.find_damage = guarded_call.find_damage = lambda guards: []
     elif name == "bounds of loads (interpreter)":
-        validate_job.check_reads = _never
+        one_case.check_reads = _never
     elif name == "poisoned memory":
         guard_bands.POISON = guard_bands._POISON_WORD = 0
     elif name == "inputs unchanged":
@@ -67,7 +67,7 @@ def _switch_off(name: str) -> None:
         repeat_calls.near_contents = lambda *_, **__: []
     elif name == "who computes":
         repeat_calls.check_launches = repeat_calls.check_other_code = _never
-        validate_job.check_torch_work = lambda *_: (None, ())
+        one_case.check_torch_work = lambda *_: (None, ())
     elif name in FORMS:
         _drop("check_form", FORMS[name])
 
@@ -80,7 +80,7 @@ def _drop(function: str, status: CaseStatus) -> None:
         result = original(*args, **kwargs)
         return None if result is not None and result.status is status else result
 
-    for module in (validate_job, repeat_calls):
+    for module in (one_case, repeat_calls):
         if hasattr(module, function):
             setattr(module, function, run_filtered)
 

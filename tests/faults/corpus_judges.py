@@ -16,7 +16,7 @@ from tests.harness.kit import Recorder, field_of, job_for, version_of
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import BenchJob
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case, validate_job
 from triton_magics.harness.correctness.case_inputs import DTYPES
 from triton_magics.harness.load import load_version
 from triton_magics.harness.process.device import this_device
@@ -78,7 +78,7 @@ def judge_without(
     fields = Case.model_fields
     cases = [Case(**{k: v for k, v in c.items() if k in fields}) for c in failed]
     with without(guard_name):
-        results = (validate_job.run_case(subject, case)[0] for case in cases)
+        results = (one_case.run_case(subject, case)[0] for case in cases)
         still = next((r for r in results if r.status.failed), None)
     if still is None:
         return None

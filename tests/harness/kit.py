@@ -16,7 +16,7 @@ import torch
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import ValidateJob
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case, validate_job
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, Configuration, Validation
 
@@ -119,7 +119,7 @@ def run_cases(
         operators.load(job.op.name), load_version(job.version), job, device, path.read_text()
     )
     with numpy_warnings_ignored():
-        return [validate_job.run_case(subject, case)[0] for case in cases]
+        return [one_case.run_case(subject, case)[0] for case in cases]
 
 
 def run_validation(path: Path, **changes: object) -> Validation:

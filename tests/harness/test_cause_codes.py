@@ -86,7 +86,7 @@ def test_nan_of_the_next_row_needs_no_search() -> None:
     assert result.mismatch
     assert result.mismatch.cause
     text = cause_text(result.mismatch.cause)
-    assert text.startswith("observed: NaN or infinity in rows before those that should have it")
+    assert text.startswith("observed: NaN or infinity of another row is in this one")
 
 
 def test_nan_of_a_part_that_is_left_out_is_searched_for(tmp_path: Path) -> None:

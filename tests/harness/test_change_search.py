@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case, validate_job
 from triton_magics.harness.correctness.guarded_call import LocalCalls
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, Cause
@@ -43,7 +43,7 @@ def run_counted(path: Path, *cases: Case) -> tuple[list[CaseResult], list[int]]:
     )
     results, programs = [], []
     for case in cases:
-        results.append(validate_job.run_case(subject, case)[0])
+        results.append(one_case.run_case(subject, case)[0])
         programs.append(calls.programs)
     return results, programs
 

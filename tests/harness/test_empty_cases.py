@@ -10,7 +10,7 @@ import pytest
 from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from tests.report_values import interpreter_validation, validation
 from triton_magics import operators
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case, validate_job
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, CaseStatus, Status
@@ -33,7 +33,7 @@ def run(tmp_path: Path, source: str, case: Case) -> CaseResult:
 
 
 def with_guard(source: str, condition: str, then: str) -> str:
-    """Return the source with a condition at the begin of its wrapper."""
+    """Return the source with a condition before all else in its wrapper."""
     head, wrapper = source.split("\ndef triton_", 1)
     first, body = wrapper.split("\n", 1)
     return f"{head}\ndef triton_{first}\n    if {condition}:\n        {then}\n{body}"
@@ -83,10 +83,16 @@ def test_an_error_without_elements_is_a_limit(
     assert reason in (result.reason or "")
 
 
-def test_an_illegal_access_without_elements_is_a_fault(tmp_path: Path) -> None:
-    then = "raise RuntimeError('CUDA error: an illegal memory access was encountered')"
+@pytest.mark.parametrize(
+    ("words", "is_access"),
+    [("an illegal memory access was encountered", True), ("device-side assert triggered", False)],
+)
+def test_an_error_of_the_context_is_no_limit(words: str, is_access: bool, tmp_path: Path) -> None:
+    """No further call of the process can use the GPU then."""
+    then = f"raise RuntimeError('CUDA error: {words}')"
     result = run(tmp_path, with_guard(SOFTMAX, "not x.numel()", then), EMPTY)
-    assert (result.status, result.invalid_access) == (CaseStatus.RUNTIME_ERROR, True)
+    assert (result.status, result.invalid_access) == (CaseStatus.RUNTIME_ERROR, is_access)
+    assert one_case.breaks_context(result)
 
 
 def test_another_loss_of_no_rows_is_a_limit() -> None:
@@ -121,11 +127,11 @@ def test_an_op_undefined_without_elements_has_no_verdict() -> None:
     )
     job = job_for(path)
     subject = validate_job.Subject(op, load_version(job.version), job, CPU, path.read_text())
-    result = validate_job.run_case(subject, EMPTY)[0]
+    result = one_case.run_case(subject, EMPTY)[0]
     assert result.status is CaseStatus.NOT_RUN
     assert "without elements" in (result.reason or "")
     assert (
-        validate_job.run_case(subject, EMPTY.evolve(shape=(7, 13), extent=""))[0].status
+        one_case.run_case(subject, EMPTY.evolve(shape=(7, 13), extent=""))[0].status
         is CaseStatus.PASSED
     )
 

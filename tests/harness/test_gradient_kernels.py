@@ -14,7 +14,7 @@ from tests.harness.test_op_kernels import compile_jobs, version_ref
 from triton_magics import languages, operators
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, ValidateJob
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case, validate_job
 from triton_magics.harness.correctness.fused_attention import FusedAttention
 from triton_magics.harness.correctness.perturbed_arithmetic import PerturbedArithmetic, RandomSigns
 from triton_magics.harness.load import load_op, load_version
@@ -68,7 +68,7 @@ def test_gradients_are_right_on_small_inputs(op: str, version: str, tmp_path: Pa
         load_op(job.op), load_version(ref), job, CPU, SOURCES[op, version]
     )
     for case in cases_of(op):
-        result = validate_job.run_case(subject, case)[0]
+        result = one_case.run_case(subject, case)[0]
         assert result.status is CaseStatus.PASSED, (case.label, result)
 
 

@@ -12,7 +12,7 @@ from tests.harness.own_kit import bench, version
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import RunJob, ValidateJob
-from triton_magics.harness.correctness import oracle, run_job, validate_job
+from triton_magics.harness.correctness import one_case, oracle, run_job
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version
 from triton_magics.harness.timing.input_pool import InputPool, timing_case, traffic
@@ -57,7 +57,7 @@ def in_place(tmp_path: Path, old: str = "x + y", new: str = "x + y") -> CaseResu
     job = ValidateJob(op=OpRef.own("accumulate", reference.read_text()), version=ref, seed=7)
     op = operators.load_file(reference, "accumulate")
     subject = Subject(op, load_version(ref), job, CPU, ADD)
-    return validate_job.run_case(subject, Case(shape=(100,), dtype="float32", seed=3))[0]
+    return one_case.run_case(subject, Case(shape=(100,), dtype="float32", seed=3))[0]
 
 
 def test_in_place_results_are_compared_with_the_reference(

@@ -27,13 +27,14 @@ from triton_magics.harness.correctness.near_inputs import (
     near_contents,
     switched_case,
 )
+from triton_magics.harness.correctness.one_case import run_case
 from triton_magics.harness.correctness.output_forms import form_of
 from triton_magics.harness.correctness.series_plan import (
     MANY_CALLS,
     choose_long_series,
     plan_turns,
 )
-from triton_magics.harness.correctness.validate_job import Subject, run_case
+from triton_magics.harness.correctness.validate_job import Subject
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, CaseStatus
 from triton_magics.model.base import CaseStatus as Status

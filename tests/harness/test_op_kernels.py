@@ -28,7 +28,7 @@ from tests.harness.kit import CPU, cases_for
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, ValidateJob
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case, validate_job
 from triton_magics.harness.load import load_version
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.model import Case, CaseStatus
@@ -77,7 +77,7 @@ def test_a_version_is_right_on_small_and_hostile_inputs(
         operators.load(op), load_version(ref), job, CPU, SOURCES[op, version]
     )
     for case in small_cases(op):
-        result = validate_job.run_case(subject, case)[0]
+        result = one_case.run_case(subject, case)[0]
         assert result.status is CaseStatus.PASSED, (case.label, result)
 
 

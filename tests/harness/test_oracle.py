@@ -15,9 +15,9 @@ from triton_magics import operators
 from triton_magics.harness.correctness import (
     accumulated_sums,
     judgement,
+    one_case,
     oracle,
     tolerance,
-    validate_job,
 )
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_correct, judge
@@ -201,7 +201,7 @@ def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:
         dataclasses.replace(op, reference=counting), load_version(job_for(RIGHT).version),
         job_for(RIGHT), CPU, RIGHT.read_text(),
     )  # fmt: skip
-    result, _ = validate_job.run_case(subject, Case(shape=(7, 13), dtype="float32", seed=1))
+    result, _ = one_case.run_case(subject, Case(shape=(7, 13), dtype="float32", seed=1))
     assert result.status is CaseStatus.PASSED
     assert result.deterministic  # so it was called again, with new contents, and without launches
     assert len(calls) == 5  # twice torch's own and the float64 answer; once a precision lower

@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
-from triton_magics.harness.correctness import shape_classes, validate_job
+from triton_magics.harness.correctness import one_case, shape_classes, validate_job
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.load import load_version
 from triton_magics.model import BESIDE, CONTIGUOUS, Case, CaseResult, CaseStatus
@@ -166,7 +166,7 @@ def first_failure(path: Path, seed: int, *, only: str = "") -> CaseResult | None
         if only and case.layout_of(only) == CONTIGUOUS:
             continue
         with np.errstate(all="ignore"):
-            result = validate_job.run_case(subject, case)[0]
+            result = one_case.run_case(subject, case)[0]
         if result.status is not CaseStatus.PASSED:
             return result
     return None
@@ -213,7 +213,7 @@ def fails_at(name: str, is_of_kind: Callable[[Case], bool]) -> bool:
     subject = validate_job.Subject(op, load_version(job.version), job, CPU, job.version.body)
     cases = [c for c in plan_cases(op, job, INTERPRETER).cases if is_of_kind(c)]
     with np.errstate(all="ignore"):
-        results = (validate_job.run_case(subject, case)[0] for case in cases)
+        results = (one_case.run_case(subject, case)[0] for case in cases)
         return any(r.status not in (CaseStatus.PASSED, CaseStatus.NOT_RUN) for r in results)
 
 

@@ -12,7 +12,7 @@ from tests.harness.kit import CPU, KERNELS, Recorder, version_of
 from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import DescribeJob, ValidateJob
-from triton_magics.harness.correctness import describe_job, validate_job
+from triton_magics.harness.correctness import describe_job, one_case, validate_job
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import UserFault, load_version
 from triton_magics.model import Case, CaseStatus, Validation
@@ -71,7 +71,7 @@ def test_a_failing_reference_is_not_blamed_on_the_version(tmp_path: Path) -> Non
     job = ValidateJob(op=OpRef.own("double", reference.read_text()), version=ref, seed=7)
     subject = Subject(operators.load_file(reference, "double"), load_version(ref), job, CPU, "")
     with pytest.raises(UserFault, match=r"the reference raised AssertionError.*float32 \[128\]"):
-        validate_job.run_case(subject, Case(shape=(128,), dtype="float32", seed=1))
+        one_case.run_case(subject, Case(shape=(128,), dtype="float32", seed=1))
 
 
 def test_impossible_shape_is_an_error_with_a_message() -> None:

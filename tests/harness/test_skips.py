@@ -8,9 +8,10 @@ import pytest
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
+from triton_magics.harness.correctness.one_case import run_case
 from triton_magics.harness.correctness.skip_rules import CpuTimeMeter, skip_reason
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.harness.correctness.validate_job import _Tally, run_case
+from triton_magics.harness.correctness.validate_job import _Tally
 from triton_magics.harness.load import load_version
 from triton_magics.languages.triton.child import bounds
 from triton_magics.model import Case, CaseResult, CaseStatus

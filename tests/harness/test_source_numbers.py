@@ -12,7 +12,7 @@ import torch
 from tests.harness.kit import KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.execution.job_requests import PlanJob
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_numbers import (
     MAX_COMPILED,
@@ -113,7 +113,7 @@ def number_cases(path: Path, device: DeviceFacts = INTERPRETER, **changes: objec
 def test_a_fault_at_a_number_of_the_source_is_caught(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validate_job, "explain_wrong_values", lambda *facts: facts[-1])  # 4 s each
+    monkeypatch.setattr(one_case, "explain_wrong_values", lambda *facts: facts[-1])  # 4 s each
     kernel, right, wrong = AT_NUMBERS[name]
     text = (KERNELS / f"{kernel}.py").read_text()
     assert text.count(right) == 1

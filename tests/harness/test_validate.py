@@ -12,7 +12,7 @@ import torch
 
 from tests.harness.kit import CPU, KERNELS, Recorder, job_for, run_cases, run_validation
 from triton_magics import operators
-from triton_magics.harness.correctness import row_chunks, validate_job
+from triton_magics.harness.correctness import one_case, row_chunks, validate_job
 from triton_magics.harness.correctness.call_record import CallFailure, VersionRaised
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.guard_bands import (
@@ -89,7 +89,7 @@ def test_the_oracle_of_a_large_case_is_never_held_at_once(monkeypatch: pytest.Mo
     path = KERNELS / "matmul_right.py"
     job = job_for(path)
     subject = Subject(parted, load_version(job.version), job, CPU, path.read_text())
-    result, _ = validate_job.run_case(subject, Case(shape=(64, 33, 16), dtype="float32", seed=5))
+    result, _ = one_case.run_case(subject, Case(shape=(64, 33, 16), dtype="float32", seed=5))
     assert result.status is CaseStatus.PASSED
     assert {rows for rows, _ in request[:4]} == {16}  # and then the checks that call again
     assert len(request) > 4

@@ -22,6 +22,7 @@ from triton_magics.harness import compile_ahead, job_sources
 from triton_magics.harness import compile_job as compiling
 from triton_magics.harness.correctness import (
     left_behind,
+    one_case,
     remote_calls,
     standard_state,
     validate_job,
@@ -171,7 +172,7 @@ def _validate(
     sample: WarmUpVersion, where: torch.device, shape: tuple[int, ...], dtype: str
 ) -> None:
     case = Case(shape=shape, dtype=dtype, seed=0)
-    result, _ = validate_job.run_case(_subject(sample, where), case)
+    result, _ = one_case.run_case(_subject(sample, where), case)
     if result.status.failed:
         message = result.error.message if result.error else result.reason
         raise RuntimeError(f"the warm-up failed on {where}: {message}")

@@ -74,6 +74,11 @@ class Case(Value):
         return self.regime == NORMAL and self.special == PLAIN
 
     @property
+    def is_empty(self) -> bool:
+        """True if a dimension has no length."""
+        return 0 in self.shape
+
+    @property
     def is_contiguous(self) -> bool:
         """True if every tensor is contiguous."""
         return not self.layouts

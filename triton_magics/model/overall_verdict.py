@@ -80,7 +80,7 @@ def overall_verdict(base: Validation, results: tuple[CaseResult, ...]) -> tuple[
         }
         return kinds.get(failed.status, Status.FAILED), None
     # A guard that returns at once without elements is no evidence.
-    ran = [r for r in results if r.status is not CaseStatus.NOT_RUN and 0 not in r.case.shape]
+    ran = [r for r in results if r.status is not CaseStatus.NOT_RUN and not r.case.is_empty]
     if ran and all(r.status is CaseStatus.REJECTED for r in ran):
         return Status.REJECTED, f"it rejects every input: {ran[0].reason}"
     for dtype in base.dtypes:

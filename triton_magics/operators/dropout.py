@@ -32,7 +32,7 @@ SCALARS = {"p": PROBABILITIES}
 OTHER_PROBABILITIES = (0.0, 0.1, 0.25, 0.75, 0.125)  # the last take few bits of a draw
 SEED_BITS = 63
 RARE = 0.001  # dropped, or kept: a threshold of a byte is 0 or 256 for it
-VERY_RARE = 1e-5  # the same of 16 bits; asked of the largest size alone
+VERY_RARE = 1e-5  # a threshold of 16 bits is 0 or 65536 for it; only a large input has enough
 DRAWN = (0.02, 0.058, 0.17, 0.5)  # one is drawn between each two, each octave as likely
 ENOUGH = 40  # rare events that are expected; none of them has a chance of exp(-40)
 MODERATE = 2**12  # elements; fewer show no dependence of a part
@@ -157,12 +157,14 @@ def _wrong_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -
 
 def _wrong_rare_rate(x: torch.Tensor, seed: int, call: Callable[..., torch.Tensor]) -> str | None:
     """Check probabilities near 0 and 1 on a large input: the number of elements follows p."""
+    if x.numel() * VERY_RARE <= ENOUGH:
+        return None
     visible = _visible(x)
     n = int(visible.sum())
-    for p in (VERY_RARE, 1 - VERY_RARE) if n * VERY_RARE > ENOUGH else ():
-        n_whole = int(((call(x, p, seed) != 0) & visible).sum())
-        if is_unlikely(n_whole, n, 1 - p):
-            return f"p = {p}: {n_whole} of {n} elements were kept: should be {n * (1 - p):.0f}"
+    for p in (VERY_RARE, 1 - VERY_RARE):
+        count = int(((call(x, p, seed) != 0) & visible).sum())
+        if is_unlikely(count, n, 1 - p):
+            return f"p = {p}: {count} of {n} elements were kept: should be {n * (1 - p):.0f}"
     return None
 
 

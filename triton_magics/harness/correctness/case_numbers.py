@@ -106,7 +106,7 @@ def scalars_at_numbers(
         if any(type(value) is not float for value in declared):
             continue
         least = min((abs(v) for v in declared if v), default=0.0)
-        signed = [sign * float(n) for n in (1, *reversed(numbers)) if n for sign in (1, -1)]
+        signed = [sign * float(n) for n in (1, *reversed(numbers)) for sign in (1, -1)]
         inside = (v for v in signed if min(declared) <= v <= max(declared) and v not in declared)
         usable = (v for v in dict.fromkeys(inside) if abs(v) >= least)
         ends = [n for n in (*declared, *numbers) if n in thresholds and n and abs(n) >= least]

@@ -22,7 +22,12 @@ from triton_magics.harness.correctness.case_values import (
     has_bytes,
     is_transpose,
 )
-from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
+from triton_magics.harness.correctness.shape_classes import (
+    OVER_2_18,
+    OVER_65_536,
+    Shape,
+    shape_cost,
+)
 from triton_magics.harness.correctness.shape_variants import (
     informative_scalars,
     is_defined,
@@ -48,7 +53,7 @@ from triton_magics.model import BESIDE, NORMAL, Case
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LARGE_ROWS = "the largest size"
-LONG, WIDE, WIDE_INTERPRETED = 8_209, 280_009, 70_001  # columns
+LONG = 8_209  # columns
 LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS)
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
 MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
@@ -57,7 +62,8 @@ LAYOUTS_OF_FIRST = (
     layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
     layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
-LAYOUTS_OF_BATCHES = LAYOUTS_OF_FIRST[:3]  # that no step from head to head follows
+# The step from the last head of a batch to the first one of the next is another in these.
+LAYOUTS_OF_BATCHES = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS)
 _CPU = torch.device("cpu")
 
 
@@ -142,12 +148,12 @@ class CasesBeside:
     def _with_shared_memory(self) -> list[Case]:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
         cases = []
+        several = [FOUR_DIMENSIONS] if self._has_any_number_of_dimensions() else []
         for turn, values in enumerate(SHARED_VALUES):
             dtype = self._dtypes[turn % len(self._dtypes)]
             plain = self.case("powers of two", turn, dtype=dtype)
             square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
-            shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)]
-            shapes += [FOUR_DIMENSIONS] * self._has_any_number_of_dimensions()
+            shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)] + several
             fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
             if values in self._values and fitting and self._has_values(values, dtype):
                 case = plain.evolve(shape=fitting[0], special=values)
@@ -185,7 +191,7 @@ class CasesBeside:
         """
         if self._op.op_class != "reduction" or len(self._shapes.get("odd", ())) < 2:
             return []
-        widest = WIDE_INTERPRETED if self._is_interpreted else WIDE
+        widest = OVER_65_536 if self._is_interpreted else OVER_2_18
         each = [*((LONG, values) for values in LONG_ROW_VALUES), (widest, LONE_ELEMENT)]
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
         first = self._shapes["odd"][:-2]

@@ -27,11 +27,6 @@ def plan_empty_cases(op: operators.Op, plain: Case) -> list[Case]:
     return [case for case in cases if _is_defined(op, case)]
 
 
-def is_empty(case: Case) -> bool:
-    """Return whether a dimension of the case has no length."""
-    return 0 in case.shape
-
-
 def limit_of_values(expected: tuple[torch.Tensor, ...]) -> str | None:
     """Return why other values than these are a limit: a mean of nothing is not defined."""
     if all(bool(x.double().isfinite().all()) for x in expected):

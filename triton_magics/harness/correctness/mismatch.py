@@ -177,25 +177,27 @@ def _lost_nonfinite(have: torch.Tensor, want: torch.Tensor) -> Cause | None:
 
 
 def _spread_nonfinite(got: torch.Tensor, value: torch.Tensor, wrong: torch.Tensor) -> Cause | None:
-    """Return the cause that NaN or infinity is in rows beside those that should have it alone.
+    """Return the cause that NaN or infinity of a row has reached the row beside it.
 
-    A row is an element of an output of one dimension.
+    A row is an element of an output of one dimension. One row alone may be there by chance.
     """
     have = got[wrong]
     if value.dim() == 0 or bool(have.double().isfinite().any()) or _has_poison(have):
         return None
     rows = [_matrix(x) if x.dim() > 1 else x[:, None] for x in (wrong, ~value.isfinite())]
     is_wrong, has_own = (x.any(1) for x in rows)
-    for word, step in (("before", -1), ("after", 1)):
-        beside = torch.roll(has_own, step)
-        beside[-1 if step < 0 else 0] = False
-        if int(is_wrong.sum()) > 1 and bool(beside[is_wrong].all()) and not bool(beside.all()):
-            text = (
-                f"NaN or infinity in rows {word} those that should have it: a load reads past the "
-                "end of its row, and 0 times NaN is NaN"
-            )
-            return Cause(code=CauseCode.REACH, evidence=text)
-    return None
+    after, before = (is_wrong.nonzero().flatten() + step for step in (1, -1))
+    is_beside = any(
+        bool(((at >= 0) & (at < len(has_own))).all()) and bool(has_own[at].all())
+        for at in (after, before)
+    )
+    if len(after) < 2 or not is_beside:
+        return None
+    text = (
+        "NaN or infinity of another row is in this one: a load past the end of the row, times 0, "
+        "or a value that a program carries from row to row"
+    )
+    return Cause(code=CauseCode.REACH, evidence=text)
 
 
 def _precision_cause(relative: float, case: Case, hint: Hint) -> Cause | None:

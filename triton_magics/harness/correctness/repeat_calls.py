@@ -30,7 +30,6 @@ from triton_magics.harness.correctness.computed_by import (
     check_other_code,
     copy_outputs,
 )
-from triton_magics.harness.correctness.empty_cases import is_empty
 from triton_magics.harness.correctness.near_inputs import (
     ALL_NAN,
     CONSTANTS,
@@ -79,9 +78,7 @@ def check_repeat_calls(
     Every call must be finished when it returns, and correct; its bits may differ.
     """
     elements = max(inputs.largest, *(t.numel() for t in call.outputs))
-    if is_empty(case):
-        return result
-    if not case.has_plain_values or elements > MAX_REPEAT_ELEMENTS:
+    if case.is_empty or not case.has_plain_values or elements > MAX_REPEAT_ELEMENTS:
         return result
     if subject.is_interpreted and (case.extent or _is_slow(subject, inputs, call)):
         return check_launches(subject, case, inputs, call) or result

@@ -26,11 +26,12 @@ _ROWS = (96, 24, 48, 12)  # beside them; the elements are whole blocks of 256 to
 MAX_FULL_COLUMNS = 2**16  # a kernel with a whole row in a block compiles for 19 s above it
 
 
+OVER_65_536, OVER_2_18 = 70_001, 280_009  # columns
 _ROW_EXTENTS = {
     "over 65,535 rows": (70_001, 3),
-    "over 65,536 columns": (2, 70_001),
+    "over 65,536 columns": (2, OVER_65_536),
     "151,936 columns": (1, 151_936),
-    "over 2^18 columns": (1, 280_009),  # a block of 2^18 is too small
+    "over 2^18 columns": (1, OVER_2_18),  # a block of 2^18 is too small
     "over 1,000,000 columns": (1, 1_000_003),
     "over 2^31 elements": (2**15 + 1, 2**16),
 }

@@ -13,37 +13,28 @@ import torch
 from triton_magics import operators
 from triton_magics.execution.job_answers import Answer
 from triton_magics.execution.job_requests import ValidateJob
-from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
-from triton_magics.harness.correctness.call_record import CallFailure, CallRecord, VersionRaised
+from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.case_order import spread
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
-from triton_magics.harness.correctness.cause_experiments import explain_wrong_values
-from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
-from triton_magics.harness.correctness.computed_by import check_torch_work, lacks_launch
 from triton_magics.harness.correctness.conclusion import conclude_validation
-from triton_magics.harness.correctness.empty_cases import is_empty, limit_of_values
 from triton_magics.harness.correctness.failure_pattern import find_pattern
 from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.launch_cases import MAX_COMPILED
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.launch_phase import LaunchPhase
-from triton_magics.harness.correctness.output_checks import (
-    check_form,
-    check_race,
-    check_reads,
-    check_side_effects,
-    failed_case,
+from triton_magics.harness.correctness.one_case import (
+    breaks_context,
+    is_context_error,
+    run_case,
 )
 from triton_magics.harness.correctness.reference_checks import check_reference
 from triton_magics.harness.correctness.remote_calls import RemoteCalls, VersionNotLoaded
-from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
 from triton_magics.harness.correctness.series_plan import choose_long_series
 from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.correctness.skip_rules import (
     CpuTimeMeter,
-    limit_of_call,
     not_run_result,
     skip_reason,
 )
@@ -63,8 +54,7 @@ from triton_magics.harness.process.gpu_lock import gpu_lock
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.harness.process.subject_link import SubjectFault
 from triton_magics.harness.profiling.sanitizer import run_sanitizer
-from triton_magics.languages.kernel_runtime import Launches, NeedsGpu
-from triton_magics.languages.launch_limits import find_limit
+from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import (
     Case,
     CaseResult,
@@ -78,11 +68,6 @@ from triton_magics.model import (
 )
 
 PATTERN_S, PATTERN_GPU_S = 20.0, 6.0  # of trials for an explanation; on a GPU
-ILLEGAL_ACCESS = "illegal memory access"  # as the CUDA driver writes it
-_CONTEXT_ERRORS = (
-    "CUDA error", ILLEGAL_ACCESS, "misaligned address", "device-side assert",
-    "unspecified launch failure", "illegal instruction",
-)  # fmt: skip
 
 
 def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
@@ -247,7 +232,7 @@ def _passes_trial(tally: _Tally, case: Case) -> bool | None:
     try:
         return passes(tally.subject, case)
     except VersionRaised as raised:
-        if any(words in raised.failure.error.message for words in _CONTEXT_ERRORS):
+        if is_context_error(raised.failure.error.message):
             tally.stop = f"a trial with {case.label} left the GPU's context unusable"
         return None
     except (UserFault, torch.OutOfMemoryError):
@@ -330,7 +315,7 @@ class _Tally:
         """Take in the result of a case, and what it launched."""
         self.evidence.add(launches)
         self._results.append(result)
-        if _breaks_context(result):
+        if breaks_context(result):
             self.stop = f"not run: {result.case.label} left the GPU's context unusable"
 
     def calibration_cases(self) -> tuple[Case, ...]:
@@ -366,115 +351,3 @@ def check_dtypes(op: operators.Op, dtypes: tuple[str, ...]) -> None:
         raise UserFault(
             f"{op.name} has no dtype {unknown[0]!r}; it declares {', '.join(op.dtypes)}"
         )
-
-
-def _breaks_context(result: CaseResult) -> bool:
-    message = result.error.message if result.error else ""
-    return result.status is CaseStatus.RUNTIME_ERROR and any(w in message for w in _CONTEXT_ERRORS)
-
-
-# ---------------------------------------------------------------------------------- one case
-
-
-def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
-    """Run one case with all its checks; return its result and its launches.
-
-    Raises:
-        UserFault: the op's own code fails, other than on inputs without elements.
-    """
-    started = time.monotonic()
-    launches = Launches()
-    subject.free_inputs()
-    try:
-        inputs = subject.make_inputs(case)
-        torch_outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine)
-    except torch.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        return not_run_result(case, "its inputs do not fit the GPU's free memory"), launches
-    except UserFault as fault:
-        return _not_defined(case, fault), launches
-    try:
-        expected = CaseOracle(subject, case, inputs, torch_outputs)
-        call = subject.guarded_call(
-            inputs, torch_outputs.outputs, expected.prepare, limit_s=limit_of_call(subject, case)
-        )
-        launches = call.launches
-        result = check_side_effects(case, inputs, call)
-        result = result or _check_output(expected, call)
-    except VersionRaised as raised:
-        launches = raised.launches if not launches.names else launches
-        result = _error_result(subject, case, raised.failure, raised.launches)
-    except UserFault as fault:
-        result = _not_defined(case, fault)
-    return result.evolve(duration_s=time.monotonic() - started), launches
-
-
-def _not_defined(case: Case, fault: UserFault) -> CaseResult:
-    """Return the result of a case without elements, for which the op is not defined.
-
-    Raises:
-        UserFault: the case has elements.
-    """
-    if not is_empty(case):
-        raise fault
-    return not_run_result(case, f"the op is not defined without elements: {fault}")
-
-
-def _error_result(
-    subject: Subject, case: Case, failure: CallFailure, launches: Launches
-) -> CaseResult:
-    """Return the result of a case whose call raised, after these launches."""
-    error = failure.error
-    if error.kind == NeedsGpu.__name__:
-        return not_run_result(case, error.message)
-    if failure.refuses:
-        return failed_case(case, CaseStatus.REJECTED, failure.text, error=error)
-    message, is_invalid = error.message[:300], ILLEGAL_ACCESS in error.message
-    limit = find_limit(error.message, launches.grids)
-    if is_empty(case) and not is_invalid:
-        limit = limit or message
-    if case.extent and limit:
-        return failed_case(case, CaseStatus.REJECTED, limit, error=error)
-    if failure.out_of_memory:
-        return failed_case(case, CaseStatus.OUT_OF_MEMORY, message, error=error)
-    compiler = subject.runtime.is_compile_error(error)
-    status = CaseStatus.COMPILE_ERROR if compiler else CaseStatus.RUNTIME_ERROR
-    failed = failed_case(case, status, message, error=error)
-    return failed.evolve(invalid_access=is_invalid)
-
-
-def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
-    """Check the form of the output, then its values, then what further calls show."""
-    subject, case, inputs = expected.subject, expected.case, expected.inputs
-    torch_outputs = expected.torch_outputs
-    if failed := check_form(case, call, torch_outputs, mutates=subject.op.mutates):
-        return failed
-    try:
-        result = _compare(expected, call)
-    except torch.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
-    if result.status is CaseStatus.WRONG_VALUES:
-        if is_empty(case) and (limit := limit_of_values(torch_outputs.outputs)):
-            return failed_case(case, CaseStatus.REJECTED, limit)
-        with subject.explanation(case):
-            return explain_wrong_values(subject, case, inputs, call, result)
-    if failed := check_reads(case, call) or check_race(case, call):
-        return failed
-    if lacks_launch(subject, inputs, call):
-        reason = f"no {subject.runtime.title} kernel ran: torch computed the output"
-        return failed_case(case, CaseStatus.NOT_TRITON, reason)
-    failed, torch_work = check_torch_work(subject, case, inputs, call)
-    result = failed or check_repeat_calls(
-        subject, case, inputs, call=call, torch_outputs=torch_outputs, result=result
-    )
-    return result.evolve(torch_work=torch_work)
-
-
-def _compare(expected: CaseOracle, call: CallRecord) -> CaseResult:
-    """Compare the outputs; compute as much of the conditioning as they need."""
-    for conditioning in oracle.Conditioning:
-        result = compare_outputs(expected, call, conditioning=conditioning)
-        if result.status is not CaseStatus.WRONG_VALUES:
-            break
-    return result

@@ -13,7 +13,7 @@ from triton_magics.harness.compile_ahead import compile_form, input_forms, resto
 from triton_magics.harness.compile_job import (
     compile_version,
 )
-from triton_magics.harness.correctness import validate_job
+from triton_magics.harness.correctness import one_case
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import (
@@ -219,7 +219,7 @@ def _check_all(task: SweepTask, probes: list[Case], points: list[GridPoint]) -> 
 def _check(subject: Subject, point: GridPoint, probes: list[Case], input_pool: InputPool) -> None:
     """Run every check of a validation on the probes, then check the timed size."""
     for case in probes:
-        result, _ = validate_job.run_case(subject, case)
+        result, _ = one_case.run_case(subject, case)
         if result.status.failed:
             return point.set_outcome(result.status, _failure_text(result), result.error)
     version = point.loaded
