@@ -135,3 +135,40 @@ def test_a_library_function_patches_the_language_once(
     names = [fn.__name__ for fn in patched]
     assert names.count("draw") == 3
     assert names.count("randint4x") == names.count("philox") == 1
+
+
+@triton.jit
+def doubled(x):
+    return tl.maximum(x, 0) + tl.minimum(x, 0) + x
+
+
+@triton.jit
+def double_in_a_helper(x_ptr):
+    for _ in range(3):
+        tl.store(x_ptr, doubled(tl.load(x_ptr)))
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_launch_patches_the_language_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, patched = interpreter._patch_lang, []
+    monkeypatch.setattr(interpreter, "_patch_lang", lambda fn: patched.append(fn) or own(fn))
+    interpreter_patches.apply_patches()
+    before, x = tl.load, torch.ones(1)
+    with fake_gpu(CPU):
+        for _ in range(2):
+            double_in_a_helper[(1,)](x)
+            assert tl.load is before
+    assert float(x) == 64
+    assert [fn.__name__ for fn in patched] == ["double_in_a_helper"] * 2
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_launch_that_fails_leaves_the_next_one_patched() -> None:
+    interpreter_patches.apply_patches()
+    before, x = tl.load, torch.ones(1)
+    with fake_gpu(CPU):
+        with pytest.raises(Exception, match="missing"):
+            double_in_a_helper[(1,)]()
+        assert tl.load is before
+        double_in_a_helper[(1,)](x)
+    assert float(x) == 8

@@ -1,7 +1,7 @@
 """Triton's interpreter without repeated work.
 
-Each call of a device function of its own library (`tl.max`, `tl.rand`) patches the language again,
-which stays patched from the first such call on: half of a softmax's time in triton 3.7. And ten
+Each call of a device function patches the language again, which a launch has patched until it ends;
+for its own library (`tl.max`) it stays patched: half of the time of a softmax in triton 3.7. Ten
 rounds of Philox for a block of random numbers are a hundred operations, each with types of its own.
 One patch repairs a result: the interpreter rounds 1.97 to 1.0 in float8, for the carry is lost.
 """
@@ -59,22 +59,49 @@ def _remember_dtypes() -> None:
 
 
 def _patch_once() -> None:
-    """Patch the language once for each function of the library."""
+    """Patch the language once for each launch, and once for each function of the library."""
     original: Callable[[Any], Any] | None = getattr(interpreter, "_patch_lang", None)
     if original is None or hasattr(original, "patched"):
         return
     patched: set[Any] = set()
+    launched: set[str] = set()  # modules that the running launch has patched
 
     def patch_lang(fn: Any) -> Any:
-        if getattr(fn, "__module__", None) not in _LIBRARY:
-            return original(fn)
-        if fn not in patched:
+        if getattr(fn, "__module__", None) in _LIBRARY:
+            if fn in patched:
+                return None
             patched.add(fn)
             return original(fn)
-        return None
+        places = set(map(id, fn.__globals__.values()))
+        modules = {m.__name__ for m in (tl, tl.core) if id(m) in places}
+        if modules and modules <= launched:  # a helper of the kernel that runs
+            return _NothingPatched()
+        scope = original(fn)
+        if not launched:
+            _at_restore(scope, launched.clear)
+            launched.update(modules)
+        return scope
 
     patch_lang.patched, patch_lang.original = patched, original  # type: ignore[attr-defined]
     interpreter._patch_lang = patch_lang
+
+
+class _NothingPatched:
+    """Stands for the names that a call has patched: none."""
+
+    def restore(self) -> None:
+        """Put nothing back."""
+
+
+def _at_restore(scope: Any, act: Callable[[], None]) -> None:
+    """Act when the names of a scope are put back."""
+    restore = scope.restore
+
+    def restore_and_act() -> None:
+        act()
+        restore()
+
+    scope.restore = restore_and_act
 
 
 def _philox_at_once() -> None:
