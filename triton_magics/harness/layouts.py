@@ -5,8 +5,9 @@ one dimension.
 
 Strides differ from the contiguous ones in three ways: the dimensions have another order in memory,
 one of them lies further apart (a slice of a longer one), or one has stride 0. `NOT_COMBINED`
-completes the others: each dimension lies further apart in one, and has stride 0 in one; or all
-have stride 0 but one, or what is repeated is a column of a matrix, and has steps.
+completes the others: each dimension lies further apart in one, also in another order, and has
+stride 0 in one; or all have stride 0 but one, or what is repeated is a column of a matrix, and has
+steps.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ EXPANDED_BUT_ROWS = "expanded but rows"  # a number for each row, as a factor fo
 EXPANDED_STRIDED = "expanded and strided"  # the row that is repeated is a column of a matrix
 EXPANDED_ONE_COLUMN = "expanded column of a matrix"  # x[:, :1] of a matrix, repeated
 REVERSED = "reversed dimensions"
+# In another order, and the first dimension further apart: a part of a longer cache or matrix.
+INTERLEAVED_PADDED = "interleaved heads and padded batches"  # x[:, :10] of [batch, seq, heads, dim]
+TRANSPOSED_PADDED = "transposed and padded matrices"
 TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:, ::2].t()
 # Dimensions of one element have any stride: x[:, :1] of one long matrix is contiguous.
 LOOSE_ONES = "loose lengths of one"
@@ -181,8 +185,22 @@ def _of_columns(strides: Strides) -> Strides:
     return strides_of
 
 
+def _transpose_padded(shape: Sizes) -> Sizes | None:
+    if len(shape) < 3 or shape[-3] < 2:
+        return None
+    return _of_columns(_pad(-2))(shape)
+
+
 def _interleave(shape: Sizes) -> Sizes | None:
     return _swap(shape, -3, -2) if len(shape) >= 3 and min(shape[-3:-1]) > 1 else None
+
+
+def _interleave_padded(shape: Sizes) -> Sizes | None:
+    """Return the strides of a part of [..., longer sequence, heads, dim], seen by heads."""
+    if len(shape) < 4 or min(shape[-4:-1]) < 2:
+        return None
+    *first, seq, heads, dim = _pad(-3)((*shape[:-3], shape[-2], shape[-3], shape[-1])) or ()
+    return (*first, heads, seq, dim)
 
 
 def _reverse(shape: Sizes) -> Sizes | None:
@@ -261,9 +279,12 @@ _NOT_COMBINED: dict[str, Strides] = {
     EXPANDED_STRIDED: _expand_strided(_expand_first),
     EXPANDED_ONE_COLUMN: _expand_strided(_expand(-1)),
     REVERSED: _reverse,
+    INTERLEAVED_PADDED: _interleave_padded,
+    TRANSPOSED_PADDED: _transpose_padded,
     TRANSPOSED_STRIDED: _of_columns(_every_second),
     LOOSE_ONES: _loosen_ones,
 }
 _STRIDES = _COMBINED | _NOT_COMBINED
 NOT_COMBINED = tuple(_NOT_COMBINED)  # with all else, in a plan
+OF_ALL_TENSORS = (INTERLEAVED_PADDED, TRANSPOSED_PADDED)  # at once: others show which is mixed up
 LAYOUTS = (CONTIGUOUS, *_COMBINED, UNALIGNED, *NOT_COMBINED)

@@ -14,12 +14,13 @@ from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.hypotheses import Hypothesis, Trial, fresh, vanishes
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
+from triton_magics.harness.correctness.special_values import FAR_ROWS
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.model import EVERY_INPUT, NORMAL, PLAIN, Case, CaseResult, Cause, CauseCode
 
 SHIFTED_REGIMES = ("mean_heavy", "negative")
 LARGE_REGIMES = ("large", "x10", "shifted")
-ROWS_APART = ("rows unlike their neighbours", "rows at -20000")
+ROWS_APART = ("rows unlike their neighbours", FAR_ROWS)
 LARGE_SPECIALS = ("huge element", *ROWS_APART)
 SMALL_ERROR = 0.05  # of the worst element, relative
 

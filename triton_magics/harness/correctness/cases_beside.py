@@ -38,6 +38,8 @@ from triton_magics.harness.correctness.special_values import (
     BLOCK_OF_MINUS_INF,
     BLOCK_OF_ZEROS,
     BLOCK_VALUES,
+    FAR_ROWS,
+    HALF_DTYPES,
     LATE_PEAKS,
     LONE_ELEMENT,
     MANY_ROW_VALUES,
@@ -62,8 +64,7 @@ LAYOUTS_OF_FIRST = (
     layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
     layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
-# The step from the last head of a batch to the first one of the next is another in these.
-LAYOUTS_OF_BATCHES = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS)
+LAYOUTS_OF_BATCHES = LAYOUTS_OF_FIRST[:3]  # the step from a batch to the next is another
 _CPU = torch.device("cpu")
 
 
@@ -188,21 +189,24 @@ class CasesBeside:
 
         A block that is all -inf, or far below one element, is one of 4096 in a kernel for long
         rows. Over 10^5 elements that are e^11 times lighter than one weigh as much as that one.
+        What a program stores of its block in 16 bits is lost far from zero.
         """
         if self._op.op_class != "reduction" or len(self._shapes.get("odd", ())) < 2:
             return []
         widest = OVER_65_536 if self._is_interpreted else OVER_2_18
-        each = [*((LONG, values) for values in LONG_ROW_VALUES), (widest, LONE_ELEMENT)]
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
+        half = next((d for d in HALF_DTYPES if d in self._dtypes), dtype)
+        each = [(LONG, FAR_ROWS, half), *((LONG, values, dtype) for values in LONG_ROW_VALUES)]
+        each.append((widest, LONE_ELEMENT, dtype))
         first = self._shapes["odd"][:-2]
         return [
             self.case(
-                "", 0, special=values, dtype=dtype, shape=(*first, 3, columns),
+                "", 0, special=values, dtype=own, shape=(*first, 3, columns),
                 extent=f"{columns:,} columns",
             )
-            for columns, values in each
+            for columns, values, own in each
             if values in self._values
-            and self._has_values(values, dtype)
+            and self._has_values(values, own)
             and is_defined(self._op, (*first, 3, columns))
         ]  # fmt: skip
 
@@ -236,9 +240,8 @@ class CasesBeside:
     def _with_many_rows(self) -> list[Case]:
         """Return cases with rows of every kind, more of them than programs.
 
-        The shapes of the design have few rows, so a program that takes several has little to carry
-        from one to the next. Of an elementwise op a program takes blocks, so its rows are long. An
-        interpreter has each of the values in one dtype.
+        With few rows a program that takes several has little to carry from one to the next. A
+        program of an elementwise op takes blocks, so its rows are long.
         """
         own = [name for name in self._values if name in MANY_ROW_VALUES]
         shape = self._many_rows()
@@ -269,20 +272,20 @@ class CasesBeside:
         return shape if shape[-2] == n and is_defined(self._op, shape) else None
 
     def with_layouts(self) -> list[Case]:
-        """Return a case of each further layout for all tensors, and for each tensor alone.
+        """Return a case of each further layout for all tensors, and of most for each one alone.
 
         The shape is the cheapest one in which most tensors have the layout.
         """
-        dtypes = itertools.cycle(self._dtypes)
+        dtypes, cases = itertools.cycle(self._dtypes), []
         at_shapes = [(s, self._layouts_at(s)) for s in sorted(self._shapes.values(), key=_cost)]
-        cases = []
         own_layouts = [name for name in layouts.NOT_COMBINED if name in self._op.layouts]
         if self._op.op_class == "matmul":  # a number for each row is a factor, not a matrix
             own_layouts = [name for name in own_layouts if name != layouts.EXPANDED_BUT_ROWS]
         for turn, layout in enumerate(own_layouts):
             takes = [(s, [k for k, have in at.items() if layout in have]) for s, at in at_shapes]
             shape, tensors = max(takes, key=lambda one: len(one[1]))
-            alone = [[name] for name in tensors] if len(tensors) > 1 else []
+            has_several = len(tensors) > 1 and layout not in layouts.OF_ALL_TENSORS
+            alone = [[name] for name in tensors] if has_several else []
             for names in ([tensors] if tensors else []) + alone:
                 own = tuple((name, layout) for name in names)
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
@@ -386,10 +389,10 @@ class CasesBeside:
         inputs = [*self._inputs_of(case).values()]
         if special.transposes:
             return any(is_transpose(y, x) for x, y in itertools.combinations(inputs, 2))
-        needs_parts = special.is_projection or special.is_sliced
-        is_projected = not needs_parts or bool(find_parts(inputs, special))
+        if (special.is_projection or special.is_sliced) and not find_parts(inputs, special):
+            return False
         n_least = 2 if special.alone is None else 3
-        return is_projected and any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)
+        return any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)
 
 
 def _cost(shape: Shape) -> tuple[bool, tuple[bool, int]]:

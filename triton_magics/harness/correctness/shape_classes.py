@@ -64,6 +64,7 @@ _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
         "head_dim over 128": (1, 2, 97, 160),
         "head_dim 256": (1, 1, 97, 256),
         "over 65,535 heads": (257, 256, 1, 16),
+        "over 8 tiles of positions": (1, 2, 577, 16),
         "long sequence": (1, 1, 16_385, 16),
     },
 }
@@ -173,13 +174,15 @@ def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, S
 
 
 def has_many_programs(op: operators.Op, shape: Shape) -> bool:
-    """Return whether a program for each row, or each tile of a product, are very many.
+    """Return whether a program for each row, or each tile or pair of tiles of a product, are many.
 
     A version may have fewer: only its own launch tells.
     """
-    if op.op_class == "matmul" and len(shape) == _PRODUCT_RANK:
+    if op.op_class != "matmul":
+        return math.prod(shape[:-1]) > MANY_ROWS
+    if len(shape) == _PRODUCT_RANK:
         return math.prod(math.ceil(n / _TILE) for n in shape[:-1]) > MANY_ROWS
-    return math.prod(shape[:-1]) > MANY_ROWS
+    return interpreter_cost(op, shape) > MANY_ROWS
 
 
 def interpreter_cost(op: operators.Op, shape: Shape) -> int:

@@ -28,6 +28,8 @@ BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
+FAR_ROWS = "rows at -20000"
+HALF_DTYPES = ("float16", "bfloat16")
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
 SHARED_VALUES = (
@@ -171,7 +173,7 @@ SPECIALS = {
         everywhere=True,
         has_scale=True,
         op_classes=("elementwise",),
-        dtypes=("float16", "bfloat16"),
+        dtypes=HALF_DTYPES,
     ),
     "near the largest number": Special(
         structures.near_the_largest,
@@ -249,7 +251,7 @@ SPECIALS = {
         parts=(*_FINITE_PARTS, "nonfinite", BLOCK_OF_MINUS_INF),
     ),
     "least and largest bytes": Special(structures.byte_extremes, everywhere=True, of_bytes=True),
-    "rows at -20000": Special(structures.far_rows, has_ends=True),
+    FAR_ROWS: Special(structures.far_rows, has_ends=True),
     "nonfinite": Special(structures.nonfinite, is_finite=False, everywhere=True),
     BLOCK_OF_ZEROS: Special(
         structures.block_of_zeros, min_columns=4, op_classes=("reduction",), parts=("zeros",)
