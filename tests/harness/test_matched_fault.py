@@ -131,6 +131,42 @@ def test_another_fault_has_no_cause(wrong: Callable[..., Any]) -> None:
     assert find_matching_change(operators.load("softmax"), samples) is None
 
 
+def rms(x: torch.Tensor, weight: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
+    return x / squares.sqrt() * weight
+
+
+def larger_of_both(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    return rms(x, weight, x.square().mean(-1, keepdim=True).clamp(min=eps))
+
+
+def test_a_formula_of_some_shapes_is_named_with_one_of_them() -> None:
+    eps = (("eps", 1e-3),)
+    wrong = [sample_of("rms_norm", s, larger_of_both, scalars=eps) for s in ((7, 40), (3, 129))]
+    reference = operators.load("rms_norm").reference
+    right = sample_of("rms_norm", (7, 13), reference, scalars=eps)
+    assert not right.n_wrong
+    one, both = (
+        find_matching_change(operators.load("rms_norm"), samples, [right])
+        for samples in (wrong[:1], wrong)
+    )
+    assert one is None
+    assert both is not None
+    assert str(both.as_if).endswith("(at 7x40, not at all shapes)")
+
+
+def test_tiny_values_tell_a_sum_from_the_larger_of_both() -> None:
+    op, eps = operators.load("rms_norm"), (("eps", 1e-3),)
+    for function, expected in (
+        (larger_of_both, "`add` takes the larger of both"),
+        (lambda x, w, eps: rms(x, w, x.square().mean(-1, keepdim=True)), "eps is 0.0, not 0.001"),
+    ):
+        samples = [sample_of("rms_norm", s, function, scalars=eps) for s in ((7, 40), (3, 129))]
+        tiny = sample_of("rms_norm", (7, 40), function, scalars=eps, regime="tiny")
+        cause = find_matching_change(op, samples, tiny=lambda sample=tiny: sample)
+        assert cause is not None
+        assert cause.as_if == expected
+
+
 def test_a_change_that_does_not_explain_every_sample_says_where() -> None:
     samples = [
         sample_of("softmax", (7, 13), lambda x: torch.softmax(x * math.log(2), -1)),

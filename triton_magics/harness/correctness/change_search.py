@@ -18,14 +18,11 @@ from triton_magics.harness.correctness.block_shapes import (
     list_whole,
 )
 from triton_magics.harness.correctness.call_record import VersionRaised
+from triton_magics.harness.correctness.change_match import LARGE_ELEMENTS
 from triton_magics.harness.correctness.fault_sample import FaultSample
 from triton_magics.harness.correctness.further_calls import call_guarded
 from triton_magics.harness.correctness.half_reach import Separation
-from triton_magics.harness.correctness.matched_fault import (
-    LARGE_ELEMENTS,
-    find_known_change,
-    find_matching_change,
-)
+from triton_magics.harness.correctness.matched_fault import find_known_change, find_matching_change
 from triton_magics.harness.correctness.place_changes import Memory
 from triton_magics.harness.correctness.skip_rules import count_programs
 from triton_magics.harness.correctness.subject import Subject
@@ -93,9 +90,10 @@ def _search(subject: Subject, samples: list[FaultSample]) -> Cause | None:
     checks = [*(s for s in samples if not s.n_wrong), *others]
     large = partial(_large_sample, subject, widest)
     exact = partial(_exact_samples, subject, first)
+    tiny = partial(_tiny_sample, subject, first)
     of_all: dict[str, Any] = {}  # the changes, if they explain every shape
     cause = find_matching_change(
-        subject.op, useful, checks, large=large, exact=exact, known_changes=of_all
+        subject.op, useful, checks, large=large, exact=exact, tiny=tiny, known_changes=of_all
     )
     # An index past the end gives the output of a part left out, though not at several whole blocks.
     # What explains one shape only may be another fault.
@@ -150,6 +148,13 @@ def _large_sample(subject: Subject, case: Case) -> FaultSample | None:
     if regime is None:
         return None
     return _sample_of(subject, case.evolve(regime=regime, special=PLAIN, layouts=()))
+
+
+def _tiny_sample(subject: Subject, case: Case) -> FaultSample | None:
+    """Return an output on tiny values of an op with a parameter; None of another one."""
+    if not subject.op.scalars or operators.skips(subject.op, "tiny", case.dtype):
+        return None
+    return _sample_of(subject, case.evolve(regime="tiny", special=PLAIN))
 
 
 def _n_elements(case: Case) -> int:

@@ -145,6 +145,9 @@ def _exchange(o: TracedOperation) -> Iterator[Simple]:
     if other := _EXCHANGED.get(o.name):
         text = f"{describe(o)} is `{other.__name__}`"
         yield CauseCode.WRONG_FORMULA, text, lambda op: other(*op.args[:2])
+    if o.name == "add" and isinstance(o.args[1], float):
+        text = f"{describe(o)} takes the larger of both"
+        yield CauseCode.WRONG_FORMULA, text, lambda op: op.args[0].clamp(min=op.args[1])
     source = o.sources[0] if o.sources else None
     if o.name in ("rsqrt", "sqrt") and source and source.name == "add":
         added = source.args[1]
