@@ -67,7 +67,7 @@ _KERNELS_OF_CAUSE = {
         "softmax_multiplies_by_reciprocal_in_half", "accumulates_in_half", "rounds_to_tf32",
     ),
     "cancellation": ("takes_the_variance_in_one_pass",),
-    "race": ("matmul_adds_in_place", "matmul_group_overlaps"),
+    "race": ("matmul_adds_in_place", "matmul_group_overlaps", "clears_what_another_reads"),
     "wrong_rate": ("dropout_keeps_what_it_should_drop",),
     "ignored_argument": ("dropout_ignores_the_seed",),
     "shared_draws": ("dropout_repeats_its_mask",),

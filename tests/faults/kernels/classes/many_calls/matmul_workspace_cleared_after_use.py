@@ -58,6 +58,7 @@ def take_kernel(sums_ptr, out_ptr, n_out, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n_out
     tl.store(out_ptr + i, tl.load(sums_ptr + i, mask=mask), mask=mask)
+    tl.debug_barrier()  # load and store have other layouts: a thread clears what another reads
     tl.store(sums_ptr + i, tl.zeros((BLOCK,), tl.float32), mask=mask)
 
 
