@@ -10,7 +10,8 @@ op, `sixth_classes` for layouts, for what a program carries on and for special v
 geometry of launches, `tenth`, `eleventh` and `twelfth` for layouts, state, random numbers, values,
 `thirteenth` and `fifteenth` for every op, `fourteenth` and `sixteenth` for most of them; on
 2026-11-29 `seventeenth` to `twentyfirst` for every op, `twentyfirst_classes` for parameters, parts
-of a row and values that are not finite, `twentyfirst_after` for four classes that had rules then.
+of a row and values that are not finite, `twentyfirst_after` for four classes that had rules then,
+`twentysecond` for every op.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 
@@ -25,7 +26,7 @@ if "--gpu" not in sys.argv:
 import argparse
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -65,7 +66,7 @@ def validate(path: Path, seed: int, budget_s: float) -> str:
 
 
 def main() -> None:
-    """Print a line for each kernel, in their order."""
+    """Print a line for each kernel as its verdict comes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="+")
     parser.add_argument("--budget", type=float, default=30.0, help="CPU seconds a kernel")
@@ -77,8 +78,9 @@ def main() -> None:
     torch.set_num_threads(1)
     paths = list_kernels(options.names)
     with ThreadPoolExecutor(options.jobs) as pool:
-        for future in [pool.submit(validate, p, options.seed, options.budget) for p in paths]:
-            print(future.result(), flush=True)
+        lines = [pool.submit(validate, p, options.seed, options.budget) for p in paths]
+        for line in as_completed(lines):
+            print(line.result(), flush=True)
 
 
 if __name__ == "__main__":
