@@ -8,7 +8,9 @@ the part of a launch that the GPU can prepare ahead.
 
 About 60 s on an H200. With `--pairs` only the calls of ops, at three sizes: their net times, raw less
 the timer's overhead as a benchmark calibrates it, beside CUPTI's spans. A call of several kernels is
-timed as a CUDA graph of one call, because CUPTI lengthens the gaps between kernels.
+timed as a CUDA graph of one call, because CUPTI lengthens the gaps between kernels; what a graph adds
+to the overhead is measured with a graph of one kernel. Spans are compared twice: with net times of
+the same calls, the profiler attached, and with those of another process without a profiler.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ OPS = ("softmax", "layer_norm", "sum", "vector_add", "cross_entropy", "attention
 PLAIN, BEHIND = "plain", "behind an empty kernel"
 PLACES = 16  # of an output
 CHAINS = (1, 2, 4, 8)  # kernels in one call
+ONE, ONE_GRAPH = "one kernel", "one kernel, graph"  # their difference is what a graph adds
 sys.path += [str(Path(__file__).parents[2] / "scripts"), str(Path(__file__).parent / "kernels")]
 
 
@@ -172,8 +175,22 @@ def middle(values: list[float]) -> float:
 
 def pairs(several: Callable[[str, Callable[[], Any]], bool]) -> dict[str, Callable[[], Any]]:
     """Return the ops' calls at three sizes; as a graph where `several` says so."""
-    calls = of_ops(SIZES)
-    return {name: in_graph(c) if several(name, c) else c for name, c in calls.items()}
+    import factor_kernels as kernels
+    import torch
+
+    place = torch.zeros(2**20, device="cuda")
+
+    def store() -> None:
+        kernels.store[(128,)](place, 512)
+
+    calls = {name: in_graph(c) if several(name, c) else c for name, c in of_ops(SIZES).items()}
+    return {ONE: store, ONE_GRAPH: in_graph(store), **calls}
+
+
+def overheads_us(added: float, results: list[tuple[str, str, float]]) -> tuple[float, float]:
+    """Return the timer's overhead of a launch, and of a graph's."""
+    one, graph = (middle([raw for n, _, raw in results if n == x]) for x in (ONE, ONE_GRAPH))
+    return added, added + graph - one
 
 
 def n_kernels(call: Callable[[], Any]) -> int:
@@ -194,8 +211,11 @@ def by_cupti(rounds: int, *, of_pairs: bool = False) -> dict[str, Any]:
     calls = pairs(has_several) if of_pairs else all_calls()
     samples(calls, 1, (PLAIN,))  # compiles
     results: list[tuple[str, str, float]] = []
+    added: list[float] = []
 
     def act() -> None:
+        if of_pairs:
+            added.append(added_us())
         results.extend(samples(calls, rounds, (PLAIN,)))
 
     _, events = profile_events(act)
@@ -206,8 +226,12 @@ def by_cupti(rounds: int, *, of_pairs: bool = False) -> dict[str, Any]:
         result[name] = {
             "span us": middle([spans[i] for i in places]),
             "raw us, profiled": middle([results[i][2] for i in places]),
-            "kernels": counts.get(name),
+            "kernels": counts.get(name, 1),
         }
+    if of_pairs:
+        overheads = overheads_us(added[0], results)
+        for row in result.values():
+            row["net us, profiled"] = row["raw us, profiled"] - overheads[row["kernels"] > 1]
     return result
 
 
@@ -227,26 +251,35 @@ def added_us() -> float:
     return added
 
 
+def is_near(net_us: float, span_us: float) -> bool:
+    """Return whether a net time agrees with a span by CUPTI."""
+    return abs(net_us - span_us) <= max(NEAR_US, NEAR * span_us)
+
+
 def compare_pairs(cupti: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """Return each net time beside CUPTI's span, and how many are near."""
-    overhead_us = added_us()
+    """Return the net times beside CUPTI's span, and how many are near."""
+    added = added_us()
     calls = pairs(lambda name, call: cupti[name]["kernels"] > 1)
     results = samples(calls, rounds, (PLAIN,))
+    overheads = overheads_us(added, results)
     rows = []
     for name in calls:
-        span = cupti[name]["span us"]
-        net = middle([raw for n, _, raw in results if n == name]) - overhead_us
-        near = abs(net - span) <= max(NEAR_US, NEAR * span)
-        rows.append({"call": name, **cupti[name], "net us": net, "within": near})
-        print(f"{name:28} span {span:8.2f}  net {net:8.2f}  {net - span:+.3f} {near or '<<<'}")
-    added = [row["net us"] - row["span us"] + overhead_us for row in rows]
-    print(f"{sum(r['within'] for r in rows)} of {len(rows)}; overhead {overhead_us:.3f} us,")
-    print(f"median of the calls {statistics.median(added):.3f} us")
-    return {
-        "rows": rows,
-        "calibrated us": overhead_us,
-        "median of the calls, us": statistics.median(added),
-    }
+        if name in (ONE, ONE_GRAPH):
+            continue
+        span, same = cupti[name]["span us"], cupti[name]["net us, profiled"]
+        raw = middle([raw for n, _, raw in results if n == name])
+        net = raw - overheads[cupti[name]["kernels"] > 1]
+        near = {"within": is_near(net, span), "same calls within": is_near(same, span)}
+        rows.append({"call": name, **cupti[name], "net us": net, **near})
+        marks = " ".join("" if ok else "<<<" for ok in near.values())
+        print(
+            f"{name:28} span {span:8.2f}  net {net:8.2f} {net - span:+.3f}"
+            f"  of the same calls {same:8.2f} {same - span:+.3f} {marks}"
+        )
+    for key in ("within", "same calls within"):
+        print(f"{key}: {sum(r[key] for r in rows)} of {len(rows)}")
+    print(f"overhead {overheads[0]:.3f} us, of a graph {overheads[1]:.3f} us")
+    return {"rows": rows, "calibrated us": overheads[0], "of a graph us": overheads[1]}
 
 
 def main() -> None:
