@@ -2,7 +2,7 @@
 
 Workers are given their own value by the engine; what needs a GPU in a process, starts one.
 
-Tests in turn: a third of those marked `in_turn` runs each day, the others count as slow.
+Tests in turn: a fifth of those marked `in_turn` runs each day, the others count as slow.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,7 +26,8 @@ settings.load_profile("suite")
 # A suite that a script starts in the background inherits an ignored SIGINT; interrupts are tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-DAYS = 3  # until each test in turn has run
+T = TypeVar("T")
+DAYS = 5  # until each test in turn has run
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
@@ -36,6 +38,6 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
         item.add_marker(pytest.mark.slow)
 
 
-def of_another_day(items: Sequence[pytest.Item], day: int) -> list[pytest.Item]:
-    """Return the items whose turn is not on this day, two of any three neighbors."""
+def of_another_day(items: Sequence[T], day: int) -> list[T]:
+    """Return the items whose turn is not on this day, four of any five neighbors."""
     return [item for number, item in enumerate(items) if (number + day) % DAYS]

@@ -23,6 +23,7 @@ def frames() -> dict[str, list[str]]:
     return json.loads(output.stdout)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("part", MOST)
 def test_each_part_of_the_main_job_takes_few_frames(
     frames: dict[str, list[str]], part: str

@@ -45,6 +45,7 @@ def silent_after(lab: Lab, limits_clock: LimitsClock, stage: str) -> Iterator[No
     lab.on_progress = None
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("source", "while_", "line"),
     [(IN_THE_WRAPPER, "calling its wrapper, kernels skipped", 2), (AT_IMPORT, "importing it", 1)],
@@ -60,6 +61,7 @@ def test_writing_an_endless_version_gets_no_compile_time(
     assert f"v1_baseline.py:{line + 2}" in str(result.note)
 
 
+@pytest.mark.in_turn
 def test_an_endless_call_without_gpu_gets_no_compile_time(
     lab: Lab, limits_clock: LimitsClock
 ) -> None:

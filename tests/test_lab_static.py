@@ -84,6 +84,7 @@ def test_inspect_reports_registers_waves_and_widths(lab: Lab) -> None:
     assert [e.result.listings for e in stored if e.result] == [()]
 
 
+@pytest.mark.in_turn
 def test_inspect_detects_tensor_cores_and_shared_memory(lab: Lab) -> None:
     fits = lab.inspect("matmul", "v1", target="sm_90")
     assert fits.refused is None

@@ -66,6 +66,7 @@ def in_ci(workspace: Path, missing: str | None = None) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
+@pytest.mark.in_turn
 def test_passed_versions_are_validated_with_their_options(lab: Lab) -> None:
     assert lab.export("softmax", tests=True).tests == "tests/test_softmax.py"
     events = (lab.path / "logs" / "softmax_log.jsonl").read_text()

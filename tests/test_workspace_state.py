@@ -357,6 +357,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.in_turn
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(STEPS, max_size=25))
 def test_events_alone_rebuild_the_visible_state(tmp_path_factory, steps):

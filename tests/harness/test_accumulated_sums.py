@@ -28,6 +28,7 @@ def normal(*shape: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(shape, generator=generator).double()
 
 
+@pytest.mark.in_turn
 def test_small_term_is_lost_behind_a_large_one_but_not_before_it() -> None:
     x = doubles(2.0**25, 1.0, 1.0, 1.0)
     with AccumulatedSums(FORWARDS):

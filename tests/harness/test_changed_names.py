@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import time, builtins, json, torch
@@ -37,6 +39,7 @@ print(json.dumps([nothing, replaced, again, back and sum([1]) == 1]))
 """
 
 
+@pytest.mark.in_turn
 def test_replaced_names_are_restored_but_torchs_imports_are_not() -> None:
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True, check=True,

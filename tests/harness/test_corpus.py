@@ -259,6 +259,7 @@ def test_a_working_copy_is_no_evidence_of_a_torch_result() -> None:
     assert {r.status for r in results} == {CaseStatus.PASSED}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("first", [date(2026, 11, 21), date(2027, 2, 27)])
 def test_so_many_days_in_a_row_have_every_kernel_once(first: date) -> None:
     days = [first + timedelta(days=n) for n in range(PARTS)]

@@ -161,6 +161,7 @@ def test_a_right_kernel_near_by_shows_nothing_on_that_input(show: str) -> None:
     assert not still_shown(kernel_named(near[show][1]), STORED[QUICK[show]])
 
 
+@pytest.mark.in_turn
 def test_a_right_kernel_has_no_witness_in_its_class() -> None:
     assert check_right(kernel_named("layer_norm_padded_rows")) == []
 

@@ -113,6 +113,7 @@ def test_a_row_in_16_bits_fails_at_many_rows(tmp_path: Path, row: str) -> None:
     assert result.status is (CaseStatus.PASSED if row == "rows" else CaseStatus.WRONG_VALUES)
 
 
+@pytest.mark.in_turn
 def test_an_extent_ends_after_its_share_of_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ PARTED = [
 ]
 
 
+@pytest.mark.in_turn
 def test_the_search_for_a_cause_is_no_time_of_the_version() -> None:
     report = Recorder()
     job = job_for(KERNELS / "wrong" / "attention_forgets_the_scale.py", shapes=((1, 1, 7, 16),))
@@ -127,6 +128,7 @@ def test_uninitialized_memory_is_nan_and_zeroed_is_not() -> None:
     assert len(memory.guarded) == 4
 
 
+@pytest.mark.in_turn
 def test_the_interpreter_says_what_it_did_not_run_and_why() -> None:
     verdict = run_validation(RIGHT, plan="quick", dtypes=("float32", "bfloat16"), budget_s=30)
     assert verdict.status is Status.PASSED
@@ -138,6 +140,7 @@ def test_the_interpreter_says_what_it_did_not_run_and_why() -> None:
     assert all(c.case.dtype == "float32" for c in verdict.run_cases)
 
 
+@pytest.mark.in_turn
 def test_a_used_up_budget_leaves_cases_not_run_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
