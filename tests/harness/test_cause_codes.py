@@ -9,7 +9,16 @@ import torch
 
 from tests.harness.kit import KERNELS, run_cases, run_validation, version_of
 from triton_magics.harness.correctness.cause_experiments import differ_beyond_rounding
-from triton_magics.model import Case, CaseResult, CaseStatus, Tolerance
+from triton_magics.harness.correctness.conclusion import without_refuted_strides
+from triton_magics.model import (
+    Case,
+    CaseResult,
+    CaseStatus,
+    Cause,
+    CauseCode,
+    Mismatch,
+    Tolerance,
+)
 from triton_magics.rendering.views.causes import cause_text
 
 pytestmark = pytest.mark.in_turn
@@ -271,3 +280,35 @@ def test_a_call_on_new_tensors_alone_is_no_stale_state() -> None:
     case = Case(shape=(7, 5, 13), dtype="float16", layouts=layout, seed=1)
     path = KERNELS / "classes" / "layouts" / "quantized_dense_weight.py"
     assert code_of(run_cases(path, case)[0]) != "stale_state"
+
+
+def test_a_layout_right_in_another_shape_has_no_wrong_stride() -> None:
+    layouts = (("x", "transposed"),)
+    wrong = CaseResult(
+        case=Case(shape=(96, 3), dtype="float32", seed=1, layouts=layouts),
+        status=CaseStatus.WRONG_VALUES,
+        mismatch=Mismatch(
+            index=(0,), got=0.0, expected=1.0, allowed=0.1, n_wrong=1, n_elements=96, where="",
+            cause=Cause(code=CauseCode.WRONG_STRIDE, tensor="x", layout="transposed"),
+        ),
+    )  # fmt: skip
+    for right, code in (
+        (Case(shape=(7, 13), dtype="float32", seed=1, layouts=layouts), "reach"),
+        (Case(shape=(7, 1), dtype="float32", seed=1, layouts=layouts), "wrong_stride"),
+        (Case(shape=(7, 13), dtype="float32", seed=1), "wrong_stride"),
+    ):
+        passed = CaseResult(
+            case=right, status=CaseStatus.PASSED, error_share=0.1, max_abs_error=0.0
+        )
+        assert code_of(without_refuted_strides((passed, wrong))[1]) == code
+
+
+def test_the_tail_of_a_transposed_sum_is_no_wrong_stride() -> None:
+    folder = KERNELS.parent / "unseen_kernels" / "twentysecond"
+    at = {"dtype": "float32", "layouts": (("x", "transposed"),), "seed": 1}
+    cases = (Case(shape=(7, 13), **at), Case(shape=(96, 3), **at))
+    results = run_cases(folder / "sum_columns_tail_by_wrong_extent.py", *cases)
+    right, wrong = without_refuted_strides(tuple(results))
+    assert right.status is CaseStatus.PASSED
+    assert wrong.mismatch is not None
+    assert "a length or a mask rather than a stride" in cause_text(wrong.mismatch.cause)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import time
 
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
-from triton_magics.model import CaseResult, KernelError, Status, Validation
+from triton_magics.model import (
+    EVERY_INPUT,
+    PLAIN,
+    UNALIGNED,
+    CaseResult,
+    CaseStatus,
+    CauseCode,
+    KernelError,
+    Status,
+    Validation,
+)
 from triton_magics.model.overall_verdict import count_checked, overall_verdict
 
 
@@ -32,3 +42,32 @@ def conclude_validation(
         message=message,
         duration_s=time.monotonic() - started,
     )
+
+
+def without_refuted_strides(results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
+    """Return the results in which no stride is called wrong that other cases show to be right.
+
+    A wrong stride is wrong in every shape. Where a case of other lengths passes in the same
+    layouts, something else in the way for that layout is wrong, such as a length or a mask.
+    """
+    right = {
+        frozenset(r.case.layouts)
+        for r in results
+        if r.status is CaseStatus.PASSED and r.case.special == PLAIN and min(r.case.shape) > 1
+    }
+    return tuple(_doubt_stride(r) if frozenset(r.case.layouts) in right else r for r in results)
+
+
+def _doubt_stride(result: CaseResult) -> CaseResult:
+    cause = result.mismatch.cause if result.mismatch else None
+    if cause is None or cause.code is not CauseCode.WRONG_STRIDE or not cause.layout:
+        return result
+    if cause.as_if or cause.evidence or cause.layout == UNALIGNED:
+        return result
+    name = "each input" if cause.tensor == EVERY_INPUT else cause.tensor
+    text = (
+        f"right where {name} is contiguous, wrong where {cause.layout}, but not in all shapes: "
+        "a length or a mask rather than a stride"
+    )
+    doubted = cause.evolve(code=CauseCode.REACH, evidence=text)
+    return result.evolve(mismatch=result.mismatch and result.mismatch.evolve(cause=doubted))

@@ -18,7 +18,10 @@ from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.case_order import spread
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
-from triton_magics.harness.correctness.conclusion import conclude_validation
+from triton_magics.harness.correctness.conclusion import (
+    conclude_validation,
+    without_refuted_strides,
+)
 from triton_magics.harness.correctness.failure_pattern import find_pattern
 from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.launch_cases import MAX_COMPILED
@@ -107,7 +110,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
                     result, launches = run_case(subject, case)
                 tally.add(result, launches)
                 report.case(result, budget_share=tally.budget_share)
-            results = tally.finish(tuple(order))
+            results = without_refuted_strides(tally.finish(tuple(order)))
             findings = _sanitize(subject, results, report) if job.sanitize else ()
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
     unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
