@@ -11,6 +11,7 @@ _FAR_BELOW = -2e4  # below the -1e4 that kernels write for "minus infinity"
 _HUGE = 3e4
 _NONFINITE = (math.nan, math.inf, -math.nan, -math.inf)
 _MIXED = (*_NONFINITE, 0.0, -0.0)
+_NEAR_START = 8  # in the first such part of a row
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES = (-10.0, 4.0)  # powers of two
@@ -272,10 +273,15 @@ def half_below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def lone_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return rows of small numbers and one that has the weight of all others in a softmax."""
+    """Return rows of small numbers and one that has the weight of all others in a softmax.
+
+    In the first row it is near the start, and no heavier: what is left out behind it shows most.
+    """
     rows = _rows(x)
     lane = torch.randint(rows.shape[-1], (len(rows), 1), device=x.device, generator=draw)
     above = torch.rand(lane.shape, device=x.device, generator=draw) * 2 * _ABOVE
+    lane[:1] //= _NEAR_START
+    above[:1] = 0.0
     above += math.log(rows.shape[-1])
     return (rows * 0.01).scatter(1, lane, above.to(x.dtype)).reshape(x.shape)
 
