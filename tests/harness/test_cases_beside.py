@@ -79,6 +79,7 @@ WRONG = (
     ("tenth/softmax_plans_by_bits", "7x51"),  # 512 columns, then 513
     ("seventh/mean_transposed_is_dense", "transposed and strided"),
     ("seventh/quantized_matmul_last_group", "577x129x5"),
+    ("twentysecond_after/gqa_packed_batch_pitch", "parts of a slice of one projection"),
     ("twentysecond/rope_sequence_first_rows", "interleaved heads and padded batches"),
     ("twentysecond/cross_entropy_chunks_in_dtype", "3x8209 float16, rows at -20000"),
     pytest.param("twentysecond/gqa_grouped_order", "1x2x1x577x16", marks=pytest.mark.slow),
@@ -150,12 +151,14 @@ def test_most_further_layouts_are_for_all_tensors_and_for_each() -> None:
         ("swiglu", "parts of one tensor", (3 * 2 * 66, 2 * 66, 66, 1)),
         ("mha", "parts of a slice of one projection", (3 * 9 * 33, 33, 9 * 33, 1)),
         ("mha", "parts of some heads of one projection", (2 * 12 * 33, 33, 12 * 33, 1)),
+        ("gqa", "parts of a slice of one projection", (3 * 5 * 33, 33, 5 * 33, 1)),
     ],
 )
 def test_parts_of_a_slice_have_more_rows_between(
     op: str, special: str, strides: tuple[int, ...]
 ) -> None:
-    case = Case(shape=(2, 3, 2, 33), dtype="float32", special=special, seed=3)
+    shape = (2, 3, 1, 2, 33) if op == "gqa" else (2, 3, 2, 33)  # with heads of keys
+    case = Case(shape=shape, dtype="float32", special=special, seed=3)
     inputs = make_inputs(operators.load(op), case, CPU)
     parts = [x for x in inputs.arguments if isinstance(x, torch.Tensor)]
     assert {x.stride() for x in parts} == {strides}

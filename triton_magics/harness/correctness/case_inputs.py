@@ -183,7 +183,7 @@ def make_inputs(
         assert at
         whole, guarded = allocate_guarded(shape, at.stride, like, "the inputs", allocate=allocate)
         guards.append(guarded)
-        views = split_in_parts(whole, parts, special)
+        views = split_in_parts(whole, pristine, parts, special)
         for i, view in views.items():
             layouts.write(view, pristine[i])
         own = tuple(views.get(i, x) for i, x in enumerate(own))

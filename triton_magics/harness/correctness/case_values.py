@@ -5,6 +5,7 @@ Both are applied to what an op's `make_inputs` returns: first the regime, then t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -68,17 +69,20 @@ def find_parts(inputs: Sequence[Any], special: Special) -> dict[int, bool]:
     """Return the inputs that can lie side by side in one tensor: each with whether transposed.
 
     They are the first floating one of which there are several, by its shape or its transpose's.
-    A projection has four dimensions: batch, head, position and head_dim. A slice has a batch: the
-    rows of one matrix end where the tensor ends.
+    A projection has four dimensions: batch, head, position and head_dim; its parts may have other
+    numbers of heads. A slice has a batch: the rows of one matrix end where the tensor ends.
     """
-    least = 4 if special.is_projection else 3 if special.is_sliced else 1
+    least = 3 if special.is_sliced else 1
     for first, one in enumerate(inputs):
-        parts = {
-            i: i > first and is_transpose(x, one)
-            for i, x in enumerate(inputs)
-            if i >= first and (are_alike(x, one) or is_transpose(x, one))
-        }
-        if len(parts) > 1 and one.dim() >= least and (one.dim() == 4 or not special.is_projection):
+        if special.is_projection:
+            parts = {i: False for i, x in enumerate(inputs) if i >= first and _are_heads(x, one)}
+        else:
+            parts = {
+                i: i > first and is_transpose(x, one)
+                for i, x in enumerate(inputs)
+                if i >= first and (are_alike(x, one) or is_transpose(x, one))
+            }
+        if len(parts) > 1 and one.dim() >= least:
             return parts
     return {}
 
@@ -89,25 +93,28 @@ def shape_of_whole(
     """Return the shape of the tensor that holds all parts, and the spare one if there is one."""
     first, n = tuple(inputs[next(iter(parts))].shape), _n_chunks(parts, special)
     if special.is_projection:
-        batch, heads, positions, head_dim = first
-        more = (positions + special.is_sliced, n, heads + special.has_spare_head)
-        return (batch, *more, head_dim)
+        batch, _, positions, head_dim = first
+        heads = sum(inputs[i].shape[1] + special.has_spare_head for i in parts)
+        return (batch, positions + special.is_sliced, heads, head_dim)
     if special.is_sliced:
         return (*first[:-2], first[-2] + 1, n * first[-1])
     return (*first[:-1], n * first[-1])
 
 
 def split_in_parts(
-    whole: torch.Tensor, parts: Mapping[int, bool], special: Special
+    whole: torch.Tensor, inputs: Sequence[Any], parts: Mapping[int, bool], special: Special
 ) -> dict[int, torch.Tensor]:
     """Return views of a tensor for the inputs of `find_parts`, but for the one that is alone."""
     if special.is_sliced:
         rows = 1 if special.is_projection else -2
         whole = whole.narrow(rows, 0, whole.shape[rows] - 1)
-    if special.has_spare_head:
-        whole = whole.narrow(3, 0, whole.shape[3] - 1)
     if special.is_projection:
-        chunks = [part.transpose(1, 2) for part in whole.unbind(2)]
+        own = [inputs[i].shape[1] for i in parts]
+        ends = itertools.accumulate(n + special.has_spare_head for n in own)
+        starts = (0, *ends)
+        chunks = [
+            whole.narrow(2, start, n).transpose(1, 2) for start, n in zip(starts, own, strict=False)
+        ]
     else:
         chunks = [*whole.chunk(_n_chunks(parts, special), dim=-1)]
     if special.spare is not None:
@@ -119,6 +126,12 @@ def split_in_parts(
     if special.alone is not None:
         del views[[*views][special.alone]]
     return views
+
+
+def _are_heads(x: Any, other: Any) -> bool:
+    """Return whether two inputs are floating heads, of the same batch, positions and head_dim."""
+    both = _is_floating(x) and _is_floating(other) and x.dim() == other.dim() == 4
+    return both and x.dtype == other.dtype and x[:, 0].shape == other[:, 0].shape
 
 
 def _n_chunks(parts: Mapping[int, bool], special: Special) -> int:

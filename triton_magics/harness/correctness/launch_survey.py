@@ -179,7 +179,8 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
         return transpose_inputs(own, own)
     if special and special.splits and (parts := find_parts(own, special)):
         dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts, special)
-        views = split_in_parts(torch.empty(shape, dtype=dtype, device=META), parts, special)
+        whole = torch.empty(shape, dtype=dtype, device=META)
+        views = split_in_parts(whole, own, parts, special)
         return tuple(views.get(i, x) for i, x in enumerate(own))
     return own
 
