@@ -1,0 +1,40 @@
+"""The first head of a packed tensor, repeated for all heads, seen as [batch, heads, seq, dim]."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import vector_add
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("vector_add_span_is_numel.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_vector_add
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return vector_add.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+base, other = torch.randn(2, 5, 3, 8), torch.randn(2, 5, 3, 8)
+inputs = tuple(x[:, :, :1].expand(2, 5, 3, 8).transpose(1, 2) for x in (base, other))
+
+expected = expect(inputs)
+error = difference(call(*inputs), expected)
+print("WRONG" if error > 0.02 else "right", "error", error, "of the largest value")
+sys.exit(0 if error > 0.02 else 1)
