@@ -39,6 +39,8 @@ EXPANDED_MATRICES = "expanded matrices"  # each batch has one
 EXPANDED_BUT_ROWS = "expanded but rows"  # a number for each row, as a factor for each channel
 EXPANDED_STRIDED = "expanded and strided"  # the row that is repeated is a column of a matrix
 EXPANDED_ONE_COLUMN = "expanded column of a matrix"  # x[:, :1] of a matrix, repeated
+# x[..., :1, :] of matrices, repeated: the gaps are as long as what is repeated, as if dense.
+EXPANDED_ONE_ROW = "expanded row of a matrix"
 REVERSED = "reversed dimensions"
 # In another order, and the first dimension further apart: a part of a longer cache or matrix.
 INTERLEAVED_PADDED = "interleaved heads and padded batches"  # x[:, :10] of [batch, seq, heads, dim]
@@ -252,6 +254,13 @@ def _expand_but_rows(shape: Sizes) -> Sizes | None:
     return tuple(int(dim == len(shape) - 2) for dim in range(len(shape)))
 
 
+def _expand_one_row(shape: Sizes) -> Sizes | None:
+    if len(shape) < 3 or shape[-2] < 2:
+        return None
+    *first, _, last = _contiguous(shape)
+    return (*first, 0, last)
+
+
 def _loosen_ones(shape: Sizes) -> Sizes | None:
     """Return the strides with that of the whole for each dimension of one, but for the last."""
     if math.prod(shape) < 2 or 1 not in shape[:-1]:
@@ -278,6 +287,7 @@ _NOT_COMBINED: dict[str, Strides] = {
     EXPANDED_BUT_ROWS: _expand_but_rows,
     EXPANDED_STRIDED: _expand_strided(_expand_first),
     EXPANDED_ONE_COLUMN: _expand_strided(_expand(-1)),
+    EXPANDED_ONE_ROW: _expand_one_row,
     REVERSED: _reverse,
     INTERLEAVED_PADDED: _interleave_padded,
     TRANSPOSED_PADDED: _transpose_padded,
@@ -286,5 +296,6 @@ _NOT_COMBINED: dict[str, Strides] = {
 }
 _STRIDES = _COMBINED | _NOT_COMBINED
 NOT_COMBINED = tuple(_NOT_COMBINED)  # with all else, in a plan
-OF_ALL_TENSORS = (INTERLEAVED_PADDED, TRANSPOSED_PADDED)  # at once: others show which is mixed up
+# At once: others show which is mixed up.
+OF_ALL_TENSORS = (INTERLEAVED_PADDED, TRANSPOSED_PADDED, EXPANDED_ONE_ROW)
 LAYOUTS = (CONTIGUOUS, *_COMBINED, UNALIGNED, *NOT_COMBINED)

@@ -17,8 +17,8 @@ and it may define
                   contiguous, transposed, strided, padded rows, interleaved heads, expanded,
                   unaligned, padded matrices, padded batches, padded columns, every second row,
                   expanded columns, expanded rows, expanded matrices, expanded but rows,
-                  expanded and strided, expanded column of a matrix, reversed dimensions,
-                  transposed and strided, transposed and padded matrices,
+                  expanded and strided, expanded column of a matrix, expanded row of a matrix,
+                  reversed dimensions, transposed and strided, transposed and padded matrices,
                   interleaved heads and padded batches
     TOLERANCE     {"atol": 1e-2, "rtol": 1e-2, "matched_ratio": 1}: the rule of the problem that it
                   was imported from, for a verdict beside ours; {}

@@ -20,7 +20,7 @@ LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
     "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
     "expanded columns", "expanded rows", "expanded matrices", "expanded but rows",
-    "expanded and strided", "expanded column of a matrix",
+    "expanded and strided", "expanded column of a matrix", "expanded row of a matrix",
     "reversed dimensions", "transposed and strided", "transposed and padded matrices",
     "interleaved heads and padded batches", "loose lengths of one",
 )  # fmt: skip

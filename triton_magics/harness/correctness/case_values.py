@@ -131,7 +131,11 @@ def split_in_parts(
 def _are_heads(x: Any, other: Any) -> bool:
     """Return whether two inputs are floating heads, of the same batch, positions and head_dim."""
     both = _is_floating(x) and _is_floating(other) and x.dim() == other.dim() == 4
-    return both and x.dtype == other.dtype and x[:, 0].shape == other[:, 0].shape
+    return both and x.dtype == other.dtype and _but_heads(x) == _but_heads(other)
+
+
+def _but_heads(x: torch.Tensor) -> tuple[int, ...]:
+    return (x.shape[0], *x.shape[2:])
 
 
 def _n_chunks(parts: Mapping[int, bool], special: Special) -> int:

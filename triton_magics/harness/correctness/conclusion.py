@@ -53,7 +53,8 @@ def without_refuted_strides(results: tuple[CaseResult, ...]) -> tuple[CaseResult
     right = {
         frozenset(r.case.layouts)
         for r in results
-        if r.status is CaseStatus.PASSED and r.case.special == PLAIN and min(r.case.shape) > 1
+        if r.status is CaseStatus.PASSED and r.case.layouts
+        if r.case.special == PLAIN and min(r.case.shape) > 1
     }
     return tuple(_doubt_stride(r) if frozenset(r.case.layouts) in right else r for r in results)
 

@@ -21,9 +21,11 @@ from triton_magics import operators
 from triton_magics.harness.correctness.call_record import outputs_of
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal, make_pristine
 from triton_magics.harness.correctness.shape_classes import (
+    OVER_8_TILES,
     Shape,
     classify,
     cut_shape,
+    extents,
     interpreter_cost,
 )
 from triton_magics.model import Case, Scalar
@@ -54,12 +56,14 @@ def list_variants(op: operators.Op) -> Mapping[str, Sequence[Shape]]:
 def shapes_of_several_blocks(op: operators.Op, *, is_interpreted: bool) -> list[Shape]:
     """Return the cheapest declared shapes that most kernels take in several blocks.
 
-    The shapes of a covering array are small: most kernels take them in one block.
+    The shapes of a covering array are small: most kernels take them in one block. Of attention, one
+    more has an uneven number of tiles.
     """
     long = [s for s in op.shapes if max(s[-2:], default=1) > MOST_IN_A_BLOCK]
     # A product of one row comes last: it has one row of results, and a loss one target.
     long.sort(key=lambda s: (len(s) == 3 and s[0] == 1, interpreter_cost(op, s)))
-    return long[: 1 if is_interpreted else N_LONG]
+    tiles = extents(op).get(OVER_8_TILES)
+    return long[: 1 if is_interpreted else N_LONG] + ([tiles] if tiles else [])
 
 
 def walk_of_dimensions(op: operators.Op) -> list[Shape]:
