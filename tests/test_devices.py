@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from triton_magics.execution import Device, Limits, LocalExecutor
 from triton_magics.execution.local import device_queue, machine_checks
 from triton_magics.execution.local.devices import INTERPRETER, chosen_gpus, devices_of
 from triton_magics.execution.local.gpu_detection import Gpu
+from triton_magics.execution.local.local_job import NOT_BEGUN
 from triton_magics.execution.local.machine import Machine
 from triton_magics.model import DeviceState
 
@@ -145,6 +147,19 @@ def test_a_lane_opens_while_many_jobs_wait(busy_gpu: LocalExecutor) -> None:
     assert run(executor, scripted_job("answers")).status == "finished"  # beside the first
     assert executor.submit(scripted_job("hangs"), limits=LIMITS) in lanes[1].jobs
     assert set(executor._queues) == {(GPU.id, 0), (GPU.id, 1)}  # eight cores a lane
+
+
+def test_a_job_that_left_the_queue_does_not_begin_after_the_end(busy_gpu: LocalExecutor) -> None:
+    assert run(busy_gpu, scripted_job("answers")).status == "finished"
+    lane = busy_gpu._queues[GPU.id, 0]
+    with lane._busy:
+        job = busy_gpu.submit(scripted_job("answers"), limits=LIMITS)
+        wait_until(lambda: lane._running is job)
+        closing = threading.Thread(target=busy_gpu.close)
+        closing.start()
+        wait_until(lambda: lane._closed)
+    closing.join()
+    assert job.result() == NOT_BEGUN
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,8 @@ class DeviceQueue:
 
     def _run(self, job: LocalJob) -> Outcome:
         with self._busy:
+            if self._closed:  # after the job had left the queue
+                return NOT_BEGUN
             mode = job.job.mode(self.device.kind)
             job.report(state="running")
             try:
