@@ -245,6 +245,13 @@ def test_one_element_is_huge() -> None:
     assert int((rows_with("huge element") > 1e4).sum()) == 1
 
 
+def test_a_lone_element_of_the_first_row_is_near_its_start() -> None:
+    first, *others = rows_with("one element as heavy as the others", shape=(4, 4096))
+    assert int(first.argmax()) < 4096 // 8
+    assert float(first.max()) == pytest.approx(math.log(4096))
+    assert any(int(row.argmax()) >= 4096 // 8 for row in others)
+
+
 @pytest.mark.parametrize("columns", [13, 64, 1000, 4097])
 def test_sums_pass_the_largest_half_though_results_do_not(columns: int) -> None:
     x = rows_with("sums past 65504", shape=(4, columns), dtype="float16").double()

@@ -60,11 +60,11 @@ LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS)
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
 MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
 FOUR_DIMENSIONS, LENGTH_OF_ONE = (2, 3, 2, 33), (5, 1, 33)
+# The step from a batch to the next is another in these.
+LAYOUTS_OF_BATCHES = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS)
 LAYOUTS_OF_FIRST = (
-    layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS,
-    layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
+    *LAYOUTS_OF_BATCHES, layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
-LAYOUTS_OF_BATCHES = LAYOUTS_OF_FIRST[:3]  # the step from a batch to the next is another
 _CPU = torch.device("cpu")
 
 

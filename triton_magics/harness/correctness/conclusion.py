@@ -45,10 +45,10 @@ def conclude_validation(
 
 
 def without_refuted_strides(results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
-    """Return the results in which no stride is called wrong that other cases show to be right.
+    """Return the results in which no stride is called wrong where another shape passes.
 
-    A wrong stride is wrong in every shape. Where a case of other lengths passes in the same
-    layouts, something else in the way for that layout is wrong, such as a length or a mask.
+    Where a case of other lengths passes in the same layouts, it may as well be a length or a mask
+    of the way for that layout: the result says what was seen, and names no cause.
     """
     right = {
         frozenset(r.case.layouts)
@@ -66,9 +66,6 @@ def _doubt_stride(result: CaseResult) -> CaseResult:
     if cause.as_if or cause.evidence or cause.layout == UNALIGNED:
         return result
     name = "each input" if cause.tensor == EVERY_INPUT else cause.tensor
-    text = (
-        f"right where {name} is contiguous, wrong where {cause.layout}, but not in all shapes: "
-        "a length or a mask rather than a stride"
-    )
+    text = f"right where {name} is contiguous, wrong where {cause.layout}, but not in all shapes"
     doubted = cause.evolve(code=CauseCode.REACH, evidence=text)
     return result.evolve(mismatch=result.mismatch and result.mismatch.evolve(cause=doubted))
