@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 
 from tests.execution_kit import VERSION
+from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
+from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness import warm_up
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.process import device
+from triton_magics.model import Case
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,30 @@ def test_torch_uses_half_of_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "4")  # the user's setting has priority
     device.limit_torch_threads()
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("dtype", warm_up.DTYPES)
+def test_a_step_makes_every_kind_of_values_of_a_plan(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    values: set[str] = set()
+    make = warm_up.case_inputs.make_pristine
+
+    def record(op: operators.Op, case: Case, where: torch.device) -> tuple[object, ...]:
+        values.update((case.special, case.regime))
+        return make(op, case, where)
+
+    ran: list[Case] = []
+    monkeypatch.setattr(warm_up.case_inputs, "make_pristine", record)
+    monkeypatch.setattr(warm_up, "_run_case", lambda subject, case: ran.append(case))
+    sample = warm_up.WarmUpVersion(OpRef(name="softmax"), VERSION)
+    monkeypatch.setattr(warm_up, "_subject", lambda *_: None)
+    warm_up._judge_any_values(sample, torch.device("cpu"), dtype)
+    job = PlanJob(op=sample.op, dtypes=(dtype,), plan="full", seed=5, device_kind="gpu")
+    cases = plan_cases(operators.load("softmax"), job, DeviceFacts()).cases
+    small = [c for c in cases if math.prod(c.shape) <= warm_up.SMALL]
+    assert {c.special for c in small} | {c.regime for c in small} <= values
+    assert [(c.special, c.dtype) for c in ran] == [("nonfinite", dtype)]
 
 
 class Link:

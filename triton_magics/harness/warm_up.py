@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -17,10 +18,12 @@ import torch
 
 from triton_magics import languages, operators
 from triton_magics.execution.job_refs import OpRef, VersionRef
-from triton_magics.execution.job_requests import BenchJob, CompileJob, Mode, ValidateJob
+from triton_magics.execution.job_requests import BenchJob, CompileJob, Mode, PlanJob, ValidateJob
 from triton_magics.harness import compile_ahead, job_sources
 from triton_magics.harness import compile_job as compiling
 from triton_magics.harness.correctness import (
+    case_inputs,
+    case_plan,
     left_behind,
     one_case,
     remote_calls,
@@ -37,6 +40,7 @@ from triton_magics.languages.kernel_compiler import Target
 from triton_magics.languages.kernel_runtime import WarmUp
 from triton_magics.model import Case, Environment, Value
 
+SHAPE_ON_GPU, SMALL = (64, 4096), 2**16  # elements
 WARM_COMPILE_PROCESSES = 4  # 13 MiB each; they compile a version's own sizes and the largest forms
 
 
@@ -171,11 +175,31 @@ def _call(sample: WarmUpVersion, where: torch.device, shape: tuple[int, ...]) ->
 def _validate(
     sample: WarmUpVersion, where: torch.device, shape: tuple[int, ...], dtype: str
 ) -> None:
-    case = Case(shape=shape, dtype=dtype, seed=0)
-    result, _ = one_case.run_case(_subject(sample, where), case)
+    _run_case(_subject(sample, where), Case(shape=shape, dtype=dtype, seed=0))
+
+
+def _run_case(subject: Subject, case: Case) -> None:
+    result, _ = one_case.run_case(subject, case)
     if result.status.failed:
         message = result.error.message if result.error else result.reason
-        raise RuntimeError(f"the warm-up failed on {where}: {message}")
+        raise RuntimeError(f"the warm-up failed on {subject.device}: {message}")
+
+
+def _judge_any_values(sample: WarmUpVersion, where: torch.device, dtype: str) -> None:
+    """Make the inputs of a small case of each kind in a plan, and validate one that is not finite.
+
+    CUDA loads each of torch's kernels when it is first launched, which takes up to 20 ms: of a full
+    plan of 1.5 s that was 0.25 s.
+    """
+    op = operators.load(sample.op.name)
+    job = PlanJob(op=sample.op, dtypes=(dtype,), plan="full", seed=0, device_kind="gpu")
+    cases = case_plan.plan_cases(op, job, case_plan.DeviceFacts()).cases
+    small = [c for c in cases if math.prod(c.shape) <= SMALL]
+    kinds = {c.special: c for c in small} | {c.regime: c for c in small}
+    for case in kinds.values():
+        case_inputs.make_pristine(op, case, where)
+    nonfinite = kinds["nonfinite"].evolve(shape=SHAPE_ON_GPU, layouts=())
+    _run_case(_subject(sample, where), nonfinite)
 
 
 def _time(sample: WarmUpVersion, sizes: tuple[str, ...]) -> None:
@@ -223,15 +247,16 @@ def _time_here(sample: WarmUpVersion, sizes: tuple[str, ...]) -> None:
 
 
 _ON_CPU = partial(_validate, where=CPU, shape=(8, 8))
-_ON_GPU = partial(_validate, where=GPU, shape=(64, 4096))
+_ON_GPU = partial(_validate, where=GPU, shape=SHAPE_ON_GPU)
+DTYPES = ("float32", "float16", "bfloat16")
 # Short steps, for a job may come at any time.
 STEPS: dict[Mode, tuple[Callable[[WarmUpVersion], None], ...]] = {
     "compiler": (_compile, _compile_in_process),
     "interpreter": (partial(_ON_CPU, dtype="float32"), partial(_ON_CPU, dtype="float16")),
     "gpu": (
-        partial(_call, where=GPU, shape=(64, 4096)),
-        partial(_ON_GPU, dtype="float32"),
-        partial(_ON_GPU, dtype="float16"),
+        partial(_call, where=GPU, shape=SHAPE_ON_GPU),
+        *(partial(_ON_GPU, dtype=dtype) for dtype in DTYPES),
+        *(partial(_judge_any_values, where=GPU, dtype=dtype) for dtype in DTYPES),
     ),
 }
 TIMING_STEPS: dict[Mode, tuple[Callable[[WarmUpVersion], None], ...]] = {

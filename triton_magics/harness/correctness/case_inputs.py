@@ -146,11 +146,17 @@ def layout_of_input(op: operators.Op, case: Case, i: int, name: str) -> str:
 def make_inputs(
     op: operators.Op, case: Case, device: torch.device, *, allocate: Allocate = allocate_bytes
 ) -> CaseInputs:
-    """Return the inputs of a case, each in its layout, between guard bands.
+    """Return the inputs of a case, each in its layout, between guard bands."""
+    return place_inputs(op, case, make_pristine(op, case, device), allocate)
+
+
+def place_inputs(
+    op: operators.Op, case: Case, pristine: tuple[Any, ...], allocate: Allocate
+) -> CaseInputs:
+    """Copy the contiguous inputs of a case into its layouts, between guard bands.
 
     Inputs that are one tensor in the case are one argument, or views of it.
     """
-    pristine = make_pristine(op, case, device)
     arguments: list[Any] = []
     guards: list[GuardedMemory] = []
     names = op.input_names(len(pristine))

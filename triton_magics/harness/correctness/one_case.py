@@ -64,8 +64,13 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
         return _not_defined(case, fault), launches
     try:
         expected = CaseOracle(subject, case, inputs, torch_outputs)
+
+        def meanwhile() -> None:
+            expected.prepare()
+            subject.inputs_ahead.prepare()
+
         call = subject.guarded_call(
-            inputs, torch_outputs.outputs, expected.prepare, limit_s=limit_of_call(subject, case)
+            inputs, torch_outputs.outputs, meanwhile, limit_s=limit_of_call(subject, case)
         )
         launches = call.launches
         result = check_side_effects(case, inputs, call)

@@ -52,11 +52,15 @@ def split_outputs(
     """
     along = [(x, d) for x, d in zip(inputs, op.independent, strict=False) if d is not None]
     tensors = [*outputs, *(x for x, _ in along)]
-    limit = max_elements or _limit(outputs)
     elements = max((t.numel() for t in tensors), default=0)
     if op.scratch is not None:
         elements = max(elements, int(op.scratch(*inputs)))
-    if not along or elements <= limit or not all(_can_split(op, x, d) for x, d in along):
+    if not along or not all(_can_split(op, x, d) for x, d in along):
+        return [Chunk()]
+    if elements <= (max_elements or CHUNK_ELEMENTS):
+        return [Chunk()]
+    limit = max_elements or _limit(outputs)  # it asks the driver, which takes a while
+    if elements <= limit:
         return [Chunk()]
     first, dim = along[0]
     n = first.shape[dim]

@@ -20,9 +20,10 @@ from triton_magics.harness.correctness.call_record import (
     Meanwhile,
     VersionCalls,
 )
-from triton_magics.harness.correctness.case_inputs import CaseInputs, make_inputs
+from triton_magics.harness.correctness.case_inputs import CaseInputs, place_inputs
 from triton_magics.harness.correctness.guard_bands import allocate_bytes
 from triton_magics.harness.correctness.guarded_call import LocalCalls
+from triton_magics.harness.correctness.inputs_ahead import InputsAhead
 from triton_magics.harness.correctness.torch_operations import Site
 from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.device import CPU, kernel_runtime
@@ -87,6 +88,11 @@ class Subject:
         """Report that the cause of a wrong output is searched, which may take long."""
         return self.own_work(f"searching for the cause at {case.label}", EXPLANATION_S)
 
+    @cached_property
+    def inputs_ahead(self) -> InputsAhead:
+        """Return the inputs of the next case, if they have been made."""
+        return InputsAhead(self.op, self.device)
+
     @property
     def is_interpreted(self) -> bool:
         """Return whether an interpreter runs it, on the CPU."""
@@ -126,7 +132,7 @@ class Subject:
     def make_inputs(self, case: Case) -> CaseInputs:
         """Return the inputs of a case, in memory that the version's process can read."""
         allocate = self.memory.allocate if self.memory else allocate_bytes
-        return make_inputs(self.op, case, self.device, allocate=allocate)
+        return place_inputs(self.op, case, self.inputs_ahead.take(case), allocate)
 
     def allocate_many(self, n: int, like: torch.Tensor) -> torch.Tensor:
         """Return memory for n tensors like this one, that the version's process can write."""

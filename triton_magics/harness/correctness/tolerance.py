@@ -37,6 +37,7 @@ def calibrate(
         diagnose: name the origin of the tolerance.
     """
     allowed, shares = [], {"spec": 0.0, "torch's own error": 0.0, "conditioning": 0.0}
+    size = 0.0  # the RMS of the output with the largest one
     for i, value in enumerate(values):
         if not is_floating(value):
             allowed.append(_rounding_difference(torch_outputs[i], value))
@@ -48,19 +49,20 @@ def calibrate(
             errors.append(CONDITIONING_FACTOR * (_max_error(steps[i]) if by_row else steps[i]))
         if diagnose and value.numel():
             # A part by row has one element a row: its mean is that of all elements.
-            means = torch.stack([_mean(part) for part in (from_spec, *errors)]).tolist()
+            means = [_mean(part) for part in (from_spec, *errors)]
+            *means, own_size = torch.stack([*means, scale.square().mean().sqrt()]).tolist()
             shares |= {name: max(shares[name], m) for name, m in zip(shares, means, strict=False)}
+            size = max(size, own_size)
         widest = reduce(torch.maximum, errors).clamp_(min=_smallest(torch_outputs[i]))
         allowed.append(torch.maximum(from_spec, widest, out=from_spec))
-    floating = [v for v in values if is_floating(v)]
-    if not floating:
+    if not any(map(is_floating, values)):
         return tuple(allowed), Tolerance(rtol=0.0, atol=0.0, origin="exact, integers")
     if not diagnose:
         return tuple(allowed), Tolerance(rtol=stated, atol=0.0, origin="not computed")
     origin = max(shares, key=shares.__getitem__)
-    atol = max(float(rms(v)) for v in floating) * stated
     named = {"spec": f"{stated:g}, from the spec, at the output's own scale"}
-    return tuple(allowed), Tolerance(rtol=stated, atol=atol, origin=named.get(origin, origin))
+    named_origin = named.get(origin, origin)
+    return tuple(allowed), Tolerance(rtol=stated, atol=size * stated, origin=named_origin)
 
 
 def apply_own_tolerance(

@@ -181,6 +181,7 @@ def _ready_cases(
             scheduler.wait_until_ready(case)
             text, patience_s = f"validating {case.label}", tally.patience_of(case)
             report.stage(text, i, len(chosen), patience_s=patience_s, subject=case)
+            tally.subject.inputs_ahead.next_case = next(iter(chosen[i + 1 :]), None)
             yield case
 
 
