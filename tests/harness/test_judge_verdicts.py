@@ -15,6 +15,7 @@ from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.conclusion import conclude_validation
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.oracle import TorchOutputs
+from triton_magics.harness.correctness.output_forms import overlaps_itself
 from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import (
     Case,
@@ -187,6 +188,9 @@ ONE, TWO = torch.zeros(2), torch.zeros(3)
             ONE, (ONE,), {"shared_inputs": (1,), "mutates": (0,)}, CaseStatus.ALIASED,
             "the output shares memory with an input",
         ),
+        (
+            ONE, (ONE,), {"overlapping": (0,)}, CaseStatus.ALIASED, output_checks.OVERLAPPING,
+        ),
     ],
 )  # fmt: skip
 def test_form_that_is_wrong(
@@ -202,6 +206,23 @@ def test_form_that_is_wrong(
 
 
 @pytest.mark.parametrize(
+    ("tensor", "overlaps"),
+    [
+        (torch.zeros(3, 4), False),
+        (torch.zeros(4, 3).T, False),
+        (torch.zeros(8, 8)[::2, ::3], False),
+        (torch.zeros(1, 4).expand(1, 4), False),
+        (torch.zeros(0, 4)[:, :1].expand(0, 4), False),
+        (torch.zeros(1, 4).expand(3, 4), True),
+        (torch.zeros(3, 1).expand(3, 4), True),
+        (torch.zeros(9).as_strided((3, 4), (2, 1)), True),
+    ],
+)
+def test_which_tensors_overlap_themselves(tensor: torch.Tensor, overlaps: bool) -> None:
+    assert overlaps_itself(tensor) is overlaps
+
+
+@pytest.mark.parametrize(
     ("value", "expected", "more"),
     [
         (ONE, (ONE,), {}),
@@ -209,6 +230,8 @@ def test_form_that_is_wrong(
         ([ONE, TWO], (ONE, TWO), {}),
         (None, (), {"returns_tensor": True}),
         (ONE, (ONE,), {"shared_inputs": (1,), "mutates": (1,)}),
+        (ONE, (ONE[:1].expand(2),), {"overlapping": (0,)}),  # the reference's overlaps too
+        (ONE, (ONE,), {"overlapping": (0,), "mutates": (0,)}),
     ],
 )
 def test_form_that_is_right(

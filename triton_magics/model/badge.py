@@ -40,6 +40,7 @@ class BadgeCode(StrEnum):
     PROBLEM_RULE = "problem_rule"
     STATED_LIMITS = "stated_limits"
     LINES_NOT_RUN = "lines_not_run"
+    DEFAULT_DTYPE = "default_dtype"
     TEXT = "text"
 
 

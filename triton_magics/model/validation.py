@@ -92,6 +92,7 @@ class CaseResult(Value):
         problem_rule: the rule of the problem that the op was imported from accepts the output; None
             for values that are not the problem's own.
         error_share: the worst error as a share of the allowed error.
+        needs_default_dtype: the output is wrong where torch's default dtype is another.
         invalid_access: the GPU reported an access to memory that is not mapped.
     """
 
@@ -104,6 +105,7 @@ class CaseResult(Value):
     seeds_rule: bool | None = None
     problem_rule: bool | None = None
     deterministic: bool | None = None
+    needs_default_dtype: bool = False
     reason: str | None = None
     mismatch: Mismatch | None = None
     error: KernelError | None = None
@@ -268,6 +270,7 @@ class Validation(Tabular, VersionResult):
                 BadgeCode.LINES_NOT_RUN, lines=tuple(line.cell_line for line in self.unreached)
             ),
             self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),
+            any(c.needs_default_dtype for c in self.cases) and Badge(code=BadgeCode.DEFAULT_DTYPE),
         )
         return tuple(badge for badge in badges if badge)
 

@@ -30,6 +30,7 @@ class CallOptions:
         poison: poison the results of torch's operations at this site.
         hide_from_host: mask all memory, but for so many elements, except while a launch or a torch
             operation runs.
+        default_dtype: torch's default dtype during the call; empty: as it is.
         fix_seed: give the call the same random numbers of torch as any other such call.
         keep: keep the outputs alive; a later series must not return their memory.
         mutates: positions of the arguments that the op changes.
@@ -42,6 +43,7 @@ class CallOptions:
     trace: bool = False
     poison: Site | None = None
     hide_from_host: int | None = None
+    default_dtype: str = ""
     fix_seed: bool = False
     keep: bool = False
     mutates: tuple[int, ...] = ()
@@ -107,6 +109,7 @@ class CallRecord:
         outside: the first access outside a tensor; only an interpreter sees one.
         race: the first race of two programs of a launch; only an interpreter sees one.
         shared_inputs: positions of the arguments that share memory with a returned tensor.
+        overlapping: positions of the returned tensors of which two elements share memory.
         unwritten: elements of each output that no kernel has stored to and that were never set;
             only an interpreter counts them.
         left_behind: a message on a setting that the call changed.
@@ -122,6 +125,7 @@ class CallRecord:
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
+    overlapping: tuple[int, ...] = ()
     unwritten: tuple[int, ...] = ()
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()

@@ -203,7 +203,7 @@ def _depends_on(traced: TracedCall, site: Site) -> bool:
     """
     call = traced.run(poison=site)
     return (
-        call is None or not call.flow.is_poisoned or not _equals_earlier(traced, traced.like, call)
+        call is None or not call.flow.is_poisoned or not equals_earlier(traced, traced.like, call)
     )
 
 
@@ -351,7 +351,7 @@ def check_other_code(
                 break
             if failed := check_unfinished_work(case, masked):
                 return failed
-            if _equals_earlier(traced, first, masked):
+            if equals_earlier(traced, first, masked):
                 return None
     finally:
         inputs.reset()
@@ -365,7 +365,7 @@ def check_other_code(
     )
 
 
-def _equals_earlier(traced: TracedCall, first: tuple[Any, ...], changed: CallRecord) -> bool:
+def equals_earlier(traced: TracedCall, first: tuple[Any, ...], changed: CallRecord) -> bool:
     """Return whether a call with a changed flow gave the outputs of an earlier one."""
     outputs = copy_outputs(changed)
     if len(first) == len(outputs) and all(map(_is_same, first, outputs)):

@@ -35,7 +35,7 @@ from triton_magics.harness.correctness.call_record import (
     outputs_of,
 )
 from triton_magics.harness.correctness.call_series import run_series, storage_address
-from triton_magics.harness.correctness.case_inputs import is_bitwise_equal
+from triton_magics.harness.correctness.case_inputs import DTYPES, is_bitwise_equal
 from triton_magics.harness.correctness.data_flow import FlowChange
 from triton_magics.harness.correctness.guard_bands import (
     AllocationGuard,
@@ -53,6 +53,7 @@ from triton_magics.harness.correctness.launch_survey import (
 from triton_magics.harness.correctness.left_behind import LeftBehind
 from triton_magics.harness.correctness.line_record import LineRecord
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
+from triton_magics.harness.correctness.output_forms import overlaps_itself
 from triton_magics.harness.load import (
     LoadedVersion,
     LoadError,
@@ -337,6 +338,7 @@ class LocalCalls:
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),
+            _default_dtype(options.default_dtype),
             recording,
         ):
             value = cut_outputs(self._version.call(*arguments))
@@ -357,6 +359,7 @@ class LocalCalls:
             outside=self._error_at("OutOfBounds", bounds.outside),
             race=self._error_at("Race", bounds.race),
             shared_inputs=_positions_shared(value, arguments),
+            overlapping=_positions_overlapping(value),
             unwritten=tuple(count_unwritten(x, memory.guarded, bounds) for x in outputs),
         )
         if options.keep:
@@ -414,10 +417,26 @@ def _guard(path: str, *, guarded: bool) -> Iterator[AllocationGuard]:
         yield AllocationGuard()
 
 
+@contextlib.contextmanager
+def _default_dtype(name: str) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(DTYPES[name] if name else before)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def _positions_shared(value: Any, others: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the positions of the tensors that share memory with a returned tensor."""
     own = {storage_address(t) for t in outputs_of(value)} - {None}
     return tuple(i for i, other in enumerate(others) if storage_address(other) in own)
+
+
+def _positions_overlapping(value: Any) -> tuple[int, ...]:
+    """Return the positions of the returned tensors of which two elements share memory."""
+    tensors = enumerate(outputs_of(value))
+    return tuple(i for i, t in tensors if type(t) is torch.Tensor and overlaps_itself(t))
 
 
 def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None:

@@ -10,11 +10,17 @@ from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallRecord, outputs_of
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.guard_bands import find_damage
+from triton_magics.harness.correctness.output_forms import overlaps_itself
 from triton_magics.model import Case, CaseResult, CaseStatus
 
 REUSED_MEMORY = (
     "the output overwrites the memory of an output that an earlier call returned: "
     "make a new tensor in every call"
+)
+
+OVERLAPPING = (
+    "elements of the output share memory, as those of an expanded tensor do: a write to one "
+    "changes others. Return a tensor with memory for each element"
 )
 
 
@@ -93,6 +99,8 @@ def check_form(
             return failed_case(case, *difference)
     if {*call.shared_inputs} - {*mutates}:
         return failed_case(case, CaseStatus.ALIASED, "the output shares memory with an input")
+    if not mutates and any(not overlaps_itself(expected[i]) for i in call.overlapping):
+        return failed_case(case, CaseStatus.ALIASED, OVERLAPPING)
     return None
 
 

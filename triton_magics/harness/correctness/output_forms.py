@@ -51,6 +51,20 @@ def form_of(output: Any) -> OutputForm:
     )
 
 
+def overlaps_itself(tensor: torch.Tensor) -> bool:
+    """Return whether two elements share memory: a stride is shorter than what lies within it.
+
+    Strides that interleave without an overlap are not told from others; no operation of torch that
+    makes a new tensor returns such.
+    """
+    end = 1  # of the elements of the dimensions so far
+    for stride, n in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True)):
+        if n > 1 and stride < end:
+            return tensor.numel() > 0
+        end += stride * (n - 1)
+    return False
+
+
 def container_of(value: Any) -> str:
     """Return `tuple` or `list`, or an empty text for a single value."""
     return type(value).__name__ if isinstance(value, tuple | list) else ""

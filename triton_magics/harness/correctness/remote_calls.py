@@ -78,6 +78,7 @@ class CallReply(Value):
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
+    overlapping: tuple[int, ...] = ()
     unwritten: tuple[int, ...] = ()
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
@@ -148,6 +149,7 @@ class RemoteCalls:
             outside=reply.outside,
             race=reply.race,
             shared_inputs=reply.shared_inputs,
+            overlapping=reply.overlapping,
             unwritten=reply.unwritten,
             left_behind=reply.left_behind,
             replaced=reply.replaced,
@@ -230,6 +232,7 @@ def call(
         outside=record.outside,
         race=record.race,
         shared_inputs=record.shared_inputs,
+        overlapping=record.overlapping,
         unwritten=record.unwritten,
         left_behind=record.left_behind,
         replaced=record.replaced[:MAX_NAMES],

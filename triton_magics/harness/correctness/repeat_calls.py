@@ -30,6 +30,7 @@ from triton_magics.harness.correctness.computed_by import (
     check_other_code,
     copy_outputs,
 )
+from triton_magics.harness.correctness.default_dtype import needs_default_dtype
 from triton_magics.harness.correctness.near_inputs import (
     ALL_NAN,
     CONSTANTS,
@@ -88,7 +89,10 @@ def check_repeat_calls(
     failed = calls.check()
     failed = failed or check_other_code(subject, case, inputs, call, first=first)
     failed = failed or check_launches(subject, case, inputs, call)
-    return failed or result.evolve(deterministic=calls.is_deterministic)
+    if failed:
+        return failed
+    needs = needs_default_dtype(subject, case, inputs, call, torch_outputs, first=first)
+    return result.evolve(deterministic=calls.is_deterministic, needs_default_dtype=needs)
 
 
 def _is_slow(subject: Subject, inputs: CaseInputs, call: CallRecord) -> bool:

@@ -70,7 +70,7 @@ CASE_WORDS: dict[CaseStatus, str] = {
     CaseStatus.WRONG_TYPE: "not a tensor like that of the reference",
     CaseStatus.WRONG_DEVICE: "output on the wrong device",
     CaseStatus.MUTATED_INPUT: "changed its input",
-    CaseStatus.ALIASED: "output shares memory with an input",
+    CaseStatus.ALIASED: "output shares memory",
     CaseStatus.OUT_OF_BOUNDS: "accessed memory outside its tensors",
     CaseStatus.RACE: "programs race for memory",
     CaseStatus.STALE: "returned an old result for new input",
