@@ -16,26 +16,14 @@ from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness import plan_job
 from triton_magics.harness.correctness.case_inputs import make_inputs, make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
-from triton_magics.harness.correctness.cases_beside import (
-    LARGE_ROWS,
-    MANY_ROWS,
-    MANY_ROWS_INTERPRETED,
-)
-from triton_magics.harness.correctness.shape_classes import Shape, representatives
-from triton_magics.harness.layouts import OF_ALL_TENSORS
+from triton_magics.harness.correctness.shape_classes import representatives
+from triton_magics.harness.correctness.value_cases import MANY_ROWS, MANY_ROWS_INTERPRETED
 from triton_magics.model import BESIDE, Case, CaseStatus, Plan
 
 pytestmark = pytest.mark.in_turn
 
 UNSEEN = Path(__file__).parent.parent / "faults" / "unseen_kernels"
 INTERPRETER = DeviceFacts(is_interpreted=True, refused={"bfloat16": "it computes it wrongly"})
-FURTHER = {
-    "padded matrices", "padded batches", "padded columns", "every second row", "expanded columns",
-    "expanded rows", "expanded matrices", "expanded but rows", "reversed dimensions",
-    "transposed and strided", "expanded and strided", "expanded column of a matrix",
-    "transposed and padded matrices", "interleaved heads and padded batches",
-    "expanded row of a matrix",
-}  # fmt: skip
 WRONG = (
     ("set_a/pitch", "padded matrices"),
     ("fifth/matmul_packed_transpose", "padded columns"),
@@ -49,6 +37,8 @@ WRONG = (
         marks=pytest.mark.slow,
     ),
     ("set_a/twin", "one tensor and its transpose"),
+    ("twentythird/vector_add_same_tensor", "one tensor for several inputs, nonfinite"),
+    ("twentythird/softmax_lazy_rescale", "rows that rise steadily"),
     ("sixteenth/swiglu_packed_halves", "the last input first"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
     ("seventeenth/mha_packed_projection", "projection, but for the last input"),
@@ -122,12 +112,6 @@ def cases_with(path: Path, words: str) -> list[Case]:
     return [case for case in plan.cases if words in case.label]
 
 
-def layouts_of(op: str) -> list[tuple[Case, str]]:
-    path = next(p for p in KERNELS.rglob("*.py") if f"\nop: {op}\n" in p.read_text())
-    plan = plan_cases(operators.load(op), job_for(path), INTERPRETER)
-    return [(case, case.layouts[0][1]) for case in plan.cases if case.layouts]
-
-
 @pytest.mark.parametrize(("kernel", "words"), WRONG)
 def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> None:
     wrong = UNSEEN / f"{kernel}.py"
@@ -135,20 +119,6 @@ def test_a_case_beside_the_design_shows_the_fault(kernel: str, words: str) -> No
     assert any(result.status.failed for result in run_cases(wrong, *cases))
     right = KERNELS / RIGHT[field_of(wrong, "op")]
     assert {r.status for r in run_cases(right, *cases)} == {CaseStatus.PASSED}
-
-
-def test_most_further_layouts_are_for_all_tensors_and_for_each() -> None:
-    own = [
-        (case, layout)
-        for case, layout in layouts_of("mha")
-        if layout in FURTHER and case.shape[:2] != (3, 5)
-    ]
-    of_matrices = FURTHER - {"expanded but rows"}
-    assert {layout for _, layout in own} == of_matrices
-    for layout in of_matrices:
-        tensors = [3] if layout in OF_ALL_TENSORS else [1, 1, 1, 3]
-        assert sorted(len(case.layouts) for case, name in own if name == layout) == tensors
-    assert {case.special for case, _ in own} == {"plain"}
 
 
 @pytest.mark.parametrize(
@@ -170,20 +140,6 @@ def test_parts_of_a_slice_have_more_rows_between(
     parts = [x for x in inputs.arguments if isinstance(x, torch.Tensor)]
     assert {x.stride() for x in parts} == {strides}
     assert all(torch.equal(x, own) for x, own in zip(parts, inputs.pristine, strict=False))
-
-
-@pytest.mark.parametrize(("op", "shape"), [("mha", (3, 5, 7, 64)), ("gqa", (3, 5, 1, 7, 64))])
-def test_batches_of_five_heads_do_not_lie_one_after_the_other(op: str, shape: Shape) -> None:
-    own = [(case.shape, layout) for case, layout in layouts_of(op) if case.shape[:2] == (3, 5)]
-    expected = ("interleaved heads", "padded batches", "padded matrices")
-    assert sorted(own) == [(shape, layout) for layout in expected]
-
-
-def test_an_op_of_any_rank_has_a_number_for_each_row() -> None:
-    own = [case for case, layout in layouts_of("vector_mul") if layout == "expanded but rows"]
-    assert sorted((len(case.shape), len(case.layouts)) for case in own) == [
-        (3, 1), (3, 1), (3, 2), (4, 2),
-    ]  # fmt: skip
 
 
 def test_inputs_lie_side_by_side_in_one_tensor() -> None:
@@ -273,6 +229,22 @@ def test_a_factor_has_two_values_where_inputs_share_memory() -> None:
     assert len(own) == len({case.scalars for case in own}) == 2
 
 
+def test_a_factor_has_all_values_for_one_tensor_with_infinities() -> None:
+    own = cases_with(UNSEEN / "seventeenth/vector_add_same_pointer.py", "several inputs, nonfinite")
+    assert {dict(case.scalars)["alpha"] for case in own} == {1.0, 0.1, -2.0}
+    x, y, _ = make_inputs(operators.load("vector_add"), own[0], CPU).arguments
+    assert x is y
+    assert (x.isinf().any(), x.isnan().any(), x.isfinite().any()) == (True, True, True)
+
+
+def test_rows_rise_or_fall_in_steps_that_no_block_shows() -> None:
+    case = Case(shape=(3, 8209), dtype="float32", special="rows that rise steadily", seed=3)
+    (x,) = make_pristine(operators.load("softmax"), case, CPU)
+    assert (x[0, -1] - x[0, 0] > 119, x[1, 0] - x[1, -1] > 119) == (True, True)
+    blocks = x[:, :8192].reshape(3, 16, 512).amax(-1)
+    assert float(blocks.diff(dim=-1).abs().max()) < 8.0
+
+
 @pytest.mark.parametrize("op", ["dropout", "vector_add"])
 def test_cases_for_a_shape_have_parameters_that_count(op: str) -> None:
     own = [case for case in plan_of(op).cases if case.shape_class == BESIDE or case.extent]
@@ -286,34 +258,6 @@ def test_parts_of_one_tensor_are_no_transpose_of_each_other() -> None:
     assert run_cases(UNSEEN / "tenth/matmul_gram_of_one_buffer.py", case)[0].status.failed
     (right,) = run_cases(KERNELS / RIGHT["matmul"], case)
     assert right.status is CaseStatus.PASSED
-
-
-def test_the_strides_of_a_layout_are_those_of_a_slice_of_more() -> None:
-    for layout, expected in {
-        "padded matrices": torch.empty(2, 4, 19, 32)[:, :, :16].stride(),
-        "padded batches": torch.empty(2, 7, 16, 32)[:, :4].stride(),
-        "padded columns": torch.empty(2, 4, 32, 19)[..., :16].mT.stride(),
-        "every second row": torch.empty(2, 4, 32, 32)[:, :, ::2].stride(),
-        "transposed and strided": (4 * 32 * 38, 32 * 38, 2, 38),
-        "expanded columns": (64, 16, 1, 0),
-        "expanded rows": (128, 32, 0, 1),
-        "expanded matrices": (512, 0, 32, 1),
-        "expanded but rows": (0, 0, 1, 0),
-        "expanded and strided": torch.empty(4, 16, 32, 4)[..., 0].expand(2, 4, 16, 32).stride(),
-        "expanded column of a matrix": (256, 64, 4, 0),  # of [2, 4, 16, 4]
-        "expanded row of a matrix": torch.empty(2, 4, 16, 32)[..., :1, :]
-        .expand(2, 4, 16, 32)
-        .stride(),
-        "reversed dimensions": torch.empty(32, 16, 4, 2).permute(3, 2, 1, 0).stride(),
-        "transposed and padded matrices": torch.empty(2, 4, 35, 16)[:, :, :32].mT.stride(),
-        "interleaved heads and padded batches": (
-            torch.empty(2, 19, 4, 32)[:, :16].transpose(1, 2).stride()
-        ),
-    }.items():
-        case = Case(shape=(2, 4, 16, 32), dtype="float32", layouts=(("q", layout),), seed=3)
-        inputs = make_inputs(operators.load("attention"), case, CPU)
-        assert inputs.arguments[0].stride() == expected, layout
-        assert torch.equal(inputs.arguments[0], inputs.pristine[0])
 
 
 def test_zeros_are_in_each_tensor_beside_nonfinite_ones() -> None:
@@ -435,14 +379,6 @@ def test_an_op_that_skips_a_part_skips_the_whole(part: str) -> None:
     assert ("rows of every kind" in specials) == (part == "nonfinite")
     assert "rows of every kind, nonfinite too" not in specials
     assert any("beside zeros" in name for name in specials) == (part == "equal")
-
-
-def test_a_gpu_has_the_largest_size_in_padded_rows() -> None:
-    job = job_for(KERNELS / "right" / "mul_flat.py")
-    plans = [plan_cases(operators.load("vector_mul"), job, d) for d in (DeviceFacts(), INTERPRETER)]
-    (large,), none = ([c for c in p.cases if c.extent == LARGE_ROWS] for p in plans)
-    assert (large.shape, none) == ((4096, 4096), [])
-    assert large.layouts == (("x", "padded rows"), ("y", "padded rows"))
 
 
 def test_long_rows_are_several() -> None:

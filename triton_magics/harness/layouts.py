@@ -48,6 +48,8 @@ TRANSPOSED_PADDED = "transposed and padded matrices"
 TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:, ::2].t()
 # Dimensions of one element have any stride: x[:, :1] of one long matrix is contiguous.
 LOOSE_ONES = "loose lengths of one"
+FAR_BATCHES = "2^30 elements apart"  # its first dimension: the third one begins past 2^31
+_FAR = 2**30
 _PADDING = 3  # odd, so that rows are not aligned
 
 
@@ -261,6 +263,11 @@ def _expand_one_row(shape: Sizes) -> Sizes | None:
     return (*first, 0, last)
 
 
+def _move_far(shape: Sizes) -> Sizes | None:
+    """Return the strides where the first dimension of three lies very far apart."""
+    return (_FAR, *_contiguous(shape)[1:]) if len(shape) >= 2 and shape[0] == 3 else None
+
+
 def _loosen_ones(shape: Sizes) -> Sizes | None:
     """Return the strides with that of the whole for each dimension of one, but for the last."""
     if math.prod(shape) < 2 or 1 not in shape[:-1]:
@@ -294,7 +301,7 @@ _NOT_COMBINED: dict[str, Strides] = {
     TRANSPOSED_STRIDED: _of_columns(_every_second),
     LOOSE_ONES: _loosen_ones,
 }
-_STRIDES = _COMBINED | _NOT_COMBINED
+_STRIDES = _COMBINED | _NOT_COMBINED | {FAR_BATCHES: _move_far}
 NOT_COMBINED = tuple(_NOT_COMBINED)  # with all else, in a plan
 # At once: others show which is mixed up.
 OF_ALL_TENSORS = (INTERLEAVED_PADDED, TRANSPOSED_PADDED, EXPANDED_ONE_ROW)

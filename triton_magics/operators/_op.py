@@ -33,6 +33,7 @@ SPECIALS = (
     "parts of a slice of one projection", "parts of some heads of one projection",
     "one tensor for several inputs, but for the first",
     "one tensor for several inputs, but for the last",
+    "one tensor for several inputs, nonfinite", "rows that rise steadily",
     "products far below zero", "half of the products far below zero",
     "one element as heavy as the others",
     "one row as heavy as the others", "rows of every kind", "rows of every kind, nonfinite too",

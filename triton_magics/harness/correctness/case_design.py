@@ -31,9 +31,9 @@ from triton_magics.harness.correctness.case_numbers import (
 )
 from triton_magics.harness.correctness.case_order import alternate, put_specials_first
 from triton_magics.harness.correctness.case_values import REGIMES
-from triton_magics.harness.correctness.cases_beside import CasesBeside
 from triton_magics.harness.correctness.covering_array import Item, Row, covering_array, iter_rows
 from triton_magics.harness.correctness.empty_cases import plan_empty_cases
+from triton_magics.harness.correctness.layout_cases import LayoutCases
 from triton_magics.harness.correctness.shape_classes import (
     classify,
     extents,
@@ -60,6 +60,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.usable_specials import usable_specials
+from triton_magics.harness.correctness.value_cases import ValueCases
 from triton_magics.languages.source_numbers import read_integers, read_numbers, read_thresholds
 from triton_magics.model import (
     BESIDE,
@@ -123,14 +124,9 @@ class Design:
                 names_so_far += [layout for layout in new if layout not in names_so_far]
         specials = [*usable_specials(op, self._dtypes)]
         alone = [name for name in specials if name in NOT_COMBINED]
-        self._beside = CasesBeside(
-            op,
-            self._dtypes,
-            self._seed,
-            self._shapes,
-            specials,
-            is_interpreted=self._is_interpreted,
-        )
+        of_plan = (op, self._dtypes, self._seed, self._shapes, specials)
+        self._of_values = ValueCases(*of_plan, is_interpreted=self._is_interpreted)
+        self._of_layouts = LayoutCases(*of_plan, is_interpreted=self._is_interpreted)
         return {
             DTYPE: list(self._dtypes),
             SHAPE: list(self._shapes),
@@ -215,15 +211,16 @@ class Design:
             own[i] = own[i].evolve(shape=shape)
         layout_cases = [*own[len(plain) : len(starts)]]
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
-        layout_cases += [*self._beside.with_layouts(), *self._beside.with_equal_lengths()]
-        layout_cases += [*self._beside.with_more_dimensions(), *self._late_peaks()]
-        layout_cases += self._beside.with_uneven_groups()
+        layout_cases += [*self._of_layouts.with_layouts(), *self._of_layouts.with_equal_lengths()]
+        layout_cases += [*self._of_layouts.with_more_dimensions(), *self._late_peaks()]
+        layout_cases += self._of_layouts.with_uneven_groups()
+        layout_cases += self._of_layouts.with_inexact_reciprocals()
         whole = (shape for shape in whole_blocks(self._op) if not is_refused(self._op, shape))
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
         variants = list_variants(self._op)
         drawn = vary_shapes(own[len(starts) :], variants, self._fits_shape, self._seed)
-        drawn += self._beside.with_values()
+        drawn += self._of_values.with_values()
         left_out = left_out_extents(self._op, plan, is_interpreted=self._is_interpreted)
         at_extents = [
             self._extent_cases(name, shape, plan)
@@ -232,8 +229,8 @@ class Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        rest += self._beside.with_large_layout()
-        empty = plan_empty_cases(self._op, self._beside.case("powers of two", 0))
+        rest += [*self._of_layouts.with_large_layout(), *self._of_layouts.with_far_batches()]
+        empty = plan_empty_cases(self._op, self._of_values.case("powers of two", 0))
         begin = [*own[: len(plain)], *empty, *first, *block_cases]
         others = [*layout_cases, *drawn]
         begin += self._number_cases(source, [*begin, *others, *rest], plan)
@@ -364,13 +361,13 @@ class Design:
         thresholds = read_thresholds(source)
         near += values_past_numbers(self._op, numbers, thresholds, self._dtypes)
         with_values = [
-            self._beside.case("powers of two", i, special=values, dtype=dtype)
+            self._of_values.case("powers of two", i, special=values, dtype=dtype)
             for i, (values, dtype) in enumerate(near)
         ]
         first = {name: values[0] for name, values in self._op.scalars.items()}
         shape = {"shape": moderate_shape(self._op)} if self._op.check else {}
         with_scalars = [
-            self._beside.case("odd", 0, scalars=tuple({**first, name: value}.items()), **shape)
+            self._of_values.case("odd", 0, scalars=tuple({**first, name: value}.items()), **shape)
             for name, value in scalars_at_numbers(self._op, numbers, thresholds)
         ]
         return [*vary_scalars(self._op, own, self._dtypes), *with_values, *with_scalars]

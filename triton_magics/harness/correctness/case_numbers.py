@@ -98,7 +98,7 @@ def scalars_at_numbers(
 
     They are within the range of those that it declares, not nearer to 0 than these, and the
     reference is finite there. 1 and -1 are among the numbers: a kernel may leave out a factor
-    there; 0 has cases of its own (`CasesBeside`). Beside a threshold they lie on both sides: a path
+    there; 0 has cases of its own (`ValueCases`). Beside a threshold they lie on both sides: a path
     is weakest at its end.
     """
     chosen: list[tuple[str, float]] = []

@@ -24,11 +24,12 @@ PROJECTION_OF_SLICE = "parts of a slice of one projection"
 PROJECTION_OF_HEADS = "parts of some heads of one projection"
 ONE_BUT_FIRST = "one tensor for several inputs, but for the first"
 ONE_BUT_LAST = "one tensor for several inputs, but for the last"
+ONE_NONFINITE = "one tensor for several inputs, nonfinite"
 BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
-FAR_ROWS = "rows at -20000"
+FAR_ROWS, STEADY_RISE = "rows at -20000", "rows that rise steadily"
 HALF_DTYPES = ("float16", "bfloat16")
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
@@ -46,11 +47,13 @@ SHARED_VALUES = (
     PROJECTION_OF_HEADS,
     ONE_BUT_FIRST,
     ONE_BUT_LAST,
+    ONE_NONFINITE,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NOT_COMBINED = (
     *SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES, BLOCK_OF_ZEROS,
+    STEADY_RISE,
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
@@ -218,6 +221,17 @@ SPECIALS = {
     ),
     ONE_BUT_FIRST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=0),
     ONE_BUT_LAST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=-1),
+    ONE_NONFINITE: Special(
+        structures.nonfinite,
+        is_finite=False,
+        everywhere=True,
+        joins=True,
+        op_classes=("elementwise",),
+        parts=("nonfinite",),
+    ),
+    STEADY_RISE: Special(
+        structures.steady_rise, has_scale=True, min_columns=4, op_classes=("reduction",)
+    ),
     LONE_ELEMENT: Special(structures.lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
         structures.lone_row,

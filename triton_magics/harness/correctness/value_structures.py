@@ -18,6 +18,7 @@ _SCALES = (-10.0, 4.0)  # powers of two
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
 _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
+_RISE = 120.0  # exp(120) is past float32
 _JITTER = 0.05  # of rows that are alike
 # Logarithm of a weight over that of all others together, which still count: they are 2 % of it, and
 # in float32 1 part in 1,000.
@@ -284,6 +285,18 @@ def lone_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     above[:1] = 0.0
     above += math.log(rows.shape[-1])
     return (rows * 0.01).scatter(1, lane, above.to(x.dtype)).reshape(x.shape)
+
+
+def steady_rise(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows that rise in equal steps, and every second one that falls so.
+
+    No block lies far above the one before it, and the last one lies far above the first.
+    """
+    rows = _rows(x)
+    slope = torch.linspace(0, _RISE, rows.shape[-1], device=x.device, dtype=torch.float64)
+    values = slope.repeat(len(rows), 1)
+    values[1::2] = slope.flip(0)
+    return (values + rows * _JITTER).to(x.dtype).reshape(x.shape)
 
 
 def alike(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:

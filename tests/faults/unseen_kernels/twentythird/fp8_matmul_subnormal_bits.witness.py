@@ -1,0 +1,49 @@
+"""Values below 2^-6, which float8 holds as subnormals, and scales to match."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import fp8_matmul
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("fp8_matmul_subnormal_bits.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_fp8_matmul
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return fp8_matmul.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+def expect(inputs):  # a and b stay float8 for the reference
+    a, b, *scales = inputs
+    return fp8_matmul.reference(a, b, *map(wide, scales))
+
+
+make = torch.Generator().manual_seed(0)
+inputs = fp8_matmul.make_inputs((65, 127, 129), torch.float16, torch.device("cpu"), make)
+usual = difference(call(*inputs), expect(inputs))
+a, b, scale_a, scale_b = inputs
+a = (torch.randn(65, 129) * 0.01).to(torch.float8_e4m3fn)
+inputs = (a, b, scale_a * 64, scale_b)
+error = difference(call(*inputs), expect(inputs))
+
+print("ordinary input: error", usual, "of the largest value")
+print("WRONG" if error > 0.02 else "right", "error", error, "of the largest value")
+sys.exit(0 if usual < 0.002 and error > 0.02 else 1)

@@ -1,0 +1,128 @@
+"""Cases of layouts and lengths beside the design."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.harness.kit import CPU, KERNELS, job_for, run_cases
+from tests.harness.test_cases_beside import INTERPRETER, UNSEEN
+from tests.harness.test_plan import plan_of
+from triton_magics import operators
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.case_inputs import make_inputs
+from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.layout_cases import INEXACT, LARGE_ROWS
+from triton_magics.harness.correctness.shape_classes import Shape
+from triton_magics.harness.layouts import OF_ALL_TENSORS
+from triton_magics.model import Case, CaseStatus
+
+pytestmark = pytest.mark.in_turn
+
+FURTHER = {
+    "padded matrices", "padded batches", "padded columns", "every second row", "expanded columns",
+    "expanded rows", "expanded matrices", "expanded but rows", "reversed dimensions",
+    "transposed and strided", "expanded and strided", "expanded column of a matrix",
+    "transposed and padded matrices", "interleaved heads and padded batches",
+    "expanded row of a matrix",
+}  # fmt: skip
+
+
+def layouts_of(op: str) -> list[tuple[Case, str]]:
+    path = next(p for p in KERNELS.rglob("*.py") if f"\nop: {op}\n" in p.read_text())
+    plan = plan_cases(operators.load(op), job_for(path), INTERPRETER)
+    return [(case, case.layouts[0][1]) for case in plan.cases if case.layouts]
+
+
+def test_most_further_layouts_are_for_all_tensors_and_for_each() -> None:
+    own = [
+        (case, layout)
+        for case, layout in layouts_of("mha")
+        if layout in FURTHER and case.shape[:2] != (3, 5)
+    ]
+    of_matrices = FURTHER - {"expanded but rows"}
+    assert {layout for _, layout in own} == of_matrices
+    for layout in of_matrices:
+        tensors = [3] if layout in OF_ALL_TENSORS else [1, 1, 1, 3]
+        assert sorted(len(case.layouts) for case, name in own if name == layout) == tensors
+    assert {case.special for case, _ in own} == {"plain"}
+
+
+@pytest.mark.parametrize(("op", "shape"), [("mha", (3, 5, 7, 64)), ("gqa", (3, 5, 1, 7, 64))])
+def test_batches_of_five_heads_do_not_lie_one_after_the_other(op: str, shape: Shape) -> None:
+    own = [(case.shape, layout) for case, layout in layouts_of(op) if case.shape[:2] == (3, 5)]
+    expected = ("interleaved heads", "padded batches", "padded matrices")
+    assert sorted(own) == [(shape, layout) for layout in expected]
+
+
+def test_an_op_of_any_rank_has_a_number_for_each_row() -> None:
+    own = [case for case, layout in layouts_of("vector_mul") if layout == "expanded but rows"]
+    assert sorted((len(case.shape), len(case.layouts)) for case in own) == [
+        (3, 1), (3, 1), (3, 2), (4, 2),
+    ]  # fmt: skip
+
+
+def test_the_strides_of_a_layout_are_those_of_a_slice_of_more() -> None:
+    for layout, expected in {
+        "padded matrices": torch.empty(2, 4, 19, 32)[:, :, :16].stride(),
+        "padded batches": torch.empty(2, 7, 16, 32)[:, :4].stride(),
+        "padded columns": torch.empty(2, 4, 32, 19)[..., :16].mT.stride(),
+        "every second row": torch.empty(2, 4, 32, 32)[:, :, ::2].stride(),
+        "transposed and strided": (4 * 32 * 38, 32 * 38, 2, 38),
+        "expanded columns": (64, 16, 1, 0),
+        "expanded rows": (128, 32, 0, 1),
+        "expanded matrices": (512, 0, 32, 1),
+        "expanded but rows": (0, 0, 1, 0),
+        "expanded and strided": torch.empty(4, 16, 32, 4)[..., 0].expand(2, 4, 16, 32).stride(),
+        "expanded column of a matrix": (256, 64, 4, 0),  # of [2, 4, 16, 4]
+        "expanded row of a matrix": torch.empty(2, 4, 16, 32)[..., :1, :]
+        .expand(2, 4, 16, 32)
+        .stride(),
+        "reversed dimensions": torch.empty(32, 16, 4, 2).permute(3, 2, 1, 0).stride(),
+        "transposed and padded matrices": torch.empty(2, 4, 35, 16)[:, :, :32].mT.stride(),
+        "interleaved heads and padded batches": (
+            torch.empty(2, 19, 4, 32)[:, :16].transpose(1, 2).stride()
+        ),
+    }.items():
+        case = Case(shape=(2, 4, 16, 32), dtype="float32", layouts=(("q", layout),), seed=3)
+        inputs = make_inputs(operators.load("attention"), case, CPU)
+        assert inputs.arguments[0].stride() == expected, layout
+        assert torch.equal(inputs.arguments[0], inputs.pristine[0])
+
+
+def test_a_gpu_has_the_largest_size_in_padded_rows() -> None:
+    job = job_for(KERNELS / "right" / "mul_flat.py")
+    plans = [plan_cases(operators.load("vector_mul"), job, d) for d in (DeviceFacts(), INTERPRETER)]
+    (large,), none = ([c for c in p.cases if c.extent == LARGE_ROWS] for p in plans)
+    assert (large.shape, none) == ((4096, 4096), [])
+    assert large.layouts == (("x", "padded rows"), ("y", "padded rows"))
+
+
+def test_the_reciprocals_of_some_lengths_are_too_small() -> None:
+    for n in map(torch.tensor, INEXACT):
+        assert (torch.ones(()) / n.float() * n).item() < 1.0
+
+
+@pytest.mark.parametrize("op", operators.names())
+def test_a_plan_has_lengths_with_such_a_reciprocal(op: str) -> None:
+    (case,) = (c for c in plan_of(op).cases if INEXACT[0] in c.shape)
+    several = case.shape[:-2] if len(case.shape) >= 4 else case.shape[:-1]
+    assert torch.Size(several).numel() > 1  # a kernel is wrong at multiples of the length
+
+
+def test_a_division_by_a_reciprocal_is_found_there() -> None:
+    (case,) = (c for c in plan_of("rope").cases if INEXACT[0] in c.shape)
+    wrong = UNSEEN / "twentythird" / "rope_reciprocal_position.py"
+    assert run_cases(wrong, case.evolve(dtype="float32"))[0].status is CaseStatus.WRONG_VALUES
+
+
+def test_a_gpu_has_rows_that_lie_very_far_apart() -> None:
+    op, job = operators.load("softmax"), job_for(KERNELS / "softmax_right.py")
+    plans = [plan_cases(op, job, facts) for facts in (DeviceFacts(), INTERPRETER)]
+    own, none = ([c for c in p.cases if c.extent == "over 2^31 elements apart"] for p in plans)
+    assert [(c.shape, c.layouts) for c in own] == [((3, 13), (("x", layouts.FAR_BATCHES),))]
+    assert (none, own[0].dtype) == ([], "float16")
+    at = layouts.place((3, 13), layouts.FAR_BATCHES)
+    assert at is not None
+    assert (at.stride, 2 * at.stride[0]) == ((2**30, 1), 2**31)
+    assert layouts.place((4, 13), layouts.FAR_BATCHES) is None  # of three only

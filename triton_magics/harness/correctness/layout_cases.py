@@ -1,0 +1,162 @@
+"""Cases of layouts that are not combined with all else, and of how far elements lie apart."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+from triton_magics import operators
+from triton_magics.harness import layouts
+from triton_magics.harness.correctness.cases_beside import FOUR_DIMENSIONS, CasesBeside
+from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
+from triton_magics.harness.correctness.shape_variants import is_defined
+from triton_magics.harness.correctness.special_values import HALF_DTYPES
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import Case
+
+LARGE_ROWS = "the largest size"
+EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
+MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
+LENGTH_OF_ONE = (5, 1, 33)
+# The step from a batch to the next is another in these.
+LAYOUTS_OF_BATCHES = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.INTERLEAVED_HEADS)
+LAYOUTS_OF_FIRST = (
+    *LAYOUTS_OF_BATCHES, layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
+)  # fmt: skip
+INEXACT = (41, 141, 55)  # 1 / 41 in float32, times 41, is 0.99999994
+FAR_BATCHES, MAX_FAR_TENSORS = 3, 3  # each takes 4 GiB, in 16 bits
+
+
+class LayoutCases(CasesBeside):
+    """Cases of layouts and lengths."""
+
+    def with_layouts(self) -> list[Case]:
+        """Return a case of each further layout for all tensors, and of most for each one alone.
+
+        The shape is the cheapest one in which most tensors have the layout.
+        """
+        dtypes, cases = itertools.cycle(self._dtypes), []
+        at_shapes = [(s, self.layouts_at(s)) for s in sorted(self._shapes.values(), key=_cost)]
+        own_layouts = [name for name in layouts.NOT_COMBINED if name in self._op.layouts]
+        if self._op.op_class == "matmul":  # a number for each row is a factor, not a matrix
+            own_layouts = [name for name in own_layouts if name != layouts.EXPANDED_BUT_ROWS]
+        for turn, layout in enumerate(own_layouts):
+            takes = [(s, [k for k, have in at.items() if layout in have]) for s, at in at_shapes]
+            shape, tensors = max(takes, key=lambda one: len(one[1]))
+            has_several = len(tensors) > 1 and layout not in layouts.OF_ALL_TENSORS
+            alone = [[name] for name in tensors] if has_several else []
+            for names in ([tensors] if tensors else []) + alone:
+                own = tuple((name, layout) for name in names)
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
+        return cases
+
+    def with_equal_lengths(self) -> list[Case]:
+        """Return a case for each of several tensors, transposed alone, in a shape of equal lengths.
+
+        An output that is made like the wrong input has the right shape there.
+        """
+        shape = (EQUAL_LENGTH,) * len(operators.smallest_shape(self._op))
+        is_taken = len(shape) <= MAX_EQUAL_DIMENSIONS and is_defined(self._op, shape)
+        if not is_taken or layouts.TRANSPOSED not in self._op.layouts:
+            return []
+        dtypes = itertools.cycle(self._dtypes)
+        at = self.layouts_at(shape)
+        names = [name for name, have in at.items() if layouts.TRANSPOSED in have]
+        return [
+            self.case("", i, shape=shape, layouts=((name, layouts.TRANSPOSED),), dtype=next(dtypes))
+            for i, name in enumerate(names if len(names) > 1 else ())
+        ]
+
+    def with_more_dimensions(self) -> list[Case]:
+        """Return cases of three and four dimensions, of an op of any number.
+
+        They have layouts of the first ones, or one of a single element in the middle.
+        """
+        if not self.has_any_number_of_dimensions():
+            return []
+        dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
+        cases = []
+        each: list[tuple[Shape, str]] = [(FOUR_DIMENSIONS, name) for name in LAYOUTS_OF_FIRST]
+        each.append((LENGTH_OF_ONE, layouts.LOOSE_ONES))
+        for turn, (shape, layout) in enumerate(each):
+            at = self.layouts_at(shape) if layout in self._op.layouts else {}
+            own = tuple((name, layout) for name, have in at.items() if layout in have)
+            if own:
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=dtype))
+        return cases
+
+    def with_uneven_groups(self) -> list[Case]:
+        """Return a case of each layout of the first dimensions, with lengths that no group fits.
+
+        A program that takes several heads together goes past the last one of a batch there. Where
+        the batches lie one after the other it meets the next one's heads.
+        """
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        if len(base) < MANY_DIMENSIONS:
+            return []
+        shapes = ((*first, *base[len(first) :]) for first in UNEVEN)
+        shape = next((s for s in shapes if is_defined(self._op, s)), base)
+        dtype = self._dtypes[self._seed % len(self._dtypes)]
+        cases = []
+        for turn, layout in enumerate(LAYOUTS_OF_BATCHES):
+            at = self.layouts_at(shape) if layout in self._op.layouts else {}
+            own = tuple((name, layout) for name, have in at.items() if layout in have)
+            if own:
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=dtype))
+        return cases
+
+    def with_inexact_reciprocals(self) -> list[Case]:
+        """Return a case of lengths whose float32 reciprocal, times the length, is less than 1.
+
+        A kernel that divides an index by such a multiplication is one short at each multiple.
+        """
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        n = len(base)
+        shapes = [INEXACT[:n], (*base[:-2], INEXACT[0], *base[-1:])]
+        if n >= MANY_DIMENSIONS:
+            shapes = [(*first, INEXACT[0], base[-1]) for first in (*UNEVEN, base[:-2])]
+        shape = next((s for s in shapes if len(s) == n and is_defined(self._op, s)), None)
+        dtype = self._dtypes[(self._seed + 1) % len(self._dtypes)]
+        return [self.case("", 1, shape=shape, dtype=dtype)] if shape else []
+
+    def with_far_batches(self) -> list[Case]:
+        """Return a case for each of a few tensors whose first dimension spans over 2^31 elements.
+
+        It is a part of a cache that is so large. An index type chosen by the number of elements is
+        too short there. On a GPU only: all of that memory is written and read.
+        """
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        shape = (FAR_BATCHES, *base[1:])
+        is_taken = layouts.PADDED_ROWS in self._op.layouts and is_defined(self._op, shape)
+        if self._is_interpreted or not is_taken:
+            return []
+        dtype = next((d for d in HALF_DTYPES if d in self._dtypes), self._dtypes[0])
+        case = self.case("", 0, shape=shape, dtype=dtype, extent="over 2^31 elements apart")
+        names = [
+            name
+            for name, x in self.inputs_of(case).items()
+            if is_floating(x) and layouts.place(tuple(x.shape), layouts.FAR_BATCHES)
+        ]
+        return [
+            case.evolve(layouts=((name, layouts.FAR_BATCHES),)) for name in names[:MAX_FAR_TENSORS]
+        ]
+
+    def with_large_layout(self) -> list[Case]:
+        """Return a case of the largest size in padded rows, on a GPU.
+
+        Index arithmetic for strides that a large contiguous tensor does not need is wrong there.
+        """
+        shape = [*self._op.sizes.values()][-1]
+        is_taken = layouts.PADDED_ROWS in self._op.layouts and is_defined(self._op, shape)
+        if self._is_interpreted or not is_taken:
+            return []
+        names = [k for k, have in self.layouts_at(shape).items() if layouts.PADDED_ROWS in have]
+        own = tuple((name, layouts.PADDED_ROWS) for name in names)
+        dtype = random.Random(self._seed).choice(self._dtypes)  # noqa: S311 (replayed)
+        case = self.case("", 0, shape=shape, layouts=own, dtype=dtype, extent=LARGE_ROWS)
+        return [case] if own else []
+
+
+def _cost(shape: Shape) -> tuple[bool, tuple[bool, int]]:
+    """Return the order of shapes: a dimension of one element has no stride, so it comes last."""
+    return 1 in shape[-2:], shape_cost(shape)

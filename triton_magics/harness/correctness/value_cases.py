@@ -1,0 +1,234 @@
+"""Cases of values that are not combined with all else: each has a shape, or tensors, of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from triton_magics.harness.correctness.case_numbers import is_finite_at
+from triton_magics.harness.correctness.case_values import (
+    are_alike,
+    find_parts,
+    has_bytes,
+    is_transpose,
+)
+from triton_magics.harness.correctness.cases_beside import FOUR_DIMENSIONS, CasesBeside
+from triton_magics.harness.correctness.shape_classes import OVER_2_18, OVER_65_536, Shape
+from triton_magics.harness.correctness.shape_variants import (
+    is_defined,
+    keep_orders,
+    shapes_of_several_blocks,
+)
+from triton_magics.harness.correctness.special_values import (
+    BLOCK_OF_MINUS_INF,
+    BLOCK_OF_ZEROS,
+    BLOCK_VALUES,
+    FAR_ROWS,
+    HALF_DTYPES,
+    LATE_PEAKS,
+    LONE_ELEMENT,
+    MANY_ROW_VALUES,
+    SHARED_VALUES,
+    SMALL_VALUES,
+    STEADY_RISE,
+    ZEROS_IN,
+    skips,
+    special_of,
+)
+from triton_magics.harness.correctness.tolerance import is_floating
+from triton_magics.model import NORMAL, Case
+
+# Rows, more than there are programs that take one row after the other.
+MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
+LONG = 8_209  # columns
+LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE)
+
+
+class ValueCases(CasesBeside):
+    """Cases of values."""
+
+    def with_values(self) -> list[Case]:
+        """Return the cases of all of the values."""
+        return [
+            *self._with_small_values(),
+            *self._with_shared_memory(),
+            *self._with_zeros(),
+            *self._with_weights(),
+            *self._with_many_rows(),
+            *self._with_parameters_of_zero(),
+            *self._with_structures_of_long_rows(),
+        ]
+
+    def _with_parameters_of_zero(self) -> list[Case]:
+        """Return cases with 0 for each number that is never declared as 0, where the op is finite.
+
+        `eps or 1e-5` takes 0 for a parameter that is not given. What is added shows beside tiny
+        values.
+        """
+        names = [
+            name
+            for name, declared in self._op.scalars.items()
+            if all(type(value) is float and value for value in declared)
+            and is_finite_at(self._op, name, 0.0)
+        ]
+        regimes = [r for r in (NORMAL, "tiny") if r not in self._op.skip_values]
+        first = {name: values[0] for name, values in self._op.scalars.items()}
+        dtypes = itertools.cycle(self._dtypes)
+        return [
+            self.case(
+                "odd", 0, dtype=next(dtypes), regime=regime,
+                scalars=tuple({**first, name: 0.0}.items()),
+            )
+            for name, regime in itertools.product(names, regimes)
+        ]  # fmt: skip
+
+    def _with_small_values(self) -> list[Case]:
+        """Return a small case of each dtype with each of the values that need no other shape."""
+        own = [name for name in self._values if name in SMALL_VALUES]
+        return [
+            self.case("powers of two", turn, special=values, dtype=dtype)
+            for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
+            if self._has_values(values, dtype)
+        ]
+
+    def _with_shared_memory(self) -> list[Case]:
+        """Return cases in which inputs are one tensor, its transpose or its parts."""
+        cases = []
+        several = [FOUR_DIMENSIONS] if self.has_any_number_of_dimensions() else []
+        for turn, values in enumerate(SHARED_VALUES):
+            dtype = self._dtypes[turn % len(self._dtypes)]
+            plain = self.case("powers of two", turn, dtype=dtype)
+            square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
+            shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)] + several
+            fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
+            if values in self._values and fitting and self._has_values(values, dtype):
+                case = plain.evolve(shape=fitting[0], special=values)
+                cases += [case, *self._with_other_factors(case, turn)]
+        return cases
+
+    def _with_other_factors(self, case: Case, turn: int) -> list[Case]:
+        """Return the case with other values of its parameters that are no switches.
+
+        Where inputs share memory, a kernel has a shorter way for some of them: one more, or every
+        one where values are not finite, since infinity less a part of itself is NaN.
+        """
+        special = special_of(case.special)
+        every = special is not None and not special.is_finite
+        n = max((len(values) for values in self._scalars.values()), default=1) if every else 2
+        several = [self.case("", turn + i).scalars for i in range(1, n)]
+        own = [s for s in several if any(type(value) is float for _, value in s)]
+        return [case.evolve(scalars=s) for s in dict.fromkeys(own) if s != case.scalars]
+
+    def _with_weights(self) -> list[Case]:
+        """Return cases of each dtype, in several blocks, whose weights need all blocks.
+
+        One element or row weighs more than all others, which a kernel may leave out as too light.
+        Or all products are far below zero, where a maximum that begins at 0 is wrong.
+        """
+        shapes = shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
+        own = [name for name in self._values if name in BLOCK_VALUES]
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shapes[turn % len(shapes)])
+            for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
+            if shapes and self._has_values(values, dtype)
+        ]
+
+    def _with_structures_of_long_rows(self) -> list[Case]:
+        """Return cases of rows of several long blocks with the structures that blocks have.
+
+        A block that is all -inf, or far below one element, is one of 4096 in a kernel for long
+        rows. Over 10^5 elements that are e^11 times lighter than one weigh as much as that one.
+        What a program stores of its block in 16 bits is lost far from zero.
+        """
+        if self._op.op_class != "reduction" or len(self._shapes.get("odd", ())) < 2:
+            return []
+        widest = OVER_65_536 if self._is_interpreted else OVER_2_18
+        dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
+        half = next((d for d in HALF_DTYPES if d in self._dtypes), dtype)
+        each = [(LONG, FAR_ROWS, half), *((LONG, values, dtype) for values in LONG_ROW_VALUES)]
+        each += [(widest, values, dtype) for values in (LONE_ELEMENT, STEADY_RISE)]
+        first = self._shapes["odd"][:-2]
+        return [
+            self.case(
+                "", 0, special=values, dtype=own, shape=(*first, 3, columns),
+                extent=f"{columns:,} columns",
+            )
+            for columns, values, own in each
+            if values in self._values
+            and self._has_values(values, own)
+            and is_defined(self._op, (*first, 3, columns))
+        ]  # fmt: skip
+
+    def _has_values(self, values: str, dtype: str) -> bool:
+        """Return whether special values mean something for the op in a dtype."""
+        special = special_of(values)
+        is_other = special is not None and special.dtypes and dtype not in special.dtypes
+        return not is_other and not skips(self._op, values, dtype)
+
+    def _with_zeros(self) -> list[Case]:
+        """Return a case for each tensor in which it is 0 and the others are not finite.
+
+        A kernel that leaves out what is multiplied by 0 loses the NaN there.
+        """
+        if not self._op.defined_for_nonfinite:
+            return []
+        inputs = self.inputs_of(self.case("powers of two", 0)).values()
+        rank = max((x.dim() for x in inputs if is_floating(x)), default=0)
+        whole = [
+            i
+            for i, x in enumerate(inputs)
+            if (is_floating(x) or has_bytes(x)) and x.dim() == rank and i not in self._op.structured
+        ]
+        dtypes = itertools.cycle(self._dtypes)
+        cases = [
+            self.case("powers of two", turn, special=f"{ZEROS_IN}{i}", dtype=next(dtypes))
+            for turn, i in enumerate(whole if len(whole) > 1 else ())
+        ]
+        return [case for case in cases if self._has_values(case.special, case.dtype)]
+
+    def _with_many_rows(self) -> list[Case]:
+        """Return cases with rows of every kind, more of them than programs.
+
+        With few rows a program that takes several has little to carry from one to the next. A
+        program of an elementwise op takes blocks, so its rows are long.
+        """
+        own = [name for name in self._values if name in MANY_ROW_VALUES]
+        shape = self._many_rows()
+        if not own or not shape:
+            return []
+        dtypes = itertools.cycle(self._dtypes)
+        each = [(v, d) for v in own for d in self._dtypes_in(dtypes)]
+        extent = f"{shape[-2]:,} rows"
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shape, extent=extent)
+            for turn, (values, dtype) in enumerate(each)
+            if self._has_values(values, dtype)
+        ]
+
+    def _dtypes_in(self, turn: Iterator[str]) -> Sequence[str]:
+        """Return the dtypes of a costly case: all, in an interpreter the next one in turn."""
+        return [next(turn)] if self._is_interpreted else self._dtypes
+
+    def _many_rows(self) -> Shape | None:
+        """Return a shape of many rows; of an elementwise op one of long rows, if it has one."""
+        if self._op.op_class == "elementwise":
+            return self._shapes.get("long rows")
+        base = self._shapes.get("odd", ())
+        if len(base) < 2:
+            return None
+        n = MANY_ROWS_INTERPRETED if self._is_interpreted else MANY_ROWS
+        shape = keep_orders(self._op, (*base[:-2], n, base[-1]))
+        return shape if shape[-2] == n and is_defined(self._op, shape) else None
+
+    def _can_share(self, case: Case, values: str) -> bool:
+        """Return whether the op takes this shape, and several of its inputs can share memory so."""
+        special = special_of(values)
+        if special is None or not is_defined(self._op, case.shape):
+            return False
+        inputs = [*self.inputs_of(case).values()]
+        if special.transposes:
+            return any(is_transpose(y, x) for x, y in itertools.combinations(inputs, 2))
+        if (special.is_projection or special.is_sliced) and not find_parts(inputs, special):
+            return False
+        n_least = 2 if special.alone is None else 3
+        return any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)
