@@ -8,6 +8,7 @@ import torch
 from tests.harness.kit import CPU
 from triton_magics import operators
 from triton_magics.harness import layouts
+from triton_magics.harness.correctness import guard_bands
 from triton_magics.harness.correctness.case_inputs import CaseInputs, make_inputs
 from triton_magics.harness.correctness.guard_bands import find_damage
 from triton_magics.model import Case
@@ -119,6 +120,18 @@ def test_a_write_between_the_rows_is_found(layout: str, between: int) -> None:
     x = inputs.arguments[0]
     memory = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage())
     memory[x.storage_offset() + between] = 1.0
+    assert find_damage(list(inputs.guards)) == [
+        "input 0: 4 bytes between its rows were overwritten"
+    ]
+
+
+@pytest.mark.parametrize("place", [13, 61, 93])
+def test_long_gaps_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+    monkeypatch.setattr(guard_bands, "GAP_ELEMENTS", 16)
+    inputs = inputs_in("padded rows")  # of 7 rows, 16 elements apart
+    assert find_damage(list(inputs.guards)) == []
+    x = inputs.arguments[0]
+    torch.empty(0, dtype=x.dtype).set_(x.untyped_storage())[x.storage_offset() + place] = 1.0
     assert find_damage(list(inputs.guards)) == [
         "input 0: 4 bytes between its rows were overwritten"
     ]

@@ -34,6 +34,7 @@ POISON = 0xFF
 MIN_BAND_BYTES = 64 * 2**10
 MAX_BAND_BYTES = 4 * 2**20
 MAX_GUARDED_BYTES = 2**31
+GAP_ELEMENTS = 2**26
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _POISON_WORD = -1  # as an integer of any size: every bit is set
 
@@ -87,7 +88,10 @@ class GuardedMemory:
             return torch.zeros((), dtype=torch.int64, device=self.buffer.device)
         as_int = _INTEGERS[self.itemsize]
         whole = self.buffer[self.band : self.band + self.n_bytes].view(as_int)
-        return (whole != _POISON_WORD).sum() - (self.with_gaps.view(as_int) != _POISON_WORD).sum()
+        own = (self.with_gaps.view(as_int) != _POISON_WORD).sum()
+        # A sum of truth values makes eight bytes of each: of 2^31 elements, 16 GiB at once.
+        parts = whole.split(GAP_ELEMENTS)
+        return torch.stack([(part != _POISON_WORD).sum() for part in parts]).sum() - own
 
     def describe_damage(self) -> str:
         """Return a message: how many bytes outside the tensor were overwritten, and where."""
