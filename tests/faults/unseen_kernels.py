@@ -12,7 +12,8 @@ geometry of launches, `tenth`, `eleventh` and `twelfth` for layouts, state, rand
 2026-11-29 `seventeenth` to `twentyfirst` for every op, `twentyfirst_classes` for parameters, parts
 of a row and values that are not finite, `twentyfirst_after` for four classes that had rules then,
 `twentysecond` for every op,
-`twentysecond_after` for three classes that had rules then, `twentythird` for every op.
+`twentysecond_after` for three classes that had rules then, `twentythird` for every op,
+`twentythird_after` for four classes that had rules then.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

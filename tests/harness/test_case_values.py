@@ -123,7 +123,7 @@ def test_a_version_that_is_wrong_for_one_tensor_is_refused(tmp_path: Path) -> No
     new = old + "    y = y if x.data_ptr() != y.data_ptr() else torch.empty_like(y).copy_(y[:1])\n"
     (path := tmp_path / "kernel.py").write_text(text.replace(old, new))
     cases = [c for c in plan_of("vector_add").cases if c.special == "one tensor for several inputs"]
-    assert len(cases) == 2  # with two values of alpha
+    assert len(cases) == 3  # with two values of alpha, and in several tiles
     for result in run_cases(path, *cases):
         assert result.status is CaseStatus.WRONG_VALUES
         assert "right where each input is a tensor of its own" in cause_text(result.mismatch.cause)

@@ -39,6 +39,11 @@ WRONG = (
     ("set_a/twin", "one tensor and its transpose"),
     ("twentythird/vector_add_same_tensor", "one tensor for several inputs, nonfinite"),
     ("twentythird/softmax_lazy_rescale", "rows that rise steadily"),
+    ("twentythird_after/sum_fixed_point_of_first_block", "rows that grow steadily"),
+    ("twentythird_after/swiglu_square_of_same", "inputs, squares past the largest number"),
+    ("twentythird_after/attention_maximum_on_diagonal", "inputs, rows of many scales"),
+    ("twentythird_after/fp8_matmul_mirrored_tiles", "inputs, rows of many scales"),
+    ("twentythird_after/rope_row_stride_of_one_position", "loose lengths of one"),
     ("sixteenth/swiglu_packed_halves", "the last input first"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
     ("seventeenth/mha_packed_projection", "projection, but for the last input"),
@@ -104,6 +109,8 @@ RIGHT = {
     "quantized_matmul": "quantized_matmul_right.py",
     "swiglu": "swiglu_right.py",
     "rope": "rope_right.py",
+    "sum": "sum_right.py",
+    "fp8_matmul": "fp8_matmul_right.py",
 }
 
 
@@ -226,7 +233,9 @@ def test_all_inputs_but_one_are_one_tensor(which: str, pair: tuple[int, int], al
 
 def test_a_factor_has_two_values_where_inputs_share_memory() -> None:
     own = cases_with(UNSEEN / "seventeenth/vector_add_same_pointer.py", "one tensor and")
-    assert len(own) == len({case.scalars for case in own}) == 2
+    small = [case for case in own if case.shape == (16, 16)]
+    assert len(small) == len({case.scalars for case in small}) == 2
+    assert [case.shape for case in own if case not in small] == [(129, 129)]
 
 
 def test_a_factor_has_all_values_for_one_tensor_with_infinities() -> None:

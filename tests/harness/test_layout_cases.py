@@ -12,7 +12,7 @@ from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_inputs
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
-from triton_magics.harness.correctness.layout_cases import INEXACT, LARGE_ROWS
+from triton_magics.harness.correctness.layout_cases import INEXACT, LARGE_ROWS, UNEVEN_SIZE
 from triton_magics.harness.correctness.shape_classes import Shape
 from triton_magics.harness.layouts import OF_ALL_TENSORS
 from triton_magics.model import Case, CaseStatus
@@ -50,7 +50,7 @@ def test_most_further_layouts_are_for_all_tensors_and_for_each() -> None:
 
 @pytest.mark.parametrize(("op", "shape"), [("mha", (3, 5, 7, 64)), ("gqa", (3, 5, 1, 7, 64))])
 def test_batches_of_five_heads_do_not_lie_one_after_the_other(op: str, shape: Shape) -> None:
-    own = [(case.shape, layout) for case, layout in layouts_of(op) if case.shape[:2] == (3, 5)]
+    own = [(c.shape, layout) for c, layout in layouts_of(op) if c.shape == shape]
     expected = ("interleaved heads", "padded batches", "padded matrices")
     assert sorted(own) == [(shape, layout) for layout in expected]
 
@@ -114,6 +114,27 @@ def test_a_division_by_a_reciprocal_is_found_there() -> None:
     (case,) = (c for c in plan_of("rope").cases if INEXACT[0] in c.shape)
     wrong = UNSEEN / "twentythird" / "rope_reciprocal_position.py"
     assert run_cases(wrong, case.evolve(dtype="float32"))[0].status is CaseStatus.WRONG_VALUES
+
+
+@pytest.mark.parametrize("op", ["mha", "gqa", "rope", "attention"])
+def test_one_position_of_several_heads_has_any_stride(op: str) -> None:
+    (case,) = (
+        c
+        for c in plan_of(op).cases
+        if c.shape[-2] == 1 and len(c.layouts) > 0 and "loose" in c.label
+    )
+    x = make_inputs(operators.load(op), case, CPU).arguments[0]
+    assert x.is_contiguous()
+    assert x.stride(-2) == x.numel() > x.shape[-1]
+
+
+def test_a_gpu_has_the_largest_size_less_one() -> None:
+    job = job_for(KERNELS / "softmax_right.py")
+    plans = [plan_cases(operators.load("softmax"), job, d) for d in (DeviceFacts(), INTERPRETER)]
+    own, none = ([c.shape for c in p.cases if c.extent == UNEVEN_SIZE] for p in plans)
+    assert (own, none) == ([(4095, 4095)], [])
+    matmul = plan_cases(operators.load("matmul"), job, DeviceFacts())
+    assert not [c for c in matmul.cases if c.extent == UNEVEN_SIZE]  # its oracle takes long
 
 
 def test_a_gpu_has_rows_that_lie_very_far_apart() -> None:

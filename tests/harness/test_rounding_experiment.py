@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.kit import CPU, KERNELS, job_for
+from tests.harness.kit import CPU, KERNELS, job_for, run_cases
 from triton_magics import operators
 from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.correctness.rounding_experiment import find_rounding
 from triton_magics.harness.load import load_version
-from triton_magics.model import Case, CauseCode
+from triton_magics.model import Case, CaseStatus, CauseCode
 
 CASE = Case(shape=(7, 13), dtype="float32", seed=5)
 EXP = "tl.exp(x - tl.max(x, axis=0))"
@@ -68,3 +68,14 @@ def test_other_dtypes_and_values_are_left_to_other_rules(
     new = f"{EXP}.to(tl.float16).to(tl.float32)"
     case = CASE.evolve(**changes)
     assert cause_code(tmp_path, "softmax_strided", EXP, new, case) is None
+
+
+def test_a_limit_of_the_dtype_is_no_lower_precision() -> None:
+    """Tiles of keys are left out below a weight that depends on the dtype: float32 is right."""
+    path = KERNELS.parent / "unseen_kernels/twentythird/attention_skip_small_tiles.py"
+    special = "one row as heavy as the others"
+    case = Case(shape=(1, 2, 545, 16), dtype="float16", special=special, seed=1)
+    half, full = run_cases(path, case, case.evolve(dtype="float32"))
+    assert (half.status, full.status) == (CaseStatus.WRONG_VALUES, CaseStatus.PASSED)
+    assert half.mismatch is not None
+    assert half.mismatch.cause is None

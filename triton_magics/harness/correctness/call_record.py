@@ -112,6 +112,7 @@ class CallRecord:
         overlapping: positions of the returned tensors of which two elements share memory.
         unwritten: elements of each output that no kernel has stored to and that were never set;
             only an interpreter counts them.
+        takes_default_dtype: the wrapper made a tensor of torch's default dtype, as it named none.
         left_behind: a message on a setting that the call changed.
         replaced: functions of torch, Python or the harness that the version replaced.
     """
@@ -127,6 +128,7 @@ class CallRecord:
     shared_inputs: tuple[int, ...] = ()
     overlapping: tuple[int, ...] = ()
     unwritten: tuple[int, ...] = ()
+    takes_default_dtype: bool = False
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
 

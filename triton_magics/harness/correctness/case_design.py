@@ -215,6 +215,7 @@ class Design:
         layout_cases += [*self._of_layouts.with_more_dimensions(), *self._late_peaks()]
         layout_cases += self._of_layouts.with_uneven_groups()
         layout_cases += self._of_layouts.with_inexact_reciprocals()
+        layout_cases += self._of_layouts.with_loose_ones()
         whole = (shape for shape in whole_blocks(self._op) if not is_refused(self._op, shape))
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
@@ -230,6 +231,7 @@ class Design:
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
         rest += [*self._of_layouts.with_large_layout(), *self._of_layouts.with_far_batches()]
+        rest += self._of_layouts.with_uneven_large_size()
         empty = plan_empty_cases(self._op, self._of_values.case("powers of two", 0))
         begin = [*own[: len(plain)], *empty, *first, *block_cases]
         others = [*layout_cases, *drawn]

@@ -14,6 +14,7 @@ from triton_magics.harness.correctness.further_calls import passes
 from triton_magics.harness.correctness.hypotheses import Hypothesis, Trial, fresh, vanishes
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
+from triton_magics.harness.correctness.rounding_experiment import ErrorsChange
 from triton_magics.harness.correctness.special_values import FAR_ROWS
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.model import EVERY_INPUT, NORMAL, PLAIN, Case, CaseResult, Cause, CauseCode
@@ -155,7 +156,7 @@ def of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypot
     hypothesis = vanishes(cause, case, lambda c: c.evolve(dtype="float32"))
     is_of_values = not small and not case.has_plain_values
     plain = (Trial(fresh(with_plain_values(case))),) if is_of_values else ()
-    yield replace(hypothesis, right=(*hypothesis.right, *plain))
+    yield replace(hypothesis, right=(*hypothesis.right, *plain, ErrorsChange(case)))
 
 
 def is_lost(result: CaseResult) -> bool:

@@ -151,7 +151,10 @@ def is_transpose(x: Any, other: Any) -> bool:
 def join_inputs(inputs: tuple[Any, ...], special: Special) -> tuple[Any, ...]:
     """Return the inputs with the first of those that are alike in place of the others."""
     joined = [*inputs]
+    rank = max((x.dim() for x in inputs if _is_floating(x)), default=0)
     for i, x in enumerate(inputs):
+        if special.of_largest and _is_floating(x) and x.dim() < rank:
+            continue
         alike = [j for j, y in enumerate(inputs) if are_alike(x, y)]
         if alike and special.alone is not None:
             del alike[special.alone]

@@ -1,7 +1,8 @@
 """Check whether a version is right where torch's default dtype is another one.
 
 Models are loaded under `torch.set_default_dtype(torch.bfloat16)`. A workspace that is made without
-a dtype has that one then, and sums in it are rounded.
+a dtype has that one then, and sums in it are rounded. Only a version that makes such a tensor is
+called again for this, since a further call changes what it keeps.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def needs_default_dtype(
         first: copies of that call's outputs.
     """
     route = ("default dtype", case.dtype, *call.launches.names, "and", *call.launches.torch_ops)
-    if subject.runtime.computes_in_torch or route in subject.checked_routes:
+    if subject.runtime.computes_in_torch or not call.takes_default_dtype:
+        return False
+    if route in subject.checked_routes:
         return False
     if inputs.largest <= MIN_HOST_READS:  # a larger case has the route too, and more to round
         return False

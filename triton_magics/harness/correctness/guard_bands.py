@@ -26,6 +26,7 @@ from triton_magics.harness.correctness.torch_operations import (
     find_line,
     is_builtin,
     run_operation,
+    takes_default_dtype,
 )
 from triton_magics.harness.layouts import span, without_repeats
 from triton_magics.languages.kernel_runtime import BoundsCheck
@@ -145,6 +146,7 @@ class AllocationGuard(OperationMode):
         guarded: the guarded tensors.
         torch_ops: the ATen operations that gave the device something to do, in order.
         operations: those of them that computed, with their lines in the version's file.
+        takes_default_dtype: whether a new tensor has torch's default dtype, as it was given none.
     """
 
     def __init__(self, path: str = "") -> None:
@@ -152,6 +154,7 @@ class AllocationGuard(OperationMode):
         self.guarded: list[GuardedMemory] = []
         self.torch_ops: list[str] = []
         self.operations: list[Operation] = []
+        self.takes_default_dtype = False
         self._path = path
 
     def __torch_dispatch__(
@@ -164,6 +167,7 @@ class AllocationGuard(OperationMode):
         if not is_builtin(func):
             return result
         name = func.overloadpacket.__name__
+        self.takes_default_dtype |= takes_default_dtype(kwargs, args, result)
         fresh = tree_map(lambda t: self._guard(t, name, storages), result)
         if storages and does_device_work(func):
             self.torch_ops.append(name)

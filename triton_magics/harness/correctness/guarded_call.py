@@ -361,6 +361,7 @@ class LocalCalls:
             shared_inputs=_positions_shared(value, arguments),
             overlapping=_positions_overlapping(value),
             unwritten=tuple(count_unwritten(x, memory.guarded, bounds) for x in outputs),
+            takes_default_dtype=memory.takes_default_dtype,
         )
         if options.keep:
             self._earlier_outputs = outputs_of(value)

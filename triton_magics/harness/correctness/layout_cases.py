@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 
 from triton_magics import operators
@@ -15,6 +16,7 @@ from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case
 
 LARGE_ROWS = "the largest size"
+UNEVEN_SIZE, MAX_UNEVEN = "the largest size less one", 2**25
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
 MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
 LENGTH_OF_ONE = (5, 1, 33)
@@ -105,6 +107,27 @@ class LayoutCases(CasesBeside):
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=dtype))
         return cases
 
+    def with_loose_ones(self) -> list[Case]:
+        """Return a case of several heads with one position, and any stride of it.
+
+        It is contiguous, and its stride says nothing of how far its rows lie apart.
+        """
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        shapes = ((*first, 1, base[-1]) for first in UNEVEN)
+        shape = next((s for s in shapes if len(s) == len(base) and is_defined(self._op, s)), None)
+        if (
+            len(base) < MANY_DIMENSIONS
+            or shape is None
+            or layouts.LOOSE_ONES not in self._op.layouts
+        ):
+            return []
+        at = self.layouts_at(shape)
+        own = tuple(
+            (name, layouts.LOOSE_ONES) for name, have in at.items() if layouts.LOOSE_ONES in have
+        )
+        dtype = self._dtypes[self._seed % len(self._dtypes)]
+        return [self.case("", 0, shape=shape, layouts=own, dtype=dtype)] if own else []
+
     def with_inexact_reciprocals(self) -> list[Case]:
         """Return a case of lengths whose float32 reciprocal, times the length, is less than 1.
 
@@ -140,6 +163,18 @@ class LayoutCases(CasesBeside):
         return [
             case.evolve(layouts=((name, layouts.FAR_BATCHES),)) for name in names[:MAX_FAR_TENSORS]
         ]
+
+    def with_uneven_large_size(self) -> list[Case]:
+        """Return a case of the largest size less one in each dimension, on a GPU.
+
+        To divide by a multiplication and a shift is exact for powers of two and small indices.
+        """
+        shape = tuple(n - 1 for n in [*self._op.sizes.values()][-1])
+        is_cheap = self._op.op_class != "matmul" and math.prod(shape) <= MAX_UNEVEN
+        if self._is_interpreted or not is_cheap or not is_defined(self._op, shape):
+            return []
+        dtype = self._dtypes[self._seed % len(self._dtypes)]
+        return [self.case("", 0, shape=shape, dtype=dtype, extent=UNEVEN_SIZE)]
 
     def with_large_layout(self) -> list[Case]:
         """Return a case of the largest size in padded rows, on a GPU.

@@ -80,6 +80,7 @@ class CallReply(Value):
     shared_inputs: tuple[int, ...] = ()
     overlapping: tuple[int, ...] = ()
     unwritten: tuple[int, ...] = ()
+    takes_default_dtype: bool = False
     left_behind: str | None = None
     replaced: tuple[str, ...] = ()
 
@@ -151,6 +152,7 @@ class RemoteCalls:
             shared_inputs=reply.shared_inputs,
             overlapping=reply.overlapping,
             unwritten=reply.unwritten,
+            takes_default_dtype=reply.takes_default_dtype,
             left_behind=reply.left_behind,
             replaced=reply.replaced,
         )
@@ -234,6 +236,7 @@ def call(
         shared_inputs=record.shared_inputs,
         overlapping=record.overlapping,
         unwritten=record.unwritten,
+        takes_default_dtype=record.takes_default_dtype,
         left_behind=record.left_behind,
         replaced=record.replaced[:MAX_NAMES],
         **_facts(launches),

@@ -8,14 +8,16 @@ changes.
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness import oracle
-from triton_magics.harness.correctness.call_record import CallOptions
+from triton_magics.harness.correctness.call_record import CallOptions, VersionRaised
 from triton_magics.harness.correctness.case_inputs import CaseInputs
+from triton_magics.harness.correctness.special_values import SHARED_VALUES
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case, Cause, CauseCode
@@ -58,6 +60,28 @@ def has_errors_of_formula(subject: Subject, case: Case) -> bool:
     return alike is not None and alike > LEAST_ALIKE
 
 
+@dataclass(frozen=True)
+class ErrorsChange:
+    """The prediction that the errors of a case are others once its inputs change by a hundredth.
+
+    Those of a lower precision are, also in a half type and with values that show it. Those of a
+    formula stay, as of a limit that depends on the dtype.
+    """
+
+    case: Case
+
+    def is_right(self, subject: Subject) -> bool:
+        """Return whether they are, or can't be compared."""
+        if self.case.special in SHARED_VALUES:  # its inputs can't be changed one by one
+            return True
+        inputs = subject.make_inputs(self.case)
+        try:
+            alike = _alike(subject, inputs, _Range(0.0, 1.0, with_factor=True))
+        except VersionRaised:
+            return True
+        return alike is None or alike <= LEAST_ALIKE
+
+
 def _alike_errors(subject: Subject, case: Case) -> float | None:
     """Return the correlation of the errors of two calls; None where they can't be compared."""
     if case.dtype != "float32" or not case.has_plain_values:
@@ -65,7 +89,21 @@ def _alike_errors(subject: Subject, case: Case) -> float | None:
     fitting = (s for s in subject.op.shapes if math.prod(s) <= MOST and math.prod(s[:-1]) <= ROWS)
     shape = max(fitting, key=math.prod, default=case.shape)
     inputs = subject.make_inputs(case.evolve(shape=shape, size=None, extent="", layouts=()))
-    pair = [_errors(subject, inputs, values) for values in (inputs.pristine, _move(inputs))]
+    return _alike(subject, inputs)
+
+
+class _Range(NamedTuple):
+    """The sizes of errors that are compared, of the output's size; with a common factor or not."""
+
+    least: float = LEAST_ERROR
+    largest: float = LARGEST_ERROR
+    with_factor: bool = False
+
+
+def _alike(subject: Subject, inputs: CaseInputs, of: _Range = _Range()) -> float | None:  # noqa: B008
+    """Return the correlation of errors within a range; None where they can't be compared."""
+    both = (inputs.pristine, _move(inputs))
+    pair = [_errors(subject, inputs, values, of) for values in both]
     if any(errors is None for errors in pair):
         return None
     before, after = (errors for errors in pair if errors is not None)
@@ -88,7 +126,9 @@ def _move(inputs: CaseInputs) -> tuple[Any, ...]:
     return tuple(map(move, inputs.pristine))
 
 
-def _errors(subject: Subject, inputs: CaseInputs, values: tuple[Any, ...]) -> torch.Tensor | None:
+def _errors(
+    subject: Subject, inputs: CaseInputs, values: tuple[Any, ...], of: _Range
+) -> torch.Tensor | None:
     """Return the errors of the outputs without a common factor, float64 [n].
 
     None where they are not small, where there are too few, or where the factor is most of them.
@@ -103,8 +143,10 @@ def _errors(subject: Subject, inputs: CaseInputs, values: tuple[Any, ...]) -> to
     right = torch.cat([value.double().flatten() for value in exact])
     errors = torch.cat([got.double().flatten() for got in call.outputs]) - right
     size = float(errors.norm() / right.norm())
-    if len(errors) < ENOUGH or not LEAST_ERROR <= size <= LARGEST_ERROR:  # nor NaN
+    if len(errors) < ENOUGH or not of.least <= size <= of.largest:  # nor NaN
         return None
+    if of.with_factor:
+        return errors
     # To round towards 0 makes everything smaller; the same factor is no evidence.
     random = errors - (errors @ right) / (right @ right) * right
     return random if bool(random.norm() >= LEAST_RANDOM * errors.norm()) else None

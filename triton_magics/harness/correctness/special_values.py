@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
@@ -24,15 +24,26 @@ PROJECTION_OF_SLICE = "parts of a slice of one projection"
 PROJECTION_OF_HEADS = "parts of some heads of one projection"
 ONE_BUT_FIRST = "one tensor for several inputs, but for the first"
 ONE_BUT_LAST = "one tensor for several inputs, but for the last"
-ONE_NONFINITE = "one tensor for several inputs, nonfinite"
+PAST_SQUARE = "squares past the largest number"
+# One tensor for several inputs, with values at which a shorter way may be wrong; the class of ops.
+ONE_WITH = {
+    f"{ONE_TENSOR}, {values}": (values, op_class)
+    for values, op_class in (
+        ("nonfinite", "elementwise"),
+        (ROW_SCALES, "matmul"),
+        (ELEMENT_SCALES, "elementwise"),
+        (PAST_SQUARE, "elementwise"),
+    )
+}
 BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
-FAR_ROWS, STEADY_RISE = "rows at -20000", "rows that rise steadily"
+FAR_ROWS = "rows at -20000"
+STEADY_RISE, STEADY_GROWTH = "rows that rise steadily", "rows that grow steadily"
 HALF_DTYPES = ("float16", "bfloat16")
 BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
-SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES)  # for a small shape
+SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, PAST_SQUARE)  # for a small shape
 SHARED_VALUES = (
     ONE_TENSOR,
     TRANSPOSE,
@@ -47,13 +58,13 @@ SHARED_VALUES = (
     PROJECTION_OF_HEADS,
     ONE_BUT_FIRST,
     ONE_BUT_LAST,
-    ONE_NONFINITE,
+    *ONE_WITH,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NOT_COMBINED = (
     *SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES, BLOCK_OF_ZEROS,
-    STEADY_RISE,
+    STEADY_RISE, STEADY_GROWTH,
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
@@ -84,6 +95,7 @@ class Special:
         is_projection: the parts of a position lie side by side, each with all heads.
         is_sliced: the tensor has another row after those of the parts, in each batch.
         has_spare_head: the projection has another head after those of the parts.
+        of_largest: only inputs with as many dimensions as the largest are joined.
         alone: place among three or more inputs that are alike of one that shares no memory.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
         others: the structure of the other inputs with as many dimensions; None: as they are.
@@ -110,6 +122,7 @@ class Special:
     is_projection: bool = False
     is_sliced: bool = False
     has_spare_head: bool = False
+    of_largest: bool = False
     alone: int | None = None
     places: Mapping[int, Structure] = field(default_factory=dict)
     others: Structure | None = None
@@ -221,16 +234,22 @@ SPECIALS = {
     ),
     ONE_BUT_FIRST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=0),
     ONE_BUT_LAST: Special(lambda x, draw: x, everywhere=True, joins=True, alone=-1),
-    ONE_NONFINITE: Special(
-        structures.nonfinite,
-        is_finite=False,
+    PAST_SQUARE: Special(
+        structures.past_the_largest_square,
         everywhere=True,
-        joins=True,
+        has_scale=True,
+        extreme_of="large",
         op_classes=("elementwise",),
-        parts=("nonfinite",),
+        dtypes=("float32", "bfloat16"),
     ),
     STEADY_RISE: Special(
         structures.steady_rise, has_scale=True, min_columns=4, op_classes=("reduction",)
+    ),
+    STEADY_GROWTH: Special(
+        structures.steady_growth,
+        has_scale=True,
+        min_columns=4,
+        op_classes=("reduction",),
     ),
     LONE_ELEMENT: Special(structures.lone_element, min_columns=2, op_classes=("reduction",)),
     LONE_ROW: Special(
@@ -271,4 +290,15 @@ SPECIALS = {
         structures.block_of_zeros, min_columns=4, op_classes=("reduction",), parts=("zeros",)
     ),
     BLOCK_OF_MINUS_INF: Special(structures.block, is_finite=False, min_columns=4),
+}
+SPECIALS |= {
+    name: replace(
+        SPECIALS[values],
+        everywhere=True,
+        joins=True,
+        of_largest=True,
+        parts=(values,),
+        op_classes=(op_class,),
+    )
+    for name, (values, op_class) in ONE_WITH.items()
 }

@@ -75,6 +75,14 @@ def does_device_work(func: Any) -> bool:
     return not (func.is_view or name in ALLOCATIONS or name in no_work)
 
 
+def takes_default_dtype(kwargs: dict[str, Any], args: Sequence[Any], result: Any) -> bool:
+    """Return whether a result has torch's default dtype: from no tensor, and without a dtype."""
+    if kwargs.get("dtype") is not None or not isinstance(result, torch.Tensor):
+        return False
+    is_new = not any(isinstance(x, torch.Tensor) for x in tree_leaves(args))
+    return is_new and result.dtype == torch.get_default_dtype()
+
+
 def computes(func: Any, args: Sequence[Any], result: Any) -> bool:
     """Return whether an operation computes; reading an element on the host does."""
     name = func.overloadpacket.__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from triton_magics import operators
 from triton_magics.harness.correctness.case_numbers import is_finite_at
 from triton_magics.harness.correctness.case_values import (
     are_alike,
@@ -28,9 +29,13 @@ from triton_magics.harness.correctness.special_values import (
     LATE_PEAKS,
     LONE_ELEMENT,
     MANY_ROW_VALUES,
+    ONE_TENSOR,
+    ONE_WITH,
     SHARED_VALUES,
     SMALL_VALUES,
+    STEADY_GROWTH,
     STEADY_RISE,
+    TRANSPOSE,
     ZEROS_IN,
     skips,
     special_of,
@@ -42,6 +47,8 @@ from triton_magics.model import NORMAL, Case
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LONG = 8_209  # columns
 LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE)
+SEVERAL_TILES, IN_TILES = 129, (ONE_TENSOR, TRANSPOSE)
+MANY_DIMENSIONS = 4
 
 
 class ValueCases(CasesBeside):
@@ -96,15 +103,36 @@ class ValueCases(CasesBeside):
         cases = []
         several = [FOUR_DIMENSIONS] if self.has_any_number_of_dimensions() else []
         for turn, values in enumerate(SHARED_VALUES):
-            dtype = self._dtypes[turn % len(self._dtypes)]
+            dtypes = [d for d in self._dtypes if self._has_values(values, d)]
+            if values not in self._values or not dtypes:
+                continue
+            dtype = dtypes[turn % len(dtypes)]
             plain = self.case("powers of two", turn, dtype=dtype)
             square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
             shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)] + several
             fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
-            if values in self._values and fitting and self._has_values(values, dtype):
-                case = plain.evolve(shape=fitting[0], special=values)
+            tiles = self._several_tiles()
+            in_tiles = [s for s in tiles if self._can_share(plain.evolve(shape=s), values)]
+            if fitting:
+                own = in_tiles or fitting if values in ONE_WITH else fitting
+                case = plain.evolve(shape=own[0], special=values, regime=self._regime_of(values))
                 cases += [case, *self._with_other_factors(case, turn)]
+                cases += [case.evolve(shape=s) for s in in_tiles[:1] if values in IN_TILES]
         return cases
+
+    def _regime_of(self, values: str) -> str:
+        """Return a large scale for scores of a tensor with itself, in which one weighs most."""
+        is_large = values in ONE_WITH and ONE_WITH[values][1] == "matmul"
+        return "x10" if is_large and "x10" not in self._op.skip_values else NORMAL
+
+    def _several_tiles(self) -> list[Shape]:
+        """Return shapes of several tiles in which inputs can be alike, and of few heads."""
+        if self._op.op_class == "reduction":  # its inputs that are alike are vectors
+            return []
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        n, own = SEVERAL_TILES, (*base[:-2], SEVERAL_TILES, base[-1])
+        shapes = [own] if len(base) >= MANY_DIMENSIONS else [(n,) * len(base), own]
+        return [s for s in shapes if len(s) == len(base) and is_defined(self._op, s)]
 
     def _with_other_factors(self, case: Case, turn: int) -> list[Case]:
         """Return the case with other values of its parameters that are no switches.
@@ -145,7 +173,9 @@ class ValueCases(CasesBeside):
         widest = OVER_65_536 if self._is_interpreted else OVER_2_18
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
         half = next((d for d in HALF_DTYPES if d in self._dtypes), dtype)
-        each = [(LONG, FAR_ROWS, half), *((LONG, values, dtype) for values in LONG_ROW_VALUES)]
+        wide = "float32" if "float32" in self._dtypes else dtype  # it has most room to grow
+        each = [(LONG, FAR_ROWS, half), (LONG, STEADY_GROWTH, wide)]
+        each += [(LONG, values, dtype) for values in LONG_ROW_VALUES]
         each += [(widest, values, dtype) for values in (LONE_ELEMENT, STEADY_RISE)]
         first = self._shapes["odd"][:-2]
         return [

@@ -19,6 +19,8 @@ _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
 _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
 _RISE = 120.0  # exp(120) is past float32
+_GROWN = {torch.float16: (-14.0, 4.0)}  # powers of two; sums of such rows stay in range
+_GROWN_WIDE = (-20.0, 20.0)
 _JITTER = 0.05  # of rows that are alike
 # Logarithm of a weight over that of all others together, which still count: they are 2 % of it, and
 # in float32 1 part in 1,000.
@@ -297,6 +299,29 @@ def steady_rise(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     values = slope.repeat(len(rows), 1)
     values[1::2] = slope.flip(0)
     return (values + rows * _JITTER).to(x.dtype).reshape(x.shape)
+
+
+def steady_growth(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return rows that grow from tiny to large by one factor, and every second one that shrinks so.
+
+    Every fourth pair of rows has both signs.
+    """
+    rows = _rows(x)
+    ends = _GROWN.get(x.dtype, _GROWN_WIDE)
+    powers = torch.linspace(*ends, rows.shape[-1], device=x.device, dtype=torch.float64)
+    values = powers.exp2().repeat(len(rows), 1)
+    values[1::2] = values[1::2].flip(-1)
+    number = torch.arange(len(rows), device=x.device)[:, None] // 2
+    signs = torch.where((number % 4 == 3) & (rows < 0), -1.0, 1.0)
+    values *= signs * (1 + _JITTER * rows.double().clamp(-4, 4))
+    return values.to(x.dtype).reshape(x.shape)
+
+
+def past_the_largest_square(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return numbers of both signs whose squares are past float32, 2^64.5 to 2^66."""
+    power = 64.5 + 1.5 * torch.rand(x.shape, device=x.device, generator=draw, dtype=torch.float64)
+    sign = torch.rand(x.shape, device=x.device, generator=draw) < 0.5
+    return torch.where(sign, power.exp2(), -power.exp2()).to(x.dtype)
 
 
 def alike(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
