@@ -19,6 +19,7 @@ from triton_magics.lab import Lab
 from triton_magics.model import CaseStatus, Status, Validation
 
 ROOT = Path(__file__).parent.parent.parent
+RACING = ("clears_what_another_reads",)
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(
@@ -54,6 +55,8 @@ def test_corpus_kernels_get_their_expected_verdicts() -> None:
         fits = statuses == {"passed"} if expected == "passed" else expected in statuses
         if expected == "race":  # only the interpreter sees it; here its values are wrong
             fits = fits or "wrong_values" in statuses
+        if path.stem in RACING:  # its values differ between calls, so that any check may see it
+            fits = statuses != {"passed"}
         if not fits:
             wrong[path.stem] = (expected, statuses)
     assert wrong == {}

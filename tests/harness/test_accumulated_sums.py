@@ -9,12 +9,17 @@ import pytest
 import torch
 from torch.nn import functional
 
+from triton_magics import operators
 from triton_magics.harness.correctness import accumulated_sums
 from triton_magics.harness.correctness.accumulated_sums import (
     AccumulatedSums,
     Float8Products,
     TruncatedProducts,
 )
+from triton_magics.harness.correctness.case_inputs import make_pristine
+from triton_magics.harness.correctness.oracle import compute_expected
+from triton_magics.harness.process.device import CPU
+from triton_magics.model import Case
 
 FORWARDS, BACKWARDS, RANDOM = 0, 1, 2
 
@@ -156,6 +161,34 @@ def test_partial_sums_of_a_product_are_truncated() -> None:
             got.append(float(a @ ones))
         assert products.n_added == 1
     assert got == [0.0, 2.0, 2.0]  # 2**24 + 1 and 2**24 + 3 lose their last bit
+
+
+def test_a_half_of_mixed_products_is_exact() -> None:
+    a, b = normal(40, 400).abs(), normal(400, 40, seed=2).abs()
+    with TruncatedProducts(8, mixed=True):
+        got = a @ b
+    is_exact = got == a.double().matmul(b)
+    assert is_exact[:, 1::2].all()
+    assert not is_exact[:, ::2].any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_logit_that_is_added_up_by_itself_is_allowed(seed: int) -> None:
+    """All classes have the same weights; the target's logit has other roundings."""
+    op = operators.load("linear_cross_entropy")
+    layouts = (("weight", "expanded"),)
+    case = Case(
+        shape=(3, 5, 8209), dtype="bfloat16", regime="shifted", special="huge element",
+        layouts=layouts, seed=seed,
+    )  # fmt: skip
+    x, weight, target = make_pristine(op, case, CPU)
+    logits = TruncatedProducts(8).multiply(x, weight.T)
+    picked = (x.float() * weight[target].float()).sum(1).double()
+    logits[torch.arange(3), target] = picked
+    loss = (torch.logsumexp(logits, 1) - picked).mean()
+    expected = compute_expected(op, (x, weight, target), case, None, None)
+    assert abs(loss - expected.values[0]) > 1  # log 5 is right
+    assert abs(loss - expected.values[0]) < expected.allowed[0]
 
 
 def test_infinities_and_nan_survive_a_truncated_product() -> None:

@@ -101,14 +101,16 @@ class TruncatedProducts(ExpandedArithmetic):
 
     Args:
         group: terms that are added at once.
+        mixed: every second result is exact. A kernel may add up the logit of the target by
+            itself, in another order than all others.
 
     Attributes:
         n_added: the products so far.
     """
 
-    def __init__(self, group: int) -> None:
+    def __init__(self, group: int, *, mixed: bool = False) -> None:
         super().__init__()
-        self._group = group
+        self._group, self._mixed = group, mixed
         self.n_added = 0
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -117,7 +119,11 @@ class TruncatedProducts(ExpandedArithmetic):
         if func not in PRODUCTS or not result.is_floating_point() or not result.numel():
             return result
         self.n_added += 1
-        return self.multiply(*args).to(result.dtype)
+        truncated = self.multiply(*args).to(result.dtype)
+        if not self._mixed:
+            return truncated
+        number = torch.arange(result.numel(), device=result.device).reshape(result.shape)
+        return torch.where(number % 2 == 0, truncated, result)
 
     def multiply(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Return a @ b in float64."""

@@ -230,8 +230,12 @@ class Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        rest += [*self._of_layouts.with_large_layout(), *self._of_layouts.with_far_batches()]
+        rest += self._of_layouts.with_large_layout()
         rest += self._of_layouts.with_uneven_large_size()
+        far = self._of_layouts.with_far_batches()
+        rest += far if plan == "thorough" else []
+        if far and plan != "thorough":
+            left_out |= {far[0].extent: "only in the thorough plan"}
         empty = plan_empty_cases(self._op, self._of_values.case("powers of two", 0))
         begin = [*own[: len(plain)], *empty, *first, *block_cases]
         others = [*layout_cases, *drawn]

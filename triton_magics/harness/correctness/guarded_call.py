@@ -76,6 +76,7 @@ from triton_magics.model import Case, KernelError, Value
 T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 DRY_RUN_S = 5.0
+_NOTHING = contextlib.nullcontext()
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
 LEFT_STREAM = (
     "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
@@ -338,7 +339,7 @@ class LocalCalls:
             self._check_bounds(guards, memory, options) as bounds,
             flow.applied(arguments),
             fake_gpu(self._device),
-            _default_dtype(options.default_dtype),
+            _default_dtype(options.default_dtype) if options.default_dtype else _NOTHING,
             recording,
         ):
             value = cut_outputs(self._version.call(*arguments))
@@ -421,7 +422,7 @@ def _guard(path: str, *, guarded: bool) -> Iterator[AllocationGuard]:
 @contextlib.contextmanager
 def _default_dtype(name: str) -> Iterator[None]:
     before = torch.get_default_dtype()
-    torch.set_default_dtype(DTYPES[name] if name else before)
+    torch.set_default_dtype(DTYPES[name])
     try:
         yield
     finally:

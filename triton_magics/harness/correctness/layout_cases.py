@@ -145,8 +145,8 @@ class LayoutCases(CasesBeside):
     def with_far_batches(self) -> list[Case]:
         """Return a case for each of a few tensors whose first dimension spans over 2^31 elements.
 
-        It is a part of a cache that is so large. An index type chosen by the number of elements is
-        too short there. On a GPU only: all of that memory is written and read.
+        It is a part of a cache that is so large. Offsets of 32 bits are too short there, as is an
+        index type chosen by the number of elements. On a GPU only, and in a thorough plan.
         """
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
         shape = (FAR_BATCHES, *base[1:])

@@ -347,5 +347,6 @@ def _tensor_cores(sizes: Sequence[int]) -> Iterator[TruncatedProducts]:
     """Yield how tensor cores may add, by the bytes of the inputs' elements."""
     if all(size <= 2 for size in sizes):
         yield TruncatedProducts(TERMS_OF_A_TRUNCATION)
+        yield TruncatedProducts(TERMS_OF_A_TRUNCATION, mixed=True)
     if sizes.count(1) >= 2:  # both factors of a product may be in float8
         yield Float8Products()
