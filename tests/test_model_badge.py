@@ -51,6 +51,7 @@ NEW = {
     BadgeCode.STATED_LIMITS: {"extents": ("over 65,535 heads", "head_dim 256")},
     BadgeCode.LINES_NOT_RUN: {"lines": (22, 23)},
     BadgeCode.DEFAULT_DTYPE: {},
+    BadgeCode.SCATTERED: {},
 }
 
 
@@ -94,6 +95,7 @@ def test_every_badge_has_a_text() -> None:
         "limits: over 65,535 heads; head_dim 256",
         "no case ran cell line 22 and 1 more",
         "wrong under another `torch.set_default_dtype`: give each new tensor its dtype",
+        "its output is not contiguous, as torch's is: `view` may fail",
     ]
 
 

@@ -15,7 +15,7 @@ from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.conclusion import conclude_validation
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.oracle import TorchOutputs
-from triton_magics.harness.correctness.output_forms import overlaps_itself
+from triton_magics.harness.correctness.output_forms import Placing, placing_of
 from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import (
     Case,
@@ -157,6 +157,7 @@ def check(value: Any, expected: tuple[torch.Tensor, ...], **more: Any) -> CaseRe
 
 
 ONE, TWO = torch.zeros(2), torch.zeros(3)
+OVERLAPPING = Placing.OVERLAPPING
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,8 @@ ONE, TWO = torch.zeros(2), torch.zeros(3)
             "the output shares memory with an input",
         ),
         (
-            ONE, (ONE,), {"overlapping": (0,)}, CaseStatus.ALIASED, output_checks.OVERLAPPING,
+            ONE, (ONE,), {"placings": (OVERLAPPING,)}, CaseStatus.ALIASED,
+            output_checks.OVERLAPPING,
         ),
     ],
 )  # fmt: skip
@@ -206,20 +208,34 @@ def test_form_that_is_wrong(
 
 
 @pytest.mark.parametrize(
-    ("tensor", "overlaps"),
+    ("tensor", "placing"),
     [
-        (torch.zeros(3, 4), False),
-        (torch.zeros(4, 3).T, False),
-        (torch.zeros(8, 8)[::2, ::3], False),
-        (torch.zeros(1, 4).expand(1, 4), False),
-        (torch.zeros(0, 4)[:, :1].expand(0, 4), False),
-        (torch.zeros(1, 4).expand(3, 4), True),
-        (torch.zeros(3, 1).expand(3, 4), True),
-        (torch.zeros(9).as_strided((3, 4), (2, 1)), True),
+        (torch.zeros(3, 4), "contiguous"),
+        (torch.zeros(4, 3).T, "scattered"),
+        (torch.zeros(8, 8)[::2, ::3], "scattered"),
+        (torch.zeros(1, 4).expand(1, 4), "contiguous"),
+        (torch.zeros(0, 4)[:, :1].expand(0, 4), "contiguous"),
+        (torch.zeros(1, 4).expand(3, 4), "overlapping"),
+        (torch.zeros(3, 1).expand(3, 4), "overlapping"),
+        (torch.zeros(9).as_strided((3, 4), (2, 1)), "overlapping"),
     ],
 )
-def test_which_tensors_overlap_themselves(tensor: torch.Tensor, overlaps: bool) -> None:
-    assert overlaps_itself(tensor) is overlaps
+def test_how_the_elements_of_a_tensor_lie(tensor: torch.Tensor, placing: str) -> None:
+    assert placing_of(tensor) == placing
+
+
+@pytest.mark.parametrize(
+    ("case", "like", "scattered"),
+    [
+        (CASE, torch.zeros(3, 4), True),
+        (CASE, torch.zeros(4, 3).T, False),  # torch's own is not contiguous either
+        (CASE.evolve(layouts=(("x", "transposed"),)), torch.zeros(3, 4), False),
+    ],
+)
+def test_an_output_that_is_not_contiguous(case: Case, like: torch.Tensor, scattered: bool) -> None:
+    torch_outputs = TorchOutputs((like,), (like,), returns_tensor=True)
+    own = call(torch.zeros(4, 3).T, placings=(Placing.SCATTERED,))
+    assert output_checks.is_scattered(case, own, torch_outputs) is scattered
 
 
 @pytest.mark.parametrize(
@@ -230,8 +246,8 @@ def test_which_tensors_overlap_themselves(tensor: torch.Tensor, overlaps: bool) 
         ([ONE, TWO], (ONE, TWO), {}),
         (None, (), {"returns_tensor": True}),
         (ONE, (ONE,), {"shared_inputs": (1,), "mutates": (1,)}),
-        (ONE, (ONE[:1].expand(2),), {"overlapping": (0,)}),  # the reference's overlaps too
-        (ONE, (ONE,), {"overlapping": (0,), "mutates": (0,)}),
+        (ONE, (ONE[:1].expand(2),), {"placings": (OVERLAPPING,)}),  # the reference's overlaps too
+        (ONE, (ONE,), {"placings": (OVERLAPPING,), "mutates": (0,)}),
     ],
 )
 def test_form_that_is_right(

@@ -41,6 +41,7 @@ class BadgeCode(StrEnum):
     STATED_LIMITS = "stated_limits"
     LINES_NOT_RUN = "lines_not_run"
     DEFAULT_DTYPE = "default_dtype"
+    SCATTERED = "scattered"
     TEXT = "text"
 
 

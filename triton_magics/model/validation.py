@@ -93,6 +93,7 @@ class CaseResult(Value):
             for values that are not the problem's own.
         error_share: the worst error as a share of the allowed error.
         needs_default_dtype: the output is wrong where torch's default dtype is another.
+        is_scattered: an output is not contiguous, though torch's own and all inputs are.
         invalid_access: the GPU reported an access to memory that is not mapped.
     """
 
@@ -106,6 +107,7 @@ class CaseResult(Value):
     problem_rule: bool | None = None
     deterministic: bool | None = None
     needs_default_dtype: bool = False
+    is_scattered: bool = False
     reason: str | None = None
     mismatch: Mismatch | None = None
     error: KernelError | None = None
@@ -270,6 +272,7 @@ class Validation(Tabular, VersionResult):
                 BadgeCode.LINES_NOT_RUN, lines=tuple(line.cell_line for line in self.unreached)
             ),
             self.computed_by and self.computed_by.torch_work and _torch_badge(self.computed_by),
+            any(c.is_scattered for c in self.cases) and Badge(code=BadgeCode.SCATTERED),
             any(c.needs_default_dtype for c in self.cases) and Badge(code=BadgeCode.DEFAULT_DTYPE),
         )
         return tuple(badge for badge in badges if badge)

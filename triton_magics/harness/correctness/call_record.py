@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from triton_magics.harness.compile_ahead import Form
 from triton_magics.harness.correctness.guard_bands import GuardedMemory
 from triton_magics.harness.correctness.launch_relations import LaunchSurvey
-from triton_magics.harness.correctness.output_forms import OutputForm
+from triton_magics.harness.correctness.output_forms import OutputForm, Placing
 from triton_magics.harness.correctness.torch_operations import Operation, Site
 from triton_magics.languages.kernel_runtime import Launches
 from triton_magics.model import Case, KernelError, Value
@@ -109,7 +109,7 @@ class CallRecord:
         outside: the first access outside a tensor; only an interpreter sees one.
         race: the first race of two programs of a launch; only an interpreter sees one.
         shared_inputs: positions of the arguments that share memory with a returned tensor.
-        overlapping: positions of the returned tensors of which two elements share memory.
+        placings: how the elements of each returned tensor lie in memory.
         unwritten: elements of each output that no kernel has stored to and that were never set;
             only an interpreter counts them.
         takes_default_dtype: the wrapper made a tensor of torch's default dtype, as it named none.
@@ -126,7 +126,7 @@ class CallRecord:
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
-    overlapping: tuple[int, ...] = ()
+    placings: tuple[Placing, ...] = ()
     unwritten: tuple[int, ...] = ()
     takes_default_dtype: bool = False
     left_behind: str | None = None

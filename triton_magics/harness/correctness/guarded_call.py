@@ -53,7 +53,7 @@ from triton_magics.harness.correctness.launch_survey import (
 from triton_magics.harness.correctness.left_behind import LeftBehind
 from triton_magics.harness.correctness.line_record import LineRecord
 from triton_magics.harness.correctness.masked_memory import is_progress_monitor
-from triton_magics.harness.correctness.output_forms import overlaps_itself
+from triton_magics.harness.correctness.output_forms import placing_of
 from triton_magics.harness.load import (
     LoadedVersion,
     LoadError,
@@ -360,7 +360,7 @@ class LocalCalls:
             outside=self._error_at("OutOfBounds", bounds.outside),
             race=self._error_at("Race", bounds.race),
             shared_inputs=_positions_shared(value, arguments),
-            overlapping=_positions_overlapping(value),
+            placings=tuple(placing_of(t) for t in outputs_of(value) if type(t) is torch.Tensor),
             unwritten=tuple(count_unwritten(x, memory.guarded, bounds) for x in outputs),
             takes_default_dtype=memory.takes_default_dtype,
         )
@@ -433,12 +433,6 @@ def _positions_shared(value: Any, others: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the positions of the tensors that share memory with a returned tensor."""
     own = {storage_address(t) for t in outputs_of(value)} - {None}
     return tuple(i for i, other in enumerate(others) if storage_address(other) in own)
-
-
-def _positions_overlapping(value: Any) -> tuple[int, ...]:
-    """Return the positions of the returned tensors of which two elements share memory."""
-    tensors = enumerate(outputs_of(value))
-    return tuple(i for i, t in tensors if type(t) is torch.Tensor and overlaps_itself(t))
 
 
 def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None:

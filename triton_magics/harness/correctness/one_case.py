@@ -18,6 +18,7 @@ from triton_magics.harness.correctness.output_checks import (
     check_reads,
     check_side_effects,
     failed_case,
+    is_scattered,
 )
 from triton_magics.harness.correctness.repeat_calls import check_repeat_calls
 from triton_magics.harness.correctness.skip_rules import limit_of_call, not_run_result
@@ -142,7 +143,9 @@ def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
     result = failed or check_repeat_calls(
         subject, case, inputs, call=call, torch_outputs=torch_outputs, result=result
     )
-    return result.evolve(torch_work=torch_work)
+    return result.evolve(
+        torch_work=torch_work, is_scattered=is_scattered(case, call, torch_outputs)
+    )
 
 
 def _compare(expected: CaseOracle, call: CallRecord) -> CaseResult:

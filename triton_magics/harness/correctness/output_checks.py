@@ -10,7 +10,7 @@ from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import CallRecord, outputs_of
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.guard_bands import find_damage
-from triton_magics.harness.correctness.output_forms import overlaps_itself
+from triton_magics.harness.correctness.output_forms import Placing
 from triton_magics.model import Case, CaseResult, CaseStatus
 
 REUSED_MEMORY = (
@@ -99,9 +99,20 @@ def check_form(
             return failed_case(case, *difference)
     if {*call.shared_inputs} - {*mutates}:
         return failed_case(case, CaseStatus.ALIASED, "the output shares memory with an input")
-    if not mutates and any(not overlaps_itself(expected[i]) for i in call.overlapping):
+    if not mutates and _has_placing(Placing.OVERLAPPING, call, expected):
         return failed_case(case, CaseStatus.ALIASED, OVERLAPPING)
     return None
+
+
+def is_scattered(case: Case, call: CallRecord, torch_outputs: oracle.TorchOutputs) -> bool:
+    """Return whether an output is not contiguous where all inputs and torch's own output are."""
+    return not case.layouts and _has_placing(Placing.SCATTERED, call, torch_outputs.returned)
+
+
+def _has_placing(placing: Placing, call: CallRecord, expected: tuple[torch.Tensor, ...]) -> bool:
+    """Return whether a returned tensor lies so in memory, and torch's own is contiguous."""
+    pairs = zip(call.placings, expected, strict=False)
+    return any(own is placing and like.is_contiguous() for own, like in pairs)
 
 
 def _describe_expected(torch_outputs: oracle.TorchOutputs) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import torch
@@ -51,18 +52,28 @@ def form_of(output: Any) -> OutputForm:
     )
 
 
-def overlaps_itself(tensor: torch.Tensor) -> bool:
-    """Return whether two elements share memory: a stride is shorter than what lies within it.
+class Placing(StrEnum):
+    """How the elements of a tensor lie in memory."""
 
-    Strides that interleave without an overlap are not told from others; no operation of torch that
+    CONTIGUOUS = "contiguous"
+    SCATTERED = "scattered"
+    OVERLAPPING = "overlapping"  # two elements share memory
+
+
+def placing_of(tensor: torch.Tensor) -> Placing:
+    """Return how the elements of a tensor lie; they overlap if a stride is less than what is in it.
+
+    Strides that interleave without an overlap are not told from those; no operation of torch that
     makes a new tensor returns such.
     """
+    if tensor.is_contiguous():
+        return Placing.CONTIGUOUS
     end = 1  # of the elements of the dimensions so far
     for stride, n in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True)):
         if n > 1 and stride < end:
-            return tensor.numel() > 0
+            return Placing.OVERLAPPING
         end += stride * (n - 1)
-    return False
+    return Placing.SCATTERED
 
 
 def container_of(value: Any) -> str:

@@ -28,6 +28,7 @@ from triton_magics.harness.correctness.guarded_call import LocalCalls
 from triton_magics.harness.correctness.launch_relations import LaunchSurvey
 from triton_magics.harness.correctness.output_forms import (
     OutputForm,
+    Placing,
     container_of,
     form_of,
     rebuild_value,
@@ -78,7 +79,7 @@ class CallReply(Value):
     outside: KernelError | None = None
     race: KernelError | None = None
     shared_inputs: tuple[int, ...] = ()
-    overlapping: tuple[int, ...] = ()
+    placings: tuple[Placing, ...] = ()
     unwritten: tuple[int, ...] = ()
     takes_default_dtype: bool = False
     left_behind: str | None = None
@@ -150,7 +151,7 @@ class RemoteCalls:
             outside=reply.outside,
             race=reply.race,
             shared_inputs=reply.shared_inputs,
-            overlapping=reply.overlapping,
+            placings=reply.placings,
             unwritten=reply.unwritten,
             takes_default_dtype=reply.takes_default_dtype,
             left_behind=reply.left_behind,
@@ -234,7 +235,7 @@ def call(
         outside=record.outside,
         race=record.race,
         shared_inputs=record.shared_inputs,
-        overlapping=record.overlapping,
+        placings=record.placings,
         unwritten=record.unwritten,
         takes_default_dtype=record.takes_default_dtype,
         left_behind=record.left_behind,

@@ -111,6 +111,9 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
             f"limits: {_values_text(params, 'extents', between='; ')}"
         ),
         BadgeCode.LINES_NOT_RUN: _lines_not_run,
+        BadgeCode.SCATTERED: lambda _: (
+            "its output is not contiguous, as torch's is: `view` may fail"
+        ),
         BadgeCode.DEFAULT_DTYPE: lambda _: (
             "wrong under another `torch.set_default_dtype`: give each new tensor its dtype"
         ),

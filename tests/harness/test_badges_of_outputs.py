@@ -1,4 +1,4 @@
-"""A version that is wrong where torch's default dtype is another one."""
+"""Versions that pass with a badge: for their dtypes, or for how their outputs lie in memory."""
 
 from __future__ import annotations
 
@@ -27,3 +27,11 @@ def test_sums_in_the_default_dtype_are_noted_and_not_refused() -> None:
 def test_a_version_that_names_its_dtypes_has_no_badge(dtype: str) -> None:
     (result,) = run_cases(KERNELS / "sum_right.py", LONG.evolve(dtype=dtype))
     assert (result.status, result.needs_default_dtype) == (CaseStatus.PASSED, False)
+
+
+def test_right_values_that_are_not_contiguous_are_noted() -> None:
+    path = next(KERNELS.parent.rglob("softmax_pitched_output_right.py"))
+    plain = Case(shape=(7, 13), dtype="float32", seed=1)
+    pitched, right = (run_cases(p, plain)[0] for p in (path, KERNELS / "softmax_right.py"))
+    assert (pitched.status, pitched.is_scattered) == (CaseStatus.PASSED, True)
+    assert (right.status, right.is_scattered) == (CaseStatus.PASSED, False)
