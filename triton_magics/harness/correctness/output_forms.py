@@ -53,7 +53,7 @@ def form_of(output: Any) -> OutputForm:
 
 
 class Placing(StrEnum):
-    """How the elements of a tensor lie in memory."""
+    """The places of a tensor's elements in memory."""
 
     CONTIGUOUS = "contiguous"
     SCATTERED = "scattered"
