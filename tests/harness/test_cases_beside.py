@@ -43,6 +43,11 @@ WRONG = (
     ("twentythird_after/swiglu_square_of_same", "inputs, squares past the largest number"),
     ("twentythird_after/attention_maximum_on_diagonal", "inputs, rows of many scales"),
     ("twentythird_after/fp8_matmul_mirrored_tiles", "inputs, rows of many scales"),
+    ("twentythird_wider/attention_values_are_keys", "its transpose, but for the first"),
+    ("twentythird_wider/rms_norm_factor_from_exponent", "block of tiny numbers"),
+    ("twentythird_wider/softmax_masked_end_by_bisection", "parts between -inf"),
+    ("twentythird_wider/vector_add_interleaved_either_order", "in turn, the last input first"),
+    ("twentythird_wider/sum_columns_in_16_bits", "2x40009"),
     ("twentythird_after/rope_row_stride_of_one_position", "loose lengths of one"),
     ("sixteenth/swiglu_packed_halves", "the last input first"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
@@ -244,6 +249,36 @@ def test_a_factor_has_all_values_for_one_tensor_with_infinities() -> None:
     x, y, _ = make_inputs(operators.load("vector_add"), own[0], CPU).arguments
     assert x is y
     assert (x.isinf().any(), x.isnan().any(), x.isfinite().any()) == (True, True, True)
+
+
+def test_columns_of_parts_take_turns() -> None:
+    special = "parts of one tensor, their columns in turn"
+    case = Case(shape=(16, 32), dtype="float32", special=special, seed=1)
+    reverse = case.evolve(special=f"{special}, the last input first")
+    op = operators.load("vector_mul")
+    for own, first in ((case, 0), (reverse, 1)):
+        x, y = make_inputs(op, own, CPU).arguments
+        assert x.stride() == y.stride() == (64, 2)
+        distance = x.storage_offset() - y.storage_offset()
+        assert distance == (1 if first else -1)
+
+
+def test_a_block_is_a_jump_from_the_others() -> None:
+    case = Case(shape=(12, 64), dtype="float32", special="block of tiny numbers", seed=3)
+    (x,) = make_pristine(operators.load("sum"), case, CPU)
+    sizes = x.abs().reshape(12, 2, 32).amax(-1)
+    jumps = sizes[:, 0] / sizes[:, 1]
+    assert (jumps < 1e-18).any()
+    assert (jumps > 1e18).any()
+
+
+def test_parts_between_minus_infinity_are_late_or_have_a_hole() -> None:
+    case = Case(shape=(12, 64), dtype="float32", special="parts between -inf", seed=3)
+    (x,) = make_pristine(operators.load("softmax"), case, CPU)
+    is_finite = x.isfinite()
+    assert not is_finite[:, 56:].any()
+    forms = {tuple(row.int().diff().nonzero().flatten().tolist()) for row in is_finite}
+    assert forms == {(39, 55), (15, 31, 55), (55,)}
 
 
 def test_rows_rise_or_fall_in_steps_that_no_block_shows() -> None:

@@ -230,7 +230,7 @@ class Design:
         ]
         first = [case for at in at_extents for case in at[:1]]
         rest = [case for at in at_extents for case in at[1:]]
-        rest += self._of_layouts.with_large_layout()
+        rest += [*self._of_layouts.with_large_layout(), *self._of_layouts.with_long_strided_row()]
         rest += self._of_layouts.with_uneven_large_size()
         far = self._of_layouts.with_far_batches()
         rest += far if plan == "thorough" else []

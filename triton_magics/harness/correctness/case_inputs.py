@@ -182,7 +182,7 @@ def place_inputs(
     special = special_of(case.special)
     own = tuple(arguments)
     if special and special.transposes:
-        own = transpose_inputs(pristine, own)
+        own = transpose_inputs(pristine, own, special)
     if special and special.splits and (parts := find_parts(pristine, special)):
         shape, like = shape_of_whole(pristine, parts, special), pristine[next(iter(parts))]
         at = layouts.place(shape, CONTIGUOUS)

@@ -46,21 +46,25 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
     )
     special = special_of(case.special) or NO_SPECIAL
     if special.transposes:
-        views = transpose_inputs(rounded, rounded)
+        views = transpose_inputs(rounded, rounded, special)
         return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
     return join_inputs(rounded, special) if special.joins else rounded
 
 
-def transpose_inputs(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[Any, ...]:
+def transpose_inputs(
+    inputs: tuple[Any, ...], views: tuple[Any, ...], special: Special
+) -> tuple[Any, ...]:
     """Return the views, with transposes of earlier ones in place of those that have their shape.
 
     Args:
         inputs: decide by their shapes and dtypes which is the transpose of which.
         views: one for each input, or the inputs themselves.
+        special: tells whether the first one is left alone.
     """
+    start = 0 if special.alone is None else special.alone + 1
     out = list(views)
     for i, x in enumerate(inputs):
-        j = next((j for j in range(i) if is_transpose(x, inputs[j])), None)
+        j = next((j for j in range(start, i) if is_transpose(x, inputs[j])), None)
         out[i] = out[i] if j is None else out[j].mT
     return tuple(out)
 
@@ -115,6 +119,8 @@ def split_in_parts(
         chunks = [
             whole.narrow(2, start, n).transpose(1, 2) for start, n in zip(starts, own, strict=False)
         ]
+    elif special.in_turn:
+        chunks = [*whole.unflatten(-1, (-1, _n_chunks(parts, special))).unbind(-1)]
     else:
         chunks = [*whole.chunk(_n_chunks(parts, special), dim=-1)]
     if special.spare is not None:

@@ -176,7 +176,7 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     if special and special.joins:
         return join_inputs(own, special)
     if special and special.transposes:
-        return transpose_inputs(own, own)
+        return transpose_inputs(own, own, special)
     if special and special.splits and (parts := find_parts(own, special)):
         dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts, special)
         whole = torch.empty(shape, dtype=dtype, device=META)

@@ -39,6 +39,10 @@ BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
+BLOCK_OF_TINY, WINDOWS = "block of tiny numbers", "parts between -inf"
+TRANSPOSE_BUT_FIRST = "one tensor and its transpose, but for the first"
+PARTS_IN_TURN = "parts of one tensor, their columns in turn"
+PARTS_IN_TURN_REVERSED = "parts of one tensor, their columns in turn, the last input first"
 FAR_ROWS = "rows at -20000"
 STEADY_RISE, STEADY_GROWTH = "rows that rise steadily", "rows that grow steadily"
 HALF_DTYPES = ("float16", "bfloat16")
@@ -58,13 +62,16 @@ SHARED_VALUES = (
     PROJECTION_OF_HEADS,
     ONE_BUT_FIRST,
     ONE_BUT_LAST,
+    TRANSPOSE_BUT_FIRST,
+    PARTS_IN_TURN,
+    PARTS_IN_TURN_REVERSED,
     *ONE_WITH,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
 NOT_COMBINED = (
     *SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES, BLOCK_OF_ZEROS,
-    STEADY_RISE, STEADY_GROWTH,
+    STEADY_RISE, STEADY_GROWTH, BLOCK_OF_TINY, WINDOWS,
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
@@ -93,6 +100,7 @@ class Special:
         spare: place of a part among these that is no input, from the end; None: there is none.
         is_reversed: the parts are in the opposite order of the inputs.
         is_projection: the parts of a position lie side by side, each with all heads.
+        in_turn: the columns of the parts take turns.
         is_sliced: the tensor has another row after those of the parts, in each batch.
         has_spare_head: the projection has another head after those of the parts.
         of_largest: only inputs with as many dimensions as the largest are joined.
@@ -120,6 +128,7 @@ class Special:
     spare: int | None = None
     is_reversed: bool = False
     is_projection: bool = False
+    in_turn: bool = False
     is_sliced: bool = False
     has_spare_head: bool = False
     of_largest: bool = False
@@ -221,6 +230,11 @@ SPECIALS = {
     PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-2),
     PARTS_OF_MORE: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-1),
     PARTS_REVERSED: Special(lambda x, draw: x, everywhere=True, splits=True, is_reversed=True),
+    TRANSPOSE_BUT_FIRST: Special(lambda x, draw: x, everywhere=True, transposes=True, alone=0),
+    PARTS_IN_TURN: Special(lambda x, draw: x, everywhere=True, splits=True, in_turn=True),
+    PARTS_IN_TURN_REVERSED: Special(
+        lambda x, draw: x, everywhere=True, splits=True, in_turn=True, is_reversed=True
+    ),
     PROJECTION: Special(lambda x, draw: x, everywhere=True, splits=True, is_projection=True),
     PROJECTION_ALONE: Special(
         lambda x, draw: x, everywhere=True, splits=True, is_projection=True, alone=-1
@@ -288,6 +302,14 @@ SPECIALS = {
     "nonfinite": Special(structures.nonfinite, is_finite=False, everywhere=True),
     BLOCK_OF_ZEROS: Special(
         structures.block_of_zeros, min_columns=4, op_classes=("reduction",), parts=("zeros",)
+    ),
+    BLOCK_OF_TINY: Special(structures.tiny_block, min_columns=4, op_classes=("reduction",)),
+    WINDOWS: Special(
+        structures.windows,
+        is_finite=False,
+        min_columns=8,
+        op_classes=("reduction",),
+        parts=(BLOCK_OF_MINUS_INF,),
     ),
     BLOCK_OF_MINUS_INF: Special(structures.block, is_finite=False, min_columns=4),
 }

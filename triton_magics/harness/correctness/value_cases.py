@@ -22,6 +22,7 @@ from triton_magics.harness.correctness.shape_variants import (
 )
 from triton_magics.harness.correctness.special_values import (
     BLOCK_OF_MINUS_INF,
+    BLOCK_OF_TINY,
     BLOCK_OF_ZEROS,
     BLOCK_VALUES,
     FAR_ROWS,
@@ -36,6 +37,7 @@ from triton_magics.harness.correctness.special_values import (
     STEADY_GROWTH,
     STEADY_RISE,
     TRANSPOSE,
+    WINDOWS,
     ZEROS_IN,
     skips,
     special_of,
@@ -46,7 +48,9 @@ from triton_magics.model import NORMAL, Case
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 LONG = 8_209  # columns
-LONG_ROW_VALUES = (LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE)
+LONG_ROW_VALUES = (
+    LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
+)  # fmt: skip
 SEVERAL_TILES, IN_TILES = 129, (ONE_TENSOR, TRANSPOSE)
 MANY_DIMENSIONS = 4
 
@@ -174,7 +178,7 @@ class ValueCases(CasesBeside):
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
         half = next((d for d in HALF_DTYPES if d in self._dtypes), dtype)
         wide = "float32" if "float32" in self._dtypes else dtype  # it has most room to grow
-        each = [(LONG, FAR_ROWS, half), (LONG, STEADY_GROWTH, wide)]
+        each = [(LONG, FAR_ROWS, half), (LONG, STEADY_GROWTH, wide), (LONG, BLOCK_OF_TINY, wide)]
         each += [(LONG, values, dtype) for values in LONG_ROW_VALUES]
         each += [(widest, values, dtype) for values in (LONE_ELEMENT, STEADY_RISE)]
         first = self._shapes["odd"][:-2]
@@ -257,7 +261,8 @@ class ValueCases(CasesBeside):
             return False
         inputs = [*self.inputs_of(case).values()]
         if special.transposes:
-            return any(is_transpose(y, x) for x, y in itertools.combinations(inputs, 2))
+            later = inputs if special.alone is None else inputs[special.alone + 1 :]
+            return any(is_transpose(y, x) for x, y in itertools.combinations(later, 2))
         if (special.is_projection or special.is_sliced) and not find_parts(inputs, special):
             return False
         n_least = 2 if special.alone is None else 3

@@ -21,6 +21,7 @@ _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
 _RISE = 120.0  # exp(120) is past float32
 _GROWN = {torch.float16: (-14.0, 4.0)}  # powers of two; sums of such rows stay in range
 _GROWN_WIDE = (-20.0, 20.0)
+_TINY = 2.0**-70  # of a block beside others: the root of its sum of squares is no subnormal number
 _JITTER = 0.05  # of rows that are alike
 # Logarithm of a weight over that of all others together, which still count: they are 2 % of it, and
 # in float32 1 part in 1,000.
@@ -116,6 +117,21 @@ def block(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     rows[first, :length] = float("-inf")
     rows[second, length : 2 * length] = float("-inf")
     rows[masked] = float("-inf")
+    return rows.reshape(x.shape)
+
+
+def tiny_block(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return the blocks of `block`, of tiny numbers: they are a jump away from the others."""
+    return torch.where(block(x, draw).isinf(), x * _TINY, x)
+
+
+def windows(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Leave only a late part of some rows finite, and take a hole and the end out of others."""
+    rows, n = _rows(x), x.shape[-1]
+    late, holed = _deal(rows, 2, draw)
+    rows[late, : 5 * n // 8] = float("-inf")
+    rows[:, 7 * n // 8 :] = float("-inf")
+    rows[holed, n // 4 : n // 2] = float("-inf")
     return rows.reshape(x.shape)
 
 

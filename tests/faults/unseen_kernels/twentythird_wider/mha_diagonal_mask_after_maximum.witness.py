@@ -1,0 +1,66 @@
+"""Causal; the key at position 63 is much longer than the others."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import mha as op
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("mha_diagonal_mask_after_maximum.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_mha
+torch.manual_seed(0)
+g = torch.Generator().manual_seed(0)
+cpu = torch.device("cpu")
+F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
+
+
+def wide(x):
+    floating = torch.is_tensor(x) and x.is_floating_point()
+    return x.double() if floating else x
+
+
+def difference(inputs):
+    expected = op.reference(*map(wide, inputs)).double()
+    output = call(*inputs)
+    assert output.shape == expected.shape
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-30)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+def make(shape, dtype=F32):
+    return op.make_inputs(shape, dtype, cpu, g)
+
+
+q, k, v = (torch.randn(1, 2, 100, 64) for _ in range(3))
+q[..., 0] = 5
+sink = k.clone()
+sink[:, :, 31, 0] = 400
+first = k.clone()
+first[:, :, 0, 0] = 400
+usual = {
+    "random": make((1, 2, 127, 64)),
+    "causal": (*make((2, 3, 65, 32))[:3], True),
+    "half, causal": (*make((1, 2, 33, 80), F16)[:3], True),
+    "long key, not causal": (q, sink, v, False),
+    "long first key, causal": (q, first, v, True),
+}
+faults = {
+    "long key, causal": (q, sink, v, True),
+    "long key, causal, half": (q.half(), sink.half(), v.half(), True),
+}
+
+for text, inputs in usual.items():
+    error = difference(inputs)
+    print("usual:", text, "error", error)
+    assert error < 0.01
+errors = {text: difference(inputs) for text, inputs in faults.items()}
+for text, error in errors.items():
+    print("WRONG" if error > 0.02 else "right", text, "error", error, "of the largest value")
+sys.exit(0 if all(e > 0.02 for e in errors.values()) else 1)
