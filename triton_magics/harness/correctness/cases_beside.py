@@ -18,6 +18,7 @@ from triton_magics.harness.correctness.shape_variants import informative_scalars
 from triton_magics.model import BESIDE, Case
 
 FOUR_DIMENSIONS = (2, 3, 2, 33)
+MANY_DIMENSIONS = 4  # as attention has
 _CPU = torch.device("cpu")
 
 

@@ -8,7 +8,11 @@ import random
 
 from triton_magics import operators
 from triton_magics.harness import layouts
-from triton_magics.harness.correctness.cases_beside import FOUR_DIMENSIONS, CasesBeside
+from triton_magics.harness.correctness.cases_beside import (
+    FOUR_DIMENSIONS,
+    MANY_DIMENSIONS,
+    CasesBeside,
+)
 from triton_magics.harness.correctness.shape_classes import Shape, shape_cost
 from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.correctness.special_values import HALF_DTYPES
@@ -18,7 +22,7 @@ from triton_magics.model import Case
 LARGE_ROWS = "the largest size"
 UNEVEN_SIZE, MAX_UNEVEN = "the largest size less one", 2**25
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
-MANY_DIMENSIONS, UNEVEN = 4, ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
+UNEVEN = ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
 LENGTH_OF_ONE = (5, 1, 33)
 UNDER_2_16 = 40_009  # columns
 # The step from a batch to the next is another in these.
@@ -27,7 +31,7 @@ LAYOUTS_OF_FIRST = (
     *LAYOUTS_OF_BATCHES, layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
 INEXACT = (41, 141, 55)  # 1 / 41 in float32, times 41, is 0.99999994
-FAR_BATCHES, MAX_FAR_TENSORS = 3, 3  # each takes 4 GiB, in 16 bits
+N_FAR, MAX_FAR_TENSORS = 3, 3  # each takes 4 GiB, in 16 bits
 
 
 class LayoutCases(CasesBeside):
@@ -167,7 +171,7 @@ class LayoutCases(CasesBeside):
         index type chosen by the number of elements. On a GPU only, and in a thorough plan.
         """
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
-        shape = (FAR_BATCHES, *base[1:])
+        shape = (N_FAR, *base[1:])
         is_taken = layouts.PADDED_ROWS in self._op.layouts and is_defined(self._op, shape)
         if self._is_interpreted or not is_taken:
             return []

@@ -13,7 +13,11 @@ from triton_magics.harness.correctness.case_values import (
     has_bytes,
     is_transpose,
 )
-from triton_magics.harness.correctness.cases_beside import FOUR_DIMENSIONS, CasesBeside
+from triton_magics.harness.correctness.cases_beside import (
+    FOUR_DIMENSIONS,
+    MANY_DIMENSIONS,
+    CasesBeside,
+)
 from triton_magics.harness.correctness.shape_classes import OVER_2_18, OVER_65_536, Shape
 from triton_magics.harness.correctness.shape_variants import (
     is_defined,
@@ -52,7 +56,6 @@ LONG_ROW_VALUES = (
     LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
 )  # fmt: skip
 SEVERAL_TILES, IN_TILES = 129, (ONE_TENSOR, TRANSPOSE)
-MANY_DIMENSIONS = 4
 
 
 class ValueCases(CasesBeside):
@@ -104,7 +107,7 @@ class ValueCases(CasesBeside):
 
     def _with_shared_memory(self) -> list[Case]:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
-        cases = []
+        cases, tiles = [], self._several_tiles()
         several = [FOUR_DIMENSIONS] if self.has_any_number_of_dimensions() else []
         for turn, values in enumerate(SHARED_VALUES):
             dtypes = [d for d in self._dtypes if self._has_values(values, d)]
@@ -115,11 +118,10 @@ class ValueCases(CasesBeside):
             square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
             shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)] + several
             fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
-            tiles = self._several_tiles()
             in_tiles = [s for s in tiles if self._can_share(plain.evolve(shape=s), values)]
             if fitting:
-                own = in_tiles or fitting if values in ONE_WITH else fitting
-                case = plain.evolve(shape=own[0], special=values, regime=self._regime_of(values))
+                shape = in_tiles[0] if in_tiles and values in ONE_WITH else fitting[0]
+                case = plain.evolve(shape=shape, special=values, regime=self._regime_of(values))
                 cases += [case, *self._with_other_factors(case, turn)]
                 cases += [case.evolve(shape=s) for s in in_tiles[:1] if values in IN_TILES]
         return cases

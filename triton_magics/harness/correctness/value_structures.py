@@ -21,7 +21,7 @@ _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
 _RISE = 120.0  # exp(120) is past float32
 _GROWN = {torch.float16: (-14.0, 4.0)}  # powers of two; sums of such rows stay in range
 _GROWN_WIDE = (-20.0, 20.0)
-_TINY = 2.0**-70  # of a block beside others: the root of its sum of squares is no subnormal number
+_TINY = 2.0**-70  # of a block beside others: float32 has it, but not its square
 _JITTER = 0.05  # of rows that are alike
 # Logarithm of a weight over that of all others together, which still count: they are 2 % of it, and
 # in float32 1 part in 1,000.
@@ -318,18 +318,13 @@ def steady_rise(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def steady_growth(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return rows that grow from tiny to large by one factor, and every second one that shrinks so.
-
-    Every fourth pair of rows has both signs.
-    """
+    """Return rows that grow from tiny to large by one factor; every second one shrinks so."""
     rows = _rows(x)
     ends = _GROWN.get(x.dtype, _GROWN_WIDE)
     powers = torch.linspace(*ends, rows.shape[-1], device=x.device, dtype=torch.float64)
     values = powers.exp2().repeat(len(rows), 1)
     values[1::2] = values[1::2].flip(-1)
-    number = torch.arange(len(rows), device=x.device)[:, None] // 2
-    signs = torch.where((number % 4 == 3) & (rows < 0), -1.0, 1.0)
-    values *= signs * (1 + _JITTER * rows.double().clamp(-4, 4))
+    values *= 1 + _JITTER * rows.double().clamp(-4, 4)
     return values.to(x.dtype).reshape(x.shape)
 
 
