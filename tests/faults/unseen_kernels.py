@@ -13,7 +13,8 @@ geometry of launches, `tenth`, `eleventh` and `twelfth` for layouts, state, rand
 of a row and values that are not finite, `twentyfirst_after` for four classes that had rules then,
 `twentysecond` for every op,
 `twentysecond_after` for three classes that had rules then, `twentythird` for every op,
-`twentythird_after` and `twentythird_wider` for four classes each that had rules then.
+`twentythird_after` and `twentythird_wider` for four classes each that had rules then,
+`twentyfourth` for every op.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

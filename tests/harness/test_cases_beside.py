@@ -48,6 +48,13 @@ WRONG = (
     ("twentythird_wider/softmax_masked_end_by_bisection", "parts between -inf"),
     ("twentythird_wider/vector_add_interleaved_either_order", "in turn, the last input first"),
     ("twentythird_wider/sum_columns_in_16_bits", "2x40009"),
+    ("twentyfourth/layer_norm_parts_of_one_weight", "7x16385"),
+    pytest.param(
+        "twentyfourth/mha_maximum_of_last_tile", "heads of two scales", marks=pytest.mark.slow
+    ),
+    ("eighth/softmax_maximum_by_integer_atomics", "composed rows"),
+    ("eighth/sum_stops_at_the_padding", "composed rows"),
+    ("fifth/cross_entropy_probability_has_a_floor", "composed rows"),
     ("twentythird_after/rope_row_stride_of_one_position", "loose lengths of one"),
     ("sixteenth/swiglu_packed_halves", "the last input first"),
     ("tenth/attention_shared_key_head", "k expanded matrices"),
@@ -100,6 +107,7 @@ WRONG = (
     ),
 )
 RIGHT = {
+    "layer_norm": "layer_norm_right.py",
     "cross_entropy": "right/cross_entropy_rows.py",
     "linear_cross_entropy": "linear_cross_entropy_right.py",
     "rms_norm": "classes/layouts/rms_norm_three_strides.py",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import random
+
 import pytest
 import torch
 
@@ -50,7 +53,8 @@ def test_most_further_layouts_are_for_all_tensors_and_for_each() -> None:
 
 @pytest.mark.parametrize(("op", "shape"), [("mha", (3, 5, 7, 64)), ("gqa", (3, 5, 1, 7, 64))])
 def test_batches_of_five_heads_do_not_lie_one_after_the_other(op: str, shape: Shape) -> None:
-    own = [(c.shape, layout) for c, layout in layouts_of(op) if c.shape == shape]
+    named = [(c.shape, layout) for c, layout in layouts_of(op) if "permuted" not in layout]
+    own = [each for each in named if each[0] == shape]
     expected = ("interleaved heads", "padded batches", "padded matrices")
     assert sorted(own) == [(shape, layout) for layout in expected]
 
@@ -148,3 +152,54 @@ def test_a_gpu_has_rows_that_lie_very_far_apart() -> None:
     assert at is not None
     assert (at.stride, 2 * at.stride[0]) == ((2**30, 1), 2**31)
     assert layouts.place((4, 13), layouts.FAR_BATCHES) is None  # of three only
+
+
+def test_a_permuted_layout_is_that_of_a_part_of_longer_memory() -> None:
+    for layout, expected in {
+        "permuted 1-2-0": torch.empty(3, 5, 2).permute(2, 0, 1),
+        "permuted 0-2-1 gaps 0-3-0": torch.empty(2, 5, 6)[:, :, :3].mT,
+        "permuted 2-0-1 gaps 4-1-0": torch.empty(5, 6, 4)[:, :2, :3].permute(1, 2, 0),
+        "permuted 0-1-2 step 2": torch.empty(2, 3, 10)[..., ::2],
+    }.items():
+        at = layouts.place((2, 3, 5), layout)
+        assert at is not None
+        assert at.stride == expected.stride(), layout
+    assert layouts.place((2, 3), "permuted 1-2-0") is None
+    assert layouts.place((2, 3, 5), "permuted 0-1-2") is None  # it is contiguous
+    with pytest.raises(ValueError, match="no such layout: 'permutated'"):
+        layouts.place((2, 3, 5), "permutated")
+
+
+@pytest.mark.parametrize("n_dims", [3, 4])
+def test_a_dense_permuted_layout_is_not_its_own_inverse(n_dims: int) -> None:
+    x = torch.arange(5**n_dims).reshape((5,) * n_dims)
+    for seed in range(20):
+        layout = layouts.draw_dense(n_dims, random.Random(seed))
+        order = [int(dim) for dim in layout.removeprefix("permuted ").split("-")]
+        assert not torch.equal(x.permute(order).permute(order), x)
+
+
+def test_each_number_of_dimensions_has_permuted_layouts() -> None:
+    own = [c for c in plan_of("vector_add").cases if "permuted" in c.label]
+    assert [len(c.shape) for c in own] == [2, 2, 3, 3, 3, 4, 4, 4]
+    heads = [c for c in plan_of("mha").cases if "permuted" in c.label]
+    assert {c.shape for c in heads} == {(3, 5, 7, 64)}
+    assert len({layout for c in heads for _, layout in c.layouts}) >= 5
+    others = {
+        c.label for s in (1, 2) for c in plan_of("mha", seed=s).cases if "permuted" in c.label
+    }
+    assert len(others) == 6
+
+
+def test_a_permutation_in_place_of_its_inverse_is_found() -> None:
+    own = [c for c in plan_of("vector_add").cases if "permuted" in c.label]
+    results = run_cases(UNSEEN / "twentyfourth" / "vector_add_permuted_back.py", *own)
+    wrong = [len(r.case.shape) for r in results if r.status.failed]
+    assert {*wrong} == {3, 4}
+
+
+def test_an_op_that_does_not_take_permuted_tensors_gets_none() -> None:
+    names = tuple(name for name in operators.LAYOUTS if name != "permuted")
+    op = dataclasses.replace(operators.load("vector_add"), layouts=names)
+    plan = plan_cases(op, job_for(KERNELS / "right" / "mul_flat.py"), INTERPRETER)
+    assert not [c for c in plan.cases if "permuted" in c.label]

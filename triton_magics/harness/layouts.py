@@ -7,14 +7,17 @@ Strides differ from the contiguous ones in three ways: the dimensions have anoth
 one of them lies further apart (a slice of a longer one), or one has stride 0. `NOT_COMBINED`
 completes the others: each dimension lies further apart in one, also in another order, and has
 stride 0 in one; or all have stride 0 but one, or what is repeated is a column of a matrix, and has
-steps.
+steps. A drawn layout has any order, any gaps and a step: `permuted 1-2-0 gaps 0-3-1 step 2`.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable
+import random
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -49,6 +52,10 @@ TRANSPOSED_STRIDED = "transposed and strided"  # no dimension has stride 1: x[:,
 # Dimensions of one element have any stride: x[:, :1] of one long matrix is contiguous.
 LOOSE_ONES = "loose lengths of one"
 FAR_BATCHES = "2^30 elements apart"  # its first dimension: the third one begins past 2^31
+PERMUTED = "permuted"  # and in which order, from the outermost dimension in memory to the innermost
+_PERMUTED = re.compile(PERMUTED + r" ([\d-]+)(?: gaps ([\d-]+))?(?: step (\d+))?")
+_GAPS = (0, 0, 0, 1, 3, 16)  # elements behind each dimension
+_MOST_STEPS = 2
 _FAR = 2**30
 _PADDING = 3  # odd, so that rows are not aligned
 
@@ -74,7 +81,8 @@ def place(shape: Sizes, layout: str) -> Placement | None:
         return Placement(stride)
     if layout == UNALIGNED:
         return Placement(stride, offset=1)
-    placement = Placement(_STRIDES[layout](shape) or stride)
+    strides = _STRIDES.get(layout) or _permute(layout)
+    placement = Placement(strides(shape) or stride)
     least = 0 if layout == LOOSE_ONES else 1
     moved = any(
         n > least and a != b for n, a, b in zip(shape, placement.stride, stride, strict=True)
@@ -93,6 +101,28 @@ def available(shape: Sizes, *, is_mutated: bool = False) -> tuple[str, ...]:
     return tuple(
         name for name in LAYOUTS if place(shape, name) and not (is_mutated and repeats_values(name))
     )
+
+
+def draw(n_dims: int, chance: random.Random) -> str:
+    """Return a layout with any order of this number of dimensions, gaps behind some, and a step."""
+    order = chance.sample(range(n_dims), n_dims)
+    gaps = [chance.choice(_GAPS) if dim != order[0] else 0 for dim in range(n_dims)]
+    step = chance.randint(1, _MOST_STEPS)
+    words = [_name_order(order)]
+    words += ["gaps", "-".join(map(str, gaps))] if any(gaps) else []
+    words += ["step", str(step)] if step > 1 else []
+    return " ".join(words)
+
+
+def draw_dense(n_dims: int, chance: random.Random) -> str:
+    """Return a layout without gaps, in an order that is not its own inverse if there is one."""
+    orders = [*itertools.permutations(range(n_dims))]
+    turned = [order for order in orders if any(order[at] != i for i, at in enumerate(order))]
+    return _name_order(chance.choice(turned or orders))
+
+
+def _name_order(order: Sequence[int]) -> str:
+    return f"{PERMUTED} {'-'.join(map(str, order))}"
 
 
 def repeats_values(layout: str) -> bool:
@@ -266,6 +296,29 @@ def _expand_one_row(shape: Sizes) -> Sizes | None:
 def _move_far(shape: Sizes) -> Sizes | None:
     """Return the strides where the first dimension of three lies very far apart."""
     return (_FAR, *_contiguous(shape)[1:]) if len(shape) >= 2 and shape[0] == 3 else None
+
+
+def _permute(layout: str) -> Strides:
+    """Return the strides of a drawn layout; other numbers of dimensions have none.
+
+    Raises:
+        ValueError: there is no such layout.
+    """
+    match = _PERMUTED.fullmatch(layout)
+    if not match:
+        raise ValueError(f"no such layout: {layout!r}")
+    order, gaps = ([int(n) for n in (part or "").split("-") if n] for part in match.group(1, 2))
+
+    def strides(shape: Sizes) -> Sizes | None:
+        if sorted(order) != [*range(len(shape))]:
+            return None
+        stride, apart = [0] * len(shape), int(match.group(3) or 1)
+        for dim in reversed(order):
+            stride[dim] = apart
+            apart *= max(shape[dim], 1) + (gaps[dim] if gaps else 0)
+        return tuple(stride)
+
+    return strides
 
 
 def _loosen_ones(shape: Sizes) -> Sizes | None:

@@ -216,6 +216,7 @@ class Design:
         layout_cases += self._of_layouts.with_uneven_groups()
         layout_cases += self._of_layouts.with_inexact_reciprocals()
         layout_cases += self._of_layouts.with_loose_ones()
+        layout_cases += self._of_layouts.with_permuted_dimensions()
         whole = (shape for shape in whole_blocks(self._op) if not is_refused(self._op, shape))
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
@@ -376,7 +377,9 @@ class Design:
             self._of_values.case("odd", 0, scalars=tuple({**first, name: value}.items()), **shape)
             for name, value in scalars_at_numbers(self._op, numbers, thresholds)
         ]
-        return [*vary_scalars(self._op, own, self._dtypes), *with_values, *with_scalars]
+        composed = self._of_values.composed_past(read_integers(source))
+        plain = vary_scalars(self._op, own, self._dtypes)
+        return [*plain, *composed, *with_values, *with_scalars]
 
     def _case(self, row: Row, shape: tuple[int, ...] | None = None) -> Case:
         values: dict[str, Any] = dict(row)

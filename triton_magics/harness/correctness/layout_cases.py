@@ -6,8 +6,11 @@ import itertools
 import math
 import random
 
+import torch
+
 from triton_magics import operators
 from triton_magics.harness import layouts
+from triton_magics.harness.correctness.case_inputs import make_meta
 from triton_magics.harness.correctness.cases_beside import (
     FOUR_DIMENSIONS,
     MANY_DIMENSIONS,
@@ -31,6 +34,8 @@ LAYOUTS_OF_FIRST = (
     *LAYOUTS_OF_BATCHES, layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
 INEXACT = (41, 141, 55)  # 1 / 41 in float32, times 41, is 0.99999994
+N_DRAWN = 2  # layouts of each tensor at a shape
+MIN_DIMENSIONS_TO_TURN = 3  # an order of two is its own inverse
 N_FAR, MAX_FAR_TENSORS = 3, 3  # each takes 4 GiB, in 16 bits
 
 
@@ -56,6 +61,46 @@ class LayoutCases(CasesBeside):
                 own = tuple((name, layout) for name in names)
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
         return cases
+
+    def with_permuted_dimensions(self) -> list[Case]:
+        """Return cases in which each tensor has a layout of its own, drawn at random.
+
+        The named ones are those that somebody has thought of: all their orders, for example, are
+        their own inverse. Two dimensions have few others.
+        """
+        if layouts.PERMUTED not in self._op.layouts:
+            return []
+        chance, dtypes = random.Random(self._seed), itertools.cycle(self._dtypes)  # noqa: S311
+        cases = []
+        for shape in self._shapes_to_permute():
+            sizes = self._sizes_at(shape)
+            dense = {n: layouts.draw_dense(n, chance) for n in map(len, sizes.values())}
+            each = [{name: dense[len(own)] for name, own in sizes.items()}]
+            each += [
+                {name: layouts.draw(len(own), chance) for name, own in sizes.items()}
+                for _ in range(N_DRAWN)
+            ]
+            for turn, drawn in enumerate(each[len(shape) < MIN_DIMENSIONS_TO_TURN :]):
+                own = tuple((k, v) for k, v in drawn.items() if layouts.place(sizes[k], v))
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))
+        return [case for case in cases if case.layouts]
+
+    def _shapes_to_permute(self) -> list[Shape]:
+        """Return a shape of each number of dimensions; of heads and batches several."""
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        several = (
+            (*first, *base[len(first) :]) for first in UNEVEN if len(base) >= MANY_DIMENSIONS
+        )
+        shape = next((s for s in several if is_defined(self._op, s)), base)
+        if not self.has_any_number_of_dimensions() or "another rank" not in self._shapes:
+            return [shape]
+        return [base, self._shapes["another rank"], FOUR_DIMENSIONS]
+
+    def _sizes_at(self, shape: Shape) -> dict[str, Shape]:
+        """Return the sizes of the inputs that are tensors of some dimensions, by name."""
+        inputs = make_meta(self._op, self.case("", 0, shape=shape))
+        named = zip(self._op.input_names(len(inputs)), inputs, strict=True)
+        return {k: tuple(x.shape) for k, x in named if isinstance(x, torch.Tensor) and x.dim()}
 
     def with_equal_lengths(self) -> list[Case]:
         """Return a case for each of several tensors, transposed alone, in a shape of equal lengths.

@@ -10,9 +10,11 @@ import torch
 
 from triton_magics import operators
 from triton_magics.harness.correctness import value_structures as structures
+from triton_magics.harness.correctness.composed_rows import compose, compose_factor
 
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
+HEAD_SCALES = "heads of two scales"
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
 PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
 PARTS_OF_MORE = "parts of one tensor, the last unused"
@@ -69,9 +71,12 @@ SHARED_VALUES = (
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
 MANY_ROW_VALUES = (EVERY_KIND, EVERY_KIND_NONFINITE)  # for many rows
+COMPOSED, COMPOSED_NONFINITE = "composed rows", "composed rows, nonfinite too"
+COMPOSED_FACTORS = "composed factors"
+COMPOSED_VALUES = (COMPOSED, COMPOSED_NONFINITE, COMPOSED_FACTORS)
 NOT_COMBINED = (
     *SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES, BLOCK_OF_ZEROS,
-    STEADY_RISE, STEADY_GROWTH, BLOCK_OF_TINY, WINDOWS,
+    STEADY_RISE, STEADY_GROWTH, BLOCK_OF_TINY, WINDOWS, HEAD_SCALES, *COMPOSED_VALUES,
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
@@ -223,6 +228,12 @@ SPECIALS = {
     ),
     FEW_NUMBERS: Special(structures.few_numbers, everywhere=True),
     ROW_SCALES: Special(structures.row_scales, min_rows=2, op_classes=("reduction", "matmul")),
+    HEAD_SCALES: Special(
+        structures.head_scales,
+        places={0: structures.head_scales},
+        op_classes=("matmul",),
+        parts=("x10",),
+    ),
     ELEMENT_SCALES: Special(structures.element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
@@ -296,6 +307,28 @@ SPECIALS = {
         everywhere=True,
         op_classes=("elementwise", "reduction"),
         parts=(*_FINITE_PARTS, "nonfinite", BLOCK_OF_MINUS_INF),
+    ),
+    COMPOSED: Special(
+        partial(compose, is_finite=True),
+        everywhere=True,
+        has_scale=True,
+        op_classes=("elementwise", "reduction"),
+        parts=(*_FINITE_PARTS, "x10"),
+    ),
+    COMPOSED_FACTORS: Special(
+        compose_factor,
+        everywhere=True,
+        has_scale=True,
+        op_classes=("matmul",),
+        parts=(*_FINITE_PARTS, "x10", "mean_heavy"),
+    ),
+    COMPOSED_NONFINITE: Special(
+        partial(compose, is_finite=False),
+        is_finite=False,
+        everywhere=True,
+        has_scale=True,
+        op_classes=("elementwise", "reduction"),
+        parts=(*_FINITE_PARTS, "x10", "nonfinite", BLOCK_OF_MINUS_INF),
     ),
     "least and largest bytes": Special(structures.byte_extremes, everywhere=True, of_bytes=True),
     FAR_ROWS: Special(structures.far_rows, has_ends=True),

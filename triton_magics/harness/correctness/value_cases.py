@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 from triton_magics import operators
@@ -18,7 +19,12 @@ from triton_magics.harness.correctness.cases_beside import (
     MANY_DIMENSIONS,
     CasesBeside,
 )
-from triton_magics.harness.correctness.shape_classes import OVER_2_18, OVER_65_536, Shape
+from triton_magics.harness.correctness.shape_classes import (
+    MAX_FULL_COLUMNS,
+    OVER_2_18,
+    OVER_65_536,
+    Shape,
+)
 from triton_magics.harness.correctness.shape_variants import (
     is_defined,
     keep_orders,
@@ -29,8 +35,11 @@ from triton_magics.harness.correctness.special_values import (
     BLOCK_OF_TINY,
     BLOCK_OF_ZEROS,
     BLOCK_VALUES,
+    COMPOSED_NONFINITE,
+    COMPOSED_VALUES,
     FAR_ROWS,
     HALF_DTYPES,
+    HEAD_SCALES,
     LATE_PEAKS,
     LONE_ELEMENT,
     MANY_ROW_VALUES,
@@ -51,6 +60,10 @@ from triton_magics.model import NORMAL, Case
 
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
+MANY_HEADS, MANY_HEADS_INTERPRETED = (9, 32), (3, 47)  # more than 132, the programs on an H200
+N_PAST, LEAST_LIMIT = 8, 64  # rows that are longer than a number of the source, from 64 on
+MAX_INTERPRETED_COLUMNS = 2**15
+COMPOSED_ROWS, COMPOSED_ROWS_INTERPRETED = 64, 16
 LONG = 8_209  # columns
 LONG_ROW_VALUES = (
     LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
@@ -69,8 +82,10 @@ class ValueCases(CasesBeside):
             *self._with_zeros(),
             *self._with_weights(),
             *self._with_many_rows(),
+            *self._with_many_heads(),
             *self._with_parameters_of_zero(),
             *self._with_structures_of_long_rows(),
+            *self._with_composed_rows(),
         ]
 
     def _with_parameters_of_zero(self) -> list[Case]:
@@ -195,6 +210,60 @@ class ValueCases(CasesBeside):
             and is_defined(self._op, (*first, 3, columns))
         ]  # fmt: skip
 
+    def _with_composed_rows(self) -> list[Case]:
+        """Return cases with many rows composed at random: long ones of each dtype, longer ones.
+
+        Factors of a product have the shapes of several blocks.
+        """
+        first = self._seed % len(self._dtypes)
+        turned = itertools.cycle((*self._dtypes[first:], *self._dtypes[:first]))
+        each: list[tuple[str, str, Shape]] = []
+        for values in (name for name in self._values if name in COMPOSED_VALUES):
+            in_all_dtypes = values != COMPOSED_NONFINITE and not self._is_interpreted
+            for i, shape in enumerate(self._composed_shapes()):
+                own = self._dtypes if in_all_dtypes and i == 0 else [next(turned)]
+                each += [(values, dtype, shape) for dtype in own]
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shape)
+            for turn, (values, dtype, shape) in enumerate(each)
+            if self._has_values(values, dtype)
+        ]
+
+    def composed_past(self, numbers: Sequence[int]) -> list[Case]:
+        """Return cases of composed rows that are one longer than numbers of the source.
+
+        A kernel treats rows over such a limit in parts. Just over it a last part differs most from
+        the others, and usual rows have nearly equal parts.
+        """
+        own = next((name for name in self._values if name in COMPOSED_VALUES), None)
+        base = self._shapes.get("odd", ())
+        if own is None or len(base) < 2:
+            return []
+        most = MAX_INTERPRETED_COLUMNS if self._is_interpreted else MAX_FULL_COLUMNS
+        possible = sorted({n + 1 for n in numbers if LEAST_LIMIT <= n < most}, reverse=True)
+        shapes = [(*base[:-2], min(base[-2], N_PAST), columns) for columns in possible]
+        usable = [s for s in shapes if is_defined(self._op, s)][: 2 if self._is_interpreted else 4]
+        dtypes = sorted(self._dtypes, key=lambda d: d != "float32")  # it allows the least errors
+        dtype = next((d for d in dtypes if self._has_values(own, d)), None)
+        return [
+            self.case(
+                "", turn, special=own, dtype=dtype, shape=shape, extent=f"{shape[-1]:,} columns"
+            )
+            for turn, shape in enumerate(usable if dtype else ())
+        ]
+
+    def _composed_shapes(self) -> list[Shape]:
+        """Return shapes of many rows, or of several blocks of a product, the main one first."""
+        if self._op.op_class == "matmul":
+            return shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
+        n = COMPOSED_ROWS_INTERPRETED if self._is_interpreted else COMPOSED_ROWS
+        long, odd = self._shapes.get("long rows", ()), self._shapes.get("odd", ())
+        shapes = (
+            [long, (*long[:-1], LONG), odd] if self._op.op_class == "reduction" else [long, odd]
+        )
+        many = [keep_orders(self._op, (*s[:-2], n, s[-1])) for s in shapes if len(s) > 1]
+        return [shape for shape in many if is_defined(self._op, shape)]
+
     def _has_values(self, values: str, dtype: str) -> bool:
         """Return whether special values mean something for the op in a dtype."""
         special = special_of(values)
@@ -240,6 +309,21 @@ class ValueCases(CasesBeside):
             for turn, (values, dtype) in enumerate(each)
             if self._has_values(values, dtype)
         ]
+
+    def _with_many_heads(self) -> list[Case]:
+        """Return a case of more heads than programs, of which half have far larger scores.
+
+        What a program carries from one head to the next shows there.
+        """
+        base = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        first = MANY_HEADS_INTERPRETED if self._is_interpreted else MANY_HEADS
+        shape = (*first, *base[2:])
+        is_taken = len(base) >= MANY_DIMENSIONS and HEAD_SCALES in self._values
+        if not is_taken or not is_defined(self._op, shape):
+            return []
+        dtype = self._dtypes[self._seed % len(self._dtypes)]
+        extent = f"{math.prod(first)} heads"
+        return [self.case("", 0, special=HEAD_SCALES, dtype=dtype, shape=shape, extent=extent)]
 
     def _dtypes_in(self, turn: Iterator[str]) -> Sequence[str]:
         """Return the dtypes of a costly case: all, in an interpreter the next one in turn."""

@@ -15,6 +15,7 @@ _NEAR_START = 8  # in the first such part of a row
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES = (-10.0, 4.0)  # powers of two
+_HEAD_SCALE = 64.0  # exp(-64 * 2) is 0 in float32
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
 _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
@@ -358,6 +359,12 @@ def lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 def row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Multiply each row by a power of two of its own, 2^-10 to 2^4."""
     return _rescale(x, (*x.shape[:-1], 1), draw)
+
+
+def head_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Multiply about half of the matrices by 64: scores of attention are then 64 times as large."""
+    is_large = torch.rand(x.shape[:-2], device=x.device, generator=draw) < 0.5
+    return torch.where(is_large[..., None, None], x * _HEAD_SCALE, x)
 
 
 def element_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
