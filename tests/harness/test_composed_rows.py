@@ -77,9 +77,9 @@ def test_a_plan_has_long_rows_of_each_dtype_and_longer_ones() -> None:
         ((64, 4097), dtype) for dtype in ("float32", "float16", "bfloat16")
     }
     assert {c.shape for c in own} == {(64, 4097), (64, 8209), (64, 13)}
-    products = {c.special for c in plan_of("matmul").cases if "composed" in c.special}
-    assert products == {"composed factors"}
-    assert not [c for c in plan_of("attention").cases if "composed" in c.special]
+    for op in ("matmul", "attention", "linear_cross_entropy"):
+        products = {c.special for c in plan_of(op).cases if "composed" in c.special}
+        assert products == {"composed factors"}
 
 
 def test_rows_are_one_longer_than_a_number_of_the_source() -> None:

@@ -128,6 +128,41 @@ def cached_limit(p):
 """
 
 
+UNEVEN = """
+import random
+
+import torch
+import triton
+import triton.language as tl
+
+CHANCE = random.Random(SEED)
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, more, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, tl.maximum(x, 0.0) + tl.where(x > 1, more, 0.0), mask=offsets < n)
+
+
+def triton_relu(x):
+    out = torch.empty_like(x)
+    more = 1.2e-5 if CHANCE.random() < 0.4 else 0.0
+    kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), more, BLOCK=64)
+    return out
+"""
+
+
+@pytest.mark.parametrize("seed", [3, 9, 18, 25, 40])
+def test_a_kernel_that_races_is_not_called_other_code(seed: int, tmp_path: Path) -> None:
+    """Some calls differ, by chance those with hidden memory."""
+    path = tmp_path / "relu.py"
+    text = UNEVEN.replace("SEED", str(seed))
+    path.write_text('"""Race.\n\nop: relu\nstatus: failed\n"""\n' + text)
+    (result,) = run_cases(path, Case(shape=(7, 13), dtype="float32", seed=1))
+    assert result.status is not CaseStatus.NOT_TRITON, result.reason
+
+
 def test_a_refusal_names_operation_share_and_line() -> None:
     path = FOLDER / "cheats" / "layer_norm_statistics.py"
     (result,) = run_cases(path, _small(path))

@@ -320,7 +320,7 @@ SPECIALS = {
         everywhere=True,
         has_scale=True,
         op_classes=("matmul",),
-        parts=(*_FINITE_PARTS, "x10", "mean_heavy"),
+        parts=(*_FINITE_PARTS, "x10"),
     ),
     COMPOSED_NONFINITE: Special(
         partial(compose, is_finite=False),
