@@ -345,3 +345,20 @@ def test_bytes_get_their_extremes_where_they_span_the_type(
     x, changed = apply_values((torch.ones(9, 40), weights), case, draw)
     assert int(changed.min()) == least
     assert torch.equal(x, torch.ones(9, 40))
+
+
+@pytest.mark.parametrize(
+    ("op", "place", "dims"), [("mha", 2, (0, 2, 3)), ("matmul", 0, (1,)), ("rms_norm", 0, (1,))]
+)
+def test_some_parts_of_one_input_are_nan(op: str, place: int, dims: tuple[int, ...]) -> None:
+    """They are whole parts along the dimension of the op's INDEPENDENT: heads, or rows."""
+    shape = {"mha": (2, 33, 7, 8), "matmul": (33, 5, 13), "rms_norm": (33, 13)}[op]
+    case = Case(shape=shape, dtype="float32", special="NaN in some parts", seed=5)
+    inputs = make_pristine(operators.load(op), case, CPU)
+    is_nan = inputs[place].isnan()
+    parts = is_nan.all(dims) if len(dims) > 1 else is_nan.all(dims[0])
+    assert torch.equal(parts, is_nan.any(dims) if len(dims) > 1 else is_nan.any(dims[0]))
+    assert 8 <= int(parts.sum()) <= 25
+    others = [x for i, x in enumerate(inputs) if i != place and isinstance(x, torch.Tensor)]
+    assert all(x.isfinite().all() for x in others)
+    assert "NaN in some parts" not in {*usable_specials(operators.load("softmax"), ["float32"])}

@@ -47,11 +47,15 @@ WRONG = (
     ("twentythird_wider/rms_norm_factor_from_exponent", "block of tiny numbers"),
     ("twentythird_wider/softmax_masked_end_by_bisection", "parts between -inf"),
     ("twentythird_wider/vector_add_interleaved_either_order", "in turn, the last input first"),
-    ("twentythird_wider/sum_columns_in_16_bits", "2x40009"),
+    ("twentythird_wider/sum_columns_in_16_bits", "step 9"),
     ("twentyfourth/layer_norm_parts_of_one_weight", "7x16385"),
     pytest.param(
         "twentyfourth/mha_maximum_of_last_tile", "heads of two scales", marks=pytest.mark.slow
     ),
+    pytest.param(
+        "twentyfourth_after/mha_cleared_by_rescale", "NaN in some parts", marks=pytest.mark.slow
+    ),
+    ("twentyfourth_after/sum_stops_at_infinity", "composed rows, nonfinite"),
     ("eighth/softmax_maximum_by_integer_atomics", "composed rows"),
     ("eighth/sum_stops_at_the_padding", "composed rows"),
     ("fifth/cross_entropy_probability_has_a_floor", "composed rows"),

@@ -152,6 +152,22 @@ def test_nan_that_spreads_to_the_row_beside_it_is_named(
     assert (cause is not None and "of another row" in (cause.evidence or "")) is is_named
 
 
+@pytest.mark.parametrize("is_unset", [False, True])
+def test_nan_of_one_part_in_another_is_named(is_unset: bool) -> None:
+    """The parts of such a case need not lie side by side."""
+    value = VALUE.clone()
+    value[[3, 7]] = math.nan
+    got = value.clone()
+    got[[0, 10]] = math.nan
+    if is_unset:
+        got.view(torch.int64)[[0, 10]] = -1  # every bit set
+    wrong = got.isnan() & value.isfinite()
+    case = Case(shape=(12, 20), dtype="float32", special="NaN in some parts", seed=0)
+    allowed = torch.full_like(value, 1e-6)
+    explained = mismatch.describe(got, value, allowed, wrong, case=case, hint=lambda s: None)
+    assert code_of(explained) == ("unset_memory" if is_unset else "reach")
+
+
 def test_memory_that_was_never_written_is_no_nan_of_another_row() -> None:
     value = VALUE.clone()
     value[[3, 7]] = math.nan

@@ -47,7 +47,7 @@ SPECIALS = (
     "one row as heavy as the others", "rows of every kind", "rows of every kind, nonfinite too",
     "least and largest bytes", "rows at -20000", "nonfinite",
     "block of -inf", "block of zeros", "composed rows", "composed rows, nonfinite too",
-    "composed factors", "heads of two scales",
+    "composed factors", "heads of two scales", "NaN in some parts",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {

@@ -15,7 +15,11 @@ from triton_magics.harness.correctness.hypotheses import Hypothesis, Trial, fres
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
 from triton_magics.harness.correctness.rounding_experiment import ErrorsChange
-from triton_magics.harness.correctness.special_values import FAR_ROWS
+from triton_magics.harness.correctness.special_values import (
+    COMPOSED_NONFINITE,
+    FAR_ROWS,
+    NAN_PARTS,
+)
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.model import EVERY_INPUT, NORMAL, PLAIN, Case, CaseResult, Cause, CauseCode
 
@@ -129,8 +133,9 @@ def of_cancellation(subject: Subject, case: Case) -> Iterator[Hypothesis]:
 def of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
     """Yield an overflow where finite inputs give NaN, and plain ones none."""
     assert result.mismatch is not None
-    is_unset = result.mismatch.cause is not None
-    if not is_lost(result) or is_unset or case.has_plain_values or case.special == "nonfinite":
+    is_named = result.mismatch.cause is not None
+    has_nan = case.special in ("nonfinite", COMPOSED_NONFINITE, NAN_PARTS)
+    if not is_lost(result) or is_named or case.has_plain_values or has_nan:
         return
     text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
     yield vanishes(Cause(code=CauseCode.OVERFLOW, evidence=text), case, with_plain_values)

@@ -24,6 +24,7 @@ from triton_magics.harness.correctness.guard_bands import (
     allocate_guarded,
 )
 from triton_magics.harness.correctness.special_values import special_of
+from triton_magics.harness.correctness.value_structures import nan_in_parts
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import META
 from triton_magics.model import CONTIGUOUS, Case
@@ -105,6 +106,9 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
             f"{op.name}: make_inputs failed for {case.label}: {exception_text.one_line(error)}"
         ) from error
     changed = apply_values(inputs, case, generator)
+    special = special_of(case.special)
+    if special and special.of_parts:
+        changed = nan_in_parts(changed, op.independent, generator)
     if not op.defined_for_minus_inf:
         changed = tuple(map(_without_minus_inf, changed))
     values = [x if i in op.structured else changed[i] for i, x in enumerate(inputs)]

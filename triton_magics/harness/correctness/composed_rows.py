@@ -111,12 +111,15 @@ def _finite_forms(values: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _with_nonfinite(values: torch.Tensor, rows: _Rows) -> torch.Tensor:
-    """Return rows with NaN or infinity in one element, or -infinity in a stretch or around it."""
-    lone, stretch = rows.lanes == rows.whole(values.shape[1]), rows.stretch()
-    inf = torch.inf
+    """Return rows with NaN or infinity in one or two elements, or -infinity in a stretch or not."""
+    lone, other = (rows.lanes == rows.whole(values.shape[1]) for _ in range(2))
+    stretch, inf = rows.stretch(), torch.inf
+    with_inf = values.masked_fill(lone, inf)
     return rows.one_of(
         values.masked_fill(lone, torch.nan),
-        values.masked_fill(lone, inf),
+        with_inf,
+        with_inf.masked_fill(other, -inf),
+        with_inf.masked_fill(other, torch.nan),
         values.masked_fill(lone, -inf),
         values.masked_fill(stretch, -inf),
         values.masked_fill(~stretch, -inf),

@@ -11,9 +11,14 @@ from collections.abc import Callable
 
 import torch
 
+from triton_magics.harness.correctness.special_values import NAN_PARTS
 from triton_magics.languages.kernel_runtime import Symptom
 from triton_magics.model import Case, Cause, CauseCode, Mismatch
 
+SPREAD_FROM_PART = (
+    "NaN of another row, head or batch is in this one: a load past its end, times 0, or a value "
+    "that a program carries from one to the next"
+)
 GRID_ROWS, GRID_COLUMNS = 16, 48
 Hint = Callable[[Symptom], Cause | None]
 
@@ -147,6 +152,8 @@ def _cause(
     if lost := _lost_nonfinite(have, want):
         return lost
     if bool((~have.isfinite() & want.isfinite()).any()):
+        if case.special == NAN_PARTS and not _has_poison(got[wrong]):
+            return Cause(code=CauseCode.REACH, evidence=SPREAD_FROM_PART)
         return _spread_nonfinite(got, value, wrong) or _nonfinite_cause(got[wrong], case, hint)
     ratio = have / want
     ratio = ratio[ratio.isfinite() & (ratio != 0)]

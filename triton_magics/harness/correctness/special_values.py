@@ -15,6 +15,7 @@ from triton_magics.harness.correctness.composed_rows import compose, compose_fac
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 HEAD_SCALES = "heads of two scales"
+NAN_PARTS = "NaN in some parts"  # of those that an op computes apart
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
 PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
 PARTS_OF_MORE = "parts of one tensor, the last unused"
@@ -76,7 +77,7 @@ COMPOSED_FACTORS = "composed factors"
 COMPOSED_VALUES = (COMPOSED, COMPOSED_NONFINITE, COMPOSED_FACTORS)
 NOT_COMBINED = (
     *SMALL_VALUES, *SHARED_VALUES, *BLOCK_VALUES, *MANY_ROW_VALUES, BLOCK_OF_ZEROS,
-    STEADY_RISE, STEADY_GROWTH, BLOCK_OF_TINY, WINDOWS, HEAD_SCALES, *COMPOSED_VALUES,
+    STEADY_RISE, STEADY_GROWTH, BLOCK_OF_TINY, WINDOWS, HEAD_SCALES, NAN_PARTS, *COMPOSED_VALUES,
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
@@ -111,6 +112,7 @@ class Special:
         of_largest: only inputs with as many dimensions as the largest are joined.
         alone: place among three or more inputs that are alike of one that shares no memory.
         places: the inputs to put it into, each with its own structure; empty: see `everywhere`.
+        of_parts: it is put into parts along the dimensions of the op's INDEPENDENT.
         others: the structure of the other inputs with as many dimensions; None: as they are.
         parts: other special values that it contains: an op that skips one of them skips it too.
         extreme_of: a regime that it goes beyond: an op that skips that one skips it too, and so
@@ -139,6 +141,7 @@ class Special:
     of_largest: bool = False
     alone: int | None = None
     places: Mapping[int, Structure] = field(default_factory=dict)
+    of_parts: bool = False
     others: Structure | None = None
     parts: tuple[str, ...] = ()
     extreme_of: str = ""
@@ -228,6 +231,7 @@ SPECIALS = {
     ),
     FEW_NUMBERS: Special(structures.few_numbers, everywhere=True),
     ROW_SCALES: Special(structures.row_scales, min_rows=2, op_classes=("reduction", "matmul")),
+    NAN_PARTS: Special(lambda x, draw: x, is_finite=False, of_parts=True),
     HEAD_SCALES: Special(
         structures.head_scales,
         places={0: structures.head_scales},

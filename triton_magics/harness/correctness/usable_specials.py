@@ -27,7 +27,8 @@ def usable_specials(op: operators.Op, dtypes: Sequence[str]) -> Iterator[str]:
             and not any(operators.skips(op, special.extreme_of, dtype) for dtype in own)
             and op.op_class in special.op_classes
             and (not special.dtypes or set(special.dtypes) & set(dtypes))
-            and (special.is_finite or op.defined_for_nonfinite)
+            and (special.is_finite or op.defined_for_nonfinite or special.of_parts)
+            and not (special.of_parts and (op.defined_for_nonfinite or not op.independent))
             and (not special.extreme_of or keeps_its_range(op, name))
             and not (name in SHARED_VALUES and op.mutates)
             and (not special.of_bytes or _takes_bytes(op, name))

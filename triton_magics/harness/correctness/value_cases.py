@@ -43,6 +43,7 @@ from triton_magics.harness.correctness.special_values import (
     LATE_PEAKS,
     LONE_ELEMENT,
     MANY_ROW_VALUES,
+    NAN_PARTS,
     ONE_TENSOR,
     ONE_WITH,
     SHARED_VALUES,
@@ -63,7 +64,8 @@ MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 MANY_HEADS, MANY_HEADS_INTERPRETED = (9, 32), (3, 47)  # more than 132, the programs on an H200
 N_PAST, LEAST_LIMIT = 8, 64  # rows that are longer than a number of the source, from 64 on
 MAX_INTERPRETED_COLUMNS = 2**15
-COMPOSED_ROWS, COMPOSED_ROWS_INTERPRETED = 64, 16
+# Odd: a number of rows that is a multiple of 16 is another kernel for the compiler.
+COMPOSED_ROWS, COMPOSED_ROWS_INTERPRETED = 65, 17
 LONG = 8_209  # columns
 LONG_ROW_VALUES = (
     LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
@@ -221,7 +223,8 @@ class ValueCases(CasesBeside):
         for values in (name for name in self._values if name in COMPOSED_VALUES):
             in_all_dtypes = values != COMPOSED_NONFINITE and not self._is_interpreted
             for i, shape in enumerate(self._composed_shapes()):
-                own = self._dtypes if in_all_dtypes and i == 0 else [next(turned)]
+                usual = "float32" if LONG in shape and "float32" in self._dtypes else next(turned)
+                own = self._dtypes if in_all_dtypes and i == 0 else [usual]
                 each += [(values, dtype, shape) for dtype in own]
         return [
             self.case("", turn, special=values, dtype=dtype, shape=shape)
@@ -311,19 +314,33 @@ class ValueCases(CasesBeside):
         ]
 
     def _with_many_heads(self) -> list[Case]:
-        """Return a case of more heads than programs, of which half have far larger scores.
+        """Return cases of more heads than programs, and of more rows.
 
-        What a program carries from one head to the next shows there.
+        Of half of the heads the scores are far larger, or of half of the parts the values are NaN.
+        What a program carries from one of them to the next shows there.
         """
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
         first = MANY_HEADS_INTERPRETED if self._is_interpreted else MANY_HEADS
-        shape = (*first, *base[2:])
-        is_taken = len(base) >= MANY_DIMENSIONS and HEAD_SCALES in self._values
-        if not is_taken or not is_defined(self._op, shape):
+        has_heads = len(base) >= MANY_DIMENSIONS
+        shape = (*first, *base[2:]) if has_heads else self._shape_of_parts()
+        extent = f"{math.prod(first)} heads" if has_heads else ""
+        if not shape or not is_defined(self._op, shape):
             return []
-        dtype = self._dtypes[self._seed % len(self._dtypes)]
-        extent = f"{math.prod(first)} heads"
-        return [self.case("", 0, special=HEAD_SCALES, dtype=dtype, shape=shape, extent=extent)]
+        own = [name for name in (HEAD_SCALES, NAN_PARTS) if name in self._values]
+        first_dtype = self._seed % len(self._dtypes)
+        turned = itertools.cycle((*self._dtypes[first_dtype:], *self._dtypes[:first_dtype]))
+        return [
+            self.case("", 0, special=values, dtype=dtype, shape=shape, extent=extent)
+            for values, dtype in zip(own, turned, strict=False)
+            if (has_heads or values != HEAD_SCALES) and self._has_values(values, dtype)
+        ]
+
+    def _shape_of_parts(self) -> Shape | None:
+        """Return a shape of many rows, or of a product one of several blocks."""
+        if self._op.op_class != "matmul":
+            return self._many_rows()
+        several = shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
+        return several[0] if several else None
 
     def _dtypes_in(self, turn: Iterator[str]) -> Sequence[str]:
         """Return the dtypes of a costly case: all, in an interpreter the next one in turn."""

@@ -1,0 +1,78 @@
+"""Rows whose means are far from each other."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import layer_norm
+
+path = Path(__file__).with_name("layer_norm_shift_of_row_before.py")
+spec = importlib.util.spec_from_file_location("kernel", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_layer_norm
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+torch.manual_seed(0)
+
+
+def move(x):
+    """To the device, with the same strides."""
+    if not torch.is_tensor(x) or DEVICE == "cpu":
+        return x
+    moved = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=DEVICE)
+    return moved.copy_(x)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def error_of(inputs, on_device=False, pick=lambda x: x):
+    """Return the largest error as a part of the largest expected value; inf where NaN or Inf differ."""
+    inputs = inputs if on_device else [move(x) for x in inputs]
+    output = call(*inputs)
+    expected = pick(layer_norm.reference(*map(wide, inputs)))
+    assert output.dtype == inputs[0].dtype
+    output = pick(output).double()
+    assert output.shape == expected.shape
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    if not output.numel():
+        return 0.0
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float((error.masked_fill(same, 0.0) / size).max())
+
+
+LIMITS = {torch.float32: 3e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+def weights(m, dtype=torch.float32):
+    return torch.randn(m).to(dtype), torch.randn(m).to(dtype), 1e-5
+
+
+means = torch.where(torch.arange(256) % 2 == 0, 0.0, 5_000.0)[:, None]
+few = (torch.randn(256, 256) + means)[:64].half()
+ordinary = [
+    ("random", (torch.randn(256, 256), *weights(256))),
+    ("a large mean", (torch.randn(256, 256) + 300, *weights(256))),
+    ("few rows, float16", (few, *weights(256, torch.float16))),
+    ("float16", (torch.randn(257, 1023).half(), *weights(1023, torch.float16))),
+    ("means that differ a little", (torch.randn(200, 300) + torch.randn(200, 1), *weights(300))),
+]
+faulty = [
+    ("means of 0 and 5,000", (torch.randn(256, 256) + means, *weights(256))),
+    ("float16", ((torch.randn(256, 256) + means).half(), *weights(256, torch.float16))),
+]
+
+ok = True
+for name, inputs in ordinary:
+    error = error_of(inputs)
+    print("ordinary", name, "error", error)
+    ok &= error < LIMITS[inputs[0].dtype]
+for name, inputs in faulty:
+    error = error_of(inputs)
+    print("faulty", name, "error", error)
+    ok &= error > 0.02
+print("as said" if ok else "NOT as said")
+sys.exit(0 if ok else 1)

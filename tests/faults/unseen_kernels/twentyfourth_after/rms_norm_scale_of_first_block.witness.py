@@ -1,0 +1,77 @@
+"""A row whose first 256 values are far smaller than the others."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import rms_norm
+
+path = Path(__file__).with_name("rms_norm_scale_of_first_block.py")
+spec = importlib.util.spec_from_file_location("kernel", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_rms_norm
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+torch.manual_seed(0)
+
+
+def move(x):
+    """To the device, with the same strides."""
+    if not torch.is_tensor(x) or DEVICE == "cpu":
+        return x
+    moved = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=DEVICE)
+    return moved.copy_(x)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def error_of(inputs, on_device=False, pick=lambda x: x):
+    """Return the largest error as a part of the largest expected value; inf where NaN or Inf differ."""
+    inputs = inputs if on_device else [move(x) for x in inputs]
+    output = call(*inputs)
+    expected = pick(rms_norm.reference(*map(wide, inputs)))
+    assert output.dtype == inputs[0].dtype
+    output = pick(output).double()
+    assert output.shape == expected.shape
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    if not output.numel():
+        return 0.0
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float((error.masked_fill(same, 0.0) / size).max())
+
+
+LIMITS = {torch.float32: 3e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+def small_first(rows, m, factor):
+    return torch.randn(rows, m) * torch.where(torch.arange(m) < 256, factor, 1.0)
+
+
+ordinary = [
+    ("random", (torch.randn(7, 4096).half(), torch.randn(4096).half(), 1e-5)),
+    ("small", (1e-3 * torch.randn(7, 1025).half(), torch.randn(1025).half(), 1e-6)),
+    ("large", (3e3 * torch.randn(7, 1025).half(), torch.randn(1025).half(), 1e-5)),
+    ("float32", (torch.randn(7, 1025), torch.randn(1025), 1e-5)),
+    ("small first, float32", (small_first(7, 1025, 1e-3), torch.randn(1025), 1e-5)),
+    ("large first", (small_first(7, 1025, 1e3).half(), torch.randn(1025).half(), 1e-5)),
+]
+faulty = [
+    ("small first", (small_first(7, 1025, 1e-3).half(), torch.ones(1025).half(), 1e-5)),
+    ("zeros first", (small_first(7, 4096, 0.0).half(), torch.ones(4096).half(), 1e-5)),
+]
+
+ok = True
+for name, inputs in ordinary:
+    error = error_of(inputs)
+    print("ordinary", name, "error", error)
+    ok &= error < LIMITS[inputs[0].dtype]
+for name, inputs in faulty:
+    error = error_of(inputs)
+    print("faulty", name, "error", error)
+    ok &= error > 0.02
+print("as said" if ok else "NOT as said")
+sys.exit(0 if ok else 1)
