@@ -10,7 +10,7 @@ import torch
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_inputs
-from triton_magics.harness.correctness.guarded_call import LEFT_STREAM
+from triton_magics.harness.correctness.late_work import LEFT_STREAM
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case

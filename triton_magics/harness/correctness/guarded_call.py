@@ -6,9 +6,8 @@ import contextlib
 import itertools
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,7 +34,7 @@ from triton_magics.harness.correctness.call_record import (
     outputs_of,
 )
 from triton_magics.harness.correctness.call_series import run_series, storage_address
-from triton_magics.harness.correctness.case_inputs import DTYPES, is_bitwise_equal
+from triton_magics.harness.correctness.case_inputs import DTYPES
 from triton_magics.harness.correctness.data_flow import FlowChange
 from triton_magics.harness.correctness.guard_bands import (
     AllocationGuard,
@@ -44,6 +43,7 @@ from triton_magics.harness.correctness.guard_bands import (
     find_damage,
     guard_allocations,
 )
+from triton_magics.harness.correctness.late_work import ProcessState, find_late_work
 from triton_magics.harness.correctness.launch_relations import LaunchSurvey
 from triton_magics.harness.correctness.launch_survey import (
     SURVEY_WAIT,
@@ -52,7 +52,6 @@ from triton_magics.harness.correctness.launch_survey import (
 )
 from triton_magics.harness.correctness.left_behind import LeftBehind
 from triton_magics.harness.correctness.line_record import LineRecord
-from triton_magics.harness.correctness.masked_memory import is_progress_monitor
 from triton_magics.harness.correctness.output_forms import placing_of
 from triton_magics.harness.load import (
     LoadedVersion,
@@ -67,7 +66,6 @@ from triton_magics.harness.load import (
     registers_operators,
 )
 from triton_magics.harness.process.changed_names import NameRecord
-from triton_magics.harness.process.device import GPU
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.forked_call import run_in_fork
 from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault, NeedsGpu
@@ -78,31 +76,6 @@ V = TypeVar("V", bound=Value)
 DRY_RUN_S = 5.0
 _NOTHING = contextlib.nullcontext()
 REFUSALS = (ValueError, TypeError, NotImplementedError, AssertionError)
-LEFT_STREAM = (
-    "the call left torch on another stream: put the work into `with torch.cuda.stream(stream):`, "
-    "and let the stream that was current wait for it"
-)
-
-
-@dataclass(frozen=True)
-class ProcessState:
-    """The threads before a call, and torch's current stream; None without a GPU."""
-
-    threads: frozenset[threading.Thread]
-    stream: Any
-
-    @classmethod
-    def record(cls, device: torch.device) -> ProcessState:
-        """Record the current state."""
-        stream = torch.cuda.current_stream() if device.type == GPU.type else None
-        return cls(frozenset(threading.enumerate()), stream)
-
-    def restore_stream(self) -> bool:
-        """Restore torch's current stream; return whether the call had changed it."""
-        if self.stream is None or torch.cuda.current_stream() == self.stream:
-            return False
-        torch.cuda.set_stream(self.stream)
-        return True
 
 
 class LocalCalls:
@@ -251,7 +224,7 @@ class LocalCalls:
         with torch.no_grad():
             record = run_series(
                 call, series, earlier=self._earlier_outputs,
-                find_late_work=lambda outputs: _find_late_work(outputs, before),
+                find_late_work=lambda outputs: find_late_work(outputs, before),
                 describe=lambda error: self._failure(error, launched=True),
             )  # fmt: skip
         return record.evolve(overwritten=self._find_overwritten(series, call))
@@ -344,7 +317,7 @@ class LocalCalls:
         ):
             value = cut_outputs(self._version.call(*arguments))
         outputs = all_outputs(value, arguments, options.mutates)
-        late_work = None if options.suppress else _find_late_work(outputs, before)
+        late_work = None if options.suppress else find_late_work(outputs, before)
         launches.torch_ops += memory.torch_ops
         record = CallRecord(
             value=value,
@@ -433,24 +406,3 @@ def _positions_shared(value: Any, others: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the positions of the tensors that share memory with a returned tensor."""
     own = {storage_address(t) for t in outputs_of(value)} - {None}
     return tuple(i for i, other in enumerate(others) if storage_address(other) in own)
-
-
-def _find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None:
-    """Return a message on a thread, stream or output that changed after the return."""
-    changed = before.stream is not None and _changed_late(outputs)
-    new_threads = [t for t in threading.enumerate() if t not in before.threads]
-    if names := [t.name for t in new_threads if not is_progress_monitor(t)]:
-        return f"the call left a thread running: {names[0]}"
-    if before.restore_stream():
-        return LEFT_STREAM
-    if changed:
-        return "the output still changed after its stream was done: work was left on another stream"
-    return None
-
-
-def _changed_late(outputs: tuple[Any, ...]) -> bool:
-    tensors = [t for t in outputs if type(t) is torch.Tensor]
-    torch.cuda.current_stream().synchronize()
-    snapshots = [t.clone() for t in tensors]
-    torch.cuda.synchronize()
-    return not all(is_bitwise_equal(t, s) for t, s in zip(tensors, snapshots, strict=True))
