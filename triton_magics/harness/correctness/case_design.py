@@ -210,13 +210,13 @@ class Design:
         for i, shape in enumerate(self._op.shapes):  # the shape itself, not its representative
             own[i] = own[i].evolve(shape=shape)
         layout_cases = [*own[len(plain) : len(starts)]]
+        layout_cases += self._of_layouts.with_permuted_dimensions()
         layout_cases += [self._case(row) for row in self._plain_rows_of_other_dtypes()]
         layout_cases += [*self._of_layouts.with_layouts(), *self._of_layouts.with_equal_lengths()]
         layout_cases += [*self._of_layouts.with_more_dimensions(), *self._late_peaks()]
         layout_cases += self._of_layouts.with_uneven_groups()
         layout_cases += self._of_layouts.with_inexact_reciprocals()
         layout_cases += self._of_layouts.with_loose_ones()
-        layout_cases += self._of_layouts.with_permuted_dimensions()
         whole = (shape for shape in whole_blocks(self._op) if not is_refused(self._op, shape))
         blocks = [self._case(self._plain_row(shape), shape) for shape in whole]
         block_cases = vary_scalars(self._op, blocks, self._dtypes)
