@@ -243,6 +243,7 @@ UNCALIBRATED = Badge.of(BadgeCode.UNCALIBRATED, dtypes=("float16",))
         ({**PASSED, "coverage": Coverage(plan="quick")}, "quick_plan"),
         ({**PASSED, "coverage": Coverage(dtypes=("float32",), declared=DTYPES)}, "some_dtypes"),
         ({**PASSED, "coverage": Coverage(shapes=((7, 13),))}, "some_shapes"),
+        ({**PASSED, "coverage": Coverage(only="x transposed")}, "some_cases"),
         ({**PASSED, "badges": (LOOSENED,)}, "tolerance"),
         ({**PASSED, "badges": (UNCALIBRATED,)}, "tolerance"),
         ({**PASSED, "badges": (LOOSENED.evolve(version="v2"),)}, "not_timed"),

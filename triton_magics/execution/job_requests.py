@@ -73,6 +73,7 @@ class ValidateJob(VersionJob):
     """Check whether a version is correct.
 
     Attributes:
+        only: run the cases of the plan whose label has these words; empty for all.
         part, parts: run this part of the cases, of so many; the other workers run the others.
     """
 
@@ -87,6 +88,7 @@ class ValidateJob(VersionJob):
     sanitize: bool = False
     budget_s: float | None = None
     compile_s: float = 120.0
+    only: str = ""
     part: int = 0
     parts: int = 1
 
@@ -96,11 +98,11 @@ class ValidateJob(VersionJob):
 
         A quick plan has few, and a benchmark follows it, which waits for the end of the helpers.
         """
-        return self.has_whole_plan and self.parts == 1 and not self.sanitize
+        return self.has_whole_plan and self.parts == 1 and not self.sanitize and not self.only
 
     @property
     def has_whole_plan(self) -> bool:
-        """True for all cases of a full or thorough plan, or for a part of them."""
+        """True for all cases of a full or thorough plan, for a part, or for some of them."""
         return self.plan != "quick" and not self.shapes and not self.op.inputs
 
     def split(self, n: int) -> tuple[ValidateJob, ...]:
@@ -127,6 +129,7 @@ class ValidateJob(VersionJob):
             atol=self.atol,
             shapes=self.shapes,
             inputs=self.op.inputs.name if self.op.inputs else "",
+            only=self.only,
         )
 
 

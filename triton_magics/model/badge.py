@@ -20,6 +20,7 @@ class BadgeCode(StrEnum):
 
     QUICK_PLAN = "quick_plan"
     NAMED_SHAPES = "named_shapes"
+    NAMED_CASES = "named_cases"
     OWN_INPUTS = "own_inputs"
     BACKWARD_ONLY = "backward_only"
     SOME_DTYPES = "some_dtypes"

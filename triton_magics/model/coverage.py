@@ -47,6 +47,7 @@ class Coverage(Value):
         declared: those that the op declares; None where the record does not have them.
         shapes: the only shapes that were checked; empty for those of the plan.
         inputs: the file with the only inputs that were checked; empty for those of the plan.
+        only: words that the labels of the checked cases have; empty for all cases of the plan.
         conclusive: False where the verdict rests on a loosened tolerance, or on cases that can't
             detect a lower precision.
         scope: combinations of values that were checked; None where the record does not have it.
@@ -58,14 +59,15 @@ class Coverage(Value):
     declared: tuple[str, ...] | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
     inputs: str = ""
+    only: str = ""
     conclusive: bool = True
     scope: PlanScope | None = None
     not_run: tuple[LeftOut, ...] = ()
 
     @property
     def is_spot_check(self) -> bool:
-        """True for named shapes or own inputs alone: they can fail a version, but not pass it."""
-        return bool(self.shapes or self.inputs)
+        """True for named shapes, cases or own inputs: they can fail a version, but not pass it."""
+        return bool(self.shapes or self.inputs or self.only)
 
     @property
     def has_every_case(self) -> bool:

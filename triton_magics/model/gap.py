@@ -126,7 +126,7 @@ def _gap_code(
 
 def _coverage_code(coverage: Coverage) -> GapCode:
     if coverage.is_spot_check:
-        return GapCode.SOME_SHAPES
+        return GapCode.SOME_CASES if coverage.only else GapCode.SOME_SHAPES
     if coverage.plan == "quick":
         return GapCode.QUICK_PLAN
     return GapCode.SOME_DTYPES if coverage.missing_dtypes else GapCode.SOME_CASES

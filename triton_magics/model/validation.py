@@ -141,6 +141,7 @@ class ValidationRequest(Value):
         atol: in place of the calibrated absolute tolerance.
         shapes: the only ones to check; empty for those of the plan.
         inputs: the file with the only inputs to check; empty for those of the plan.
+        only: words that the label of each case has; empty for all cases of the plan.
     """
 
     plan: PlanName = "full"
@@ -150,6 +151,7 @@ class ValidationRequest(Value):
     atol: float | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
     inputs: str = ""
+    only: str = ""
 
 
 class Validation(Tabular, VersionResult):
@@ -218,6 +220,7 @@ class Validation(Tabular, VersionResult):
             declared=self.declared_dtypes,
             shapes=self.request.shapes,
             inputs=self.request.inputs,
+            only=self.request.only,
             conclusive=not self.passed or self.is_conclusive,
             scope=self.scope,
             not_run=_by_reason(self.not_run),
@@ -255,6 +258,7 @@ class Validation(Tabular, VersionResult):
             tolerances and Badge(code=BadgeCode.OWN_TOLERANCE, params=tolerances),
             request.plan == "quick" and Badge(code=BadgeCode.QUICK_PLAN),
             request.shapes and Badge(code=BadgeCode.NAMED_SHAPES),
+            request.only and Badge(code=BadgeCode.NAMED_CASES),
             request.inputs and Badge.of(BadgeCode.OWN_INPUTS, file=request.inputs),
             self.coverage.missing_dtypes
             and Badge(code=BadgeCode.SOME_DTYPES, params={"dtypes": self.dtypes}),

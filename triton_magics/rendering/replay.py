@@ -19,7 +19,6 @@ from triton_magics.model import (
     Status,
     Sweep,
     Validation,
-    ValidationRequest,
     shape_text,
     short,
     version_name,
@@ -27,6 +26,7 @@ from triton_magics.model import (
 from triton_magics.next_step import NextStep
 from triton_magics.rendering.log_input import LogInput, VersionLog
 from triton_magics.rendering.phrase import Phrase
+from triton_magics.rendering.views.words import request_arguments
 
 _QUOTED_PARAMETER = re.compile(r"'(\{\w+\})'")
 
@@ -113,17 +113,6 @@ def validate_line(
         arguments["plan"] = verdict.plan
     arguments |= {"seed": verdict.seed, **request_arguments(verdict.request)}
     return _line(phrase, "validate", arguments, fails=not verdict.passed)
-
-
-def request_arguments(request: ValidationRequest) -> dict[str, object]:
-    """Return the requested arguments beside plan and seed."""
-    tolerances = {"rtol": request.rtol, "atol": request.atol}
-    return {
-        **({"dtypes": request.dtypes} if request.dtypes else {}),
-        **({"shapes": request.shapes} if request.shapes else {}),
-        **({"inputs": request.inputs} if request.inputs else {}),
-        **{name: f"{value:g}" for name, value in tolerances.items() if value is not None},
-    }
 
 
 def sweep_line(value: Sweep, phrase: Phrase) -> str:

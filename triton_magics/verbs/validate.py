@@ -34,6 +34,14 @@ class ValidateRequest(Request):
     dtypes: Dtypes = None
     plan: Plan = "full"
     shapes: Shapes = ()
+    only: Annotated[
+        str,
+        option(
+            "only the cases of the plan whose label has these words: 'x transposed', or a whole "
+            "label, to replay a case with its seed",
+            metavar="WORDS",
+        ),
+    ] = ""
     inputs: Annotated[
         str | None,
         option(
@@ -106,6 +114,7 @@ def job_of(session: Session, request: ValidateRequest, source: KernelSource) -> 
         dtypes=tuple(request.dtypes) if request.dtypes else None,
         plan=request.plan,
         shapes=tuple(request.shapes),
+        only=request.only,
         own_shapes=session.own_shapes(source.op),
         sanitize=request.sanitize,
         seed=choose_seed(request.seed),

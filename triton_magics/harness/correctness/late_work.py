@@ -1,4 +1,4 @@
-"""What a call leaves to do after its return: on a thread, or on another stream."""
+"""Work that a call leaves behind its return: on a thread, or on another stream."""
 
 from __future__ import annotations
 

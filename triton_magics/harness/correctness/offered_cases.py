@@ -29,6 +29,7 @@ _TILE_MS = 3  # of a product of two tiles; of another block 1
 MAX_ELEMENTS = 5 * 2**18  # there, of the largest input: over 2^20
 _FEW_SHAPES = 3
 _MOST_PARAMETERS = 4
+_SMALLEST_ADDED, _MOST_ADDED = 8, 6  # numbers of a source of which two are added
 _SMALLEST_LIMIT = 3  # smaller numbers of a source are seldom limits of a path
 
 
@@ -148,13 +149,15 @@ class OfferedCases:
     def _lengths_of(self, dim: int) -> list[int]:
         """Return lengths of a dimension, on all scales that the op declares.
 
-        They are powers of two, one more and half as long again, the declared ones, and the numbers
-        of the source and one more.
+        They are powers of two, one more and half as long again, the declared ones, the numbers of
+        the source and one more, and the sums of two of them: `k >= 512`, in whole blocks of 32.
         """
         declared = declared_lengths(self._op)[dim]
         step, most = math.gcd(*declared), max(declared)
         powers = [2**k for k in range(most.bit_length())]
-        near = (n + more for n in (*powers, *self._numbers) for more in (0, 1, n // 2))
+        near = [n + more for n in (*powers, *self._numbers) for more in (0, 1, n // 2)]
+        limits = sorted({n for n in self._numbers if n >= _SMALLEST_ADDED}, reverse=True)
+        near += map(sum, itertools.combinations(limits[:_MOST_ADDED], 2))
         whole = {max(n // step, 1) * step for n in near}
         return sorted({n for n in whole if min(declared) <= n <= most} | declared)
 

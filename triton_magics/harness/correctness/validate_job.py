@@ -83,7 +83,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     report.environment(environment())
     op = load_op(job.op)
     base, cases = _plan(job, op, report)
-    order = select_part(cases, base.dtypes, job.part, job.parts)
+    order = _chosen(select_part(cases, base.dtypes, job.part, job.parts), job)
     if reason := kernel_runtime(job.version.language).refused_here():
         return _not_run_here(base, order, reason), False
     try:
@@ -100,7 +100,7 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     subject = tally.subject
     report.stage("calling its wrapper, kernels skipped")
     by_launches = LaunchPhase(subject, cases)
-    order = spread(order, by_launches.early_cases)
+    order = spread(order, _chosen(by_launches.early_cases, job))
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
         lock = _shared_lock(job, report)
@@ -112,8 +112,14 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
                 report.case(result, budget_share=tally.budget_share)
             results = without_refuted_strides(tally.finish(tuple(order)))
             findings = _sanitize(subject, results, report) if job.sanitize else ()
+    if job.only and not results:
+        raise UserFault(
+            f"no case of this plan has {job.only!r} in its label; a plan follows from the op, the "
+            "seed and the version's text, and the verb `plan` lists most of it"
+        )
     verdict = conclude_validation(base, results, started, evidence=tally.evidence)
-    unreached = _unreached_lines(subject) if verdict.passed and job.has_whole_plan else ()
+    is_whole = job.has_whole_plan and not job.only
+    unreached = _unreached_lines(subject) if verdict.passed and is_whole else ()
     if verdict.status is Status.FAILED:
         verdict = verdict.evolve(pattern=_find_pattern(tally, results, by_launches))
     verdict = verdict.evolve(sanitized=findings, unreached=unreached)
@@ -171,7 +177,7 @@ def _ready_cases(
         tally.calibration_cases,
     )
     for number, phase in enumerate(phases):
-        chosen = phase()
+        chosen = _chosen(phase(), tally.subject.job)
         cases += chosen if number else ()
         for i, case in enumerate(chosen):
             by_launches.advance(scheduler)
@@ -198,7 +204,7 @@ def _plan(
     plan = plan_cases(op, job, facts)
     cases = plan.cases
     if job.part == 0:
-        report.plan(tuple(not_run_result(c, "not reached") for c in cases))
+        report.plan(tuple(not_run_result(c, "not reached") for c in _chosen(cases, job)))
     report.stage("loading", patience_s=job.compile_s if runtime.builds_on_load else 0.0)
     base = Validation(
         op=job.op.name,
@@ -215,6 +221,12 @@ def _plan(
         environment=environment(),
     )
     return base, cases
+
+
+def _chosen(cases: Sequence[Case], job: ValidateJob) -> list[Case]:
+    """Return the cases with the words that the job asks for; a whole label is that of one case."""
+    whole = [case for case in cases if case.label == job.only]
+    return whole or [case for case in cases if job.only in case.label]
 
 
 def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: int) -> list[Case]:

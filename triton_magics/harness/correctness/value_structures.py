@@ -19,6 +19,7 @@ _NEAR_START = 8  # in the first such part of a row
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES = (-10.0, 4.0)  # powers of two
+_HEAD_DIMENSIONS = 4
 _HEAD_SCALE = 64.0  # exp(-64 * 2) is 0 in float32
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
@@ -372,6 +373,7 @@ def lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Return matrices of zeros but for one row near either end.
 
     In a softmax of products with rows that are alike it has many times the weight of all others.
+    Scores of attention are divided by the root of the columns, logits of a loss are not.
     """
     n, columns = x.shape[-2:]
     rows = x.reshape(-1, n, columns)
@@ -379,7 +381,8 @@ def lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     chosen = torch.randint(len(ends), (len(rows), 1, 1), device=x.device, generator=draw)
     is_lone = torch.arange(n, device=x.device)[None, :, None] == ends[chosen]
     above = _ABOVE_FLOAT32 if x.dtype == torch.float32 else _ABOVE
-    lone = (rows * _JITTER + math.log(n) + above) / columns**0.5
+    size = columns**0.5 if x.dim() >= _HEAD_DIMENSIONS else columns
+    lone = (rows * _JITTER + math.log(n) + above) / size
     return torch.where(is_lone, lone, 0.0).to(x.dtype).reshape(x.shape)
 
 

@@ -75,6 +75,7 @@ _TEXTS: Mapping[BadgeCode, Callable[[Params], str]] = MappingProxyType(
     {
         BadgeCode.QUICK_PLAN: lambda _: "quick",
         BadgeCode.NAMED_SHAPES: lambda _: "only some shapes",
+        BadgeCode.NAMED_CASES: lambda _: "only some cases",
         BadgeCode.OWN_INPUTS: lambda params: f"only the inputs of {params['file']}",
         BadgeCode.BACKWARD_ONLY: lambda _: "the backward pass alone",
         BadgeCode.SOME_DTYPES: lambda params: f"{_values_text(params, 'dtypes')} only",

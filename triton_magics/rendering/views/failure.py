@@ -12,7 +12,12 @@ from triton_magics.rendering.phrase import Phrase, step_code
 from triton_magics.rendering.views.causes import cause_text
 from triton_magics.rendering.views.error_map import error_map
 from triton_magics.rendering.views.faults import error_view
-from triton_magics.rendering.views.words import CASE_WORDS, join_parts, on_version
+from triton_magics.rendering.views.words import (
+    CASE_WORDS,
+    join_parts,
+    on_version,
+    request_arguments,
+)
 
 
 def case_words(result: CaseResult) -> str:
@@ -121,7 +126,8 @@ def _is_python(text: str) -> bool:
 
 
 def replay_line(value: Validation, result: CaseResult, phrase: Phrase) -> Line:
-    """Return the step that runs this case again."""
-    arguments = {"shapes": (result.case.shape,), "seed": value.seed}
-    again = on_version("validate", value.op, value.version, **arguments)
+    """Return the step that runs this case again: the plan of the seed, and of it this case only."""
+    requested = request_arguments(value.request) | {"only": result.case.label}
+    plan = {} if value.plan == "full" else {"plan": value.plan}
+    again = on_version("validate", value.op, value.version, **requested, **plan, seed=value.seed)
     return Line(f"replay: {step_code(again, phrase)}")

@@ -10,6 +10,7 @@ from triton_magics.model import (
     KernelResources,
     KernelSource,
     Status,
+    ValidationRequest,
     short,
 )
 from triton_magics.next_step import NextStep
@@ -110,6 +111,18 @@ def unvalidated_text(compilation: Status | None) -> str:
 def next_line(text: str) -> Line:
     """Return the last line of a view, with the next step."""
     return Line(f"next: {text}", is_next=True)
+
+
+def request_arguments(request: ValidationRequest) -> dict[str, object]:
+    """Return the requested arguments beside plan and seed."""
+    tolerances = {"rtol": request.rtol, "atol": request.atol}
+    return {
+        **({"dtypes": request.dtypes} if request.dtypes else {}),
+        **({"shapes": request.shapes} if request.shapes else {}),
+        **({"only": request.only} if request.only else {}),
+        **({"inputs": request.inputs} if request.inputs else {}),
+        **{name: f"{value:g}" for name, value in tolerances.items() if value is not None},
+    }
 
 
 def on_version(verb: str, op: str, version: str, **more: object) -> NextStep:

@@ -1,4 +1,4 @@
-"""Return the weight is packed once for each version that torch counts: a weight written through .data keeps its old values.
+"""The weight is packed once for each version that torch counts: a weight written through .data keeps its old values.
 
 op: quantized_matmul
 status: failed

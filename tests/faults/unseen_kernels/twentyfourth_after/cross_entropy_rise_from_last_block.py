@@ -1,4 +1,4 @@
-"""Return the reference of the exponentials is renewed only where a block rises far above those before it: many small rises in a row overflow.
+"""The reference of the exponentials is renewed only where a block rises far above those before it: many small rises in a row overflow.
 
 op: cross_entropy
 status: failed

@@ -1,4 +1,4 @@
-"""Return the last token's scores, with the dimension of tokens kept."""
+"""The last token's scores, with the dimension of tokens kept."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""Return the halves of one tensor with up first."""
+"""The halves of one tensor with up first."""
 
 import importlib.util
 import sys
