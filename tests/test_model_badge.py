@@ -52,6 +52,7 @@ NEW = {
     BadgeCode.LINES_NOT_RUN: {"lines": (22, 23)},
     BadgeCode.DEFAULT_DTYPE: {},
     BadgeCode.SCATTERED: {},
+    BadgeCode.NAMED_CASES: {},
 }
 
 
@@ -96,6 +97,7 @@ def test_every_badge_has_a_text() -> None:
         "no case ran cell line 22 and 1 more",
         "wrong under another `torch.set_default_dtype`: give each new tensor its dtype",
         "its output is not contiguous, as torch's is: `view` may fail",
+        "only some cases",
     ]
 
 

@@ -25,7 +25,7 @@ KEY_NUMBERS = {
     "validation": ["RIGHT", "12 of 12", "float32 float16 bfloat16", "0.4 of what", "83114"],
     "validation_wrong": [
         "WRONG", "2 of 14", "257x1023 float32", "nan, should be 0.000871", "257 of 262,911",
-        "all in the last column", "--shape 257x1023 --seed 83114", "cell line 12", ":23",
+        "all in the last column", "257x1023 float32' --seed 83114", "cell line 12", ":23",
     ],
     "validation_interpreter": ["RIGHT (interpreter)", "8 of 8", "1 not run", "about 4 s a launch"],
     "validation_timeout": ["TIMEOUT", "no answer in 20 s while validating 256x256 float32"],

@@ -180,7 +180,7 @@ def test_a_dense_permuted_layout_is_not_its_own_inverse(n_dims: int) -> None:
 
 
 def test_each_number_of_dimensions_has_permuted_layouts() -> None:
-    own = [c for c in plan_of("vector_add").cases if "permuted" in c.label]
+    own = [c for c in plan_of("vector_add").cases if "permuted" in c.label and not c.extent]
     assert [len(c.shape) for c in own] == [2, 2, 3, 3, 3, 4, 4, 4]
     heads = [c for c in plan_of("mha").cases if "permuted" in c.label]
     assert {c.shape for c in heads} == {(3, 5, 7, 64)}

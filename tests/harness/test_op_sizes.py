@@ -103,4 +103,4 @@ def test_contiguous_only_op_accepts_a_kernel_of_that_kind() -> None:
 
 
 def test_layouts_of_ops_are_those_that_inputs_are_made_in() -> None:
-    assert set(operators.LAYOUTS) == set(layouts.LAYOUTS)
+    assert set(operators.LAYOUTS) == {*layouts.LAYOUTS, layouts.PERMUTED}

@@ -32,6 +32,7 @@ from triton_magics.harness.correctness.hypotheses import (
     vanishes,
 )
 from triton_magics.harness.correctness.near_inputs import CONSTANTS
+from triton_magics.harness.correctness.part_alone import of_others
 from triton_magics.harness.correctness.reach_causes import find_by_reach
 from triton_magics.harness.correctness.rounding_experiment import (
     find_rounding,
@@ -218,6 +219,7 @@ def _find_cause(
         return _with_confirmed(cause, _reach_cause(subject, case))
     return (
         cause
+        or find_confirmed(subject, of_others(subject, case, result))
         or find_confirmed(subject, of_cancellation(subject, case))
         or find_confirmed(subject, of_overflow(case, result))
         or find_rounding(subject, case)
