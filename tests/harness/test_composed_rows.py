@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -11,6 +13,7 @@ from tests.harness.test_plan import plan_of
 from triton_magics import operators
 from triton_magics.harness.correctness.case_plan import plan_cases
 from triton_magics.harness.correctness.composed_rows import compose, compose_factor
+from triton_magics.harness.correctness.usable_specials import usable_specials
 
 pytestmark = pytest.mark.in_turn
 
@@ -87,3 +90,8 @@ def test_rows_are_one_longer_than_a_number_of_the_source() -> None:
     plan = plan_cases(operators.load("layer_norm"), job_for(wrong), INTERPRETER)
     own = [c.shape for c in plan.cases if c.special == "composed rows" and c.extent]
     assert own == [(7, 2049), (7, 16385)]
+
+
+def test_an_op_of_positive_numbers_has_no_composed_rows() -> None:
+    op = dataclasses.replace(operators.load("softmax"), skip_values=("negative",))
+    assert not [name for name in usable_specials(op, ["float32"]) if "composed" in name]

@@ -111,7 +111,7 @@ def _finite_forms(values: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _with_nonfinite(values: torch.Tensor, rows: _Rows) -> torch.Tensor:
-    """Return rows with NaN or infinity in one or two elements, or -infinity in a stretch or not."""
+    """Return rows with NaN or infinity in one element or two, or -infinity outside a stretch."""
     lone, other = (rows.lanes == rows.whole(values.shape[1]) for _ in range(2))
     stretch, inf = rows.stretch(), torch.inf
     with_inf = values.masked_fill(lone, inf)

@@ -184,6 +184,7 @@ def skips(op: operators.Op, values: str, dtype: str) -> bool:
 
 NO_SPECIAL = Special(lambda x, draw: x, has_ends=True)
 _FINITE_PARTS = ("zeros", "equal", "rows unlike their neighbours", ROW_SCALES)
+_COMPOSED_PARTS = (*_FINITE_PARTS, "x10", "shifted", "negative")
 SPECIALS = {
     "equal": Special(structures.all_equal, everywhere=True),
     "zeros": Special(structures.zeros, everywhere=True, has_scale=True),
@@ -317,14 +318,14 @@ SPECIALS = {
         everywhere=True,
         has_scale=True,
         op_classes=("elementwise", "reduction"),
-        parts=(*_FINITE_PARTS, "x10"),
+        parts=_COMPOSED_PARTS,
     ),
     COMPOSED_FACTORS: Special(
         compose_factor,
         everywhere=True,
         has_scale=True,
         op_classes=("matmul",),
-        parts=(*_FINITE_PARTS, "x10"),
+        parts=(*_FINITE_PARTS, "x10", "shifted"),
     ),
     COMPOSED_NONFINITE: Special(
         partial(compose, is_finite=False),
@@ -332,7 +333,7 @@ SPECIALS = {
         everywhere=True,
         has_scale=True,
         op_classes=("elementwise", "reduction"),
-        parts=(*_FINITE_PARTS, "x10", "nonfinite", BLOCK_OF_MINUS_INF),
+        parts=(*_COMPOSED_PARTS, "nonfinite", BLOCK_OF_MINUS_INF),
     ),
     "least and largest bytes": Special(structures.byte_extremes, everywhere=True, of_bytes=True),
     FAR_ROWS: Special(structures.far_rows, has_ends=True),

@@ -83,7 +83,8 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     report.environment(environment())
     op = load_op(job.op)
     base, cases = _plan(job, op, report)
-    order = _chosen(select_part(cases, base.dtypes, job.part, job.parts), job)
+    choose = _chooser(job, cases)
+    order = choose(select_part(cases, base.dtypes, job.part, job.parts))
     if reason := kernel_runtime(job.version.language).refused_here():
         return _not_run_here(base, order, reason), False
     try:
@@ -100,12 +101,12 @@ def run(job: ValidateJob, report: Reporter) -> tuple[Answer, bool]:
     subject = tally.subject
     report.stage("calling its wrapper, kernels skipped")
     by_launches = LaunchPhase(subject, cases)
-    order = spread(order, _chosen(by_launches.early_cases, job))
+    order = spread(order, choose(by_launches.early_cases))
     with compile_cache((job.version,)):
         report.stage("compiling", patience_s=job.compile_s)
         lock = _shared_lock(job, report)
         with CaseScheduler.create(subject, order, report, lock, by_launches.order) as scheduler:
-            for case in _ready_cases(tally, scheduler, by_launches, order, report):
+            for case in _ready_cases(tally, scheduler, by_launches, order, report, choose=choose):
                 with tally.meter.measure(case):
                     result, launches = run_case(subject, case)
                 tally.add(result, launches)
@@ -168,6 +169,8 @@ def _ready_cases(
     by_launches: LaunchPhase,
     cases: list[Case],
     report: Reporter,
+    *,
+    choose: Callable[[Sequence[Case]], list[Case]],
 ) -> Iterator[Case]:
     """Yield each case when it can run; then, appended to the list, what the results call for."""
     phases: tuple[Callable[[], Sequence[Case]], ...] = (
@@ -177,7 +180,7 @@ def _ready_cases(
         tally.calibration_cases,
     )
     for number, phase in enumerate(phases):
-        chosen = _chosen(phase(), tally.subject.job)
+        chosen = choose(phase())
         cases += chosen if number else ()
         for i, case in enumerate(chosen):
             by_launches.advance(scheduler)
@@ -204,7 +207,8 @@ def _plan(
     plan = plan_cases(op, job, facts)
     cases = plan.cases
     if job.part == 0:
-        report.plan(tuple(not_run_result(c, "not reached") for c in _chosen(cases, job)))
+        chosen = _chooser(job, cases)(cases)
+        report.plan(tuple(not_run_result(c, "not reached") for c in chosen))
     report.stage("loading", patience_s=job.compile_s if runtime.builds_on_load else 0.0)
     base = Validation(
         op=job.op.name,
@@ -223,10 +227,11 @@ def _plan(
     return base, cases
 
 
-def _chosen(cases: Sequence[Case], job: ValidateJob) -> list[Case]:
-    """Return the cases with the words that the job asks for; a whole label is that of one case."""
-    whole = [case for case in cases if case.label == job.only]
-    return whole or [case for case in cases if job.only in case.label]
+def _chooser(job: ValidateJob, planned: Sequence[Case]) -> Callable[[Sequence[Case]], list[Case]]:
+    """Return what selects the cases with the words of the job; a whole label is that of one."""
+    if any(case.label == job.only for case in planned):
+        return lambda cases: [case for case in cases if case.label == job.only]
+    return lambda cases: [case for case in cases if job.only in case.label]
 
 
 def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: int) -> list[Case]:
