@@ -148,7 +148,7 @@ class VerbMethods:
             dtypes: only these: float32,float16 (default: all that the op declares)
             plan: full, or quick or thorough as those flags do
             shapes: only this one, to replay a case; may be repeated
-            only: only the cases of the plan whose label has these words: 'x transposed', or a whole label, to replay a case with its seed
+            only: only cases whose label is, or has, these words
             inputs: a file of the workspace in place of the cases: x.safetensors, .npz, .npy or .pt
             seed: the seed of an earlier result, to replay its plan
             rtol: another relative tolerance; leaves a badge
@@ -186,7 +186,7 @@ class VerbMethods:
             dtypes: only these: float32,float16 (default: all that the op declares)
             plan: full, or quick or thorough as those flags do
             shapes: only this one, to replay a case; may be repeated
-            only: only the cases of the plan whose label has these words: 'x transposed', or a whole label, to replay a case with its seed
+            only: only cases whose label is, or has, these words
             inputs: a file of the workspace in place of the cases: x.safetensors, .npz, .npy or .pt
             seed: the seed of an earlier result, to replay its plan
             rtol: another relative tolerance; leaves a badge

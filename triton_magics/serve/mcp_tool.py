@@ -170,7 +170,8 @@ class Tool:
 # -------------------------------------------------------------------------------- short schemas
 
 _UNLISTED = (  # taken all the same
-    "again", "at_once", "budget", "census", "hot", "no_shapes", "runs", "seed", "timeout", "timer",
+    "again", "at_once", "budget", "census", "hot", "no_shapes", "only", "runs", "seed", "timeout",
+    "timer",
 )  # fmt: skip
 _LISTS_WAIT = ("validate_correctness", "benchmark_kernel")
 _WORDLESS = (

@@ -37,8 +37,7 @@ class ValidateRequest(Request):
     only: Annotated[
         str,
         option(
-            "only the cases of the plan whose label has these words: 'x transposed', or a whole "
-            "label, to replay a case with its seed",
+            "only cases whose label is, or has, these words",
             metavar="WORDS",
         ),
     ] = ""
