@@ -16,9 +16,9 @@ from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subt
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
 from triton_magics.harness.correctness.rounding_experiment import ErrorsChange
 from triton_magics.harness.correctness.special_values import (
-    COMPOSED_NONFINITE,
     FAR_ROWS,
-    NAN_PARTS,
+    MINUS_INF_ALONE,
+    special_of,
 )
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.model import EVERY_INPUT, NORMAL, PLAIN, Case, CaseResult, Cause, CauseCode
@@ -134,7 +134,8 @@ def of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
     """Yield an overflow where finite inputs give NaN, and plain ones none."""
     assert result.mismatch is not None
     is_named = result.mismatch.cause is not None
-    has_nan = case.special in ("nonfinite", COMPOSED_NONFINITE, NAN_PARTS)
+    special = special_of(case.special)
+    has_nan = special and not special.is_finite and case.special not in MINUS_INF_ALONE
     if not is_lost(result) or is_named or case.has_plain_values or has_nan:
         return
     text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"

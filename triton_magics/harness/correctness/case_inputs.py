@@ -13,6 +13,7 @@ from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_values import (
     apply_values,
     find_parts,
+    nan_in_parts,
     shape_of_whole,
     split_in_parts,
     transpose_inputs,
@@ -24,7 +25,6 @@ from triton_magics.harness.correctness.guard_bands import (
     allocate_guarded,
 )
 from triton_magics.harness.correctness.special_values import special_of
-from triton_magics.harness.correctness.value_structures import nan_in_parts
 from triton_magics.harness.load import UserFault
 from triton_magics.harness.process.device import META
 from triton_magics.model import CONTIGUOUS, Case

@@ -148,6 +148,29 @@ def _n_chunks(parts: Mapping[int, bool], special: Special) -> int:
     return len(parts) + (special.spare is not None)
 
 
+def nan_in_parts(
+    inputs: tuple[Any, ...], dims: Sequence[int | None], draw: torch.Generator
+) -> tuple[Any, ...]:
+    """Return the inputs with NaN in about half of the parts that an op computes apart.
+
+    Args:
+        inputs: of a call.
+        dims: for each input the dimension along which it may be cut, as in `INDEPENDENT`.
+        draw: for the parts.
+
+    The last input that may be cut has the NaN: of attention these are the values.
+    """
+    cut = [i for i, dim in enumerate(dims) if dim is not None and is_floating(inputs[i])]
+    if not cut:
+        return inputs
+    place = cut[-1]
+    x, dim = inputs[place], dims[place]
+    sizes = [n if i == dim else 1 for i, n in enumerate(x.shape)]
+    is_nan = torch.rand(sizes, device=x.device, generator=draw) < 0.5
+    changed = x.masked_fill(is_nan, torch.nan)
+    return (*inputs[:place], changed, *inputs[place + 1 :])
+
+
 def is_transpose(x: Any, other: Any) -> bool:
     """Return whether two inputs are floating, and one has the shape of the other's transpose."""
     both = _is_floating(x) and _is_floating(other) and min(x.dim(), other.dim()) >= 2

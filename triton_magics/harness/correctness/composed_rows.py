@@ -6,12 +6,14 @@ part of each kind at random, so that pairs and triples of them meet, other ones 
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 _POWERS = 12.0  # the sizes along a row differ by up to 2^12
 LARGEST = (1.0, 8.0, 120.0)  # element of a row; exp(120) is past float32
 LARGEST_FACTORS = (1.0, 8.0)
-_HALF_SUM = 3e4  # of the sizes in a row of float16 times the largest factor, so all sums are finite
+_HALF_SUM = 3e4  # of the sizes in a row of float16, so that all sums are finite
 _TINY = 2.0**-70  # float32 has it, but not its square
 
 
@@ -64,7 +66,8 @@ def compose_factor(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Return a factor of a product whose rows or columns are composed; sums stay finite."""
     is_turned = bool(torch.randint(2, (), device=x.device, generator=draw))
     own = x.mT if is_turned and x.dim() > 1 else x
-    composed = compose(own, draw, largest=LARGEST_FACTORS, is_finite=True)
+    half_sum = _HALF_SUM / LARGEST_FACTORS[-1]
+    composed = compose(own, draw, largest=LARGEST_FACTORS, half_sum=half_sum, is_finite=True)
     return composed.mT.contiguous() if own is not x else composed
 
 
@@ -73,6 +76,7 @@ def compose(
     draw: torch.Generator,
     *,
     largest: tuple[float, ...] = LARGEST,
+    half_sum: float = _HALF_SUM,
     is_finite: bool,
 ) -> torch.Tensor:
     """Return a tensor whose rows are composed, each at random.
@@ -81,6 +85,7 @@ def compose(
         x: random numbers of any shape, [..., columns].
         draw: for the choices.
         largest: sizes of a row's largest element, of which each row has one.
+        half_sum: the most that the sizes in a row of float16 add up to.
         is_finite: else half of the rows have NaN or infinity in a stretch or an element.
     """
     own = x.reshape(-1, x.shape[-1]).double()
@@ -98,7 +103,7 @@ def compose(
     middle = rows.number(-8, 8) * sizes.exp2().amax(1, keepdim=True)
     values = values + rows.one_of(steady, steady, middle, middle * rows.along)
     values = rows.one_of(values, values, values.sort(1).values, values.sort(1, True).values)
-    values = _rescale(values, rows, largest, x.dtype)
+    values = _rescale(values, rows, largest, half_sum if x.dtype is torch.float16 else math.inf)
     differs = torch.where(rows.stretch(), rows.one_of(*_finite_forms(values)), values)
     if not is_finite:
         differs = rows.one_of(differs, _with_nonfinite(differs, rows))
@@ -127,13 +132,10 @@ def _with_nonfinite(values: torch.Tensor, rows: _Rows) -> torch.Tensor:
 
 
 def _rescale(
-    values: torch.Tensor, rows: _Rows, largest: tuple[float, ...], dtype: torch.dtype
+    values: torch.Tensor, rows: _Rows, largest: tuple[float, ...], most: float
 ) -> torch.Tensor:
-    """Return the rows with the largest size of an element chosen for each."""
+    """Return the rows with a largest size chosen for each, so that sizes add up to this at most."""
     size = values.abs().amax(1, keepdim=True).clamp_min(_TINY)
     chosen = rows.one_of(*(torch.full_like(size, each) for each in largest))
-    if dtype is torch.float16:
-        limit = _HALF_SUM / (largest[-1] if largest is LARGEST_FACTORS else 1)
-        most = limit * size / values.abs().sum(1, keepdim=True).clamp_min(_TINY)
-        chosen = torch.minimum(chosen, most)
-    return values / size * chosen
+    sums = values.abs().sum(1, keepdim=True).clamp_min(_TINY)
+    return values / size * torch.minimum(chosen, most * size / sums)

@@ -43,6 +43,7 @@ HALF_BELOW_ZERO = "half of the products far below zero"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
 BLOCK_OF_TINY, WINDOWS = "block of tiny numbers", "parts between -inf"
+MINUS_INF_ALONE = (BLOCK_OF_MINUS_INF, WINDOWS)  # no NaN beside it
 TRANSPOSE_BUT_FIRST = "one tensor and its transpose, but for the first"
 PARTS_IN_TURN = "parts of one tensor, their columns in turn"
 PARTS_IN_TURN_REVERSED = "parts of one tensor, their columns in turn, the last input first"

@@ -223,7 +223,9 @@ class ValueCases(CasesBeside):
         for values in (name for name in self._values if name in COMPOSED_VALUES):
             in_all_dtypes = values != COMPOSED_NONFINITE and not self._is_interpreted
             for i, shape in enumerate(self._composed_shapes()):
-                usual = "float32" if LONG in shape and "float32" in self._dtypes else next(turned)
+                usual = (
+                    "float32" if shape[-1] == LONG and "float32" in self._dtypes else next(turned)
+                )
                 own = self._dtypes if in_all_dtypes and i == 0 else [usual]
                 each += [(values, dtype, shape) for dtype in own]
         return [

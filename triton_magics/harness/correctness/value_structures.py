@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import torch
-
-from triton_magics.harness.correctness.tolerance import is_floating
 
 HALF_MAX = 65_504.0  # the largest float16
 _FAR_BELOW = -2e4  # below the -1e4 that kernels write for "minus infinity"
@@ -275,29 +271,6 @@ def every_kind(x: torch.Tensor, draw: torch.Generator, *, is_finite: bool) -> to
     for i, value in enumerate(_NONFINITE):
         own = own.masked_fill(is_lane & (turn == i), value)
     return own.masked_fill(turn == len(_NONFINITE), -math.inf).reshape(x.shape)
-
-
-def nan_in_parts(
-    inputs: tuple[Any, ...], dims: Sequence[int | None], draw: torch.Generator
-) -> tuple[Any, ...]:
-    """Return the inputs with NaN in about half of the parts that an op computes apart.
-
-    Args:
-        inputs: of a call.
-        dims: for each input the dimension along which it may be cut, as in `INDEPENDENT`.
-        draw: for the parts.
-
-    The last input that may be cut has the NaN: of attention these are the values.
-    """
-    cut = [i for i, dim in enumerate(dims) if dim is not None and is_floating(inputs[i])]
-    if not cut:
-        return inputs
-    place = cut[-1]
-    x, dim = inputs[place], dims[place]
-    sizes = [n if i == dim else 1 for i, n in enumerate(x.shape)]
-    is_nan = torch.rand(sizes, device=x.device, generator=draw) < 0.5
-    changed = x.masked_fill(is_nan, torch.nan)
-    return (*inputs[:place], changed, *inputs[place + 1 :])
 
 
 def above_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
