@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,9 +85,19 @@ def test_one_standby_is_left_for_the_next_job(executor: LocalExecutor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "n"), [({}, 3), ({"lanes": 2}, 2), ({"standbys": 1}, 1), ({"standbys": 5}, 5)]
+    ("cores", "settings", "n"),
+    [
+        (15, {}, 3),
+        (16, {}, 4),
+        (16, {"lanes": 2}, 2),
+        (16, {"standbys": 1}, 1),
+        (2, {"standbys": 5}, 5),
+    ],
 )
-def test_a_gpu_with_one_lane_has_a_standby_more(settings: dict[str, int], n: int) -> None:
+def test_a_gpu_with_one_lane_has_a_standby_more(
+    monkeypatch: pytest.MonkeyPatch, cores: int, settings: dict[str, int], n: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
     executor = LocalExecutor(
         Settings(**settings), command=lambda mode: command("obeys.py", mode), devices=(GPU,)
     )

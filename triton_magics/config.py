@@ -97,7 +97,8 @@ class Settings(Configurable):
         0,
         min=0,
         max=16,
-        help="Warm workers, on a GPU each with a context; 0: 3 on a GPU with one lane, else 2.",
+        help="Warm workers, on a GPU each with a context; 0: 3 on a GPU with one lane, 4 with 16 "
+        "cores, else 2.",
     ).tag(config=True)
     ncu = Unicode("", help="Path of Nsight Compute's `ncu`; empty: PATH and the CUDA folders.").tag(
         config=True

@@ -139,6 +139,19 @@ def test_wait_for_some_orders_while_another_hangs(two: list[int], tmp_path: Path
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_free_process_gets_an_order_although_nobody_waits(two: list[int], tmp_path: Path) -> None:
+    work = start_batch(["hang", "a", "b", "c"], tmp_path)
+
+    def is_done() -> bool:
+        work.advance()
+        return len([*tmp_path.iterdir()]) == 3
+
+    wait_until(is_done)
+    work.stop()
+    work.advance()  # without a process it does nothing
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_orders_of_a_group_run_at_the_same_time_as_others(two: list[int], tmp_path: Path) -> None:
     groups = {"hang": 1, "a": 1, "b": 2, "c": 1, "d": 3}
     orders = [
@@ -210,14 +223,18 @@ def test_order_that_kills_its_process_is_dropped(two: list[int], tmp_path: Path)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_an_order_that_follows_another_is_waited_for(two: list[int], tmp_path: Path) -> None:
-    orders = [{"what": label, "into": str(tmp_path), "next": f"{label}2"} for label in "abc"]
+def test_an_order_that_follows_another_is_the_next(two: list[int], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    orders = [{"what": label, "into": str(tmp_path), "log": str(log)} for label in "abcdef"]
+    orders[0]["next"] = "A"
     work = compile_processes.submit(orders)
     assert work
-    assert work.wait({0, 1, 2})
-    assert {p.name for p in tmp_path.iterdir()} >= {"a", "b", "c"}
+    assert work.wait({0})  # the one that follows is a part of it
+    assert (tmp_path / "A").exists()
     assert work.wait()
-    assert {p.name for p in tmp_path.iterdir()} == {"a", "b", "c", "a2", "b2", "c2"}
+    done = log.read_text()
+    assert sorted(done) == [*"Aabcdef"]
+    assert done.index("A") < done.index("e")  # two were running, and two more may have begun
     compile_processes.wait_for_exit()
     assert alive(two) == []
 

@@ -24,8 +24,11 @@ FIRST, SLOW, LAST = (Case(shape=shape, dtype="float32", seed=1) for shape in ((1
 class Compiler:
     """Has compiled what `done` says, and the rest when it is waited for."""
 
-    def __init__(self, done: Collection[Case], log: list[str]) -> None:
+    def __init__(
+        self, done: Collection[Case], log: list[str], *, has_processes: bool = True
+    ) -> None:
         self.done, self.log = set(input_forms(done)), log
+        self.has_processes = has_processes
 
     def was_compiled(self, form: Form) -> bool:
         return form in self.done
@@ -51,14 +54,16 @@ class Compiler:
         self.log.append("ended")
 
 
-def story(monkeypatch: pytest.MonkeyPatch, *done: Case) -> list[str]:
+def story(monkeypatch: pytest.MonkeyPatch, *done: Case, has_processes: bool = True) -> list[str]:
     """Return the steps of a run of three cases, of which some are compiled."""
     log: list[str] = []
     job = job_for(KERNELS / "softmax_right.py")
     version = load_version(job.version)
     subject = Subject(operators.load("softmax"), version, job, torch.device("cuda"), "")
     monkeypatch.setattr(
-        case_scheduler, "AheadCompilation", lambda *args, **more: Compiler(done, log)
+        case_scheduler,
+        "AheadCompilation",
+        lambda *args, **more: Compiler(done, log, has_processes=has_processes),
     )
 
     @contextmanager
@@ -167,8 +172,17 @@ def test_the_gpu_is_taken_when_the_first_case_is_compiled(monkeypatch: pytest.Mo
 def test_it_is_given_back_while_a_compiler_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = story(monkeypatch, FIRST)
     assert steps == [
-        "taken", "first", "given back", "all compiled", "taken", "slow", "last", "given back",
-        "ended",
+        "taken", "first", "given back", "1 compiled", "taken", "slow",
+        "given back", "1 compiled", "taken", "last", "given back", "ended",
+    ]  # fmt: skip
+
+
+def test_without_compile_processes_threads_compile_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = story(monkeypatch, FIRST, has_processes=False)
+    assert steps[:7] == [
+        "taken", "first", "given back", "all compiled", "taken", "slow", "last"
     ]  # fmt: skip
 
 

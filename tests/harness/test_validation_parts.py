@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.kit import KERNELS, run_validation
-from triton_magics.harness.correctness.launch_cases import MAX_COMPILED
-from triton_magics.harness.correctness.validate_job import select_part
+from triton_magics.harness.correctness.case_parts import LATER_WORK, select_part
 from triton_magics.model import Case, CaseStatus, Status, Validation
 from triton_magics.model.overall_verdict import join_parts
 
@@ -18,16 +17,29 @@ DTYPES = ("float32", "float16")
 WHOLE: dict[str, object] = {"dtypes": DTYPES, "plan": "quick", "budget_s": None}
 
 
+def _case(i: int, dtype: str, **fields: object) -> Case:
+    return Case(shape=(i, 3), dtype=dtype, seed=i, **fields)
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 4, 7])
 def test_each_case_is_in_one_part_and_the_parts_are_even(parts: int) -> None:
-    cases = [Case(shape=(i, 3), dtype=d, seed=i) for i in range(1, 51) for d in DTYPES]
+    cases = [_case(i, d, special="zeros") for i in range(1, 51) for d in DTYPES]
     chosen = [select_part(cases, DTYPES, part, parts) for part in range(parts)]
     assert sorted(cases.index(c) for part in chosen for c in part) == list(range(100))
-    later = min(2 * MAX_COMPILED, 100 // parts) if parts > 1 else 0  # the last part runs them too
+    later = min(LATER_WORK, 100 // parts) if parts > 1 else 0  # the last part runs them too
     sizes = [*map(len, chosen[:-1]), len(chosen[-1]) + later]
     assert {*sizes} <= {(100 + later) // parts, (100 + later) // parts + 1}
     assert all(part == sorted(part, key=cases.index) for part in chosen)
     assert len({c.dtype for c in select_part(cases, DTYPES, 1, 2)}) == 1
+
+
+def test_a_case_that_is_called_in_a_row_counts_as_several() -> None:
+    usual = [_case(i, "float32") for i in range(1, 31)]
+    others = [_case(i, "float16", special="zeros") for i in range(1, 121)]
+    first, second = (select_part([*usual, *others], DTYPES, part, 2) for part in range(2))
+    assert set(first) >= {*usual}
+    assert len(first) - len(usual) == (4 * 30 + 120 + LATER_WORK) // 2 - 4 * 30
+    assert len(second) == 120 - (len(first) - len(usual))
 
 
 def _whole_and_joined(kernel: Path) -> tuple[Validation, Validation]:

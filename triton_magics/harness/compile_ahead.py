@@ -96,6 +96,16 @@ class AheadCompilation:
             self._work.close()
         self._numbers |= zip(orders, numbers, strict=True)
 
+    @property
+    def has_processes(self) -> bool:
+        """Return whether compile processes took the forms."""
+        return self._work is not None
+
+    def advance(self) -> None:
+        """Give the compile processes that have become free their next forms, without waiting."""
+        if self._work:
+            self._work.advance()
+
     def has_done_first(self, *, within_s: float) -> bool | None:
         """Return whether the order of another kind is done by then; None if it never will be."""
         if not self._work or not self._has_first:

@@ -232,8 +232,9 @@ class Warm(Value):
 
 
 def time_sample(op: OpRef, version: VersionRef, sizes: tuple[str, ...]) -> Warm:
-    """Time the version that warms a worker up, in this process."""
+    """Time the version that warms a worker up, in this process; free the GPU's memory again."""
     _time_here(WarmUpVersion(op, version), sizes)
+    _freeze()
     return Warm()
 
 

@@ -34,6 +34,7 @@ MIN_CORES = 2  # of a worker: with one it would not compile beside its cases
 MAX_LANES = 4  # that open on demand
 JOBS_TO_OPEN_A_LANE = 4
 STANDBYS, STANDBYS_TO_SHARE = 2, 3  # of the three one runs a job, one helps, one stays
+MANY_CORES = 16  # then two help: a worker keeps about five cores busy
 NO_GPU = (
     "device = 'gpu', but there is no NVIDIA GPU that this torch can use; "
     "the setting device = 'auto' uses Triton's interpreter instead"
@@ -349,7 +350,8 @@ def _standbys(settings: Settings, lane: int, mode: Mode) -> int:
     if mode == "compiler":
         return 1
     shares = mode == "gpu" and settings.lanes < 2 and lane == 0
-    return settings.standbys or (STANDBYS_TO_SHARE if shares else STANDBYS)
+    to_share = STANDBYS_TO_SHARE + ((os.cpu_count() or 1) >= MANY_CORES)
+    return settings.standbys or (to_share if shares else STANDBYS)
 
 
 __all__ = ["LocalExecutor"]

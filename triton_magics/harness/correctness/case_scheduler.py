@@ -126,10 +126,12 @@ class CaseScheduler:
         patience_s = LOCK_PATIENCE_S if self._has_lock else 0.0
         (form,) = input_forms([case])
         if self.ahead and not self.ahead.is_finished(form, within_s=patience_s):
-            forms = self.forms if self._has_lock else [form]
+            # Without compile processes, threads compile several forms in little more time than one.
+            at_once = self._has_lock and not self.ahead.has_processes
             self._lock_stack.close()
             self._has_lock = False
             self.report.stage("compiling", patience_s=self.subject.job.compile_s)
+            forms = self.forms if at_once else [form]
             self.ahead.wait(self.subject.calls.compile_forms, forms)
         if not self._has_lock:
             self._lock_stack.enter_context(self.lock())

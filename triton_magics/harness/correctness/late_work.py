@@ -53,8 +53,8 @@ def find_late_work(outputs: tuple[Any, ...], before: ProcessState) -> str | None
 
 
 def _changed_late(outputs: tuple[Any, ...]) -> bool:
+    """Return whether an output changes after its stream is done, until all streams are."""
     tensors = [t for t in outputs if type(t) is torch.Tensor]
-    torch.cuda.current_stream().synchronize()
     snapshots = [t.clone() for t in tensors]
     torch.cuda.synchronize()
     return not all(is_bitwise_equal(t, s) for t, s in zip(tensors, snapshots, strict=True))

@@ -67,6 +67,7 @@ def run_case(subject: Subject, case: Case) -> tuple[CaseResult, Launches]:
         expected = CaseOracle(subject, case, inputs, torch_outputs)
 
         def meanwhile() -> None:
+            subject.advance_compilers()
             expected.prepare()
             subject.inputs_ahead.prepare()
 

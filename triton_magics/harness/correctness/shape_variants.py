@@ -14,6 +14,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -39,6 +40,7 @@ _CPU = torch.device("cpu")
 MAX_BLOCKS = 32  # of a shape that is taken as declared; a larger one is cut
 
 Fits = Callable[[Case, Shape], bool]
+_defined_shapes: WeakKeyDictionary[Callable[..., object], dict[Shape, bool]] = WeakKeyDictionary()
 
 
 def list_variants(op: operators.Op) -> Mapping[str, Sequence[Shape]]:
@@ -175,7 +177,17 @@ def _is_order(shapes: Sequence[Shape], i: int, j: int) -> bool:
 
 
 def is_defined(op: operators.Op, shape: Shape) -> bool:
-    """Return whether the reference takes inputs of this shape, of which only meta tensors exist."""
+    """Return whether the reference takes inputs of this shape, of which only meta tensors exist.
+
+    It is asked once for each shape: on meta tensors, torch's attention takes 5 ms.
+    """
+    answers = _defined_shapes.setdefault(op.reference, {})
+    if shape not in answers:
+        answers[shape] = _takes_shape(op, shape)
+    return answers[shape]
+
+
+def _takes_shape(op: operators.Op, shape: Shape) -> bool:
     try:
         with torch.no_grad():
             op.reference(*operators.inputs_without_memory(op, shape, op.dtypes[0]))

@@ -103,6 +103,11 @@ class Subject:
         (form,) = input_forms([case])
         return self.is_interpreted or any(a.is_finished(form, within_s=0.0) for a in self.ahead)
 
+    def advance_compilers(self) -> None:
+        """Give the compile processes that have become free their next forms."""
+        for ahead in self.ahead:
+            ahead.advance()
+
     @property
     def ref(self) -> VersionRef:
         """Return the version's source and names."""

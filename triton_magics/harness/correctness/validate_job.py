@@ -16,6 +16,7 @@ from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
 from triton_magics.harness.correctness.call_record import VersionRaised
 from triton_magics.harness.correctness.case_order import spread
+from triton_magics.harness.correctness.case_parts import select_part
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.case_scheduler import CaseScheduler
 from triton_magics.harness.correctness.conclusion import (
@@ -24,7 +25,6 @@ from triton_magics.harness.correctness.conclusion import (
 )
 from triton_magics.harness.correctness.failure_pattern import find_pattern
 from triton_magics.harness.correctness.further_calls import passes
-from triton_magics.harness.correctness.launch_cases import MAX_COMPILED
 from triton_magics.harness.correctness.launch_evidence import LaunchEvidence
 from triton_magics.harness.correctness.launch_phase import LaunchPhase
 from triton_magics.harness.correctness.one_case import (
@@ -183,6 +183,7 @@ def _ready_cases(
         chosen = choose(phase())
         cases += chosen if number else ()
         for i, case in enumerate(chosen):
+            tally.subject.advance_compilers()
             by_launches.advance(scheduler)
             if reason := tally.skip_reason(case) or scheduler.skip_reason(case):
                 tally.skip(case, reason)
@@ -232,18 +233,6 @@ def _chooser(job: ValidateJob, planned: Sequence[Case]) -> Callable[[Sequence[Ca
     if any(case.label == job.only for case in planned):
         return lambda cases: [case for case in cases if case.label == job.only]
     return lambda cases: [case for case in cases if job.only in case.label]
-
-
-def select_part(cases: Sequence[Case], dtypes: Sequence[str], part: int, parts: int) -> list[Case]:
-    """Return the cases of a part, in their order: as many in each, and few dtypes.
-
-    What is checked once for each dtype is then seldom checked in two parts. The last part has fewer
-    by those that the launches of the version call for.
-    """
-    by_dtype = sorted(range(len(cases)), key=lambda i: dtypes.index(cases[i].dtype))
-    n_later = min(2 * MAX_COMPILED, len(cases) // parts) if parts > 1 else 0
-    start, end = ((len(cases) + n_later) * i // parts for i in (part, part + 1))
-    return [cases[i] for i in sorted(by_dtype[start:end])]
 
 
 def _passes_trial(tally: _Tally, case: Case) -> bool | None:

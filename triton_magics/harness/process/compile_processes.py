@@ -25,7 +25,7 @@ from triton_magics.execution.sandbox import enter_from_environment
 from triton_magics.execution.scratch import STACK
 from triton_magics.harness.process import parent_watch
 
-MAX_PROCESSES = 12  # a quick plan of softmax has twelve forms
+MAX_PROCESSES = 16  # a quick plan of softmax has 15 forms
 ORDER_BYTES = 2**16
 DONE, FAILED, REFUSED = b"done", b"failed", b"refused"
 
@@ -154,10 +154,11 @@ def warm_up(order: dict[str, Any], count: int) -> None:
 def submit(orders: Sequence[dict[str, Any]], *, is_open: bool = False) -> CompileBatch | None:
     """Start executing the orders; return None if there is no process.
 
-    They start in their order, but one whose `group` has an order under execution comes after
-    those of other groups: the two are likely to compile the same. One that is `alone` starts only
-    once no other of its group is under execution. Each process ends as soon as no order is left
-    for it, unless the batch is open: then it waits for more.
+    They start in their order. One that follows another is the next, and that is finished with it.
+    One whose `group` has an order under execution comes after those of other groups: the two are
+    likely to compile the same. One that is `alone` starts only once no other of its group is under
+    execution. Each process ends as soon as no order is left for it, unless the batch is open: then
+    it waits for more.
     """
     batch = CompileBatch(_idle_channels, orders, is_open=is_open)
     _idle_channels.clear()
@@ -186,6 +187,7 @@ class CompileBatch:
         self._waiting: list[tuple[int, bytes]] = []
         self._groups: list[Any] = []
         self._alone: set[int] = set()
+        self._origins: dict[int, int] = {}  # of orders that follow others
         self._running: dict[socket.socket, int] = {}
         self._idle = [*channels]
         self._is_open = is_open
@@ -220,6 +222,12 @@ class CompileBatch:
                 self._handle_result(channel)
         return True
 
+    def advance(self) -> None:
+        """Give each process that has finished its order the next one, without waiting."""
+        while self._running and (readable := _readable(self._running, 0.0)):
+            for channel in readable:
+                self._handle_result(channel)
+
     def stop(self) -> None:
         """Kill the processes and the compilers that they run; unfinished orders are lost.
 
@@ -234,9 +242,10 @@ class CompileBatch:
                 os.kill(parent, signal.SIGTERM)
         wait_for_exit()
 
-    def _add(self, order: dict[str, Any]) -> int:
+    def _add(self, order: dict[str, Any], *, first: bool = False) -> int:
         index, group = len(self._groups), order.get("group")
-        self._waiting.append((index, json.dumps(order).encode()))
+        place = 0 if first else len(self._waiting)
+        self._waiting.insert(place, (index, json.dumps(order).encode()))
         self._groups.append(index if group is None else group)
         if order.get("alone"):
             self._alone.add(index)
@@ -245,6 +254,7 @@ class CompileBatch:
     def _has_unfinished(self, indices: Collection[int] | None) -> bool:
         """Return whether one of the orders is running or waiting."""
         left = {*self._running.values(), *(i for i, _ in self._waiting if self._running)}
+        left |= {self._origins[i] for i in left if i in self._origins}
         return bool(left if indices is None else left & {*indices})
 
     def _handle_result(self, channel: socket.socket) -> None:
@@ -256,7 +266,8 @@ class CompileBatch:
         elif result == REFUSED:
             self.refused.add(number)
         elif following := result.removeprefix(DONE):
-            self._add(json.loads(following) | {"group": None, "alone": False})
+            index = self._add(json.loads(following) | {"group": None, "alone": False}, first=True)
+            self._origins[index] = self._origins.get(number, number)
         if result:
             self._assign(channel)
         else:  # the process died
