@@ -22,7 +22,7 @@ from triton_magics.harness.correctness import (
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_correct, judge
 from triton_magics.harness.correctness.subject import Subject
-from triton_magics.harness.load import load_version
+from triton_magics.harness.load import UserFault, load_version
 from triton_magics.model import Case, CaseStatus
 from triton_magics.operators import BackwardOp
 
@@ -206,6 +206,28 @@ def test_a_right_answer_takes_few_evaluations_of_the_reference() -> None:
     assert result.deterministic  # so it was called again, with new contents, and without launches
     assert len(calls) == 5  # twice torch's own and the float64 answer; once a precision lower
     assert calls.count(torch.float64) == 2
+
+
+@pytest.mark.parametrize("is_default", [True, False])
+def test_a_reference_is_judged_without_cudnns_attention(is_default: bool) -> None:
+    settings: list[bool] = []
+
+    def looking(x: torch.Tensor) -> torch.Tensor:
+        settings.append(torch.backends.cuda.cudnn_sdp_enabled())
+        if len(settings) > 1:
+            raise ValueError("the second time")
+        return torch.softmax(x, -1)
+
+    op = dataclasses.replace(operators.load("softmax"), reference=looking)
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(is_default)
+    try:
+        oracle.evaluate(op, (torch.randn(2, 3),))
+        with pytest.raises(UserFault, match="the second time"):
+            oracle.evaluate(op, (torch.randn(2, 3),))
+        assert (settings, torch.backends.cuda.cudnn_sdp_enabled()) == ([False, False], is_default)
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
 
 
 def test_the_wide_tolerance_is_made_only_where_one_goes_on_to_it() -> None:

@@ -10,6 +10,7 @@ or the case does not count as evidence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
@@ -122,8 +123,10 @@ def evaluate(
     """
     own = own_inputs(op, inputs)
     doubled = any(isinstance(x, torch.Tensor) and x.dtype is torch.float64 for x in own)
+    function = op.exact if op.exact and doubled and with_exact else op.reference
     try:
-        value = op.exact(*own) if op.exact and doubled and with_exact else op.reference(*own)
+        with _no_cudnn_attention():
+            value = function(*own)
     except torch.OutOfMemoryError:
         raise
     except BaseException as error:  # exit() too: the code is the user's own
@@ -136,6 +139,20 @@ def evaluate(
     outputs = all_outputs(op, value, own)
     _check_outputs(op, outputs, own)
     return value, outputs
+
+
+@contextmanager
+def _no_cudnn_attention() -> Iterator[None]:
+    """Let torch compute attention by its own kernels: cuDNN prepares for each new shape.
+
+    Cases seldom share a shape. A timing of torch has cuDNN, as its default is.
+    """
+    was_enabled = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(was_enabled)
 
 
 def own_inputs(op: operators.Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
