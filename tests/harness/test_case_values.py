@@ -131,6 +131,19 @@ def test_a_version_that_is_wrong_for_one_tensor_is_refused(tmp_path: Path) -> No
     assert {result.status for result in right} == {CaseStatus.PASSED}
 
 
+def test_memory_is_no_cause_where_the_values_are_wrong_alone(tmp_path: Path) -> None:
+    text = (KERNELS / "right" / "mul_flat.py").read_text()
+    old = "out = torch.empty_like(x)"
+    assert old in text
+    wrong = "if bool((x == y).all()):\n        y = y * 1.5\n    " + old  # whatever the memory
+    (path := tmp_path / "kernel.py").write_text(text.replace(old, wrong))
+    named = "one tensor for several inputs"
+    (result,) = run_cases(path, Case(shape=(16, 32), dtype="float16", special=named, seed=3))
+    assert result.status is CaseStatus.WRONG_VALUES
+    shown = cause_text(result.mismatch.cause) if result.mismatch.cause else ""
+    assert "tensor of its own" not in shown
+
+
 def test_values_near_a_number_are_on_both_sides_of_it() -> None:
     x = rows_with("values near 88.5")
     size = x[::2].abs()

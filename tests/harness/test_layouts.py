@@ -19,6 +19,7 @@ STRIDES = {
     "strided": (32, 2),
     "padded rows": (16, 1),
     "expanded": (0, 1),
+    "overlapping": (11, 2),
     "unaligned": (13, 1),
 }
 
@@ -59,13 +60,39 @@ def test_expanded_rows_are_equal_and_take_the_memory_of_one() -> None:
     assert bool((x == 5).all())
 
 
+@pytest.mark.parametrize(
+    ("shape", "stride"),
+    [((7, 13), (11, 2)), ((5, 5), (4, 2)), ((2, 3, 129), (387, 65, 2)), ((2, 7, 13), (91, 11, 2))],
+)
+def test_an_overlapping_window_spans_its_number_of_elements(
+    shape: tuple[int, ...], stride: tuple[int, ...]
+) -> None:
+    assert layouts.place(shape, "overlapping") == layouts.Placement(stride)
+    assert layouts.span(shape, stride) == torch.Size(shape).numel()
+    x = torch.randn(shape)
+    values = layouts.equal_where_shared(x, "overlapping")
+    window = layouts.empty(shape, "overlapping", dtype=torch.float32, device=CPU)
+    layouts.write(window, values)
+    assert torch.equal(window, values)
+    assert values.unique().numel() < values.numel()
+    assert torch.equal(layouts.equal_where_shared(values, "overlapping"), values)
+    assert values.flatten()[0] == x.flatten()[0]  # of several values the first
+
+
+@pytest.mark.parametrize("shape", [(16, 32), (1, 13), (13, 1), (2, 2), (13,)])
+def test_some_lengths_have_no_overlapping_window(shape: tuple[int, ...]) -> None:
+    assert layouts.place(shape, "overlapping") is None
+
+
 def test_available_layouts_differ_from_the_contiguous_one() -> None:
     assert layouts.available((1, 1)) == ("contiguous", "unaligned")
     assert layouts.available((13,)) == ("contiguous", "strided", "expanded", "unaligned")
     assert layouts.available((1, 13)) == ("contiguous", "strided", "expanded", "unaligned")
     assert "interleaved heads" in layouts.available((2, 3, 5))
     assert "interleaved heads" not in layouts.available((*(1, 3, 5, 1)[:2], 1, 7))
-    assert "expanded" not in layouts.available((7, 13), is_mutated=True)
+    shared = {"expanded", "overlapping"}
+    assert shared <= {*layouts.available((7, 13))}
+    assert not shared & {*layouts.available((7, 13), is_mutated=True)}
 
 
 def test_a_length_of_one_has_the_stride_of_a_longer_tensor() -> None:

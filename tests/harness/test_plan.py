@@ -142,6 +142,20 @@ def test_no_row_of_a_full_plan_compiles_for_seconds(op: str) -> None:
     assert not {n for n in columns if 2**14 < n <= shape_classes.MAX_FULL_COLUMNS}
 
 
+@pytest.mark.parametrize(
+    ("name", "rows", "values"), [("gqa", 257, (True, False)), ("layer_norm", 127, (1e-5, 1e-6))]
+)
+def test_a_walk_has_another_scalar_between_two_calls(
+    name: str, rows: int, values: tuple[float, float]
+) -> None:
+    cases = plan_of(name).cases
+    turned = [c for c in cases[:9] if c.shape[-2] == rows]
+    assert [value for c in turned for _, value in c.scalars] == [values[0], values[1], values[0]]
+    assert len({c.seed for c in turned}) == 3
+    first = cases.index(turned[0])
+    assert [*cases[first : first + 3]] == turned
+
+
 def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
     base = (7, 5, 13)
     steps = [(7, 5, 1025), (7, 131, 13), (257, 5, 13)]
@@ -269,7 +283,7 @@ def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
 def test_the_interpreter_runs_plain_cases_by_cost(name: str) -> None:
     op = operators.load(name)
     cases = plan_of(name, device=DeviceFacts(is_interpreted=True)).cases
-    cases = cases[len(walk_of_dimensions(op)) :]
+    cases = cases[len(walk_of_dimensions(op)) + 2 * bool(op.scalars) :]
     plain = [c for c in cases[::2] if c.has_plain_values and not c.size]
     of_first_dtype = [c for c in plain if c.is_contiguous and c.dtype == op.dtypes[0]]
     first = dict.fromkeys(

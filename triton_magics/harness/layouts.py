@@ -1,7 +1,7 @@
 """Layouts of a tensor in memory: the strides and the offset that each one has.
 
-A layout keeps the shape and the values; only the expanded ones need values that are equal along
-one dimension.
+A layout keeps the shape and the values; only the expanded and the overlapping ones need values that
+are equal where elements share memory.
 
 Strides differ from the contiguous ones in three ways: the dimensions have another order in memory,
 one of them lies further apart (a slice of a longer one), or one has stride 0. `NOT_COMBINED`
@@ -44,6 +44,8 @@ EXPANDED_STRIDED = "expanded and strided"  # the row that is repeated is a colum
 EXPANDED_ONE_COLUMN = "expanded column of a matrix"  # x[:, :1] of a matrix, repeated
 # x[..., :1, :] of matrices, repeated: the gaps are as long as what is repeated, as if dense.
 EXPANDED_ONE_ROW = "expanded row of a matrix"
+# A sliding window, whose first and last element are as far apart as those of a dense tensor.
+OVERLAPPING = "overlapping"
 REVERSED = "reversed dimensions"
 # In another order, and the first dimension further apart: a part of a longer cache or matrix.
 INTERLEAVED_PADDED = "interleaved heads and padded batches"  # x[:, :10] of [batch, seq, heads, dim]
@@ -127,7 +129,7 @@ def _name_order(order: Sequence[int]) -> str:
 
 def repeats_values(layout: str) -> bool:
     """Return whether elements of a tensor in this layout share memory."""
-    return layout.startswith(EXPANDED)
+    return layout.startswith(EXPANDED) or layout == OVERLAPPING
 
 
 def empty(shape: Sizes, layout: str, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -142,29 +144,60 @@ def span(shape: Sizes, stride: Sizes) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
 
 
-def equal_along_expanded(x: torch.Tensor, layout: str) -> torch.Tensor:
-    """Return values that an expanded tensor can hold; other layouts hold any values."""
-    at = place(tuple(x.shape), layout) if repeats_values(layout) else None
+def equal_where_shared(x: torch.Tensor, layout: str) -> torch.Tensor:
+    """Return values that a tensor whose elements share memory can hold; others hold any values.
+
+    Of several values for one place the first one stays.
+    """
+    shape = tuple(x.shape)
+    at = place(shape, layout) if repeats_values(layout) else None
     if at is None:
         return x
+    if layout == OVERLAPPING:
+        places = _places(shape, at.stride, x.device)
+        first = torch.zeros(span(shape, at.stride), dtype=torch.int64, device=x.device)
+        numbers = torch.arange(x.numel(), device=x.device)
+        first.scatter_reduce_(0, places, numbers, "amin", include_self=False)
+        return x.flatten()[first[places]].reshape(shape)
     once = x
     for dim, stride in enumerate(at.stride):
         once = once.narrow(dim, 0, 1) if stride == 0 and x.shape[dim] else once
-    return once.expand(x.shape).contiguous()
+    return once.expand(shape).contiguous()
 
 
 def write(tensor: torch.Tensor, values: torch.Tensor) -> None:
     """Write values into a tensor of any layout, past its version counter."""
     once = without_repeats(tensor)
-    once.data.copy_(values[tuple(slice(n) for n in once.shape)])
+    own = values[tuple(slice(n) for n in once.shape)]
+    if not _overlaps(once):
+        once.data.copy_(own)
+        return
+    size, stride = tuple(once.shape), once.stride()
+    memory = once.data.as_strided((span(size, stride),), (1,), once.storage_offset())
+    memory[_places(size, stride, once.device)] = own.flatten()
 
 
 def without_repeats(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a view of a tensor in which each element of its memory is once."""
+    """Return a view of an expanded tensor in which each element of its memory is once."""
     for dim, (n, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
         if n > 1 and stride == 0:
             tensor = tensor.narrow(dim, 0, 1)
     return tensor
+
+
+def _places(shape: Sizes, stride: Sizes, device: torch.device) -> torch.Tensor:
+    """Return for each element of a tensor, in order, its place in memory, from the first one on."""
+    return torch.arange(span(shape, stride), device=device).as_strided(shape, stride).flatten()
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Return whether elements may share memory, though no stride is 0."""
+    reach = 0
+    for stride, n in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if n > 1 and stride <= reach:
+            return True
+        reach += (n - 1) * stride if n else 0
+    return False
 
 
 def _contiguous(shape: Sizes) -> Sizes:
@@ -293,6 +326,20 @@ def _expand_one_row(shape: Sizes) -> Sizes | None:
     return (*first, 0, last)
 
 
+def _overlap(shape: Sizes) -> Sizes | None:
+    """Return the strides of matrices that share memory, with as many places as elements.
+
+    Rows are closer together by what the steps within one make it longer.
+    """
+    if len(shape) < 2:
+        return None
+    rows, columns = (n - 1 for n in shape[-2:])
+    both = math.gcd(rows, columns)
+    if both < 2:
+        return None
+    return (*_contiguous(shape)[:-2], columns + 1 - columns // both, 1 + rows // both)
+
+
 def _move_far(shape: Sizes) -> Sizes | None:
     """Return the strides where the first dimension of three lies very far apart."""
     return (_FAR, *_contiguous(shape)[1:]) if len(shape) >= 2 and shape[0] == 3 else None
@@ -348,6 +395,7 @@ _NOT_COMBINED: dict[str, Strides] = {
     EXPANDED_STRIDED: _expand_strided(_expand_first),
     EXPANDED_ONE_COLUMN: _expand_strided(_expand(-1)),
     EXPANDED_ONE_ROW: _expand_one_row,
+    OVERLAPPING: _overlap,
     REVERSED: _reverse,
     INTERLEAVED_PADDED: _interleave_padded,
     TRANSPOSED_PADDED: _transpose_padded,
@@ -357,5 +405,5 @@ _NOT_COMBINED: dict[str, Strides] = {
 _STRIDES = _COMBINED | _NOT_COMBINED | {FAR_BATCHES: _move_far}
 NOT_COMBINED = tuple(_NOT_COMBINED)  # with all else, in a plan
 # At once: others show which is mixed up.
-OF_ALL_TENSORS = (INTERLEAVED_PADDED, TRANSPOSED_PADDED, EXPANDED_ONE_ROW)
+OF_ALL_TENSORS = (INTERLEAVED_PADDED, TRANSPOSED_PADDED, EXPANDED_ONE_ROW, OVERLAPPING)
 LAYOUTS = (CONTIGUOUS, *_COMBINED, UNALIGNED, *NOT_COMBINED)

@@ -18,8 +18,9 @@ and it may define
                   unaligned, padded matrices, padded batches, padded columns, every second row,
                   expanded columns, expanded rows, expanded matrices, expanded but rows,
                   expanded and strided, expanded column of a matrix, expanded row of a matrix,
-                  reversed dimensions, transposed and strided, transposed and padded matrices,
-                  interleaved heads and padded batches, loose lengths of one, permuted
+                  overlapping, reversed dimensions, transposed and strided,
+                  transposed and padded matrices, interleaved heads and padded batches,
+                  loose lengths of one, permuted
     TOLERANCE     {"atol": 1e-2, "rtol": 1e-2, "matched_ratio": 1}: the rule of the problem that it
                   was imported from, for a verdict beside ours; {}
     DEFINED_FOR_NONFINITE         whether NaN and Inf may be fed; False

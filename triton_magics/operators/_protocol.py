@@ -21,8 +21,9 @@ LAYOUTS = (
     "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
     "expanded columns", "expanded rows", "expanded matrices", "expanded but rows",
     "expanded and strided", "expanded column of a matrix", "expanded row of a matrix",
-    "reversed dimensions", "transposed and strided", "transposed and padded matrices",
-    "interleaved heads and padded batches", "loose lengths of one", "permuted",
+    "overlapping", "reversed dimensions", "transposed and strided",
+    "transposed and padded matrices", "interleaved heads and padded batches",
+    "loose lengths of one", "permuted",
 )  # fmt: skip
 OP_CLASSES = ("elementwise", "reduction", "matmul")
 

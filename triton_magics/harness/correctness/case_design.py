@@ -347,10 +347,25 @@ class Design:
         return [self._case(row, shape).evolve(extent=name) for row in possible]
 
     def _walk(self) -> list[Case]:
-        """Return plain cases whose shapes differ by one dimension from one to the next."""
-        scalars = tuple((name, values[0]) for name, values in self._op.scalars.items())
-        steps = (self._case(self._plain_row(s), s) for s in walk_of_dimensions(self._op))
-        return [case.evolve(scalars=scalars, shape_class=BESIDE) for case in steps]
+        """Return plain cases whose shapes differ by one dimension from one to the next.
+
+        With most rows the scalars have their second values in between: a version may keep what
+        holds for one value alone by the shape.
+        """
+        walk = walk_of_dimensions(self._op)
+        first, other = (
+            tuple((name, values[:2][turn]) for name, values in self._op.scalars.items())
+            for turn in (0, -1)
+        )
+        steps = [(shape, first) for shape in walk]
+        if other != first and walk:
+            one_lap = range(min(len(walk), 2 * self._rank + 1))
+            place = max(one_lap, key=lambda i: walk[i][-2:-1]) + 1
+            steps[place:place] = [(walk[place - 1], other), (walk[place - 1], first)]
+        return [
+            self._case(self._plain_row(shape), shape).evolve(scalars=scalars, shape_class=BESIDE)
+            for shape, scalars in steps
+        ]
 
     def _number_cases(self, source: str, cases: Sequence[Case], plan: str) -> list[Case]:
         """Return plain cases with the numbers of the source that none of these cases has."""

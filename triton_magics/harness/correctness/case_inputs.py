@@ -114,7 +114,7 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
     values = [x if i in op.structured else changed[i] for i, x in enumerate(inputs)]
     scalars = dict(case.scalars)
     return tuple(
-        layouts.equal_along_expanded(x, layout_of_input(op, case, i, name))
+        layouts.equal_where_shared(x, layout_of_input(op, case, i, name))
         if isinstance(x, torch.Tensor)
         else scalars.get(name, x)
         for i, (name, x) in enumerate(zip(op.input_names(len(values)), values, strict=True))

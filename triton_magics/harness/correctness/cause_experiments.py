@@ -79,7 +79,7 @@ def explain_wrong_values(
     a layout before a kind of values.
     """
     if case.special in SHARED_VALUES:  # further values could not be written into one input alone
-        return _name_shared_inputs(subject, case, result)
+        return _explain_shared_inputs(subject, case, inputs, call, result)
     if result.mismatch is None:
         return _name_layout(subject, case, inputs, call, result)
     try:
@@ -163,22 +163,35 @@ def _keeps_state(subject: Subject, case: Case, differs: bool) -> bool:
     return passes(subject, case)
 
 
-def _name_shared_inputs(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
-    """Return a wrong result with the cause that inputs are one tensor, if it is the cause."""
+def _explain_shared_inputs(
+    subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord, result: CaseResult
+) -> CaseResult:
+    """Return a wrong result with the cause that inputs share memory, or one of their values.
+
+    Sharing is the cause if the same values are right where each input has its own memory.
+    """
     if result.mismatch is None:
         return result
     try:
-        is_cause = passes(subject, case.evolve(special=PLAIN))
+        if passes(subject, case.evolve(special=PLAIN), inputs.pristine):
+            return _with_cause(result, _shared_inputs(case))
+        cause = find_confirmed(subject, of_dtype(subject, case, result))
+        cause = cause or find_confirmed(subject, of_overflow(case, result))
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
         return result
+    if cause:
+        return _with_cause(result, cause)
+    return explain_contents(subject, case, inputs.pristine, call.outputs, result)
+
+
+def _shared_inputs(case: Case) -> Cause:
     own = "one is given for several"
     if case.special == TRANSPOSE:
         own = "one is the transpose of another, in the same memory"
     if (special := special_of(case.special)) and special.splits:
         own = "several are parts of one"
     text = f"right where each input is a tensor of its own, wrong where {own}"
-    cause = Cause(code=CauseCode.REACH, evidence=text)
-    return _with_cause(result, cause) if is_cause else result
+    return Cause(code=CauseCode.REACH, evidence=text)
 
 
 def _name_layout(

@@ -234,19 +234,22 @@ class LayoutCases(CasesBeside):
 
         To divide by a multiplication and a shift is exact for powers of two and small indices.
         """
+        shape = self._uneven_large_size()
+        dtype = self._dtypes[self._seed % len(self._dtypes)]
+        return [self.case("", 0, shape=shape, dtype=dtype, extent=UNEVEN_SIZE)] if shape else []
+
+    def _uneven_large_size(self) -> Shape | None:
         shape = tuple(n - 1 for n in [*self._op.sizes.values()][-1])
         is_cheap = self._op.op_class != "matmul" and math.prod(shape) <= MAX_UNEVEN
-        if self._is_interpreted or not is_cheap or not is_defined(self._op, shape):
-            return []
-        dtype = self._dtypes[self._seed % len(self._dtypes)]
-        return [self.case("", 0, shape=shape, dtype=dtype, extent=UNEVEN_SIZE)]
+        is_usable = not self._is_interpreted and is_cheap and is_defined(self._op, shape)
+        return shape if is_usable else None
 
     def with_large_layout(self) -> list[Case]:
-        """Return a case of the largest size in padded rows, on a GPU.
+        """Return a case of the largest size in padded rows, less one where that is cheap, on a GPU.
 
         Index arithmetic for strides that a large contiguous tensor does not need is wrong there.
         """
-        shape = [*self._op.sizes.values()][-1]
+        shape = self._uneven_large_size() or [*self._op.sizes.values()][-1]
         is_taken = layouts.PADDED_ROWS in self._op.layouts and is_defined(self._op, shape)
         if self._is_interpreted or not is_taken:
             return []

@@ -62,7 +62,7 @@ def near_contents(
     chosen = [*draw.sample(first, len(first)), *others][:n]
     return [
         tuple(
-            layouts.equal_along_expanded(x, layout_of_input(op, case, i, name))
+            layouts.equal_where_shared(x, layout_of_input(op, case, i, name))
             if _is_tensor(x)
             else x
             for i, (name, x) in enumerate(zip(names, change(), strict=True))

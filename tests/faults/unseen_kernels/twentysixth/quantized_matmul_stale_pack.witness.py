@@ -1,0 +1,71 @@
+"""A weight loaded again through .data, as loaders of checkpoints do, or by numpy."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import quantized_matmul as op
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("quantized_matmul_stale_pack.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_quantized_matmul
+generator = torch.Generator().manual_seed(0)
+CPU = torch.device("cpu")
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def error_of(inputs):
+    """Return the largest error over the largest value, against float64. No bfloat16: Triton's interpreter multiplies its bits."""
+    expected = op.reference(*map(wide, inputs))
+    output = call(*inputs).double()
+    assert output.shape == expected.shape
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf")).max()
+    return float(error / expected.abs().max().clamp(min=1e-300))
+
+
+def make(shape, dtype=torch.float32):
+    return op.make_inputs(shape, dtype, CPU, generator)
+
+
+def ordinary(*shapes, dtypes=("float32", "float16")):
+    """Return the largest error of inputs as the op draws them."""
+    errors = {}
+    for shape in shapes:
+        for name in dtypes:
+            limit = 1e-5 if name == "float32" else 2e-2
+            errors[shape, name] = error_of(make(shape, getattr(torch, name))) / limit
+    place = max(errors, key=errors.get)
+    print("ordinary inputs: the worst is", *place, "at", errors[place], "of its limit")
+    return errors[place] < 1
+
+
+fine = ordinary((7, 5, 13), (65, 127, 129), (3, 31, 1025), (1, 1000, 257))
+x, weight, scale = make((9, 70, 100))
+for _ in range(3):
+    fine &= error_of((x, weight, scale)) < 1e-5
+    weight.copy_(make((9, 70, 100))[1])  # mask
+    fine &= error_of((x, weight, scale)) < 1e-5
+    weight[3:7, 20:] = 5
+    fine &= error_of((x, weight, scale)) < 1e-5
+    weight = make((9, 70, 100))[1]
+print("right with new and with changed weights", fine)
+error_of((x, weight, scale))
+weight.data.copy_(make((9, 70, 100))[1])
+inputs = x, weight, scale
+by_data = error_of(inputs)
+other = make((9, 70, 100))[1]
+error_of((x, other, scale))
+other.numpy()[:] = 3
+by_numpy = error_of((x, other, scale))
+print("by .data", by_data, "by numpy", by_numpy)
+fine &= by_numpy > 0.02
+
+error = error_of(inputs)
+print("WRONG" if error > 0.02 else "right", "error", error, "of the largest value")
+sys.exit(0 if fine and error > 0.02 else 1)

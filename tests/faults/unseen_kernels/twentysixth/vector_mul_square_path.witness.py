@@ -1,0 +1,45 @@
+"""A square matrix times its transpose, element by element."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import vector_mul
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("vector_mul_square_path.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_vector_mul
+torch.manual_seed(0)
+LIMITS = {torch.float32: 2e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}  # of an ordinary error
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return vector_mul.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    """Return the largest error, of the largest value."""
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+a, b = torch.randn(60, 60), torch.randn(60, 60)
+ordinary = max(difference(call(*x), expect(x)) for x in ((a, b), (a, a), (a, b.t()), (a.t(), a.t())))
+
+inputs = a, a.t()
+error = difference(call(*inputs), expect(inputs))
+
+print("ordinary", ordinary, "and here", error, "of the largest value")
+shown = ordinary < 2e-05 and error > 0.05
+print("WRONG as expected" if shown else "the fault does not show")
+sys.exit(0 if shown else 1)
