@@ -8,7 +8,7 @@ import torch
 
 from triton_magics.operators import fp8_matmul as op
 
-spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("right_fp8_matmul_shifted_bits.py"))
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("fp8_matmul_shifted_bits.py"))
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 call = module.triton_fp8_matmul

@@ -8,7 +8,7 @@ import torch
 
 from triton_magics.operators import gelu
 
-spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("right_gelu_table.py"))
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("gelu_table.py"))
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 call = module.triton_gelu

@@ -8,7 +8,7 @@ import torch
 
 from triton_magics.operators import linear_cross_entropy as op
 
-spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("right_linear_cross_entropy_last_program.py"))
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("linear_cross_entropy_last_program.py"))
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 call = module.triton_linear_cross_entropy

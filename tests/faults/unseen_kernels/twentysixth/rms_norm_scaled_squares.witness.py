@@ -8,7 +8,7 @@ import torch
 
 from triton_magics.operators import rms_norm
 
-spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("right_rms_norm_scaled_squares.py"))
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("rms_norm_scaled_squares.py"))
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 call = module.triton_rms_norm

@@ -8,7 +8,7 @@ import torch
 
 from triton_magics.operators import softmax
 
-spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("right_softmax_lazy_rescale.py"))
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("softmax_lazy_rescale.py"))
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 call = module.triton_softmax
