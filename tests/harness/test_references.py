@@ -51,6 +51,8 @@ def reference(x):
         ("return 2 * x", "exact = lambda x: x.new_zeros(3)", "exact(...) differs from reference"),
         ("return 2 * x", "INDEPENDENT = (0, 0)", "has 2 entries for 1 inputs"),
         ("return 2 * x", "INDEPENDENT = (None,)", "write for each input the dimension"),
+        ("return 2 * x", "VALUES = {'zeros': 3}",
+         "VALUES is {'zeros': 3}; write functions like make_inputs by a name"),
     ],
 )  # fmt: skip
 def test_a_reference_that_is_none_is_refused_in_words(

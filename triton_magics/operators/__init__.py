@@ -34,6 +34,8 @@ and it may define
                   always those of `make_inputs`; ()
     SCALARS       {"alpha": (1.0, 0.5)}: values of parameters of `reference` that are no tensors;
                   each is tested with every layout, shape and kind of input; {}
+    VALUES        {"sure and right": function}: functions like make_inputs by a name, for values
+                  that it meets in use and that no kind of input has; {}
     EXTENTS       {"151,936 columns": (2, 151936)}: extreme shapes by name; from the rank
     flops(*inputs)                number of operations in the formula
     bytes(*inputs, output)        compulsory traffic, where it is not every tensor once

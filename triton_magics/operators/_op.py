@@ -94,6 +94,7 @@ class ModuleOp:
     skip_in_gradients: tuple[str, ...] = ()
     scratch: Callable[..., int] | None = None
     exact: Callable[..., Any] | None = None
+    values: Mapping[str, Callable[..., Inputs]] = field(default_factory=dict)
 
     def input_names(self, n: int) -> list[str]:
         """Return the names of the first n inputs: the reference's parameters, else numbers."""
@@ -145,7 +146,23 @@ def from_module(module: ModuleType, name: str) -> ModuleOp:
         skip_in_gradients=_names(module, "GRADIENTS_SKIP", (*REGIMES, *SPECIALS), name),
         scratch=getattr(module, "scratch", None),
         exact=getattr(module, "exact", None),
+        values=_values(getattr(module, "VALUES", {}), name),
     )
+
+
+def _values(values: Any, name: str) -> Mapping[str, Callable[..., Inputs]]:
+    others = {"", *REGIMES, *SPECIALS}
+    whole = isinstance(values, Mapping) and all(
+        isinstance(label, str) and label not in others and callable(make)
+        for label, make in values.items()
+    )
+    if not whole:
+        raise BadValue(
+            f"op {name!r}: VALUES is {values!r}; write functions like make_inputs by a name that "
+            'no kind of input has, e.g. {"sure and right": sure_and_right}'
+        )
+    own = {label: _as_tuple(make, name) for label, make in values.items()}
+    return MappingProxyType(own)
 
 
 def _names(module: ModuleType, constant: str, names: Sequence[str], name: str) -> tuple[str, ...]:

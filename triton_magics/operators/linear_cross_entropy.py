@@ -87,6 +87,26 @@ def make_inputs(
     return x.to(dtype), (weight / max(hidden, 1) ** 0.5).to(dtype), target
 
 
+def sure_and_right(
+    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, generator: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return rows that are alike and of one class, whose logit is 8 to 15.4; others are about 0.
+
+    Each of the other classes adds so little to the loss that float32 barely holds it. The
+    class is near either end, so that most others come after it.
+    """
+    x, weight, target = make_inputs(shape, torch.float32, device, generator)
+    turned, power = torch.rand(2, device=device, generator=generator).tolist()
+    place = int(target[0]) // 8
+    place = shape[1] - 1 - place if turned < 0.5 else place
+    weight *= 0.01
+    weight[place] = (15.4 - 7.4 * power**3) / max(shape[2], 1)
+    return (1 + x * 0.01).to(dtype), weight.to(dtype), torch.full_like(target, place)
+
+
+VALUES = {"sure and right": sure_and_right}
+
+
 def reference(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Return a scalar, shape (), of x's dtype."""
     return F.cross_entropy(F.linear(x, weight), target)

@@ -97,15 +97,17 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
     """
     generator = torch.Generator(device=device)
     generator.manual_seed(case.seed)
+    own = op.values.get(case.special)
     try:
-        inputs = op.make_inputs(case.shape, DTYPES[case.dtype], device, generator)
+        make = own or op.make_inputs
+        inputs = make(case.shape, DTYPES[case.dtype], device, generator)
     except torch.OutOfMemoryError:
         raise
     except BaseException as error:  # exit() too: the code is the user's own
         raise UserFault(
             f"{op.name}: make_inputs failed for {case.label}: {exception_text.one_line(error)}"
         ) from error
-    changed = apply_values(inputs, case, generator)
+    changed = inputs if own else apply_values(inputs, case, generator)
     special = special_of(case.special)
     if special and special.of_parts:
         changed = nan_in_parts(changed, op.independent, generator)

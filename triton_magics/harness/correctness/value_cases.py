@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from triton_magics import operators
 from triton_magics.harness.correctness.case_numbers import is_finite_at
@@ -62,6 +63,7 @@ from triton_magics.model import NORMAL, Case
 # Rows, more than there are programs that take one row after the other.
 MANY_ROWS, MANY_ROWS_INTERPRETED = 4_099, 201
 MANY_HEADS, MANY_HEADS_INTERPRETED = (9, 32), (3, 47)  # more than 132, the programs on an H200
+N_DRAWS = 4  # of an op's own values
 N_PAST, LEAST_LIMIT = 8, 64  # rows that are longer than a number of the source, from 64 on
 MAX_INTERPRETED_COLUMNS = 2**15
 # Odd: a number of rows that is a multiple of 16 is another kernel for the compiler.
@@ -88,6 +90,25 @@ class ValueCases(CasesBeside):
             *self._with_parameters_of_zero(),
             *self._with_structures_of_long_rows(),
             *self._with_composed_rows(),
+            *self._with_own_values(),
+        ]
+
+    def _with_own_values(self) -> list[Case]:
+        """Return small cases of each dtype with each of the op's own values, and long, wide ones.
+
+        Those are in the first dtype, which is the most precise one: several, each with its draw.
+        """
+        rank, dtypes = len(operators.smallest_shape(self._op)), list(self._dtypes)
+        shapes = [s for s in self._op.shapes if len(s) == rank]
+        ends = [max(shapes, key=itemgetter(dim)) for dim in range(-min(rank, 2), 0) if shapes]
+        small = self._shapes.get("odd") or operators.smallest_shape(self._op)
+        each = [(small, dtype) for dtype in dtypes]
+        each += itertools.product(dict.fromkeys(ends), dtypes[:1] * N_DRAWS)
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shape)
+            for turn, (values, (shape, dtype)) in enumerate(
+                itertools.product(self._op.values, each)
+            )
         ]
 
     def _with_parameters_of_zero(self) -> list[Case]:
