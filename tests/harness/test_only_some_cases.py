@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,23 @@ def test_words_choose_all_cases_that_have_them() -> None:
     assert value.coverage.is_spot_check
     assert BadgeCode.NAMED_CASES in {badge.code for badge in value.badges}
     assert not value.unreached
+
+
+def test_a_case_that_ran_again_without_layout_is_replayed(tmp_path: Path) -> None:
+    text = RIGHT.read_text()
+    head = "def triton_softmax(x):\n"
+    assert head in text
+    own = (
+        "    if not x.is_contiguous():\n        raise ValueError('contiguous only')\n"
+        "    if x.dim() == 3:\n        return x.clone()\n"
+    )
+    (path := tmp_path / "kernel.py").write_text(text.replace(head, head + own))
+    whole = run_validation(path, seed=7)
+    without = {r.case.evolve(layouts=()) for r in whole.cases if r.case.layouts}
+    failed = (r for r in whole.cases if r.status.failed and r.case in without)
+    again = next(r for r in failed if r.case.special and r.case.regime != "normal")
+    (replayed,) = run_validation(path, seed=7, only=again.case.label).cases
+    assert (replayed.case, replayed.status) == (again.case, again.status)
 
 
 def test_words_that_no_case_has_are_an_error() -> None:

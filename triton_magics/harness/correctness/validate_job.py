@@ -206,7 +206,7 @@ def _plan(
     runtime = kernel_runtime(job.version.language)
     facts = DeviceFacts.of(this_device(), runtime, op)
     plan = plan_cases(op, job, facts)
-    cases = plan.cases
+    cases = _with_contiguous(job, plan.cases)
     if job.part == 0:
         chosen = _chooser(job, cases)(cases)
         report.plan(tuple(not_run_result(c, "not reached") for c in chosen))
@@ -226,6 +226,17 @@ def _plan(
         environment=environment(),
     )
     return base, cases
+
+
+def _with_contiguous(job: ValidateJob, planned: tuple[Case, ...]) -> tuple[Case, ...]:
+    """Return the cases, and that with the job's label which has a layout in the plan.
+
+    It runs where a version rejects the layout, so only a replay names it.
+    """
+    if not job.only or any(job.only in case.label for case in planned):
+        return planned
+    again = (case.evolve(layouts=()) for case in planned if case.shape_class and case.layouts)
+    return (*planned, *dict.fromkeys(case for case in again if case.label == job.only))
 
 
 def _chooser(job: ValidateJob, planned: Sequence[Case]) -> Callable[[Sequence[Case]], list[Case]]:
