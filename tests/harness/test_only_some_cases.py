@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.kit import KERNELS, run_validation
+from tests.harness.kit import KERNELS, job_for, run_validation
 from tests.harness.test_cases_beside import UNSEEN
+from triton_magics.harness.correctness import validate_job
 from triton_magics.harness.load import UserFault
-from triton_magics.model import BadgeCode, CaseStatus, Status
+from triton_magics.model import BadgeCode, Case, CaseStatus, Status
 from triton_magics.rendering.views.failure import replay_line
 from triton_magics.verbs._phrase import as_command, as_magic
 
@@ -60,6 +61,16 @@ def test_a_case_that_ran_again_without_layout_is_replayed(tmp_path: Path) -> Non
     again = next(r for r in failed if r.case.special and r.case.regime != "normal")
     (replayed,) = run_validation(path, seed=7, only=again.case.label).cases
     assert (replayed.case, replayed.status) == (again.case, again.status)
+
+
+def test_a_label_that_is_a_part_of_others_names_its_own_case() -> None:
+    tiny = Case(shape=(7, 13), dtype="float32", regime="tiny", shape_class="odd", seed=1)
+    other = tiny.evolve(layouts=(("x", "transposed"),))
+    assert tiny.label in other.label
+    job = job_for(RIGHT).evolve(only=tiny.label)
+    assert validate_job._with_contiguous(job, (other,)) == (other, tiny)
+    assert validate_job._with_contiguous(job, (tiny, other)) == (tiny, other)
+    assert validate_job._with_contiguous(job.evolve(only="tiny"), (other,)) == (other,)
 
 
 def test_words_that_no_case_has_are_an_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import PlanJob
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
+from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.load import UserFault
 from triton_magics.model import Case, CaseStatus
 
@@ -45,9 +47,22 @@ def test_an_op_of_ones_own_is_tested_with_its_values(tmp_path: Path) -> None:
         assert (tuple(x.shape), x.dtype) == (case.shape, getattr(torch, case.dtype))
         assert bool((x == 7).all())
     with pytest.raises(
-        UserFault, match="failed for 3 float32, all seven: AssertionError: no three"
+        UserFault, match="VALUES failed for 3 float32, all seven: AssertionError: no three"
     ):
         make_pristine(op, cases[0].evolve(shape=(3,), dtype="float32"), CPU)
+
+
+def test_a_reference_may_be_an_object_without_a_hash() -> None:
+    @dataclasses.dataclass
+    class Double:
+        factor: float = 2.0
+
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            return self.factor * x
+
+    op = dataclasses.replace(operators.load("relu"), reference=Double())
+    assert is_defined(op, (7, 13))
+    assert is_defined(op, (7, 13))
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -353,10 +353,8 @@ class Design:
         holds for one value alone by the shape.
         """
         walk = walk_of_dimensions(self._op)
-        first, other = (
-            tuple((name, values[:2][turn]) for name, values in self._op.scalars.items())
-            for turn in (0, -1)
-        )
+        first = tuple((name, values[0]) for name, values in self._op.scalars.items())
+        other = tuple((name, values[:2][-1]) for name, values in self._op.scalars.items())
         steps = [(shape, first) for shape in walk]
         if other != first and walk:
             one_lap = range(min(len(walk), 2 * self._rank + 1))

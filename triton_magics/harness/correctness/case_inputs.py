@@ -93,7 +93,7 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
     """Return the op's contiguous inputs for a case, with the case's values.
 
     Raises:
-        UserFault: the op's `make_inputs` raised.
+        UserFault: the op's `make_inputs` raised, or its function for these values.
     """
     generator = torch.Generator(device=device)
     generator.manual_seed(case.seed)
@@ -104,9 +104,8 @@ def make_pristine(op: operators.Op, case: Case, device: torch.device) -> tuple[A
     except torch.OutOfMemoryError:
         raise
     except BaseException as error:  # exit() too: the code is the user's own
-        raise UserFault(
-            f"{op.name}: make_inputs failed for {case.label}: {exception_text.one_line(error)}"
-        ) from error
+        function, message = "VALUES" if own else "make_inputs", exception_text.one_line(error)
+        raise UserFault(f"{op.name}: {function} failed for {case.label}: {message}") from error
     changed = inputs if own else apply_values(inputs, case, generator)
     special = special_of(case.special)
     if special and special.of_parts:

@@ -181,7 +181,10 @@ def is_defined(op: operators.Op, shape: Shape) -> bool:
 
     It is asked once for each shape: on meta tensors, torch's attention takes 5 ms.
     """
-    answers = _defined_shapes.setdefault(op.reference, {})
+    try:
+        answers = _defined_shapes.setdefault(op.reference, {})
+    except TypeError:  # a callable object without a hash or without weak references
+        return _takes_shape(op, shape)
     if shape not in answers:
         answers[shape] = _takes_shape(op, shape)
     return answers[shape]

@@ -231,9 +231,10 @@ def _plan(
 def _with_contiguous(job: ValidateJob, planned: tuple[Case, ...]) -> tuple[Case, ...]:
     """Return the cases, and that with the job's label which has a layout in the plan.
 
-    It runs where a version rejects the layout, so only a replay names it.
+    It runs where a version rejects the layout, so only a replay names it. Its label may be a part
+    of others.
     """
-    if not job.only or any(job.only in case.label for case in planned):
+    if not job.only or any(case.label == job.only for case in planned):
         return planned
     again = (case.evolve(layouts=()) for case in planned if case.shape_class and case.layouts)
     return (*planned, *dict.fromkeys(case for case in again if case.label == job.only))
