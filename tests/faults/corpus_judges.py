@@ -103,9 +103,10 @@ def judge_by_all(path: Path, seed: int, budget_s: float, guards: bool) -> dict[s
 
 def benchmark_job(path: Path, op: str, seed: int) -> BenchJob:
     """Return a short benchmark of one version."""
+    dtype = operators.load(op).dtypes[0]  # float8 products have no float32
     return BenchJob(
         op=OpRef(name=op), versions=(version_of(path, op),), sizes=("small",), runs=5,
-        dtype="float32", seed=seed, budget_s=0.0,
+        dtype=dtype, seed=seed, budget_s=0.0,
     )  # fmt: skip
 
 

@@ -375,3 +375,14 @@ def test_some_parts_of_one_input_are_nan(op: str, place: int, dims: tuple[int, .
     others = [x for i, x in enumerate(inputs) if i != place and isinstance(x, torch.Tensor)]
     assert all(x.isfinite().all() for x in others)
     assert "NaN in some parts" not in {*usable_specials(operators.load("softmax"), ["float32"])}
+
+
+@pytest.mark.parametrize("columns", [16, 64, 128])
+def test_scores_are_below_what_a_kernel_fills_a_mask_with(columns: int) -> None:
+    at = {"op": "mha", "shape": (1, 1, 33, columns), "scalars": (("is_causal", True),)}
+    q, k, *_ = inputs_with(special="products below -10000", **at)
+    assert (q @ k.mT / columns**0.5).max() < -1e4
+    q, k, *_ = inputs_with(special="first products below -10000", **at)
+    scores = q @ k.mT / columns**0.5
+    assert scores[..., :16].max() < -1e4
+    assert scores[..., 16:].min() > 1e4

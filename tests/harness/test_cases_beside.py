@@ -70,6 +70,11 @@ WRONG = (
     ("twelfth/vector_add_without_second", "alpha=0.0"),
     ("twelfth/mean_equal_rows", "rows of every kind, nonfinite too"),
     ("eleventh/matmul_output_like_left", "16x16x16"),
+    ("twentyseventh/matmul_gram_prefix", "some of its rows"),
+    ("twentyseventh/swiglu_packed_halves", "the last input first"),
+    pytest.param(
+        "twentyseventh/gqa_group_division", "1x15x1x385x16 float32", marks=pytest.mark.slow
+    ),
     ("twentieth/rms_norm_default_eps", "tiny, eps=0.0"),
     ("twentieth/cross_entropy_fixed_point", "nonfinite"),
     pytest.param(
@@ -326,6 +331,33 @@ def test_zeros_are_in_each_tensor_beside_nonfinite_ones() -> None:
         assert not arguments[other].isfinite().all()
     planned = {c.special for c in cases_with(UNSEEN / "set_a/sparse.py", "beside zeros")}
     assert planned == {f"nonfinite beside zeros in input {i}" for i in (0, 1)}
+
+
+@pytest.mark.parametrize("shape", [(7, 129, 13), (129, 5, 13)])
+def test_an_input_is_rows_of_a_larger_one(shape: tuple[int, ...]) -> None:
+    case = Case(shape=shape, dtype="float32", seed=3, special="one tensor and some of its rows")
+    inputs = make_inputs(operators.load("matmul"), case, CPU)
+    a, b = inputs.arguments
+    n = min(shape[:2])
+    assert a.data_ptr() == b.data_ptr()
+    assert a.stride() == b.mT.stride()
+    assert torch.equal(a[:n], b.mT[:n])
+    assert all(map(torch.equal, inputs.arguments, inputs.pristine))
+    weight = make_inputs(operators.load("linear_cross_entropy"), case, CPU).arguments[1]
+    x = make_inputs(operators.load("linear_cross_entropy"), case, CPU).arguments[0]
+    assert torch.equal(x[:n], weight[:n])
+
+
+def test_an_input_is_a_view_of_what_its_user_has_alone() -> None:
+    op, at = operators.load("swiglu"), {"shape": (16, 32), "dtype": "float32", "seed": 3}
+    alone, _ = make_inputs(op, Case(**at), CPU).arguments
+    assert alone._base is None
+    gate, up = make_inputs(op, Case(special="parts of one tensor", **at), CPU).arguments
+    assert gate._base is up._base
+    assert gate._base.shape == (16, 64)
+    turned = make_inputs(op, Case(layouts=(("gate", "transposed"),), **at), CPU).arguments[0]
+    assert turned._base.is_contiguous()
+    assert torch.equal(turned._base.mT, turned)
 
 
 def test_the_transpose_of_a_tensor_is_in_its_memory() -> None:

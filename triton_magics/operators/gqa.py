@@ -29,6 +29,8 @@ EXTENTS = {
     "over 128 heads": (1, 129, 1, 2, 16),
     "over 8 tiles of positions": (1, 2, 1, 545, 16),
     "long sequence": (1, 2, 1, 16_385, 16),
+    "groups of 15 heads": (1, 15, 1, 385, 16),  # a row divided by 15 or 7, by a reciprocal
+    "groups of 7 heads": (1, 7, 1, 4_097, 16),
 }
 DTYPES = ("float32", "float16", "bfloat16")
 OP_CLASS = "matmul"

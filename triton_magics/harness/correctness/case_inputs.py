@@ -16,7 +16,7 @@ from triton_magics.harness.correctness.case_values import (
     nan_in_parts,
     shape_of_whole,
     split_in_parts,
-    transpose_inputs,
+    view_inputs,
 )
 from triton_magics.harness.correctness.guard_bands import (
     Allocate,
@@ -186,8 +186,8 @@ def place_inputs(
             guards.append(guarded)
     special = special_of(case.special)
     own = tuple(arguments)
-    if special and special.transposes:
-        own = transpose_inputs(pristine, own, special)
+    if special and (special.transposes or special.of_rows):
+        own = view_inputs(pristine, own, special)
     if special and special.splits and (parts := find_parts(pristine, special)):
         shape, like = shape_of_whole(pristine, parts, special), pristine[next(iter(parts))]
         at = layouts.place(shape, CONTIGUOUS)

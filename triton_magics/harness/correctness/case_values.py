@@ -45,28 +45,41 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
         for old, new in zip(inputs, changed, strict=True)
     )
     special = special_of(case.special) or NO_SPECIAL
-    if special.transposes:
-        views = transpose_inputs(rounded, rounded, special)
+    if special.transposes or special.of_rows:
+        views = view_inputs(rounded, rounded, special)
         return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
     return join_inputs(rounded, special) if special.joins else rounded
 
 
-def transpose_inputs(
+def view_inputs(
     inputs: tuple[Any, ...], views: tuple[Any, ...], special: Special
 ) -> tuple[Any, ...]:
-    """Return the views, with transposes of earlier ones in place of those that have their shape.
+    """Return the views, those that are a transpose or rows of another one in its memory.
 
     Args:
-        inputs: decide by their shapes and dtypes which is the transpose of which.
+        inputs: decide by their shapes and dtypes which is a view of which.
         views: one for each input, or the inputs themselves.
-        special: tells whether the first one is left alone.
+        special: tells which views, and whether the first one is left alone.
     """
     start = 0 if special.alone is None else special.alone + 1
     out = list(views)
+    are_views = is_transpose if special.transposes else differ_in_rows
     for i, x in enumerate(inputs):
-        j = next((j for j in range(start, i) if is_transpose(x, inputs[j])), None)
-        out[i] = out[i] if j is None else out[j].mT
+        j = next((j for j in range(start, i) if are_views(x, inputs[j])), None)
+        if j is not None and special.transposes:
+            out[i] = out[j].mT
+        elif j is not None:
+            out[j], out[i] = _share_rows(out[j], out[i])
     return tuple(out)
+
+
+def _share_rows(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return both in the memory of the one that has more rows; the other one may be turned."""
+    is_turned = one.shape[-1] != other.shape[-1]
+    rows = other.mT if is_turned else other
+    n, m = one.shape[-2], rows.shape[-2]
+    one, rows = (one, one[..., :m, :]) if m < n else (rows[..., :n, :], rows)
+    return one, rows.mT if is_turned else rows
 
 
 def find_parts(inputs: Sequence[Any], special: Special) -> dict[int, bool]:
@@ -175,6 +188,17 @@ def is_transpose(x: Any, other: Any) -> bool:
     """Return whether two inputs are floating, and one has the shape of the other's transpose."""
     both = _is_floating(x) and _is_floating(other) and min(x.dim(), other.dim()) >= 2
     return both and x.dtype == other.dtype and x.shape == other.mT.shape
+
+
+def differ_in_rows(x: Any, other: Any) -> bool:
+    """Return whether floating inputs, or one and the other's transpose, differ in rows alone."""
+    both = _is_floating(x) and _is_floating(other) and min(x.dim(), other.dim()) >= 2
+    if not both or x.dtype != other.dtype or x.shape[:-2] != other.shape[:-2]:
+        return False
+    length = other.shape[-1]
+    return x.shape[-2:] != other.shape[-2:] and (
+        x.shape[-1] == length or (x.shape[-2] == length and x.mT.shape != other.shape)
+    )
 
 
 def join_inputs(inputs: tuple[Any, ...], special: Special) -> tuple[Any, ...]:

@@ -40,6 +40,7 @@ from triton_magics.harness.correctness.rounding_experiment import (
 )
 from triton_magics.harness.correctness.special_values import (
     SHARED_VALUES,
+    SOME_ROWS,
     TRANSPOSE,
     special_of,
 )
@@ -188,6 +189,8 @@ def _shared_inputs(case: Case) -> Cause:
     own = "one is given for several"
     if case.special == TRANSPOSE:
         own = "one is the transpose of another, in the same memory"
+    if case.special == SOME_ROWS:
+        own = "one holds rows of another, in the same memory"
     if (special := special_of(case.special)) and special.splits:
         own = "several are parts of one"
     text = f"right where each input is a tensor of its own, wrong where {own}"

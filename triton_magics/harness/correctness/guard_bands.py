@@ -113,6 +113,28 @@ def allocate_bytes(n_bytes: int, device: torch.device) -> torch.Tensor:
     return torch.empty(n_bytes, dtype=torch.uint8, device=device)
 
 
+def _view_as_its_user(
+    buffer: torch.Tensor,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: torch.dtype,
+) -> torch.Tensor:
+    """Return a tensor in this memory that is no view, or only one of its own transpose.
+
+    A wrapper may ask for the tensor that another is a view of (`_base`), which is never the buffer.
+    """
+    order = sorted(range(len(size)), key=lambda dim: (stride[dim], size[dim]), reverse=True)
+    sizes, strides = [size[dim] for dim in order], [stride[dim] for dim in order]
+    is_dense = strides == list(torch.empty(sizes, device="meta").stride())
+    if not is_dense or order == list(range(len(size))):
+        sizes, strides, order = list(size), list(stride), list(range(len(size)))
+    whole = torch.empty(0, dtype=dtype, device=buffer.device)
+    whole.set_(buffer.untyped_storage(), offset, sizes, strides)
+    is_turned = order != list(range(len(size)))
+    return whole.permute(*(order.index(dim) for dim in range(len(size)))) if is_turned else whole
+
+
 def allocate_guarded(
     size: tuple[int, ...],
     stride: tuple[int, ...],
@@ -132,8 +154,7 @@ def allocate_guarded(
     first = band + offset * itemsize
     n_buffer = -(-(first + n_bytes) // 16) * 16 + band
     buffer = allocate(n_buffer, like.device).fill_(POISON)
-    typed = buffer[first : first + n_bytes].view(like.dtype)
-    tensor = typed.as_strided(size, stride, typed.storage_offset())
+    tensor = _view_as_its_user(buffer, first // itemsize, size, stride, like.dtype)
     own = without_repeats(tensor)
     gaps = own if own.numel() < length else None
     return tensor, GuardedMemory(label, buffer, first, n_bytes, itemsize, gaps)

@@ -21,7 +21,7 @@ from triton_magics.harness.correctness.case_values import (
     join_inputs,
     shape_of_whole,
     split_in_parts,
-    transpose_inputs,
+    view_inputs,
 )
 from triton_magics.harness.correctness.launch_relations import (
     Kind,
@@ -175,8 +175,8 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     own, special = tuple(inputs), special_of(case.special)
     if special and special.joins:
         return join_inputs(own, special)
-    if special and special.transposes:
-        return transpose_inputs(own, own, special)
+    if special and (special.transposes or special.of_rows):
+        return view_inputs(own, own, special)
     if special and special.splits and (parts := find_parts(own, special)):
         dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts, special)
         whole = torch.empty(shape, dtype=dtype, device=META)

@@ -40,17 +40,22 @@ ONE_WITH = {
 }
 BELOW_ZERO_PRODUCTS = "products far below zero"
 HALF_BELOW_ZERO = "half of the products far below zero"
+BELOW_FILL = "products below -10000"  # that kernels write for "minus infinity"
+FIRST_BELOW_FILL = "first products below -10000"
 LONE_ELEMENT, LONE_ROW = "one element as heavy as the others", "one row as heavy as the others"
 BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS = "block of -inf", "block of zeros"
 BLOCK_OF_TINY, WINDOWS = "block of tiny numbers", "parts between -inf"
 MINUS_INF_ALONE = (BLOCK_OF_MINUS_INF, WINDOWS)  # no NaN beside it
 TRANSPOSE_BUT_FIRST = "one tensor and its transpose, but for the first"
+SOME_ROWS = "one tensor and some of its rows"
 PARTS_IN_TURN = "parts of one tensor, their columns in turn"
 PARTS_IN_TURN_REVERSED = "parts of one tensor, their columns in turn, the last input first"
 FAR_ROWS = "rows at -20000"
 STEADY_RISE, STEADY_GROWTH = "rows that rise steadily", "rows that grow steadily"
 HALF_DTYPES = ("float16", "bfloat16")
-BLOCK_VALUES = (BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW)  # for several blocks
+BLOCK_VALUES = (  # for several blocks
+    BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW, BELOW_FILL, FIRST_BELOW_FILL,
+)  # fmt: skip
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, PAST_SQUARE)  # for a small shape
 SHARED_VALUES = (
     ONE_TENSOR,
@@ -67,6 +72,7 @@ SHARED_VALUES = (
     ONE_BUT_FIRST,
     ONE_BUT_LAST,
     TRANSPOSE_BUT_FIRST,
+    SOME_ROWS,
     PARTS_IN_TURN,
     PARTS_IN_TURN_REVERSED,
     *ONE_WITH,
@@ -103,6 +109,8 @@ class Special:
         of_bytes: it is put into tensors of 8-bit integers.
         joins: inputs of one shape and dtype are one tensor.
         transposes: an input that has the shape of an earlier one's transpose is that.
+        of_rows: two inputs that differ in their rows are one, and the first rows of it; one of them
+            may be transposed.
         splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
         spare: place of a part among these that is no input, from the end; None: there is none.
         is_reversed: the parts are in the opposite order of the inputs.
@@ -132,6 +140,7 @@ class Special:
     of_bytes: bool = False
     joins: bool = False
     transposes: bool = False
+    of_rows: bool = False
     splits: bool = False
     spare: int | None = None
     is_reversed: bool = False
@@ -243,6 +252,7 @@ SPECIALS = {
     ELEMENT_SCALES: Special(structures.element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
+    SOME_ROWS: Special(lambda x, draw: x, everywhere=True, of_rows=True),
     PARTS: Special(lambda x, draw: x, everywhere=True, splits=True),
     PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-2),
     PARTS_OF_MORE: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-1),
@@ -298,6 +308,18 @@ SPECIALS = {
     HALF_BELOW_ZERO: Special(
         structures.above_zero,
         places={0: structures.above_zero, 1: structures.half_below_zero},
+        op_classes=("matmul",),
+        parts=("shifted",),
+    ),
+    BELOW_FILL: Special(
+        structures.past_fill,
+        places={0: structures.past_fill, 1: structures.below_fill},
+        op_classes=("matmul",),
+        parts=("shifted",),
+    ),
+    FIRST_BELOW_FILL: Special(
+        structures.past_fill,
+        places={0: structures.past_fill, 1: structures.first_below_fill},
         op_classes=("matmul",),
         parts=("shifted",),
     ),

@@ -11,6 +11,7 @@ from triton_magics import operators
 from triton_magics.harness.correctness.case_numbers import is_finite_at
 from triton_magics.harness.correctness.case_values import (
     are_alike,
+    differ_in_rows,
     find_parts,
     has_bytes,
     is_transpose,
@@ -49,6 +50,7 @@ from triton_magics.harness.correctness.special_values import (
     ONE_WITH,
     SHARED_VALUES,
     SMALL_VALUES,
+    SOME_ROWS,
     STEADY_GROWTH,
     STEADY_RISE,
     TRANSPOSE,
@@ -157,7 +159,9 @@ class ValueCases(CasesBeside):
             shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)] + several
             fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
             in_tiles = [s for s in tiles if self._can_share(plain.evolve(shape=s), values)]
-            if fitting:
+            if values == SOME_ROWS:  # a tile of one input has no counterpart in the other
+                cases += [plain.evolve(shape=s, special=values) for s in in_tiles]
+            elif fitting:
                 shape = in_tiles[0] if in_tiles and values in ONE_WITH else fitting[0]
                 case = plain.evolve(shape=shape, special=values, regime=self._regime_of(values))
                 cases += [case, *self._with_other_factors(case, turn)]
@@ -176,6 +180,7 @@ class ValueCases(CasesBeside):
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
         n, own = SEVERAL_TILES, (*base[:-2], SEVERAL_TILES, base[-1])
         shapes = [own] if len(base) >= MANY_DIMENSIONS else [(n,) * len(base), own]
+        shapes += [(n, *base[1:])] if self._op.op_class == "matmul" else []
         return [s for s in shapes if len(s) == len(base) and is_defined(self._op, s)]
 
     def _with_other_factors(self, case: Case, turn: int) -> list[Case]:
@@ -389,6 +394,8 @@ class ValueCases(CasesBeside):
         if special.transposes:
             later = inputs if special.alone is None else inputs[special.alone + 1 :]
             return any(is_transpose(y, x) for x, y in itertools.combinations(later, 2))
+        if special.of_rows:
+            return any(differ_in_rows(y, x) for x, y in itertools.combinations(inputs, 2))
         if (special.is_projection or special.is_sliced) and not find_parts(inputs, special):
             return False
         n_least = 2 if special.alone is None else 3

@@ -20,6 +20,7 @@ _HEAD_SCALE = 64.0  # exp(-64 * 2) is 0 in float32
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
 _FAR = 8.0  # from zero: a product of eight numbers is 500 and more
+_PAST_FILL = 60.0  # a score of heads of 16 numbers is past -1e4 then, scaled by their root
 _RISE = 120.0  # exp(120) is past float32
 _GROWN = {torch.float16: (-14.0, 4.0)}  # powers of two; sums of such rows stay in range
 _GROWN_WIDE = (-20.0, 20.0)
@@ -283,14 +284,36 @@ def below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return -x.abs() - _FAR
 
 
+def past_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return numbers so far above zero that products are past the -1e4 of a mask."""
+    return x.abs() + _PAST_FILL
+
+
+def below_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return the negative of such numbers."""
+    return -past_fill(x, draw)
+
+
+def first_below_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return them, the first half of the rows of each matrix negative.
+
+    A causal row of the first half is then far below all that it must not read.
+    """
+    return torch.where(_is_later(x), past_fill(x, draw), below_fill(x, draw))
+
+
 def half_below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Return numbers far above zero in the first half of the rows of each matrix, else far below.
 
     Whole blocks then weigh nothing beside those before them, and may be needed all the same: as the
     logits of targets.
     """
-    is_later = torch.arange(x.shape[-2], device=x.device)[:, None] >= x.shape[-2] // 2
-    return torch.where(is_later, below_zero(x, draw), above_zero(x, draw))
+    return torch.where(_is_later(x), below_zero(x, draw), above_zero(x, draw))
+
+
+def _is_later(x: torch.Tensor) -> torch.Tensor:
+    """Return [rows, 1]: whether a row is in the second half of its matrix."""
+    return torch.arange(x.shape[-2], device=x.device)[:, None] >= x.shape[-2] // 2
 
 
 def lone_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:

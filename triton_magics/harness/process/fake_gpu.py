@@ -2,12 +2,14 @@
 
 In the interpreter and in the cross-compiler a wrapper's `assert x.is_cuda` must hold, its
 `device="cuda"` must mean the available device, and its queries of the GPU (number of SMs) must
-return values. The fake is active only while the version's own code runs.
+return values. Its streams and events have always done their work. The fake is active only while
+the version's own code runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +24,8 @@ _IS_CUDA = torch.Tensor.is_cuda.__get__
 _DEVICE = torch.Tensor.device.__get__
 _GET_DEVICE = torch.Tensor.get_device
 
+_CUDA = 1  # torch's number for this type of device
+_numbers = itertools.count(1)
 DEFAULT_TARGET = Target()
 SHARED_BYTES = {75: 65536, 80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 
@@ -45,6 +49,8 @@ class FakeCuda(TorchFunctionMode):
             return 0
         if func is torch.Tensor.cuda:
             return args[0]
+        if func is torch.Tensor.record_stream:
+            return None
         mapped = {k: self._map_device(v, k == "device") for k, v in (kwargs or {}).items()}
         moves = func is torch.Tensor.to
         return func(*(self._map_device(a, moves) for a in args), **mapped)
@@ -57,6 +63,80 @@ class FakeCuda(TorchFunctionMode):
         if may_be_text and isinstance(value, int) and not isinstance(value, bool):
             return self.device
         return value
+
+
+class FakeStream(torch.Stream):
+    """A stream of a GPU that has always done its work; number 0 is the default stream."""
+
+    def __new__(cls, device: Any = None, priority: int = 0, *, number: int | None = None) -> Any:
+        """Return a stream with its own number: torch takes no other class for one."""
+        own = next(_numbers) if number is None else number
+        return super().__new__(cls, stream_id=own, device_index=0, device_type=_CUDA)
+
+    @property
+    def cuda_stream(self) -> int:
+        """Return the handle that a launch takes."""
+        return self.stream_id
+
+    def query(self) -> bool:
+        """Return that its work is done."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+    def wait_stream(self, stream: FakeStream) -> None:
+        """Wait for nothing."""
+
+    def wait_event(self, event: FakeEvent) -> None:
+        """Wait for nothing."""
+
+    def record_event(self, event: FakeEvent | None = None) -> FakeEvent:
+        """Return the event, or a new one."""
+        return event or FakeEvent()
+
+
+class FakeEvent:
+    """An event that has happened."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.cuda_event = id(self)
+
+    def record(self, stream: FakeStream | None = None) -> None:
+        """Record nothing."""
+
+    def wait(self, stream: FakeStream | None = None) -> None:
+        """Wait for nothing."""
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+    def query(self) -> bool:
+        """Return that it has happened."""
+        return True
+
+    def elapsed_time(self, end_event: FakeEvent) -> float:
+        """Return 0 milliseconds: no GPU has a time."""
+        return 0.0
+
+
+class _Streams:
+    """The streams of the fake GPU; `current` is where its work goes."""
+
+    def __init__(self) -> None:
+        self.default = self.current = FakeStream(number=0)
+
+    def set(self, stream: FakeStream | None) -> None:
+        self.current = stream or self.current
+
+    @contextlib.contextmanager
+    def use(self, stream: FakeStream | None) -> Iterator[None]:
+        before = self.current
+        self.set(stream)
+        try:
+            yield
+        finally:
+            self.current = before
 
 
 def _properties(target: Target) -> SimpleNamespace:
@@ -77,7 +157,9 @@ def _properties(target: Target) -> SimpleNamespace:
 
 
 def _fake_functions(target: Target) -> dict[str, Callable[..., Any]]:
-    """Return the functions that replace those of `torch.cuda`."""
+    """Return the functions and classes that replace those of `torch.cuda`."""
+    streams = _Streams()
+    memory = _properties(target).total_memory
     return {
         "is_available": lambda: True,
         "device_count": lambda: 1,
@@ -87,7 +169,14 @@ def _fake_functions(target: Target) -> dict[str, Callable[..., Any]]:
         "get_device_properties": lambda device=None: _properties(target),
         "synchronize": lambda device=None: None,
         "set_device": lambda device: None,
-        "current_stream": lambda device=None: SimpleNamespace(cuda_stream=0),
+        "current_stream": lambda device=None: streams.current,
+        "default_stream": lambda device=None: streams.default,
+        "set_stream": streams.set,
+        "stream": streams.use,
+        "Stream": FakeStream,
+        "Event": FakeEvent,
+        "is_current_stream_capturing": lambda: False,
+        "mem_get_info": lambda device=None: (memory, memory),
         "device": lambda device: contextlib.nullcontext(),
     }
 
