@@ -379,10 +379,10 @@ def test_some_parts_of_one_input_are_nan(op: str, place: int, dims: tuple[int, .
 
 @pytest.mark.parametrize("columns", [16, 64, 128])
 def test_scores_are_below_what_a_kernel_fills_a_mask_with(columns: int) -> None:
-    at = {"op": "mha", "shape": (1, 1, 33, columns), "scalars": (("is_causal", True),)}
-    q, k, *_ = inputs_with(special="products below -10000", **at)
+    at: dict[str, object] = {"shape": (1, 1, 33, columns), "scalars": (("is_causal", True),)}
+    q, k, *_ = inputs_with("mha", special="products below -10000", **at)
     assert (q @ k.mT / columns**0.5).max() < -1e4
-    q, k, *_ = inputs_with(special="first products below -10000", **at)
+    q, k, *_ = inputs_with("mha", special="first products below -10000", **at)
     scores = q @ k.mT / columns**0.5
     assert scores[..., :16].max() < -1e4
     assert scores[..., 16:].min() > 1e4

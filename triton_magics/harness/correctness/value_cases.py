@@ -71,6 +71,7 @@ MAX_INTERPRETED_COLUMNS = 2**15
 # Odd: a number of rows that is a multiple of 16 is another kernel for the compiler.
 COMPOSED_ROWS, COMPOSED_ROWS_INTERPRETED = 65, 17
 LONG = 8_209  # columns
+LONGER = 12_299  # other blocks of 4096 or fewer, the same power of two
 LONG_ROW_VALUES = (
     LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
 )  # fmt: skip
@@ -215,7 +216,8 @@ class ValueCases(CasesBeside):
 
         A block that is all -inf, or far below one element, is one of 4096 in a kernel for long
         rows. Over 10^5 elements that are e^11 times lighter than one weigh as much as that one.
-        What a program stores of its block in 16 bits is lost far from zero.
+        What a program stores of its block in 16 bits is lost far from zero. A longer row between
+        two calls leaves another number of blocks in what a version counts.
         """
         if self._op.op_class != "reduction" or len(self._shapes.get("odd", ())) < 2:
             return []
@@ -223,7 +225,8 @@ class ValueCases(CasesBeside):
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
         half = next((d for d in HALF_DTYPES if d in self._dtypes), dtype)
         wide = "float32" if "float32" in self._dtypes else dtype  # it has most room to grow
-        each = [(LONG, FAR_ROWS, half), (LONG, STEADY_GROWTH, wide), (LONG, BLOCK_OF_TINY, wide)]
+        each = [(LONG, FAR_ROWS, half), (LONG, STEADY_GROWTH, wide)]
+        each += [(LONGER, LATE_PEAKS, wide), (LONG, BLOCK_OF_TINY, wide)]  # and back
         each += [(LONG, values, dtype) for values in LONG_ROW_VALUES]
         each += [(widest, values, dtype) for values in (LONE_ELEMENT, STEADY_RISE)]
         first = self._shapes["odd"][:-2]

@@ -29,6 +29,7 @@ class Place(NamedTuple):
         block: number of the block; 0 is the CPU's.
         start, n_bytes: of its storage in the block.
         dtype: its name, such as `float32`.
+        base: of the tensor that this one is a view of, which a wrapper may ask for.
     """
 
     block: int
@@ -38,6 +39,7 @@ class Place(NamedTuple):
     size: tuple[int, ...]
     stride: tuple[int, ...]
     offset: int
+    base: Any = None  # a Place, or its fields as they are pickled
 
 
 def view_of(block: torch.UntypedStorage, place: Place) -> torch.Tensor:
@@ -45,6 +47,15 @@ def view_of(block: torch.UntypedStorage, place: Place) -> torch.Tensor:
     storage = block[place.start : place.start + place.n_bytes]
     empty = torch.empty(0, dtype=getattr(torch, place.dtype), device=block.device)
     return empty.set_(storage, place.offset, place.size, place.stride)
+
+
+def _is_view_of(tensor: torch.Tensor, whole: torch.Tensor | None) -> bool:
+    """Return whether it is a view of such a tensor, not of the bytes that were allocated."""
+    return (
+        whole is not None
+        and whole.dtype == tensor.dtype
+        and whole.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+    )
 
 
 def round_up(n_bytes: int) -> int:
@@ -132,8 +143,9 @@ class SharedMemory:
             if 0 <= start < block.storage.nbytes() and storage.device == block.storage.device:
                 dtype = str(tensor.dtype).removeprefix("torch.")
                 size, stride = tuple(tensor.shape), tensor.stride()
-                offset = tensor.storage_offset()
-                return Place(block.number, start, n_bytes, dtype, size, stride, offset)
+                offset, whole = tensor.storage_offset(), tensor._base
+                base = self.place(whole) if _is_view_of(tensor, whole) else None
+                return Place(block.number, start, n_bytes, dtype, size, stride, offset, base)
         return None
 
     def handles(self) -> dict[int, tuple[bytes, int]]:
@@ -185,10 +197,15 @@ class MappedMemory:
 
     def tensor(self, place: Place) -> torch.Tensor:
         """Return the tensor at a place: the same object for the same place."""
-        if place not in self._tensors:
-            block = self._gpu[place.block] if place.block else self._cpu
-            self._tensors[place] = view_of(block, place)
-        return self._tensors[place]
+        if place in self._tensors:
+            return self._tensors[place]
+        if place.base:
+            whole = self.tensor(Place(*place.base))
+            own = whole.as_strided(place.size, place.stride, place.offset)
+        else:
+            own = view_of(self._gpu[place.block] if place.block else self._cpu, place)
+        self._tensors[place] = own
+        return own
 
 
 class _Pickler(pickle.Pickler):
