@@ -181,7 +181,8 @@ class ValueCases(CasesBeside):
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
         n, own = SEVERAL_TILES, (*base[:-2], SEVERAL_TILES, base[-1])
         shapes = [own] if len(base) >= MANY_DIMENSIONS else [(n,) * len(base), own]
-        shapes += [(n, *base[1:])] if self._op.op_class == "matmul" else []
+        is_product = self._op.op_class == "matmul" and len(base) < MANY_DIMENSIONS
+        shapes += [(n, *base[1:])] if is_product else []
         return [s for s in shapes if len(s) == len(base) and is_defined(self._op, s)]
 
     def _with_other_factors(self, case: Case, turn: int) -> list[Case]:
