@@ -238,6 +238,7 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     full, thorough = plan_of("softmax"), plan_of("softmax", "thorough")
     own = {
         "8,209 columns",
+        "12,299 columns",
         "280,009 columns",
         "8,209 columns, nine apart",
         "the largest size less one",
@@ -265,6 +266,7 @@ def test_the_interpreter_has_wide_rows_and_many_plain_ones(plan: str) -> None:
     planned = plan_of("softmax", plan, device=DeviceFacts(is_interpreted=True))
     own = {
         "8,209 columns",
+        "12,299 columns",
         "70,001 columns",
         "8,209 columns, nine apart",
     }  # with structures of long rows
