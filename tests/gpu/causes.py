@@ -65,6 +65,14 @@ SUBSTITUTIONS = {
         "out = 2 * numerator / tl.sum(numerator, axis=0)",
         Case(shape=(7, 13), dtype="float32", seed=1),
     ),
+    "part of a sum": (  # nothing of it is left at this shape
+        "drops_the_last_k_block", "K - K % BK", "K - K % BK",
+        Case(shape=(7, 5, 13), dtype="float32", seed=1),
+    ),
+    "exchanged strides": (  # NaN beyond the input hides what else is read
+        "right/sum_tiles", "a.stride(0), a.stride(1)", "a.stride(1), a.stride(0)",
+        Case(shape=(7, 13), dtype="float32", seed=1),
+    ),
 }  # fmt: skip
 
 

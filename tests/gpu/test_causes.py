@@ -27,6 +27,8 @@ CODES = {
     "wrong stride": "wrong_stride",
     "half accumulation": "lower_precision",
     "missing scale": "wrong_formula",
+    "part of a sum": "partial_extent",
+    "exchanged strides": "wrong_stride",
     "race": "not_deterministic",
 }
 pytestmark = [
@@ -45,7 +47,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-def test_seven_faults_have_their_causes() -> None:
+def test_nine_faults_have_their_causes() -> None:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     process = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "gpu" / "causes.py")],

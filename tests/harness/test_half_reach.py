@@ -8,8 +8,8 @@ import pytest
 
 from tests.harness.kit import CPU, KERNELS, job_for
 from triton_magics import operators
-from triton_magics.harness.correctness.block_shapes import list_several_blocks
-from triton_magics.harness.correctness.half_reach import Separation
+from triton_magics.harness.correctness.block_shapes import list_several_blocks, list_whole
+from triton_magics.harness.correctness.half_reach import Separation, Unread
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.load import load_version
 from triton_magics.model import Case
@@ -46,6 +46,28 @@ def test_several_blocks_are_few_programs(
 ) -> None:
     several = list_several_blocks(subject_of(KERNELS / "right" / f"{kernel}.py"), case)
     assert [each.shape for each in several] == shapes
+
+
+def test_no_head_is_longer_than_twice_the_longest_of_the_op() -> None:
+    subject = subject_of(KERNELS / "right" / "attention_flash.py")
+    case = Case(shape=(1, 1, 7, 64), dtype="float32", seed=1)
+    assert [s[-1] for s in list_whole(subject.op, case.shape)] == [64, 64]
+    assert [c.shape for c in list_several_blocks(subject, case)] == [(1, 1, 256, 128)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_unread"),
+    [
+        ("acc += tl.dot(a, b,", "acc += tl.dot(a, tl.full(b.shape, 1.0, b.dtype),", True),
+        ("range(0, K, BK)", "range(0, K - BK, BK)", False),  # at one block of K nothing is read
+    ],
+)
+def test_an_input_is_unread_at_several_blocks_too(
+    tmp_path: Path, old: str, new: str, is_unread: bool
+) -> None:
+    subject = mutant(tmp_path, "matmul_block_pointers", old, new)
+    assert Unread(PRODUCT.evolve(shape=(32, 32, 32)), "b").is_right(subject)
+    assert Unread(PRODUCT.evolve(shape=(64, 64, 128)), "b").is_right(subject) is is_unread
 
 
 def test_a_right_version_reaches_what_it_should() -> None:

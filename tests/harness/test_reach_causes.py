@@ -199,6 +199,11 @@ FAULTS = {
         "quantized_matmul_right", "acc * scale[None, :]", "acc * scale[:, None]",
         plain(16, 16, 32), "wrong_stride", "scale[0] reaches output[0, 1]",
     ),
+    "keys and values of another head": (
+        "gqa_right", "h // (heads // kv_heads)", "h % kv_heads",
+        plain(1, 4, 2, 7, 16, is_causal=False), "wrong_stride",
+        "right where k and v are equal along dimension 1",
+    ),
     "columns by the other stride": (
         "right/matmul_grouped", "cols[None, :] * bn", "cols[None, :] * bk", plain(7, 5, 13),
         "out_of_bounds", "reads outside input 1",

@@ -30,8 +30,16 @@ one fits into another.
 
 
 def is_fitting(op: operators.Op, shape: Shape) -> bool:
-    """Return whether a shape is small, but no single number."""
-    return math.prod(shape) >= SMALLEST and operators.largest_input(op, shape) <= LARGEST
+    """Return whether a shape is small, but no single number.
+
+    Its last dimension is at most twice as long as that of the op's own shapes. Attention holds a
+    whole head in registers: with 1,024 elements a GPU's compiler takes more than a minute.
+    """
+    every = (*op.shapes, *op.sizes.values(), *(op.extents or {}).values())
+    longest = max(own[-1] for own in every if own)
+    is_usual = not shape or shape[-1] <= 2 << (longest - 1).bit_length()
+    is_small = operators.largest_input(op, shape) <= LARGEST
+    return math.prod(shape) >= SMALLEST and is_small and is_usual
 
 
 def is_affordable(subject: Subject, case: Case) -> bool:

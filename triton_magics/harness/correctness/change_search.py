@@ -180,7 +180,7 @@ def _further_cases(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ..
     """Return cases of the op's other shapes, of moderate size.
 
     Where an output has few elements, some are of the same shape. Every case has values of its own:
-    two of one seed may begin with the same row.
+    two of one seed may begin with the same row. Beside tiny values a parameter shows, such as eps.
     """
     few = sum(t.numel() for t in outputs) < ENOUGH_WRONG
     repeats = (FEW_REPEATS if math.prod(case.shape) <= SAMPLE_ELEMENTS else 2) if few else 0
@@ -193,9 +193,15 @@ def _further_cases(subject: Subject, case: Case, outputs: tuple[torch.Tensor, ..
         case.evolve(shape=shape, size=None, extent="", seed=case.seed + n)
         for n, shape in enumerate(shapes, 1)
     ]
-    wide = [c.evolve(regime="x10", special=PLAIN) for c in cases[:1]]
-    cases += [c for c in wide if not operators.skips(subject.op, "x10", c.dtype)]
+    regimes = ("x10", "tiny") if _has_numbers(subject.op) else ("x10",)
+    other = [c.evolve(regime=regime, special=PLAIN) for c in cases[:1] for regime in regimes]
+    cases += [c for c in other if not operators.skips(subject.op, c.regime, c.dtype)]
     return _affordable(subject, cases)
+
+
+def _has_numbers(op: operators.Op) -> bool:
+    """Return whether a parameter of the op is a number."""
+    return any(not isinstance(x, bool) for values in op.scalars.values() for x in values)
 
 
 def _affordable(

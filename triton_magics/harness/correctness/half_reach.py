@@ -1,4 +1,4 @@
-"""Find out whether halves of the inputs reach elements of the output that they should not.
+"""Find out whether halves of the inputs reach too much of the output, or a whole input nothing.
 
 Where a shape is cut, an index that goes past the end reads 0, as a part that is left out does. At
 several whole blocks it reads another block, so that this reaches what it should not.
@@ -44,6 +44,40 @@ class Separation:
             return False
 
 
+@dataclass(frozen=True)
+class Unread:
+    """The prediction that no value of an input changes the output.
+
+    Attributes:
+        case: of the calls.
+        name: of the input.
+    """
+
+    case: Case
+    name: str
+
+    def is_right(self, subject: Subject) -> bool:
+        """Return whether it comes true; not if the version raises."""
+        inputs = subject.make_inputs(self.case)
+        others = subject.make_inputs(fresh(self.case)).pristine
+        names = subject.op.input_names(len(others))
+        triples = zip(names, inputs.pristine, others, strict=True)
+        changed = tuple(other if n == self.name else x for n, x, other in triples)
+        like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
+        try:
+            before, after = (
+                [
+                    t.double().cpu()
+                    for t in call_guarded(subject, write_values(inputs, v), like).outputs
+                ]
+                for v in (inputs.pristine, changed)
+            )
+        except (VersionRaised, UserFault):
+            return False
+        pairs = zip(before, after, strict=True)
+        return all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs)
+
+
 def _reaches_more(subject: Subject, case: Case) -> bool:
     deadline = cpu_s() + LIMIT_S
     inputs = subject.make_inputs(case)
@@ -61,7 +95,7 @@ def _reaches_more(subject: Subject, case: Case) -> bool:
         call = call_guarded(subject, write_values(inputs, values), expected.torch_outputs)
         after = [t.double().cpu() for t in call.outputs]
         for a, b, allowed, stay in zip(after, before, expected.allowed, stays, strict=True):
-            if bool((((a - b).abs() > CLEAR * allowed) & stay).any()):
+            if bool((((a - b).abs() > CLEAR * allowed.cpu()) & stay.cpu()).any()):
                 return True
     return False
 

@@ -39,12 +39,12 @@ class Trial:
     Attributes:
         case: of the inputs.
         constant: names of the inputs of which every element is one value.
-        equal: name of an input, and a dimension in which each index has the values of the first.
+        equal: names of inputs, and a dimension in which each index has the values of the first.
     """
 
     case: Case
     constant: tuple[str, ...] = ()
-    equal: tuple[str, int] | None = None
+    equal: tuple[tuple[str, ...], int] | None = None
 
     def is_right(self, subject: Subject) -> bool:
         """Return whether the version is right; not if it raises."""
@@ -121,11 +121,13 @@ def make_constant(
     return tuple(_one_value(x, which) if name in names else x for name, x in pairs)
 
 
-def make_equal(subject: Subject, inputs: tuple[Any, ...], name: str, dim: int) -> tuple[Any, ...]:
-    """Return the inputs, of which one has the values of index 0 at each index of a dimension."""
+def make_equal(
+    subject: Subject, inputs: tuple[Any, ...], names: Sequence[str], dim: int
+) -> tuple[Any, ...]:
+    """Return the inputs, of which these have the values of index 0 at each index of a dimension."""
     all_names = subject.op.input_names(len(inputs))
     pairs = zip(all_names, inputs, strict=True)
-    return tuple(_first_of(x, dim) if own == name else x for own, x in pairs)
+    return tuple(_first_of(x, dim) if name in names else x for name, x in pairs)
 
 
 def _first_of(x: torch.Tensor, dim: int) -> torch.Tensor:

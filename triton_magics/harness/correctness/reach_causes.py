@@ -23,9 +23,10 @@ from triton_magics.harness.correctness.block_shapes import (
     list_whole,
 )
 from triton_magics.harness.correctness.call_record import VersionRaised
-from triton_magics.harness.correctness.half_reach import Separation
+from triton_magics.harness.correctness.half_reach import Separation, Unread
 from triton_magics.harness.correctness.hypotheses import (
     Hypothesis,
+    Prediction,
     Trial,
     find_confirmed,
     fresh,
@@ -192,9 +193,10 @@ class _Reached:
         is_apart = not self.missed and any(map(self._has_gap, self.extra))
         if is_apart or _names(self.extra) & _names(self.missed):
             wrong = (*wrong, *(trial for _, trial in self._switched))
-            for name, dim in self._dimensions_of(_names(self.extra)):
-                equal = (Trial(case, equal=(name, dim)) for case in (self.case, fresh(self.case)))
-                text = f"{self._places}; right where {name} is equal along dimension {dim}"
+            for names, dim in self._dimensions_of(_names(self.extra)):
+                equal = (Trial(case, equal=(names, dim)) for case in (self.case, fresh(self.case)))
+                are = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
+                text = f"{self._places}; right where {are} equal along dimension {dim}"
                 cause = Cause(code=CauseCode.WRONG_STRIDE, evidence=text)
                 yield Hypothesis(cause, right=tuple(equal), wrong=wrong)
         if self._is_moved:
@@ -216,22 +218,27 @@ class _Reached:
         cases = (self.case.evolve(shape=shape) for shape in shapes)
         return [case for case in cases if is_affordable(self.subject, case)]
 
-    def _dimensions_of(self, names: set[str]) -> list[tuple[str, int]]:
+    def _dimensions_of(self, names: set[str]) -> list[tuple[tuple[str, ...], int]]:
         """Return the dimensions of these inputs along which equal values show faults.
 
-        The right output has to follow the values that are equal along one.
+        The right output has to follow the values that are equal along one. Inputs of one shape,
+        such as keys and values, may have one wrong index.
         """
         inputs = self.subject.make_inputs(self.case).pristine
         others = self.subject.make_inputs(fresh(self.case)).pristine
         pairs = zip(self.subject.op.input_names(len(inputs)), inputs, strict=True)
-        every = [(n, d) for n, x in pairs if n in names for d in range(x.dim()) if x.shape[d] > 1]
+        shapes = {name: tuple(x.shape) for name, x in pairs if name in names}
+        alike = (tuple(n for n in shapes if shapes[n] == s) for s in shapes.values())
+        groups = dict.fromkeys([*((name,) for name in shapes), *alike])
 
-        def evaluate(values: tuple[object, ...], name: str, dim: int) -> list[torch.Tensor]:
-            return self._evaluate(make_equal(self.subject, values, name, dim))
+        def evaluate(
+            values: tuple[object, ...], own: tuple[str, ...], d: int
+        ) -> list[torch.Tensor]:
+            return self._evaluate(make_equal(self.subject, values, own, d))
 
         return [
-            (name, dim) for name, dim in every
-            if not _is_alike(evaluate(inputs, name, dim), evaluate(others, name, dim))
+            (own, d) for own in groups for d, n in enumerate(shapes[own[0]])
+            if n > 1 and not _is_alike(evaluate(inputs, own, d), evaluate(others, own, d))
         ]  # fmt: skip
 
     def _has_gap(self, reach: Reach) -> bool:
@@ -266,21 +273,34 @@ class _Reached:
         """
         switched = (trial for _, trial in self._switched)
         wrong = (*self._unlike_index, Trial(fresh(self.case)), *switched)
-        for name in _names(self.missed):
+        several = list_several_blocks(self.subject, self.case)
+        separate = tuple(map(Separation, several))
+        for name in sorted(_names(self.missed)):
             own = [r for r in self.reaches if r.name == name]
             if len(own) >= ENOUGH_PLACES and not any(bool(r.does.any()) for r in own):
-                yield Hypothesis(_formula(f"no element of {name} reaches the output"), wrong=wrong)
+                yield from self._of_unread(name, several, wrong)
                 return
         should = torch.stack([r.should for r in self.reaches]).any(0)
         unset = should & ~torch.stack([r.does for r in self.reaches]).any(0)
         lost = [r for r in self.missed if bool((r.missed & ~unset).any())]
         is_part = not any(bool((r.does & r.should).any()) for r in lost)
         is_one_number = self.reach_map.wrong.numel() == 1 and len(_names(self.reaches)) > 1
-        if lost and is_part and not is_one_number and not self._is_of_one_operand:
-            separate = tuple(map(Separation, list_several_blocks(self.subject, self.case)))
-            if separate:
-                cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=self._places)
-                yield Hypothesis(cause, right=separate, wrong=wrong)
+        is_sure = lost and is_part and not is_one_number and not self._is_of_one_operand
+        if is_sure and separate:
+            cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=self._places)
+            yield Hypothesis(cause, right=separate, wrong=wrong)
+
+    def _of_unread(
+        self, name: str, several: list[Case], wrong: tuple[Prediction, ...]
+    ) -> Iterator[Hypothesis]:
+        """Yield a formula without an input; a part left out if the input reaches longer outputs."""
+        unread = tuple(Unread(each, name) for each in several)
+        text = f"no element of {name} reaches the output"
+        yield Hypothesis(_formula(text), right=unread, wrong=wrong)
+        if several:
+            text = f"{text} at {_x(self.case.shape)}, though some do at {_x(several[0].shape)}"
+            cause = Cause(code=CauseCode.PARTIAL_EXTENT, evidence=text)
+            yield Hypothesis(cause, right=tuple(map(Separation, several)), wrong=(*wrong, *unread))
 
     def _of_formula(self, text: str) -> Hypothesis:
         """Return the hypothesis that the formula is wrong everywhere, at whole blocks too.
