@@ -105,6 +105,7 @@ CORRECT: dict[str, tuple[str, ...]] = {
     CauseCode.LAST_BLOCK: ("truncated_extent", "missing_mask"),
     CauseCode.WRONG_FORMULA: ("wrong_formula", "ignored_argument"),
     CauseCode.PARTIAL_EXTENT: ("truncated_extent",),
+    CauseCode.INT_OVERFLOW: ("int_overflow",),
     CauseCode.NAN_LOST: ("nan_lost",),
     CauseCode.OVERFLOW: ("overflow", "missing_maximum"),
     CauseCode.CONSTANT_FACTOR: ("wrong_formula", "wrong_rate"),

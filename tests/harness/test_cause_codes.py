@@ -98,6 +98,19 @@ def test_nan_of_the_next_row_needs_no_search() -> None:
     assert text.startswith("observed: NaN or infinity of another row is in this one")
 
 
+@pytest.mark.parametrize(
+    ("fill", "code"),
+    [("-65504.0", "wrong_fill"), ("-float('inf')", "nan_lost")],  # the other one loses it elsewhere
+)
+def test_a_finite_fill_beside_rows_of_minus_inf(tmp_path: Path, fill: str, code: str) -> None:
+    source = SOFTMAX.replace("-float('inf')", fill).replace('-float("inf")', fill)
+    if code == "nan_lost":
+        source = source.replace("tl.max(x, axis=0)", "tl.maximum(tl.max(x, axis=0), -1e30)")
+        source = source.replace("tl.sum(numerator, axis=0)", "(tl.sum(numerator, axis=0) + 1e-30)")
+    case = Case(shape=(5, 129), dtype="float32", special="block of -inf", seed=1)
+    assert code_of(run_source(tmp_path, source, case)) == code
+
+
 def test_nan_of_a_part_that_is_left_out_is_searched_for(tmp_path: Path) -> None:
     """Plain values are wrong there, too, so that the NaN is lost says little."""
     source = SOFTMAX.replace("mask = cols < n_cols", "mask = cols < n_cols - 1")

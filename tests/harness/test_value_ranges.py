@@ -89,5 +89,5 @@ def test_the_width_of_an_index_is_named() -> None:
     cause = find_width(subject_of(path), case)
     assert cause is not None
     text = "right where no element of target is over 32,767, wrong with such"
-    assert text in cause_text(cause)
+    assert cause_text(cause) == f"likely: an integer has too few bits: {text}"
     assert find_width(subject_of(KERNELS / "right" / "cross_entropy_rows.py"), case) is None

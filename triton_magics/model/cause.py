@@ -27,6 +27,7 @@ class CauseCode(StrEnum):
     LAST_BLOCK = "last_block"
     WRONG_FORMULA = "wrong_formula"
     PARTIAL_EXTENT = "partial_extent"
+    INT_OVERFLOW = "int_overflow"
     NAN_LOST = "nan_lost"
     OUT_OF_BOUNDS = "out_of_bounds"
     OVERFLOW = "overflow"

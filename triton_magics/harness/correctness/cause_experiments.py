@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from triton_magics.exception_text import one_line
+from triton_magics.harness.correctness.block_shapes import list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_hypotheses import (
     is_lost,
@@ -125,7 +126,21 @@ def _certain_cause(
     if _is_unwritten(subject, call, mismatch):
         return Cause(code=CauseCode.UNWRITTEN)
     is_certain = _is_of_nonfinite(mismatch) and passes(subject, with_plain_values(case))
-    return mismatch.cause if is_certain else None
+    return (_fill_beside_infinity(subject, case) or mismatch.cause) if is_certain else None
+
+
+def _fill_beside_infinity(subject: Subject, case: Case) -> Cause | None:
+    """Return a wrong fill if the same values are right at whole blocks: no infinity is lost there.
+
+    Beside a row of -inf a finite fill is the row's maximum.
+    """
+    shape = next(iter(list_whole(subject.op, case.shape)), None)
+    if shape is None or subject.op.op_class == "elementwise":
+        return None
+    text = f"right at {'x'.join(map(str, shape))}, where no block is cut"
+    cause = Cause(code=CauseCode.WRONG_FILL, evidence=text)
+    whole = {"shape": shape, "size": None, "extent": ""}
+    return find_confirmed(subject, [vanishes(cause, case, lambda c: c.evolve(**whole))])
 
 
 def _is_of_nonfinite(mismatch: Mismatch) -> bool:

@@ -103,17 +103,17 @@ def find_range(subject: Subject, case: Case) -> Cause | None:
             tried = _Tried(subject, case, place, each)
             limit = tried.find_limit(x)
             if limit is not None and tried.is_confirmed(limit):
-                return _cause(each, name, f"{limit:.2g}")
+                return _cause(each, name, f"{limit:.2g}", CauseCode.REACH)
     return None
 
 
-def _cause(wrong: _Range, name: str, limit: str) -> Cause:
+def _cause(wrong: _Range, name: str, limit: str, code: CauseCode) -> Cause:
     text = wrong.text.format(name=name, limit=limit)
-    return Cause(code=CauseCode.REACH, tensor=name, evidence=f"right where {text}")
+    return Cause(code=code, tensor=name, evidence=f"right where {text}")
 
 
 def find_width(subject: Subject, case: Case) -> Cause | None:
-    """Return the integer of a few bits over which an index makes the version wrong; None: no such.
+    """Return too few bits as the cause, if just the integers that need more make the output wrong.
 
     Args:
         subject: the version.
@@ -127,7 +127,7 @@ def find_width(subject: Subject, case: Case) -> Cause | None:
             continue
         tried, largest = _Tried(subject, case, place, _OF_INTEGERS), int(x.max())
         if width := next((n for n in LARGEST if n < largest and tried.is_confirmed(n)), None):
-            return _cause(_OF_INTEGERS, name, f"{width:,}")
+            return _cause(_OF_INTEGERS, name, f"{width:,}", CauseCode.INT_OVERFLOW)
     return None
 
 

@@ -21,6 +21,7 @@ _TEXTS: dict[CauseCode, str] = {
     CauseCode.LAST_BLOCK: "the last block ends too late or too early: check the mask and the grid",
     CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out: check the loop and the grid",
+    CauseCode.INT_OVERFLOW: "an integer has too few bits",
     CauseCode.NAN_LOST: "NaN or infinity of the inputs is lost",
     CauseCode.OUT_OF_BOUNDS: "a load or store goes outside its tensor",
     CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
@@ -41,6 +42,7 @@ _TEXTS_OF_CALLS = {
     CauseCode.WRONG_FILL: "the lanes past the end take part, or are counted",
     CauseCode.WRONG_FORMULA: "the formula differs from the reference's",
     CauseCode.PARTIAL_EXTENT: "a part of the elements is left out",
+    CauseCode.INT_OVERFLOW: "an integer has too few bits",
     CauseCode.OUT_OF_BOUNDS: "an access outside a tensor",
     CauseCode.OVERFLOW: "an intermediate value overflows, or a divisor is 0",
 }
