@@ -162,6 +162,7 @@ def test_a_plan_begins_with_a_walk_over_the_dimensions() -> None:
     walk = [base, *(shape for step in steps for shape in (step, base))]
     lengths = (512, 513, 767, 4096, 2561, 2049)
     walk += [*((7, 5, n) for n in lengths), *((7, n, 13) for n in lengths)]
+    walk += [(n, 5, 13) for n in (512, 513, 1023)]
     assert walk_of_dimensions(operators.load("matmul")) == walk
     for device in (GPU, DeviceFacts(is_interpreted=True)):
         cases = plan_of("matmul", device=device).cases
@@ -254,7 +255,8 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
     assert names - own == {
         "", "no elements", "4,099 rows", "the largest size", "over 65,535 rows",
         "over 65,536 columns", "151,936 columns", "over 2^18 columns",
-        "over 1,000,000 columns", "over 2^31 elements", "over 2^31 elements apart",
+        "over 1,000,000 columns", "over 2^24 rows", "over 2^31 elements",
+        "over 2^31 elements apart",
     }  # fmt: skip
     wide = [c for c in thorough.cases if c.extent == "151,936 columns"]
     assert {c.dtype for c in wide} == {"float32", "float16", "bfloat16"}

@@ -124,7 +124,8 @@ def _certain_cause(
         is_state = _keeps_state(subject, case, differs=True)
         return _stale_state() if is_state else _race(subject, call.race)
     if _is_unwritten(subject, call, mismatch):
-        return Cause(code=CauseCode.UNWRITTEN)
+        is_state = _keeps_state(subject, case, differs=False)  # such as the grid of a shorter call
+        return _stale_state() if is_state else Cause(code=CauseCode.UNWRITTEN)
     is_certain = _is_of_nonfinite(mismatch) and passes(subject, with_plain_values(case))
     return (_fill_beside_infinity(subject, case) or mismatch.cause) if is_certain else None
 

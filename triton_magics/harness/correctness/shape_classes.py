@@ -19,7 +19,7 @@ ONLY_THOROUGH = "only in the thorough plan"
 MAX_INTERPRETED = 530_000  # elements of an extent; 3x70001 takes a looping kernel 0.2 s
 MAX_TILES = 36  # of a product of whole blocks
 MAX_FULL = 2**21  # elements of an extent of the full plan
-_PRODUCT_RANK, _TILE, _BLOCK = 3, 64, 1024
+PRODUCT_RANK, _TILE, _BLOCK = 3, 64, 1024
 _LENGTHS = (48, 96, 192, 384)  # odd multiples of 16, 32, 64 and 128
 _COLUMNS = (272, 288, 320, 384)  # those for which one kernel with a row in a block is compiled
 _ROWS = (96, 24, 48, 12)  # beside them; the elements are whole blocks of 256 to 1024
@@ -34,8 +34,10 @@ _ROW_EXTENTS = {
     "151,936 columns": (1, 151_936),
     "over 2^18 columns": (1, OVER_2_18),  # a block of 2^18 is too small
     "over 1,000,000 columns": (1, 1_000_003),
+    "over 2^24 rows": (2**24 + 3, 2),  # more than float32 can count
     "over 2^31 elements": (2**15 + 1, 2**16),
 }
+_HEADS_AND_ROWS = (129, 130_057)  # over 2^24 rows together
 # In the interpreter, of elementwise ops: 2 s of a program a row, 516 programs of 1024 elements.
 STAND_INS = {"over 2,048 rows": (2_053, 257)}
 # On a GPU, of elementwise ops: over 1,024 programs of 1024 elements too.
@@ -58,6 +60,7 @@ _PRODUCT_EXTENTS: dict[int, dict[str, Shape]] = {
         "reduction over 8,192": (3, 5, 8_209),
         "reduction over 16,384": (5, 7, 20_011),
         "reduction over 65,536": (5, 7, 100_003),
+        "over 2^24 rows": (2**24 + 3, 1, 3),
         "over 2^31 elements": (2**16 + 1, 2**15 + 1, 8),
     },
     4: {  # batch, heads, seq, head_dim
@@ -148,7 +151,7 @@ def whole_blocks(op: operators.Op) -> list[Shape]:
     like = min((s for s in op.shapes if len(s) == rank), key=shape_cost, default=powers)
     if op.op_class != "matmul":
         return [(*like[:-2], *ends) for ends in zip(_ROWS, _COLUMNS, strict=True)]
-    if rank == _PRODUCT_RANK:
+    if rank == PRODUCT_RANK:
         shapes = [tuple(_LENGTHS[(i + dim) % n] for dim in range(rank)) for i in range(n)]
     else:
         shapes = [(*like[:-2], length, powers[-1]) for length in _LENGTHS]
@@ -171,7 +174,10 @@ def extents(op: operators.Op, *, is_interpreted: bool = False) -> Mapping[str, S
         return _LINE_EXTENTS
     own = STAND_INS if is_interpreted else _MANY_ELEMENTS
     rows = _ROW_EXTENTS | (own if op.op_class == "elementwise" else {})
-    return {name: (*(1,) * (rank - 2), *shape) for name, shape in rows.items()}
+    every = {name: (*(1,) * (rank - 2), *shape) for name, shape in rows.items()}
+    if rank > 2:
+        every["over 2^24 rows"] = (*(1,) * (rank - 3), *_HEADS_AND_ROWS, 2)
+    return every
 
 
 def has_many_programs(op: operators.Op, shape: Shape) -> bool:
@@ -181,7 +187,7 @@ def has_many_programs(op: operators.Op, shape: Shape) -> bool:
     """
     if op.op_class != "matmul":
         return math.prod(shape[:-1]) > MANY_ROWS
-    if len(shape) == _PRODUCT_RANK:
+    if len(shape) == PRODUCT_RANK:
         return math.prod(math.ceil(n / _TILE) for n in shape[:-1]) > MANY_ROWS
     return interpreter_cost(op, shape) > MANY_ROWS
 
@@ -192,7 +198,7 @@ def interpreter_cost(op: operators.Op, shape: Shape) -> int:
     if op.op_class != "matmul":
         return math.prod(rows) * math.ceil(columns / _BLOCK)
     tiles = [math.ceil(n / _TILE) for n in shape]
-    if len(shape) == _PRODUCT_RANK:
+    if len(shape) == PRODUCT_RANK:
         return math.prod(tiles)
     return math.prod(rows[:-1]) * tiles[-2] ** 2 * tiles[-1]  # every query meets every key
 

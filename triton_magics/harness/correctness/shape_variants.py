@@ -23,6 +23,7 @@ from triton_magics.harness.correctness.call_record import outputs_of
 from triton_magics.harness.correctness.case_inputs import is_bitwise_equal, make_pristine
 from triton_magics.harness.correctness.shape_classes import (
     OVER_8_TILES,
+    PRODUCT_RANK,
     Shape,
     classify,
     cut_shape,
@@ -93,18 +94,20 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
 
 
 def _end_of_walk(op: operators.Op, base: Shape) -> list[Shape]:
-    """Return shapes of similar lengths in one of the last two dimensions."""
+    """Return shapes of similar lengths in one of the last two dimensions, or three of a product."""
     rank = len(base)
     n_dims = 1 if op.op_class == "elementwise" else 2
     long = max((s[-1] for s in op.shapes if s[-1] <= MOST_COLUMNS), default=base[-1])
     wide = base if op.op_class == "matmul" else (*base[:-1], long)  # few of its rows are a block
     starts = {rank - 1: base, rank - 2: wide}
-    return [
+    end = [
         shape
         for dim in reversed(range(rank)[-n_dims:])
         for lengths in (_SIMILAR, _SHORTER)
         for shape in _shapes_of_lengths(op, starts[dim], dim, lengths)
     ]
+    is_product = op.op_class == "matmul" and rank == PRODUCT_RANK
+    return end + (_shapes_of_lengths(op, base, 0, _SIMILAR_ROWS) if is_product else [])
 
 
 class _Lengths(NamedTuple):
@@ -123,6 +126,10 @@ class _Lengths(NamedTuple):
 
 _SIMILAR = _Lengths(
     (512, 256, 128, 64, 32), lambda block, step: (block, block + step, block * 3 // 2 - step), 48
+)
+# Of a product: a model changes the number of rows, and one power of two holds the last two.
+_SIMILAR_ROWS = _Lengths(
+    (512, 256, 128, 64, 32), lambda block, step: (block, block + step, 2 * block - step), 48
 )
 # Of most lengths of a block the shorter ones have fewer, and the same power of two holds them. If
 # the work is split into as many parts for all of them, the last one has an empty part.

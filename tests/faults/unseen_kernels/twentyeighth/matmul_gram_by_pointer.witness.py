@@ -1,0 +1,49 @@
+"""Every second row of x times the transpose of its first rows."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import matmul
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("matmul_gram_by_pointer.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_matmul
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return matmul.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+def inputs(shape, dtype):
+    return matmul.make_inputs(shape, dtype, torch.device("cpu"), torch.Generator().manual_seed(0))
+
+
+def error_of(inputs):
+    return difference(call(*inputs), expect(inputs))
+
+
+ordinary = max(error_of(inputs(s, d)) for s in ((65, 127, 129), (64, 64, 64)) for d in (torch.float32, torch.float16))
+x = torch.randn(96, 80)
+ordinary = max(ordinary, error_of((x, x.T)), error_of((x[:80], x[:80])), error_of((x[:48], x[:48].T)))
+error = error_of((x[::2], x[:48].T))
+
+print("ordinary", ordinary)
+print("WRONG" if error > 0.02 else "right", "error", error, "of the largest value")
+sys.exit(0 if error > 0.02 and ordinary < 0.01 else 1)
