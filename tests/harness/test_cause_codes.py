@@ -289,6 +289,12 @@ def test_an_infinite_half_result_is_no_overflow_in_between(tmp_path: Path) -> No
     assert code_of(result) != "lower_precision"
 
 
+def test_an_error_of_odd_rows_alone_is_no_lower_precision() -> None:
+    path = KERNELS / "classes" / "combinations" / "cross_entropy_odd_half.py"
+    case = Case(shape=(7, 129), dtype="float16", regime="x10", special="largest at the end", seed=1)
+    assert code_of(run_cases(path, case)[0]) != "lower_precision"
+
+
 def test_a_call_on_new_tensors_alone_is_no_stale_state() -> None:
     layout = (("x", "unaligned"), ("weight", "transposed"), ("scale", "expanded"))
     case = Case(shape=(7, 5, 13), dtype="float16", layouts=layout, seed=1)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness.kit import KERNELS, run_cases
+from tests.harness.kit import CPU, KERNELS, job_for, run_cases
+from triton_magics import operators
 from triton_magics.harness.correctness import cause_experiments
-from triton_magics.harness.correctness.reach_probe import PLACES, spread_places
+from triton_magics.harness.correctness.reach_causes import _Reached
+from triton_magics.harness.correctness.reach_probe import PLACES, probe_reach, spread_places
+from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import load_version
 from triton_magics.model import Case, CaseResult, Cause
 from triton_magics.rendering.views.causes import cause_text
 
@@ -290,3 +295,21 @@ def test_an_experiment_that_raises_loses_no_verdict(
     assert result.status == "wrong_values"
     assert cause_of(result) is None
     assert result.reason == "the search for the cause raised IndexError: no such place"
+
+
+def test_a_stride_shows_beside_zeros_where_nan_hides_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU, which does not name the access."""
+    path = write_mutant(
+        tmp_path, "right/sum_tiles", "a.stride(0), a.stride(1)", "a.stride(1), a.stride(0)"
+    )
+    job = job_for(path)
+    subject = Subject(operators.load("sum"), load_version(job.version), job, CPU, path.read_text())
+    monkeypatch.setattr(Subject, "is_interpreted", False)
+    reach_map = probe_reach(subject, plain(7, 13))
+    assert reach_map is not None
+    assert (reach_map.has_nan, reach_map.is_around) == (True, True)
+    cause = _Reached(subject, replace(reach_map, outside=None)).conclude()
+    assert cause is not None
+    assert cause.code.value == "wrong_stride"

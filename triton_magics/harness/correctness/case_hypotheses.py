@@ -11,7 +11,13 @@ from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
 from triton_magics.harness.correctness.further_calls import passes
-from triton_magics.harness.correctness.hypotheses import Hypothesis, Trial, fresh, vanishes
+from triton_magics.harness.correctness.hypotheses import (
+    AllRight,
+    Hypothesis,
+    Trial,
+    fresh,
+    vanishes,
+)
 from triton_magics.harness.correctness.reference_changes import HALF_TYPES, subtracts_maximum
 from triton_magics.harness.correctness.reference_trace import TracedOperation, trace_reference
 from triton_magics.harness.correctness.rounding_experiment import ErrorsChange
@@ -146,7 +152,7 @@ def of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypot
     """Yield a lower precision where the same case is right in float32.
 
     The error must be one of rounding, or infinite with plain values; or else plain values of the
-    dtype must be right.
+    dtype must be right. Whole blocks round as well, so not all of them may be right.
     """
     assert result.mismatch is not None
     if case.dtype not in HALF_TYPES or "float32" not in subject.op.dtypes:
@@ -163,7 +169,13 @@ def of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypot
     hypothesis = vanishes(cause, case, lambda c: c.evolve(dtype="float32"))
     is_of_values = not small and not case.has_plain_values
     plain = (Trial(fresh(with_plain_values(case))),) if is_of_values else ()
-    yield replace(hypothesis, right=(*hypothesis.right, *plain, ErrorsChange(case)))
+    whole = _at_whole_blocks(subject, case)
+    whole += tuple(replace(trial, case=fresh(trial.case)) for trial in whole)
+    yield replace(
+        hypothesis,
+        right=(*hypothesis.right, *plain, ErrorsChange(case)),
+        wrong=(*hypothesis.wrong, *((AllRight(whole),) if whole else ())),
+    )
 
 
 def is_lost(result: CaseResult) -> bool:

@@ -168,9 +168,11 @@ def _keeps_state(subject: Subject, case: Case, differs: bool) -> bool:
     Args:
         subject: the version.
         case: on which it was wrong.
-        differs: calls on the same inputs differ. On a GPU one may be right by chance then.
+        differs: calls on the same inputs differ. On a GPU one may be right by chance then. So may
+            that of a kernel which times its configurations again and takes another.
     """
-    may_be_chance = differs and not subject.is_interpreted
+    varies = differs or subject.calls.tunes_itself
+    may_be_chance = varies and not subject.is_interpreted
     is_enough = len(subject.explained) >= MOST_SEARCHES or bool(subject.known_changes)
     if may_be_chance or is_enough:
         return False

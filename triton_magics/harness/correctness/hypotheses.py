@@ -64,6 +64,17 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class AllRight:
+    """The prediction that the version is right on each of several calls."""
+
+    trials: tuple[Trial, ...]
+
+    def is_right(self, subject: Subject) -> bool:
+        """Return whether it comes true."""
+        return all(trial.is_right(subject) for trial in self.trials)
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     """A cause with the calls that it predicts.
 

@@ -148,6 +148,10 @@ class _Reached:
         return Cause(code=CauseCode.REACH, evidence=text)
 
     def _hypotheses(self) -> Iterator[Hypothesis]:
+        if self.reach_map.is_around:  # at a larger shape it may read where no memory is
+            if self._is_moved:
+                yield self._of_moved((Trial(fresh(self.case)),))
+            return
         if self.extra or self.missed:
             yield from self._of_index()
         if self.extra:
@@ -200,7 +204,10 @@ class _Reached:
                 cause = Cause(code=CauseCode.WRONG_STRIDE, evidence=text)
                 yield Hypothesis(cause, right=tuple(equal), wrong=wrong)
         if self._is_moved:
-            yield Hypothesis(Cause(code=CauseCode.WRONG_STRIDE, evidence=self._places), wrong=wrong)
+            yield self._of_moved(wrong)
+
+    def _of_moved(self, wrong: tuple[Prediction, ...]) -> Hypothesis:
+        return Hypothesis(Cause(code=CauseCode.WRONG_STRIDE, evidence=self._places), wrong=wrong)
 
     @property
     def _is_moved(self) -> bool:

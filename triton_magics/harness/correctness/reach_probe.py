@@ -76,6 +76,7 @@ class ReachMap:
         wrong: elements of the output, bool [n].
         error: of the wrong elements, relative to the output's size; the median.
         has_nan: some element of the output is not finite, and should be.
+        is_around: the calls had zeros around their inputs, as all that is wrong was NaN before.
         outside: an access outside a tensor. What is read there can change with every call.
     """
 
@@ -85,6 +86,7 @@ class ReachMap:
     wrong: torch.Tensor
     error: float
     has_nan: bool = False
+    is_around: bool = False
     outside: KernelError | None = None
 
     def label(self, element: int) -> str:
@@ -109,7 +111,8 @@ def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
     if not bool(probe.wrong.any()):
         return None
     has_nan = probe.has_nan
-    if has_nan and not probe.is_useful and not subject.is_interpreted:
+    is_around = has_nan and not probe.is_useful and not subject.is_interpreted
+    if is_around:
         probe = _start(subject, case, around=0)
     reaches: list[Reach] = []
     for name, i, place in _places(subject, probe.inputs.pristine) if probe.is_useful else ():
@@ -119,6 +122,7 @@ def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
     return ReachMap(
         case, tuple(reaches), probe.shapes, probe.wrong, probe.error,
         has_nan=has_nan,
+        is_around=is_around,
         outside=probe.outside,
     )  # fmt: skip
 
