@@ -71,6 +71,7 @@ WRONG = (
     ("twelfth/mean_equal_rows", "rows of every kind, nonfinite too"),
     ("eleventh/matmul_output_like_left", "16x16x16"),
     ("twentyseventh/matmul_gram_prefix", "some of its rows"),
+    ("twentyeighth/matmul_gram_by_pointer", "in other steps"),
     ("twentyseventh/swiglu_packed_halves", "the last input first"),
     pytest.param(
         "twentyseventh/gqa_group_division", "1x15x1x385x16 float32", marks=pytest.mark.slow
@@ -331,6 +332,26 @@ def test_zeros_are_in_each_tensor_beside_nonfinite_ones() -> None:
         assert not arguments[other].isfinite().all()
     planned = {c.special for c in cases_with(UNSEEN / "set_a/sparse.py", "beside zeros")}
     assert planned == {f"nonfinite beside zeros in input {i}" for i in (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "strides"),
+    [
+        ("matmul", (5, 5, 5), [(10, 1), (1, 5)]),
+        ("attention", (2, 3, 5, 4), [(180, 60, 12, 1), (180, 60, 8, 1), (180, 60, 4, 1)]),
+    ],
+)
+def test_inputs_have_rows_of_one_tensor_in_other_steps(
+    op: str, shape: tuple[int, ...], strides: list[tuple[int, ...]]
+) -> None:
+    values = "rows of one tensor, those of each input in other steps"
+    case = Case(shape=shape, dtype="float32", seed=3, special=values)
+    inputs = make_inputs(operators.load(op), case, CPU)
+    tensors = [x for x in inputs.arguments if isinstance(x, torch.Tensor)]
+    assert [x.stride() for x in tensors] == strides
+    assert len({x.data_ptr() for x in tensors}) == 1
+    pairs = zip(tensors, inputs.pristine, strict=False)
+    assert all(torch.equal(x, pristine) for x, pristine in pairs)
 
 
 @pytest.mark.parametrize("shape", [(7, 129, 13), (129, 5, 13)])

@@ -41,6 +41,7 @@ SPECIALS = (
     "one tensor and its transpose, but for the first", "one tensor and some of its rows",
     "parts of one tensor, their columns in turn",
     "parts of one tensor, their columns in turn, the last input first",
+    "rows of one tensor, those of each input in other steps",
     "block of tiny numbers", "parts between -inf",
     "products far below zero", "half of the products far below zero",
     "products below -10000", "first products below -10000",

@@ -48,6 +48,8 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
     if special.transposes or special.of_rows:
         views = view_inputs(rounded, rounded, special)
         return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
+    if special.has_row_steps:
+        return _take_rows_in_steps(rounded, special)
     return join_inputs(rounded, special) if special.joins else rounded
 
 
@@ -82,6 +84,16 @@ def _share_rows(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, t
     return one, rows.mT if is_turned else rows
 
 
+def _take_rows_in_steps(inputs: tuple[Any, ...], special: Special) -> tuple[Any, ...]:
+    """Return the inputs with rows of one tensor, which has the rows of all of them."""
+    parts = find_parts(inputs, special)
+    if not parts:
+        return inputs
+    rows = [inputs[i].mT if is_transposed else inputs[i] for i, is_transposed in parts.items()]
+    views = split_in_parts(torch.cat(rows, dim=-2), inputs, parts, special)
+    return tuple(views[i].contiguous() if i in views else x for i, x in enumerate(inputs))
+
+
 def find_parts(inputs: Sequence[Any], special: Special) -> dict[int, bool]:
     """Return the inputs that can lie side by side in one tensor: each with whether transposed.
 
@@ -89,7 +101,7 @@ def find_parts(inputs: Sequence[Any], special: Special) -> dict[int, bool]:
     A projection has four dimensions: batch, head, position and head_dim; its parts may have other
     numbers of heads. A slice has a batch: the rows of one matrix end where the tensor ends.
     """
-    least = 3 if special.is_sliced else 1
+    least = 3 if special.is_sliced else 1 + special.has_row_steps
     for first, one in enumerate(inputs):
         if special.is_projection:
             parts = {i: False for i, x in enumerate(inputs) if i >= first and _are_heads(x, one)}
@@ -115,6 +127,8 @@ def shape_of_whole(
         return (batch, positions + special.is_sliced, heads, head_dim)
     if special.is_sliced:
         return (*first[:-2], first[-2] + 1, n * first[-1])
+    if special.has_row_steps:
+        return (*first[:-2], n * first[-2], first[-1])
     return (*first[:-1], n * first[-1])
 
 
@@ -132,6 +146,10 @@ def split_in_parts(
         chunks = [
             whole.narrow(2, start, n).transpose(1, 2) for start, n in zip(starts, own, strict=False)
         ]
+    elif special.has_row_steps:
+        n = len(parts)
+        last = whole.shape[-2] // n
+        chunks = [whole[..., ::step, :][..., :last, :] for step in range(n, 0, -1)]
     elif special.in_turn:
         chunks = [*whole.unflatten(-1, (-1, _n_chunks(parts, special))).unbind(-1)]
     else:

@@ -50,6 +50,7 @@ TRANSPOSE_BUT_FIRST = "one tensor and its transpose, but for the first"
 SOME_ROWS = "one tensor and some of its rows"
 PARTS_IN_TURN = "parts of one tensor, their columns in turn"
 PARTS_IN_TURN_REVERSED = "parts of one tensor, their columns in turn, the last input first"
+ROW_STEPS = "rows of one tensor, those of each input in other steps"
 FAR_ROWS = "rows at -20000"
 STEADY_RISE, STEADY_GROWTH = "rows that rise steadily", "rows that grow steadily"
 HALF_DTYPES = ("float16", "bfloat16")
@@ -75,6 +76,7 @@ SHARED_VALUES = (
     SOME_ROWS,
     PARTS_IN_TURN,
     PARTS_IN_TURN_REVERSED,
+    ROW_STEPS,
     *ONE_WITH,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
@@ -116,6 +118,8 @@ class Special:
         is_reversed: the parts are in the opposite order of the inputs.
         is_projection: the parts of a position lie side by side, each with all heads.
         in_turn: the columns of the parts take turns.
+        has_row_steps: the parts are rows of the tensor that begin with the first: every second and
+            every one.
         is_sliced: the tensor has another row after those of the parts, in each batch.
         has_spare_head: the projection has another head after those of the parts.
         of_largest: only inputs with as many dimensions as the largest are joined.
@@ -146,6 +150,7 @@ class Special:
     is_reversed: bool = False
     is_projection: bool = False
     in_turn: bool = False
+    has_row_steps: bool = False
     is_sliced: bool = False
     has_spare_head: bool = False
     of_largest: bool = False
@@ -262,6 +267,7 @@ SPECIALS = {
     PARTS_IN_TURN_REVERSED: Special(
         lambda x, draw: x, everywhere=True, splits=True, in_turn=True, is_reversed=True
     ),
+    ROW_STEPS: Special(lambda x, draw: x, everywhere=True, splits=True, has_row_steps=True),
     PROJECTION: Special(lambda x, draw: x, everywhere=True, splits=True, is_projection=True),
     PROJECTION_ALONE: Special(
         lambda x, draw: x, everywhere=True, splits=True, is_projection=True, alone=-1

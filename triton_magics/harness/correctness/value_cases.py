@@ -48,6 +48,7 @@ from triton_magics.harness.correctness.special_values import (
     NAN_PARTS,
     ONE_TENSOR,
     ONE_WITH,
+    ROW_STEPS,
     SHARED_VALUES,
     SMALL_VALUES,
     SOME_ROWS,
@@ -163,7 +164,8 @@ class ValueCases(CasesBeside):
             if values == SOME_ROWS:  # a tile of one input has no counterpart in the other
                 cases += [plain.evolve(shape=s, special=values) for s in in_tiles]
             elif fitting:
-                shape = in_tiles[0] if in_tiles and values in ONE_WITH else fitting[0]
+                is_in_tiles = in_tiles and values in (*ONE_WITH, ROW_STEPS)
+                shape = in_tiles[0] if is_in_tiles else fitting[0]
                 case = plain.evolve(shape=shape, special=values, regime=self._regime_of(values))
                 cases += [case, *self._with_other_factors(case, turn)]
                 cases += [case.evolve(shape=s) for s in in_tiles[:1] if values in IN_TILES]
@@ -400,7 +402,7 @@ class ValueCases(CasesBeside):
             return any(is_transpose(y, x) for x, y in itertools.combinations(later, 2))
         if special.of_rows:
             return any(differ_in_rows(y, x) for x, y in itertools.combinations(inputs, 2))
-        if (special.is_projection or special.is_sliced) and not find_parts(inputs, special):
+        if special.splits and not find_parts(inputs, special):
             return False
         n_least = 2 if special.alone is None else 3
         return any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)
