@@ -16,9 +16,14 @@ from triton_magics.execution.job_answers import WorkerFault
 from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.lab import Lab
 from triton_magics.model import (
+    RACE,
     Case,
     CaseResult,
     CaseStatus,
+    Cause,
+    CauseCode,
+    KernelError,
+    Mismatch,
     Replay,
     Status,
     Validation,
@@ -147,14 +152,24 @@ def test_three_failed_attempts_exhaust_a_version(lab: Lab, engine: FakeExecutor)
         assert lab.status("softmax").version("v1").exhausted is (i == 2)
 
 
-def failing(status: CaseStatus, reason: str, kind: str) -> Callable[[ValidateJob], Outcome]:
+def failing(
+    status: CaseStatus, reason: str, kind: str, cause: CauseCode | None = None
+) -> Callable[[ValidateJob], Outcome]:
     """Return an executor's answer with two equal failures, the larger shape first."""
+    wrong = Mismatch(
+        output=0, index=(0, 0), got=1.0, expected=2.0, n_wrong=1, n_elements=91, allowed=0.1,
+        where="scattered",
+        cause=cause and Cause(code=cause),
+    )  # fmt: skip
 
     def answer(job: ValidateJob) -> Outcome:
         cases = tuple(
-            CaseResult(case=Case(shape=s, dtype="float32", seed=1), status=status, reason=reason)
+            CaseResult(
+                case=Case(shape=s, dtype="float32", seed=1), status=status, reason=reason,
+                mismatch=wrong if cause else None,
+            )
             for s in ((256, 256), (7, 13))
-        )
+        )  # fmt: skip
         result = Validation(
             op="softmax", version=job.version.version, attempt=1, sha256=job.version.sha256,
             status=Status.FAILED, request=ValidationRequest(seed=1), dtypes=("float32",),
@@ -178,6 +193,28 @@ def test_an_illegal_access_is_replayed_at_the_smallest_shape(
     assert messages is not None
     assert messages.message == "reads outside input 0"
     assert validation.failed_cases[1].error is None
+
+
+@pytest.mark.parametrize("is_race", [True, False])
+def test_calls_that_differ_are_replayed_for_a_race(
+    lab: Lab, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch, is_race: bool
+) -> None:
+    write(lab, "v1")
+    differ = CauseCode.NOT_DETERMINISTIC
+    engine.answer = failing(CaseStatus.WRONG_VALUES, "", "gpu", differ)
+    error = KernelError(kind=RACE, message="both store to out_ptr[16]", cell_line=7, file_line=9)
+    replay = Replay(case=Case(shape=(7, 13), dtype="float32", seed=1), note="no race")
+    answer = replay.evolve(error=error, note=None) if is_race else replay
+    monkeypatch.setattr(engine, "_replay", lambda job: answer)
+    validation = lab.validate("softmax", "v1")
+    assert isinstance(validation, Validation)
+    first, second = validation.failed_cases
+    assert first.mismatch is not None
+    race = Cause(code=CauseCode.RACE, cell_line=7, file_line=9)
+    assert first.mismatch.cause == (race if is_race else Cause(code=differ))
+    assert first.error == (error if is_race else None)
+    assert second.mismatch is not None
+    assert second.mismatch.cause == Cause(code=differ)
 
 
 @pytest.mark.parametrize(
@@ -220,4 +257,4 @@ def test_a_replay_that_finds_no_line_says_why(
     monkeypatch.setattr(engine, "_replay", lambda job: Replay(case=job.case, note=why))
     engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
     lab.validate("softmax", "v1")
-    assert f"no line found for the access outside a tensor, 7x13 float32: {why}" in lab.notes()
+    assert f"no line found for an access outside a tensor, 7x13 float32: {why}" in lab.notes()

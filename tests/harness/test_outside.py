@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.harness.kit import KERNELS, Recorder, run_cases, version_of
+from tests.harness.kit import KERNELS, Recorder, field_of, run_cases, version_of
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import ReplayJob
 from triton_magics.harness.correctness import locate_job
-from triton_magics.model import Case, CaseResult, CaseStatus, Replay
+from triton_magics.model import RACE, Case, CaseResult, CaseStatus, Replay
 
 CASE = Case(shape=(7, 13), dtype="float32", seed=1)
 RELU = '''"""A right relu.
@@ -89,19 +89,31 @@ def test_a_wrong_output_names_the_line_whose_load_brought_it(tmp_path: Path) -> 
     assert "tl." in str(result.error.code)
 
 
-def test_a_replay_names_the_line_or_reports_none() -> None:
-    def replay(kernel: str) -> Replay:
-        ref = version_of(KERNELS / f"{kernel}.py", "vector_add")
-        case = Case(shape=(7, 13), dtype="bfloat16", seed=1)
-        job = ReplayJob(op=OpRef(name="vector_add"), version=ref, case=case)
-        answer, retire = locate_job.run(job, Recorder())
-        assert isinstance(answer, Replay)
-        assert retire
-        return answer
+def replay(kernel: str) -> Replay:
+    """Replay a small case of a kernel."""
+    path = KERNELS / f"{kernel}.py"
+    op = field_of(path, "op")
+    case = Case(shape=(7, 13), dtype="bfloat16", seed=1)
+    job = ReplayJob(op=OpRef(name=op), version=version_of(path, op), case=case)
+    answer, retire = locate_job.run(job, Recorder())
+    assert isinstance(answer, Replay)
+    assert retire
+    return answer
 
+
+def test_a_replay_names_the_line_or_reports_none() -> None:
     replay_result = replay("forgets_the_mask")
     assert replay_result.error is not None
     assert replay_result.error.file_line == line_of(
         KERNELS / "forgets_the_mask.py", "tl.store"
     ) or (replay_result.error.file_line == line_of(KERNELS / "forgets_the_mask.py", "tl.load"))
-    assert replay("vector_add_right").note == "no access outside a tensor was found"
+    nothing = "no access outside a tensor was found, and no race"
+    assert replay("vector_add_right").note == nothing
+
+
+def test_a_replay_names_the_line_of_a_race() -> None:
+    error = replay("stores_beyond_its_block").error
+    assert error is not None
+    assert error.kind == RACE
+    assert error.message == "race: programs (0,0,0) and (1,0,0) both store to out_ptr[16]"
+    assert error.file_line == line_of(KERNELS / "stores_beyond_its_block.py", "tl.store")

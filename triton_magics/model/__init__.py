@@ -104,7 +104,7 @@ from triton_magics.model.record import (
     Setback,
     Summary,
 )
-from triton_magics.model.result import CodeLine, KernelError, Result, VersionResult
+from triton_magics.model.result import RACE, CodeLine, KernelError, Result, VersionResult
 from triton_magics.model.source import (
     Compilation,
     KernelResources,
@@ -165,6 +165,7 @@ __all__ = [
     "METRICS",
     "NORMAL",
     "PLAIN",
+    "RACE",
     "SIZES",
     "SLUGS",
     "STALLS",

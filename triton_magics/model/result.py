@@ -9,6 +9,8 @@ from pydantic import model_validator
 from triton_magics.model.base import Status, Value
 from triton_magics.model.environment import Environment
 
+RACE = "Race"  # kind of an error: two programs of a launch access one element
+
 
 class KernelError(Value):
     """Error in a version's own code, and its place.

@@ -19,10 +19,15 @@ from triton_magics.execution.job_requests import (
     ReplayJob,
 )
 from triton_magics.model import (
+    RACE,
     CaseResult,
     CaseStatus,
+    Cause,
+    CauseCode,
     Compilation,
+    KernelError,
     KernelSource,
+    Mismatch,
     Status,
     Validation,
 )
@@ -247,12 +252,12 @@ class Jobs:
         return validation.evolve(**update)
 
     def locate_access(self, validation: Validation, source: KernelSource) -> Validation:
-        """Add the line that touches memory outside a tensor, which only the interpreter finds.
+        """Add the line of an access outside a tensor, or of a race; only the interpreter finds it.
 
         Only for the first failed case of a GPU whose failure such an access explains.
         """
         first = next(iter(validation.failed_cases), None)
-        if validation.device_kind != "gpu" or first is None or not _touches_memory(first):
+        if validation.device_kind != "gpu" or first is None or not _is_of_an_access(first):
             return validation
         case = min((c.case for c in validation.failed_cases), key=lambda c: math.prod(c.shape))
         job = ReplayJob(op=self.op_ref(source.op), version=self.version_ref(source), case=case)
@@ -261,24 +266,39 @@ class Jobs:
         except WorkerError as error:  # no interpreter here: the verdict stands without the line
             last = str(error).strip().splitlines()[-1]
             self._session.notes.add(
-                f"the line of the access outside a tensor was not searched: {last}"
+                f"the line of an access outside a tensor, or a race, was not searched: {last}"
             )
             return validation
         if replay is None or replay.error is None:
             why = replay.note if replay else "the replay did not end"
             self._session.notes.add(
-                f"no line found for the access outside a tensor, {case.label}: {why}"
+                f"no line found for an access outside a tensor, {case.label}: {why}"
             )
             return validation
-        located = first.evolve(error=replay.error)
+        located = _with_place(first, replay.error)
         cases = tuple(located if c is first else c for c in validation.cases)
-        return validation.evolve(cases=cases, error=replay.error)
+        return validation.evolve(cases=cases, error=located.error)
 
 
-def _touches_memory(result: CaseResult) -> bool:
-    """Return True where an access outside a tensor explains the failure of a case."""
+def _is_of_an_access(result: CaseResult) -> bool:
+    """Return True where an access outside a tensor, or a race, explains the failure of a case."""
     if result.status is CaseStatus.OUT_OF_BOUNDS:
         return True
-    if result.mismatch is not None and not math.isfinite(result.mismatch.got):
+    wrong = result.mismatch
+    if wrong is not None and (not math.isfinite(wrong.got) or _differs(wrong)):
         return True
     return result.invalid_access
+
+
+def _differs(wrong: Mismatch) -> bool:
+    return bool(wrong.cause and wrong.cause.code is CauseCode.NOT_DETERMINISTIC)
+
+
+def _with_place(result: CaseResult, error: KernelError) -> CaseResult:
+    """Return the failed case with the error; a race is the cause of calls that differ."""
+    if error.kind != RACE:
+        return result.evolve(error=error)
+    if result.mismatch is None or not _differs(result.mismatch):
+        return result
+    cause = Cause(code=CauseCode.RACE, cell_line=error.cell_line, file_line=error.file_line)
+    return result.evolve(mismatch=result.mismatch.evolve(cause=cause), error=error)

@@ -69,7 +69,7 @@ from triton_magics.harness.process.changed_names import NameRecord
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.forked_call import run_in_fork
 from triton_magics.languages.kernel_runtime import BoundsCheck, Launches, MemoryFault, NeedsGpu
-from triton_magics.model import Case, KernelError, Value
+from triton_magics.model import RACE, Case, KernelError, Value
 
 T = TypeVar("T")
 V = TypeVar("V", bound=Value)
@@ -331,7 +331,7 @@ class LocalCalls:
             late_work=late_work,
             damage=tuple(find_damage(memory.guarded)) if options.guard else (),
             outside=self._error_at("OutOfBounds", bounds.outside),
-            race=self._error_at("Race", bounds.race),
+            race=self._error_at(RACE, bounds.race),
             shared_inputs=_positions_shared(value, arguments),
             placings=tuple(placing_of(t) for t in outputs_of(value) if type(t) is torch.Tensor),
             unwritten=tuple(count_unwritten(x, memory.guarded, bounds) for x in outputs),

@@ -15,13 +15,13 @@ from triton_magics.harness.process.device import CPU
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.harness.process.reporter import Reporter
 from triton_magics.languages.kernel_runtime import KernelRuntime
-from triton_magics.model import Replay
+from triton_magics.model import RACE, Replay
 
 MAX_PROGRAMS = 5000  # some seconds
 
 
 def run(job: ReplayJob, report: Reporter) -> tuple[Answer, bool]:
-    """Find the first access outside a tensor; the values are not checked."""
+    """Find the first access outside a tensor, or else a race; the values are not checked."""
     report.stage(f"looking for the line in the interpreter, {job.case.label}", patience_s=30)
     op = load_op(job.op)
     try:
@@ -38,11 +38,13 @@ def run(job: ReplayJob, report: Reporter) -> tuple[Answer, bool]:
         fake_gpu(CPU),
     ):
         note = _call(runtime, version.call, inputs.arguments)
-    access = bounds.outside
-    if access is None:
-        return Replay(case=job.case, note=note or "no access outside a tensor was found"), True
-    kernel_error = error_at_line("OutOfBounds", access.message, access.line, job.version)
-    return Replay(case=job.case, error=kernel_error), True
+    fault = bounds.outside or bounds.race
+    if fault is None:
+        nothing = "no access outside a tensor was found, and no race"
+        return Replay(case=job.case, note=note or nothing), True
+    kind = "OutOfBounds" if bounds.outside else RACE
+    located = error_at_line(kind, fault.message, fault.line, job.version)
+    return Replay(case=job.case, error=located), True
 
 
 def _call(runtime: KernelRuntime, call: object, arguments: tuple[object, ...]) -> str | None:
