@@ -309,7 +309,7 @@ def test_a_stride_shows_beside_zeros_where_nan_hides_it(
     monkeypatch.setattr(Subject, "is_interpreted", False)
     reach_map = probe_reach(subject, plain(7, 13))
     assert reach_map is not None
-    assert (reach_map.has_nan, reach_map.is_around) == (True, True)
+    assert (reach_map.has_nan, reach_map.zeros_around) == (True, True)
     cause = _Reached(subject, replace(reach_map, outside=None)).conclude()
     assert cause is not None
     assert cause.code.value == "wrong_stride"

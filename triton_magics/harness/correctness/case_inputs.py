@@ -186,7 +186,7 @@ def place_inputs(
             guards.append(guarded)
     special = special_of(case.special)
     own = tuple(arguments)
-    if special and (special.transposes or special.of_rows):
+    if special and special.is_view:
         own = view_inputs(pristine, own, special)
     if special and special.splits and (parts := find_parts(pristine, special)):
         shape, like = shape_of_whole(pristine, parts, special), pristine[next(iter(parts))]

@@ -45,7 +45,7 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
         for old, new in zip(inputs, changed, strict=True)
     )
     special = special_of(case.special) or NO_SPECIAL
-    if special.transposes or special.of_rows:
+    if special.is_view:
         views = view_inputs(rounded, rounded, special)
         return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in views)
     if special.has_row_steps:

@@ -14,6 +14,7 @@ import torch
 
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.call_record import VersionRaised
+from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.further_calls import call_guarded, write_values
 from triton_magics.harness.correctness.hypotheses import fresh
 from triton_magics.harness.correctness.skip_rules import cpu_s
@@ -66,11 +67,7 @@ class Unread:
         like = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
         try:
             before, after = (
-                [
-                    t.double().cpu()
-                    for t in call_guarded(subject, write_values(inputs, v), like).outputs
-                ]
-                for v in (inputs.pristine, changed)
+                _outputs(subject, inputs, values, like) for values in (inputs.pristine, changed)
             )
         except (VersionRaised, UserFault):
             return False
@@ -86,18 +83,24 @@ def _reaches_more(subject: Subject, case: Case) -> bool:
         subject.op, first, case, None, None,
         conditioning=oracle.Conditioning.NONE, diagnose=False,
     )  # fmt: skip
-    own = write_values(inputs, first)
-    before = [t.double().cpu() for t in call_guarded(subject, own, expected.torch_outputs).outputs]
+    before = _outputs(subject, inputs, first, expected.torch_outputs)
     for which in (0, 1):
         values, stays = _change_halves(subject, first, others, expected.values, which)
         if cpu_s() > deadline:
             return True
-        call = call_guarded(subject, write_values(inputs, values), expected.torch_outputs)
-        after = [t.double().cpu() for t in call.outputs]
+        after = _outputs(subject, inputs, values, expected.torch_outputs)
         for a, b, allowed, stay in zip(after, before, expected.allowed, stays, strict=True):
             if bool((((a - b).abs() > CLEAR * allowed.cpu()) & stay.cpu()).any()):
                 return True
     return False
+
+
+def _outputs(
+    subject: Subject, inputs: CaseInputs, values: tuple[Any, ...], like: tuple[Any, ...]
+) -> list[torch.Tensor]:
+    """Return the version's outputs on these values, float64 on the CPU."""
+    call = call_guarded(subject, write_values(inputs, values), like)
+    return [t.double().cpu() for t in call.outputs]
 
 
 def _change_halves(

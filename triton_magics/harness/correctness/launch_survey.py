@@ -175,7 +175,7 @@ def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:
     own, special = tuple(inputs), special_of(case.special)
     if special and special.joins:
         return join_inputs(own, special)
-    if special and (special.transposes or special.of_rows):
+    if special and special.is_view:
         return view_inputs(own, own, special)
     if special and special.splits and (parts := find_parts(own, special)):
         dtype, shape = own[next(iter(parts))].dtype, shape_of_whole(own, parts, special)

@@ -148,7 +148,7 @@ class _Reached:
         return Cause(code=CauseCode.REACH, evidence=text)
 
     def _hypotheses(self) -> Iterator[Hypothesis]:
-        if self.reach_map.is_around:  # at a larger shape it may read where no memory is
+        if self.reach_map.zeros_around:  # at a larger shape it may read where no memory is
             if self._is_moved:
                 yield self._of_moved((Trial(fresh(self.case)),))
             return

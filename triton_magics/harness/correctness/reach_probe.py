@@ -76,7 +76,7 @@ class ReachMap:
         wrong: elements of the output, bool [n].
         error: of the wrong elements, relative to the output's size; the median.
         has_nan: some element of the output is not finite, and should be.
-        is_around: the calls had zeros around their inputs, as all that is wrong was NaN before.
+        zeros_around: the calls had zeros around their inputs, as all that is wrong was NaN before.
         outside: an access outside a tensor. What is read there can change with every call.
     """
 
@@ -86,7 +86,7 @@ class ReachMap:
     wrong: torch.Tensor
     error: float
     has_nan: bool = False
-    is_around: bool = False
+    zeros_around: bool = False
     outside: KernelError | None = None
 
     def label(self, element: int) -> str:
@@ -111,9 +111,9 @@ def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
     if not bool(probe.wrong.any()):
         return None
     has_nan = probe.has_nan
-    is_around = has_nan and not probe.is_useful and not subject.is_interpreted
-    if is_around:
-        probe = _start(subject, case, around=0)
+    zeros_around = has_nan and not probe.is_useful and not subject.is_interpreted
+    if zeros_around:
+        probe = _start(subject, case, zeros_around=True)
     reaches: list[Reach] = []
     for name, i, place in _places(subject, probe.inputs.pristine) if probe.is_useful else ():
         if cpu_s() > deadline:
@@ -122,24 +122,24 @@ def probe_reach(subject: Subject, case: Case) -> ReachMap | None:
     return ReachMap(
         case, tuple(reaches), probe.shapes, probe.wrong, probe.error,
         has_nan=has_nan,
-        is_around=is_around,
+        zeros_around=zeros_around,
         outside=probe.outside,
     )  # fmt: skip
 
 
-def _start(subject: Subject, case: Case, around: int | None = None) -> _Probe:
+def _start(subject: Subject, case: Case, *, zeros_around: bool = False) -> _Probe:
     """Call the version on a case.
 
     Args:
         subject: the version.
         case: of the inputs.
-        around: value of each byte around the inputs; None: as ever, NaN. Where a kernel reads past
-            an input, NaN hides what else it reads. An interpreter names that access.
+        zeros_around: around the inputs are zeros, not NaN, which hides what else is read where a
+            kernel reads past an input. An interpreter names that access.
     """
     inputs = subject.make_inputs(case)
-    if around is not None:
+    if zeros_around:
         for guard in inputs.guards:
-            guard.buffer.fill_(around)
+            guard.buffer.zero_()
         inputs = replace(inputs, guards=())
     expected = oracle.compute_expected(
         subject.op,

@@ -163,6 +163,11 @@ class Special:
     min_columns: int = 1
     min_rows: int = 1
 
+    @property
+    def is_view(self) -> bool:
+        """Return whether an input is a view of another one's memory."""
+        return self.transposes or self.of_rows
+
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Return whether a tensor of this shape can have the structure."""
         columns = shape[-1] if shape else 1
