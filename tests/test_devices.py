@@ -22,11 +22,13 @@ from execution_kit import (  # noqa: F401 (process_tag: a fixture)
 from triton_magics.config import Settings
 from triton_magics.errors import BadValue
 from triton_magics.execution import Device, Limits, LocalExecutor
+from triton_magics.execution.job_requests import Mode
 from triton_magics.execution.local import device_queue, machine_checks
 from triton_magics.execution.local.devices import INTERPRETER, chosen_gpus, devices_of
 from triton_magics.execution.local.gpu_detection import Gpu
 from triton_magics.execution.local.local_job import NOT_BEGUN
 from triton_magics.execution.local.machine import Machine
+from triton_magics.execution.local.worker_process import Worker
 from triton_magics.model import DeviceState
 
 GPUS = (Gpu("H200", uuid="GPU-a1", capability=90), Gpu("H200", uuid="GPU-b2", capability=90))
@@ -160,6 +162,32 @@ def test_a_job_that_left_the_queue_does_not_begin_after_the_end(busy_gpu: LocalE
         wait_until(lambda: lane._closed)
     closing.join()
     assert job.result() == NOT_BEGUN
+
+
+def test_a_job_that_takes_its_worker_during_the_end_leaves_none(
+    busy_gpu: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(busy_gpu, scripted_job("answers")).status == "finished"
+    pool = busy_gpu._queues[GPU.id, 0].pool
+    take, hang_up = pool.take, pool.hang_up
+    has_begun, is_hung_up = threading.Event(), threading.Event()
+
+    def take_after_the_end(mode: Mode, key: str) -> Worker:
+        has_begun.set()
+        assert is_hung_up.wait(SILENCE_S)
+        return take(mode, key)
+
+    def hang_up_and_tell() -> None:
+        hang_up()
+        is_hung_up.set()
+
+    monkeypatch.setattr(pool, "take", take_after_the_end)
+    monkeypatch.setattr(pool, "hang_up", hang_up_and_tell)
+    busy_gpu.submit(scripted_job("hangs"), limits=LIMITS)
+    assert has_begun.wait(SILENCE_S)
+    busy_gpu.close()
+    assert pool.processes == set()
+    assert not pool.is_up
 
 
 @pytest.mark.parametrize(

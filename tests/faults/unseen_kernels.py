@@ -17,7 +17,7 @@ of a row and values that are not finite, `twentyfirst_after` for four classes th
 `twentyfourth` for every op, `twentyfourth_after` for four classes that had rules then,
 `twentyfifth` for most ops; on 2026-11-30 `twentysixth` for every op,
 `twentysixth_after` for four classes that had rules then, `twentyseventh` and `twentyeighth` for
-every op.
+every op, `twentyeighth_after` for four classes that had rules then.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
 

@@ -147,7 +147,10 @@ class DeviceQueue:
         self.pool.hang_up()
         if self._thread is threading.current_thread():
             return  # called by a listener: the running job ends the pool
-        if self._busy.acquire(timeout=CLOSE_S):
+        deadline = time.monotonic() + CLOSE_S
+        while not (is_free := self._busy.acquire(timeout=POLL_S)) and time.monotonic() < deadline:
+            self.pool.hang_up()  # a job that had just begun has started a supervisor since
+        if is_free:
             try:
                 self.pool.close()
             finally:
