@@ -108,7 +108,7 @@ def test_a_toy_language_has_no_static_figures_and_no_bounds() -> None:
     case = Case(shape=(8, 8), dtype="float32", seed=1)
     job = ReplayJob(op=OpRef(name="relu"), version=ref(RIGHT), case=case)
     replayed, _ = locate_job.run(job, Recorder())
-    assert replayed.note == "no access outside a tensor was found"
+    assert replayed.note == "no access outside a tensor was found, and no race"
 
 
 def test_a_module_without_the_parsed_entry_is_a_failed_version() -> None:
