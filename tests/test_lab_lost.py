@@ -195,6 +195,20 @@ def test_an_illegal_access_is_replayed_at_the_smallest_shape(
     assert validation.failed_cases[1].error is None
 
 
+def test_a_race_is_the_error_where_a_line_was_searched(
+    lab: Lab, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(lab, "v1")
+    engine.answer = failing(CaseStatus.OUT_OF_BOUNDS, "input 0: 4 bytes", "gpu")
+    error = KernelError(kind=RACE, message="both store to out_ptr[16]", cell_line=7, file_line=9)
+    case = Case(shape=(7, 13), dtype="float32", seed=1)
+    monkeypatch.setattr(engine, "_replay", lambda job: Replay(case=case, error=error))
+    validation = lab.validate("softmax", "v1")
+    assert isinstance(validation, Validation)
+    assert validation.failed_cases[0].error == error
+    assert validation.error == error
+
+
 @pytest.mark.parametrize("is_race", [True, False])
 def test_calls_that_differ_are_replayed_for_a_race(
     lab: Lab, engine: FakeExecutor, monkeypatch: pytest.MonkeyPatch, is_race: bool

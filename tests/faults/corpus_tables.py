@@ -91,7 +91,13 @@ def explanation_lines(results: Sequence[Result]) -> list[str]:
         "",
         f"explanations of {len(graded)}: " + ", ".join(shares),
         *(f"  misleading: {r['file']}: {r['cause_code']}, is {r['cause']}" for r in misled),
+        *(f"  raised: {r['file']}: {r['message']}" for r in results if _search_raised(r)),
     ]
+
+
+def _search_raised(result: Result) -> bool:
+    """Return whether the search for the cause raised an error, which the verdict outlives."""
+    return "the search for the cause raised" in (result.get("message") or "")
 
 
 def class_figures(results: Sequence[Result]) -> dict[str, Any]:

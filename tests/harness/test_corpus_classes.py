@@ -362,6 +362,9 @@ def test_explanations_of_caught_kernels_are_counted() -> None:
         "explanations of 2: correct 0 (0%), vague 0 (0%), misleading 1 (50%), absent 1 (50%)",
         "  misleading: b: zeros, is wrong_stride",
     ]
+    raised = "the search for the cause raised RuntimeError: two devices"
+    lines = explanation_lines([*RESULTS, result("i", message=raised)])
+    assert lines[-1] == f"  raised: i: {raised}"
 
 
 def test_missed_are_uncaught_wrong_and_refused_right_kernels() -> None:

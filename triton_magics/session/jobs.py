@@ -296,9 +296,8 @@ def _differs(wrong: Mismatch) -> bool:
 
 def _with_place(result: CaseResult, error: KernelError) -> CaseResult:
     """Return the failed case with the error; a race is the cause of calls that differ."""
-    if error.kind != RACE:
-        return result.evolve(error=error)
-    if result.mismatch is None or not _differs(result.mismatch):
-        return result
+    located = result.evolve(error=error)
+    if error.kind != RACE or result.mismatch is None or not _differs(result.mismatch):
+        return located
     cause = Cause(code=CauseCode.RACE, cell_line=error.cell_line, file_line=error.file_line)
-    return result.evolve(mismatch=result.mismatch.evolve(cause=cause), error=error)
+    return located.evolve(mismatch=result.mismatch.evolve(cause=cause))

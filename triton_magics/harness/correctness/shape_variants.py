@@ -75,8 +75,8 @@ def walk_of_dimensions(op: operators.Op) -> list[Shape]:
     A version that keeps memory between calls may then find in it what a longer call left. Lengths
     are those of the op's shapes. At the end one of the last two dimensions is a whole number of
     blocks long, then a little longer, then half as long again, then long, shorter, and shorter yet:
-    a version may keep what it has computed for similar lengths. An op without a shape of several
-    rows and columns has no walk.
+    a version may keep what it has computed for similar lengths. The rows of a product have the
+    first three. An op without a shape of several rows and columns has no walk.
     """
     rank = len(operators.smallest_shape(op))
     own = [s for s in op.shapes if len(s) == rank and 1 not in s[-2:]]
