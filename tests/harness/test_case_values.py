@@ -15,7 +15,16 @@ from tests.harness.test_plan import plan_of
 from triton_magics import operators
 from triton_magics.harness.correctness.case_inputs import make_inputs, make_pristine
 from triton_magics.harness.correctness.case_values import REGIMES, apply_values
-from triton_magics.harness.correctness.special_values import SPECIALS
+from triton_magics.harness.correctness.special_values import (
+    PARTS_OF_SLICE,
+    PROJECTION,
+    PROJECTION_OF_HEADS,
+    PROJECTION_OF_SLICE,
+    SHARED_VALUES,
+    SPECIALS,
+    TRANSPOSE,
+    TRANSPOSE_BUT_FIRST,
+)
 from triton_magics.harness.correctness.usable_specials import usable_specials
 from triton_magics.harness.correctness.value_structures import HALF_MAX
 from triton_magics.model import Case, CaseStatus
@@ -114,6 +123,23 @@ def test_inputs_of_one_shape_are_one_tensor(
     case = Case(shape=shape, dtype="float16", special="one tensor for several inputs", seed=3)
     arguments = make_inputs(own, case, CPU).arguments
     assert tuple(next(j for j, y in enumerate(arguments) if y is x) for x in arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "in_one_tile"),
+    [
+        ("matmul", set()),
+        ("vector_mul", {PROJECTION, PARTS_OF_SLICE, PROJECTION_OF_SLICE, PROJECTION_OF_HEADS}),
+        ("attention", {TRANSPOSE, TRANSPOSE_BUT_FIRST}),
+    ],
+)
+def test_inputs_of_one_memory_have_several_tiles(op: str, in_one_tile: set[str]) -> None:
+    rows: dict[str, int] = {}
+    for case in plan_of(op).cases:
+        if case.special in SHARED_VALUES:
+            rows[case.special] = max(rows.get(case.special, 0), *case.shape[-3:-1])
+    assert len(rows) > len(in_one_tile) + 7
+    assert {special for special, n in rows.items() if n <= 128} == in_one_tile
 
 
 def test_a_version_that_is_wrong_for_one_tensor_is_refused(tmp_path: Path) -> None:

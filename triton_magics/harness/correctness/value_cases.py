@@ -48,7 +48,6 @@ from triton_magics.harness.correctness.special_values import (
     NAN_PARTS,
     ONE_TENSOR,
     ONE_WITH,
-    ROW_STEPS,
     SHARED_VALUES,
     SMALL_VALUES,
     SOME_ROWS,
@@ -76,7 +75,8 @@ LONGER = 12_299  # other blocks of 4096 or fewer, the same power of two
 LONG_ROW_VALUES = (
     LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
 )  # fmt: skip
-SEVERAL_TILES, IN_TILES = 129, (ONE_TENSOR, TRANSPOSE)
+SEVERAL_TILES = (129, 144)  # unaligned and aligned rows; a tile has up to 128
+IN_TILES = (ONE_TENSOR, TRANSPOSE)  # in one tile too
 
 
 class ValueCases(CasesBeside):
@@ -149,7 +149,7 @@ class ValueCases(CasesBeside):
 
     def _with_shared_memory(self) -> list[Case]:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
-        cases, tiles = [], self._several_tiles()
+        cases = []
         several = [FOUR_DIMENSIONS] if self.has_any_number_of_dimensions() else []
         for turn, values in enumerate(SHARED_VALUES):
             dtypes = [d for d in self._dtypes if self._has_values(values, d)]
@@ -160,12 +160,12 @@ class ValueCases(CasesBeside):
             square = (*plain.shape[:-2], *[min(plain.shape[-2:])] * 2)
             shapes = [s for s in (plain.shape, square) if len(s) == len(plain.shape)] + several
             fitting = [s for s in shapes if self._can_share(plain.evolve(shape=s), values)]
+            tiles = self._several_tiles(plain.shape, SEVERAL_TILES[turn % len(SEVERAL_TILES)])
             in_tiles = [s for s in tiles if self._can_share(plain.evolve(shape=s), values)]
             if values == SOME_ROWS:  # a tile of one input has no counterpart in the other
                 cases += [plain.evolve(shape=s, special=values) for s in in_tiles]
             elif fitting:
-                is_in_tiles = in_tiles and values in (*ONE_WITH, ROW_STEPS)
-                shape = in_tiles[0] if is_in_tiles else fitting[0]
+                shape = (fitting if values in IN_TILES else in_tiles or fitting)[0]
                 case = plain.evolve(shape=shape, special=values, regime=self._regime_of(values))
                 cases += [case, *self._with_other_factors(case, turn)]
                 cases += [case.evolve(shape=s) for s in in_tiles[:1] if values in IN_TILES]
@@ -176,15 +176,22 @@ class ValueCases(CasesBeside):
         is_large = values in ONE_WITH and ONE_WITH[values][1] == "matmul"
         return "x10" if is_large and "x10" not in self._op.skip_values else NORMAL
 
-    def _several_tiles(self) -> list[Shape]:
-        """Return shapes of several tiles in which inputs can be alike, and of few heads."""
+    def _several_tiles(self, small: Shape, n: int) -> list[Shape]:
+        """Return shapes of n rows, several tiles, in which inputs can be alike.
+
+        Args:
+            small: a shape whose heads they have, if the op has heads.
+            n: rows.
+        """
         if self._op.op_class == "reduction":  # its inputs that are alike are vectors
             return []
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
-        n, own = SEVERAL_TILES, (*base[:-2], SEVERAL_TILES, base[-1])
-        shapes = [own] if len(base) >= MANY_DIMENSIONS else [(n,) * len(base), own]
-        is_product = self._op.op_class == "matmul" and len(base) < MANY_DIMENSIONS
-        shapes += [(n, *base[1:])] if is_product else []
+        if len(base) >= MANY_DIMENSIONS:
+            shapes: list[Shape] = [(*small[:-2], n, small[-1])]
+        elif self._op.op_class == "matmul":
+            shapes = [(n,) * len(base), (*base[:-2], n, base[-1]), (n, *base[1:])]
+        else:  # a square one may be the transpose of another
+            shapes = [(*base[:-2], n, 2 * n), (n,) * len(base)]
         return [s for s in shapes if len(s) == len(base) and is_defined(self._op, s)]
 
     def _with_other_factors(self, case: Case, turn: int) -> list[Case]:
