@@ -196,6 +196,19 @@ def test_infinities_and_nan_survive_a_truncated_product() -> None:
     with TruncatedProducts(8):
         got = a @ torch.ones(1, 1, dtype=torch.float64)
     assert got[:, 0].tolist() == pytest.approx(a[:, 0].tolist(), nan_ok=True)
+    with TruncatedProducts(8, share=0.25):
+        got = a @ torch.ones(1, 1, dtype=torch.float64)
+    assert got[:, 0].tolist() == pytest.approx(a[:, 0].tolist(), nan_ok=True)
+
+
+def test_results_may_have_a_share_of_the_error() -> None:
+    a, b = normal(3, 400).abs(), normal(400, 5, seed=2).abs()
+    error = TruncatedProducts(8).multiply(a, b) - a @ b
+    with TruncatedProducts(8, share=0.25) as products:
+        assert ((a @ b) - a.matmul(b)).abs().max() == 0  # both are in this arithmetic
+        got = a @ b
+    assert products.n_added == 3
+    torch.testing.assert_close(got - a.matmul(b), error / 4, rtol=1e-6, atol=0)
 
 
 def test_batched_products_and_no_sums_are_truncated() -> None:

@@ -16,6 +16,7 @@ from triton_magics import operators
 from triton_magics.execution.job_refs import OpRef
 from triton_magics.execution.job_requests import ValidateJob
 from triton_magics.harness.correctness import oracle, validate_job
+from triton_magics.harness.correctness.accumulated_sums import TruncatedProducts
 from triton_magics.harness.correctness.calibration_cases import choose_calibration_cases
 from triton_magics.harness.correctness.case_inputs import DTYPES, make_pristine
 from triton_magics.harness.correctness.judgement import judge
@@ -158,6 +159,18 @@ def test_sum_may_have_the_error_of_its_partial_sums(
         wrong = (exact + 40 * (got - exact).abs().max()).float()
         n_refused += not expected.judge_outputs((wrong,))[0].is_correct
     assert n_refused >= 4
+
+
+@pytest.mark.parametrize("n_terms", [8_209, 20_011])
+def test_tensor_cores_may_add_a_long_product_of_float32(n_terms: int) -> None:
+    op, truncated = operators.load("matmul"), TruncatedProducts(16)  # two float16 for each number
+    for seed in range(4):
+        case = Case(shape=(5, 7, n_terms), dtype="float32", seed=seed)
+        inputs = make_pristine(op, case, CPU)
+        exact = inputs[0].double() @ inputs[1].double()
+        got = truncated.multiply(*inputs)
+        assert is_accepted(op, inputs, case, got.float())
+        assert not is_accepted(op, inputs, case, (exact + 6 * (got - exact)).float())
 
 
 @pytest.mark.parametrize("shape", [(3, 31, 1025), (5, 7, 20_011)])

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from triton_magics.harness.correctness.judgement import finite_part
 from triton_magics.harness.correctness.perturbed_arithmetic import PRODUCTS, ExpandedArithmetic
 
 N_ORDERS = 8  # with 3, rows of one element are refused too often: their error may be 0 by chance
@@ -103,14 +104,15 @@ class TruncatedProducts(ExpandedArithmetic):
         group: terms that are added at once.
         mixed: every second result is exact. A kernel may add up the logit of the target by
             itself, in another order than all others.
+        share: of the error that the results have.
 
     Attributes:
         n_added: the products so far.
     """
 
-    def __init__(self, group: int, *, mixed: bool = False) -> None:
+    def __init__(self, group: int, *, mixed: bool = False, share: float = 1.0) -> None:
         super().__init__()
-        self._group, self._mixed = group, mixed
+        self._group, self._mixed, self._share = group, mixed, share
         self.n_added = 0
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -120,6 +122,8 @@ class TruncatedProducts(ExpandedArithmetic):
             return result
         self.n_added += 1
         truncated = self.multiply(*args).to(result.dtype)
+        if self._share < 1:
+            truncated = result + self._share * finite_part(truncated - result)
         if not self._mixed:
             return truncated
         number = torch.arange(result.numel(), device=result.device).reshape(result.shape)
