@@ -96,6 +96,11 @@ def test_numbers_are_read_without_signs() -> None:
     assert read_numbers("alpha == -0.25; 1e400; 2.5f; 1.0 / 8") == (0.125, 0.25, 1.0, 2.5, 8)
 
 
+def test_a_number_that_is_also_a_fraction_is_one() -> None:
+    (number,) = read_numbers("# below -20\nCLOSED = -20.0")
+    assert isinstance(number, float)
+
+
 def number_cases(path: Path, device: DeviceFacts = INTERPRETER, **changes: object) -> list[Case]:
     """Return the cases that a plan has only because of the numbers in a kernel's file."""
     job = job_for(path, **changes)
@@ -242,6 +247,8 @@ def test_values_at_numbers_that_usual_values_pass_by(
 def test_thresholds_are_the_numbers_beside_a_comparison() -> None:
     text = "if m < -4.0:\n  y = 1e3f > x\n  b[7], x << 2, 3 << x, x >> 5, p->n, n <= 4096, z * 3.5"
     assert read_thresholds(text) == {4.0, 1000.0, 4096}
+    text = "n <= 2**18; WIDE = n >= 2**31 - BLOCK; 1 << 4 < n"
+    assert read_thresholds(text) == {2**18, 2**31, 16}
 
 
 def test_all_values_are_past_a_number_on_either_side() -> None:
@@ -254,17 +261,26 @@ def test_all_values_are_past_a_number_on_either_side() -> None:
         "values past 4.0"  # it leaves negative values out
     ]
     assert values_past_numbers(mha, (88.5,), (), ("float32",)) == []  # and a large mean
+    halves = ("float32", "float16")  # what exp leaves far below 0 is 0 in a half type
+    assert {dtype for _, dtype in values_past_numbers(gelu, (20.0,), (), halves)} == {"float32"}
     case = Case(shape=(7, 13), dtype="float16", special="values past -4.0", seed=1)
     (x,) = make_pristine(gelu, case, torch.device("cpu"))
     assert (x < -4.0).all()
     assert (x >= -8.0).all()
 
 
-def test_a_short_way_for_tiles_past_a_number_is_caught() -> None:
-    path = KERNELS.parent / "unseen_kernels" / "eleventh" / "gelu_zero_for_negative_tiles.py"
+@pytest.mark.parametrize(
+    ("kernel", "right_kernel"),
+    [
+        ("eleventh/gelu_zero_for_negative_tiles", "right/gelu_flat"),
+        ("twentyninth/swiglu_closed_gates", "swiglu_right"),  # its limit is an argument
+    ],
+)
+def test_a_short_way_for_tiles_past_a_number_is_caught(kernel: str, right_kernel: str) -> None:
+    path = KERNELS.parent / "unseen_kernels" / f"{kernel}.py"
     cases = [c for c in number_cases(path) if c.special.startswith("values past")]
     assert any(result.status.failed for result in run_cases(path, *cases))
-    right = run_cases(KERNELS / "right/gelu_flat.py", *cases)
+    right = run_cases(KERNELS / f"{right_kernel}.py", *cases)
     assert {result.status for result in right} == {CaseStatus.PASSED}
 
 

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 
 _NUMBER = r"(?:0[xX][\da-fA-F_]{1,20}|(?:\d[\d_]{0,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,4})?)"
 # Not within a name, an index such as `x1`, or a number such as 1.2.3.
-_TERM = re.compile(
-    rf"(?<![\w.]){_NUMBER}(?:\s*(?:<<|\*\*|//|[-+*/])\s*{_NUMBER})*(?=[fFuUlL]*(?![\w.]))"
-)
+_PRODUCT = rf"{_NUMBER}(?:\s*(?:<<|\*\*|//|[-+*/])\s*{_NUMBER})*"
+_TERM = re.compile(rf"(?<![\w.]){_PRODUCT}(?=[fFuUlL]*(?![\w.]))")
 _COMPARED = re.compile(
-    rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_NUMBER})|(?<![\w.])({_NUMBER})[fF]?\s*[<>](?![<>])"
+    rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_PRODUCT})|(?<![\w.])({_PRODUCT})[fF]?\s*[<>](?![<>])"
 )
 _ALONE = re.compile(rf"(?<![\w.]){_NUMBER}")
 _TYPE = re.compile(
@@ -47,8 +46,13 @@ def read_integers(source: str) -> tuple[int, ...]:
 
 
 def read_numbers(source: str) -> tuple[float, ...]:
-    """Return the numbers in a source in rising order, without signs and without huge ones."""
-    return tuple(sorted({value for value in _values(source) if abs(value) < _HUGE}))
+    """Return the numbers in a source in rising order, without signs and without huge ones.
+
+    A number that is also written as a fraction, `20.0`, is one: a value rather than a length.
+    """
+    values = [value for value in _values(source) if abs(value) < _HUGE]
+    fractions = {value for value in values if isinstance(value, float)}
+    return tuple(sorted(fractions | {value for value in values if value not in fractions}))
 
 
 def read_thresholds(source: str) -> frozenset[float]:

@@ -153,7 +153,8 @@ def values_past_numbers(
     """Return special values that are all past a number, or all below its opposite, with a dtype.
 
     Usual values pass by a number on either side within a tile. Numbers that something is compared
-    with come first. Whole numbers over 100 are lengths.
+    with come first. Whole numbers over 100 are lengths. What is left of exp far below 0 is 0 in a
+    half type, so the values below a number have the first dtype.
     """
     usable = [n for n in numbers if _USUAL[0] <= n <= (_MOST_HALF if isinstance(n, float) else 100)]
     usable.sort(key=lambda n: (n not in thresholds, not isinstance(n, float), n < 1, -n))
@@ -165,7 +166,8 @@ def values_past_numbers(
         if (n > 0 or "negative" not in op.skip_values) and (takes_large or abs(n) <= _USUAL[1])
     ]
     chosen = itertools.islice(possible, MAX_PAST)
-    return [(f"{PAST}{n!r}", dtypes[i % len(dtypes)]) for i, n in enumerate(chosen)]
+    own = (dtypes[i % len(dtypes)] if n > 0 else dtypes[0] for i, n in enumerate(possible))
+    return [(f"{PAST}{n!r}", dtype) for n, dtype in zip(chosen, own, strict=False)]
 
 
 def is_finite_at(op: operators.Op, name: str, value: float) -> bool:

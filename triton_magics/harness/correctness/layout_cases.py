@@ -37,6 +37,10 @@ LAYOUTS_OF_FIRST = (
 INEXACT = (41, 141, 55)  # 1 / 41 in float32, times 41, is 0.99999994
 N_DRAWN = 2  # layouts of each tensor at a shape
 MIN_DIMENSIONS_TO_TURN = 3  # an order of two is its own inverse
+# Of four dimensions, the last two exchanged or the first two, and what does not lie side by side.
+TURNED_PAIRS = (
+    "0-1-3-2 gaps 0-3-0-0", "1-0-3-2", "1-0-2-3 gaps 0-0-0-3", "0-1-3-2 gaps 0-0-3-0",
+)  # fmt: skip
 N_FAR, MAX_FAR_TENSORS = 3, 3  # each takes 4 GiB, in 16 bits
 
 
@@ -67,7 +71,8 @@ class LayoutCases(CasesBeside):
         """Return cases in which each tensor has a layout of its own, drawn at random.
 
         The named ones are those that somebody has thought of: all their orders, for example, are
-        their own inverse. Two dimensions have few others.
+        their own inverse. Two dimensions have few others. Of four a kernel may take one pair apart
+        and merge the other, so all tensors have each pair exchanged or apart.
         """
         if layouts.PERMUTED not in self._op.layouts:
             return []
@@ -81,6 +86,9 @@ class LayoutCases(CasesBeside):
                 {name: layouts.draw(len(own), chance) for name, own in sizes.items()}
                 for _ in range(N_DRAWN)
             ]
+            four = [name for name, own in sizes.items() if len(own) == MANY_DIMENSIONS]
+            pairs = TURNED_PAIRS if four else ()
+            each += [dict.fromkeys(four, f"{layouts.PERMUTED} {pair}") for pair in pairs]
             for turn, drawn in enumerate(each[len(shape) < MIN_DIMENSIONS_TO_TURN :]):
                 own = tuple((k, v) for k, v in drawn.items() if layouts.place(sizes[k], v))
                 cases.append(self.case("", turn, shape=shape, layouts=own, dtype=next(dtypes)))

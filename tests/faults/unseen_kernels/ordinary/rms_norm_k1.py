@@ -1,0 +1,38 @@
+"""Eps is a constexpr with the default 1e-6 that the wrapper never passes on, so the caller's eps has no effect.
+
+It shows at x = randn(7, 13) * 0.01, weight randn, eps 1e-3, float32.
+
+op: rms_norm
+status: failed
+cause: parameter
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, w_ptr, out_ptr, n_cols, BLOCK: tl.constexpr, eps: tl.constexpr = 1e-6):
+    row = tl.program_id(0).to(tl.int64)
+    lanes = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n_cols, BLOCK):
+        cols = start + lanes
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+        acc += x * x
+    scale = tl.rsqrt(tl.sum(acc, axis=0) / n_cols + eps)
+    for start in range(0, n_cols, BLOCK):
+        cols = start + lanes
+        mask = cols < n_cols
+        x = tl.load(x_ptr + row * n_cols + cols, mask=mask).to(tl.float32)
+        w = tl.load(w_ptr + cols, mask=mask).to(tl.float32)
+        tl.store(out_ptr + row * n_cols + cols, x * scale * w, mask=mask)
+
+
+def triton_rms_norm(x, weight, eps=1e-5):
+    rows = x.contiguous().view(-1, x.shape[-1])
+    out = torch.empty_like(rows)
+    n_rows, n_cols = rows.shape
+    kernel[(n_rows,)](rows, weight.contiguous(), out, n_cols, BLOCK=512)
+    return out.view(x.shape)

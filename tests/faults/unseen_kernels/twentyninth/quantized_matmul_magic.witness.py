@@ -1,0 +1,54 @@
+"""Shapes, dtypes, layouts and the weight -128."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+
+from triton_magics.operators import quantized_matmul as op
+
+spec = importlib.util.spec_from_file_location("kernel", Path(__file__).with_name("quantized_matmul_magic.py"))
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+call = module.triton_quantized_matmul
+torch.manual_seed(0)
+
+
+def wide(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
+def expect(inputs):
+    return op.reference(*map(wide, inputs))
+
+
+def difference(output, expected):
+    """Return the largest error, of the largest value."""
+    output = output.double()
+    same = (output == expected) | (output.isnan() & expected.isnan())
+    error = (output - expected).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
+    size = expected.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().max().clamp(min=1e-300)
+    return float(error.masked_fill(same, 0.0).max() / size)
+
+
+def error_of(*inputs):
+    return difference(call(*inputs), expect(inputs))
+
+
+shapes = [(1, 1, 1), (7, 5, 13), (17, 33, 1), (1, 129, 65), (129, 1, 64), (65, 127, 129), (3, 31, 1025), (4, 70, 64)]
+worst = 0.0
+for dtype, limit in ((torch.float32, 1e-5), (torch.float16, 2e-3), (torch.bfloat16, 1e-2)):
+    for m, n, k in shapes:
+        x = torch.randn(m, k).to(dtype)
+        weight = torch.randint(-128, 128, (n, k), dtype=torch.int8)
+        scale = ((torch.rand(n) + 0.5) / 127).to(dtype)
+        low = torch.full((n, k), -128, dtype=torch.int8)
+        cases = [
+            (x, weight, scale), (x, low, scale), (x.t().contiguous().t(), weight.t().contiguous().t(), scale),
+            (torch.randn(m, 2 * k).to(dtype)[:, ::2], weight, scale[:1].expand(n)), (x * 100, -weight, scale),
+        ]
+        worst = max([worst] + [error_of(*case) / limit for case in cases])
+
+print("right" if worst <= 1 else "WRONG", "worst error", worst, "of its limit")
+sys.exit(0 if worst <= 1 else 1)
