@@ -23,6 +23,8 @@ from triton_magics.rendering.views.causes import cause_text
 
 pytestmark = pytest.mark.in_turn
 
+UNSEEN = KERNELS.parent / "unseen_kernels"
+ORDINARY = UNSEEN / "ordinary"
 SOFTMAX = (KERNELS / "softmax_right.py").read_text()
 LAYER_NORM = (KERNELS / "layer_norm_right.py").read_text()
 EXP2 = SOFTMAX.replace("tl.exp(", "tl.exp2(")
@@ -131,6 +133,87 @@ def test_two_layouts_are_named_where_both_are_needed() -> None:
         "likely: a wrong stride or index: right where k or v is contiguous, "
         "wrong where neither is (k strided, v expanded)"
     )
+
+
+def test_strides_are_the_cause_where_inputs_apart_are_wrong_too() -> None:
+    """Both inputs are halves of one tensor, the second one turned; y is read by x's strides."""
+    special = "parts of one tensor"
+    case = Case(shape=(33, 33), dtype="float32", special=special, seed=1)
+    result = run_cases(ORDINARY / "vector_mul_k1.py", case)[0]
+    assert code_of(result) == "wrong_stride"
+    assert result.mismatch
+    assert result.mismatch.cause
+    assert cause_text(result.mismatch.cause) == (
+        "likely: a wrong stride or index: right where each input is contiguous, "
+        "wrong with the strides (66, 1) and (1, 66)"
+    )
+
+
+def test_sharing_is_the_cause_where_inputs_apart_are_right() -> None:
+    path = UNSEEN / "twentyeighth_after" / "matmul_gram_by_storage.py"
+    case = Case(shape=(144,) * 3, dtype="float32", special="parts of one tensor", seed=1)
+    result = run_cases(path, case)[0]
+    assert code_of(result) == "reach"
+    assert result.mismatch
+    assert result.mismatch.cause
+    assert "right where each input is a tensor of its own" in cause_text(result.mismatch.cause)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "case", "code"),
+    [
+        ("fp8_matmul_k1", Case(shape=(7, 5, 1025), dtype="float16", seed=1), "overflow"),
+        ("vector_add_k1", Case(shape=(7, 4097), dtype="float32", seed=1), "unwritten"),
+        ("attention_k2", Case(shape=(1, 1, 7, 64), dtype="float32", seed=1), "wrong_fill"),
+    ],
+)
+def test_smaller_inputs_tell_an_overflow_from_unset_memory(
+    kernel: str, case: Case, code: str
+) -> None:
+    assert code_of(run_cases(ORDINARY / f"{kernel}.py", case)[0]) == code
+
+
+def test_nan_of_unset_memory_stays_with_smaller_inputs(tmp_path: Path) -> None:
+    text = (KERNELS / "sum_right.py").read_text()
+    own = "    out = torch.empty"
+    assert own in text
+    unset = "    part, rows = rows, torch.empty_like(rows)\n    rows[:, 1:].copy_(part[:, 1:])\n"
+    result = run_source(tmp_path, text.replace(own, unset + own), PLAIN_CASE)
+    assert code_of(result) == "unset_memory"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "case", "text"),
+    [
+        ("mean_k1", Case(shape=(7, 4097), dtype="float32", seed=1), "plain average"),
+        (
+            "layer_norm_k1",
+            Case(shape=(7, 4097), dtype="float32", scalars=(("eps", 1e-5),), seed=1),
+            "the spread between blocks of 256 is left out",
+        ),
+        (
+            "linear_cross_entropy_k1",
+            Case(shape=(7, 1000, 13), dtype="float32", seed=1),
+            "gives 0 where the index lies before the last block",
+        ),
+        (
+            "quantized_matmul_k1",
+            Case(shape=(7, 5, 1025), dtype="float32", seed=1),
+            "`mul` is done after each 64 terms of `mm`",
+        ),
+        (
+            "mha_k1",
+            Case(shape=(1, 1, 257, 64), dtype="float32", scalars=(("is_causal", True),), seed=1),
+            "rows of a block of 64 stop where as many blocks of 32 end",
+        ),
+    ],
+)
+def test_a_wrong_join_of_blocks_is_named(kernel: str, case: Case, text: str) -> None:
+    result = run_cases(ORDINARY / f"{kernel}.py", case)[0]
+    assert result.mismatch
+    assert result.mismatch.cause
+    assert text in cause_text(result.mismatch.cause)
+    assert "not at all shapes" not in cause_text(result.mismatch.cause)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,15 @@ def test_rows_of_a_block_may_stop_at_its_first_row(block: int, more: int) -> Non
     assert_changed(outputs, text, CauseCode.PARTIAL_EXTENT, visible * x)
 
 
+def test_rows_of_a_block_may_stop_where_shorter_blocks_end() -> None:
+    x = normal(40, 40)
+    row, column = torch.arange(40)[:, None], torch.arange(40)
+    visible = (column <= row) & (column < (row // 32 + 1) * 16)
+    text = "rows of a block of 32 stop where as many blocks of 16 end"
+    outputs = changed_outputs(lambda x: torch.tril(torch.ones_like(x)) * x, x)
+    assert_changed(outputs, text, CauseCode.PARTIAL_EXTENT, visible * x)
+
+
 @pytest.mark.parametrize(
     ("text", "amount", "faulty"),
     [

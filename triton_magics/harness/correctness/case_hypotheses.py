@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_magics import operators
 from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.block_shapes import is_affordable, list_whole
-from triton_magics.harness.correctness.further_calls import passes
+from triton_magics.harness.correctness.call_record import VersionRaised
+from triton_magics.harness.correctness.further_calls import SMALLER, passes, stays_finite
 from triton_magics.harness.correctness.hypotheses import (
     AllRight,
     Hypothesis,
@@ -27,6 +28,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.load import UserFault
 from triton_magics.model import EVERY_INPUT, NORMAL, PLAIN, Case, CaseResult, Cause, CauseCode
 
 SHIFTED_REGIMES = ("mean_heavy", "negative")
@@ -137,15 +139,40 @@ def of_cancellation(subject: Subject, case: Case) -> Iterator[Hypothesis]:
 
 
 def of_overflow(case: Case, result: CaseResult) -> Iterator[Hypothesis]:
-    """Yield an overflow where finite inputs give NaN, and plain ones none."""
+    """Yield an overflow where finite inputs give NaN: and plain ones, or smaller ones, none.
+
+    NaN of memory stays, whatever the values.
+    """
     assert result.mismatch is not None
-    is_named = result.mismatch.cause is not None
+    named = result.mismatch.cause
     special = special_of(case.special)
     has_nan = special and not special.is_finite and case.special not in MINUS_INF_ALONE
-    if not is_lost(result) or is_named or case.has_plain_values or has_nan:
+    if not is_lost(result) or has_nan:
+        return
+    if case.has_plain_values and (not named or named.code is CauseCode.UNSET_MEMORY):
+        smaller = f"none where the inputs are {SMALLER:g} times smaller"
+        text = f"NaN or infinity in {case.dtype}, and {smaller}"
+        cause = Cause(code=CauseCode.OVERFLOW, evidence=text)
+        right, wrong = (StaysFinite(case), StaysFinite(fresh(case))), (Trial(fresh(case)),)
+        yield Hypothesis(cause, right=right, wrong=wrong)
+    if case.has_plain_values or named:
         return
     text = f"NaN or infinity in {case.dtype}, and plain values of this shape are right"
     yield vanishes(Cause(code=CauseCode.OVERFLOW, evidence=text), case, with_plain_values)
+
+
+@dataclass(frozen=True)
+class StaysFinite:
+    """The prediction that smaller values of a case give no NaN or infinity in place of numbers."""
+
+    case: Case
+
+    def is_right(self, subject: Subject) -> bool:
+        """Return whether they give none; not if the version raises."""
+        try:
+            return stays_finite(subject, self.case)
+        except (VersionRaised, UserFault):
+            return False
 
 
 def of_dtype(subject: Subject, case: Case, result: CaseResult) -> Iterator[Hypothesis]:

@@ -78,6 +78,20 @@ class CaseInputs:
                 return f"input {i} was changed by the call"
         return None
 
+    def apart(self, allocate: Allocate = allocate_bytes) -> CaseInputs:
+        """Return the same values with the same strides, each input in memory of its own."""
+        arguments, guards = list(self.arguments), []
+        for i, x in enumerate(self.arguments):
+            if isinstance(x, torch.Tensor) and x.numel() and x.dtype != torch.bool:
+                shape, stride = tuple(x.shape), x.stride()
+                tensor, guarded = allocate_guarded(
+                    shape, stride, x, f"input {i}", allocate=allocate
+                )
+                layouts.write(tensor, self.pristine[i])
+                arguments[i] = tensor
+                guards.append(guarded)
+        return CaseInputs(tuple(arguments), tuple(guards), self.pristine, self.mutates)
+
 
 def is_bitwise_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two tensors are equal bit for bit (shape and dtype included)."""

@@ -25,6 +25,7 @@ from triton_magics.harness.correctness.computed_by import copy_outputs
 from triton_magics.harness.correctness.further_calls import (
     call_guarded,
     passes,
+    passes_apart,
     passes_without_gaps,
 )
 from triton_magics.harness.correctness.guard_bands import count_poison
@@ -187,13 +188,15 @@ def _explain_shared_inputs(
 ) -> CaseResult:
     """Return a wrong result with the cause that inputs share memory, or one of their values.
 
-    Sharing is the cause if the same values are right where each input has its own memory.
+    Sharing is the cause if the same values are right where each input has its own memory, also with
+    the strides that they have here.
     """
     if result.mismatch is None:
         return result
     try:
         if passes(subject, case.evolve(special=PLAIN), inputs.pristine):
-            return _with_cause(result, _shared_inputs(case))
+            is_shared = passes_apart(subject, case)
+            return _with_cause(result, _shared_inputs(case) if is_shared else _strides_of(inputs))
         cause = find_confirmed(subject, of_dtype(subject, case, result))
         cause = cause or find_confirmed(subject, of_overflow(case, result))
     except (VersionRaised, torch.OutOfMemoryError, UserFault):
@@ -201,6 +204,15 @@ def _explain_shared_inputs(
     if cause:
         return _with_cause(result, cause)
     return explain_contents(subject, case, inputs.pristine, call.outputs, result)
+
+
+def _strides_of(inputs: CaseInputs) -> Cause:
+    """Return wrong strides: of inputs that are right contiguous, and wrong apart with these."""
+    own = dict.fromkeys(x.stride() for x in inputs.arguments if isinstance(x, torch.Tensor))
+    strides = " and ".join(str(stride) for stride in own)
+    text = f"right where each input is contiguous, wrong with the strides {strides}"
+    advice = "pass the strides of each input to the kernel"
+    return Cause(code=CauseCode.WRONG_STRIDE, evidence=text, advice=advice)
 
 
 def _shared_inputs(case: Case) -> Cause:

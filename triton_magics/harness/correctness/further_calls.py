@@ -13,7 +13,10 @@ from triton_magics.harness.correctness.call_record import CallOptions, CallRecor
 from triton_magics.harness.correctness.case_inputs import CaseInputs
 from triton_magics.harness.correctness.comparison import CaseOracle, compare_outputs
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case, CaseStatus
+
+SMALLER = 16.0
 
 
 def call_guarded(subject: Subject, inputs: CaseInputs, like: tuple[Any, ...]) -> CallRecord:
@@ -43,6 +46,15 @@ def passes(subject: Subject, case: Case, values: tuple[Any, ...] | None = None) 
     return _is_right(subject, case, inputs if values is None else write_values(inputs, values))
 
 
+def passes_apart(subject: Subject, case: Case) -> bool:
+    """Return whether the version is right with the same strides in memory of each input's own.
+
+    Raises:
+        VersionRaised: it raised.
+    """
+    return _is_right(subject, case, subject.make_inputs_apart(case))
+
+
 def passes_without_gaps(subject: Subject, case: Case) -> bool:
     """Return whether the version is right where 0 stands around the elements of its inputs.
 
@@ -59,6 +71,24 @@ def passes_without_gaps(subject: Subject, case: Case) -> bool:
             guard.buffer.zero_()
     others = tuple(guard for guard in inputs.guards if guard.with_gaps is None)
     return _is_right(subject, case, write_values(replace(inputs, guards=others), inputs.pristine))
+
+
+def stays_finite(subject: Subject, case: Case) -> bool:
+    """Return whether smaller values of all inputs give numbers where the reference gives them.
+
+    Raises:
+        VersionRaised: the version raised.
+    """
+    inputs = subject.make_inputs(case)
+    values = tuple(
+        (x.double() / SMALLER).to(x.dtype) if is_floating(x) else x for x in inputs.pristine
+    )
+    expected = oracle.compute_torch_outputs(subject.op, values).outputs
+    call = call_guarded(subject, write_values(inputs, values), expected)
+    return not any(
+        bool((have.isfinite() < want.isfinite()).any())
+        for have, want in zip(call.outputs, expected, strict=True)
+    )
 
 
 def _is_right(subject: Subject, case: Case, inputs: CaseInputs) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 
 import torch
 
+from triton_magics.harness.correctness.block_changes import changes_of_blocks
 from triton_magics.harness.correctness.formula_changes import changes_of_formula
 from triton_magics.harness.correctness.reduction_changes import changes_of_reduction
 from triton_magics.harness.correctness.reference_changes import (
@@ -65,6 +66,7 @@ def _simple(o: TracedOperation, _: Sequence[TracedOperation] = ()) -> Iterator[S
 
 def _further(o: TracedOperation, earlier: Sequence[TracedOperation]) -> Iterator[Simple]:
     yield from changes_of_reduction(o)
+    yield from changes_of_blocks(o)
     yield from changes_of_softmax(o)
     yield from _masks(o)
     yield from _activations(o)
@@ -233,6 +235,10 @@ def _other_diagonals(o: TracedOperation) -> Iterator[Simple]:
         for more in (0, 1, *(b for b in (16, 32, 64) if b < block)):
             visible = (column <= row + diagonal) & (column < first + more)
             text = f"rows of a block of {block} stop {more} columns after the block's first row"
+            yield CauseCode.PARTIAL_EXTENT, text, bind(lambda _, x: x, whole * visible)
+        for other in (b for b in (16, 32, 64) if b < block):
+            visible = (column <= row + diagonal) & (column < (row // block + 1) * other)
+            text = f"rows of a block of {block} stop where as many blocks of {other} end"
             yield CauseCode.PARTIAL_EXTENT, text, bind(lambda _, x: x, whole * visible)
 
 

@@ -118,12 +118,18 @@ def _with_padded_squares(o: TracedOperation, lanes: int) -> torch.Tensor:
     Raises:
         ValueError: it sums something else.
     """
-    square = o.sources[0]
-    distance = square.sources[0] if square and square.name == "mul" else None
-    if distance is None or distance.name != "sub":
+    distance = squared_distances(o)
+    if distance is None:
         raise ValueError("no sum of squared distances")
     mean = distance.args[1].reshape(o.result.shape)
     return o.result + lanes * mean * mean
+
+
+def squared_distances(o: TracedOperation) -> TracedOperation | None:
+    """Return the difference whose squares an operation adds up; None if it adds up others."""
+    square = o.sources[0] if o.sources else None
+    distance = square.sources[0] if square and square.name == "mul" else None
+    return distance if distance and distance.name == "sub" else None
 
 
 def _dims(o: TracedOperation, x: torch.Tensor) -> list[int]:

@@ -139,6 +139,11 @@ class Subject:
         allocate = self.memory.allocate if self.memory else allocate_bytes
         return place_inputs(self.op, case, self.inputs_ahead.take(case), allocate)
 
+    def make_inputs_apart(self, case: Case) -> CaseInputs:
+        """Return the inputs of a case with the same strides, each in memory of its own."""
+        allocate = self.memory.allocate if self.memory else allocate_bytes
+        return self.make_inputs(case).apart(allocate)
+
     def allocate_many(self, n: int, like: torch.Tensor) -> torch.Tensor:
         """Return memory for n tensors like this one, that the version's process can write."""
         allocate = self.memory.allocate if self.memory else allocate_bytes
