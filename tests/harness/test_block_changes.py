@@ -57,3 +57,6 @@ def test_factor_or_term_may_come_in_each_step_of_a_product() -> None:
     outputs = changed_outputs(lambda a, b, s: (a @ b) + s, a, b, other)
     text = "`add` is done after each 64 terms of `mm`, not after all"
     assert_changed(outputs, text, FORMULA, first + last + 2 * other)
+    outputs = changed_outputs(lambda a, b, s: (a @ b) * s * 2, a, b, other)
+    text = "each `mul` up to `mul` number 2 is done after each 64 terms of `mm`, not after all"
+    assert_changed(outputs, text, FORMULA, (first * other * 2 + last) * other * 2)

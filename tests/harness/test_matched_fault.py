@@ -77,7 +77,7 @@ FAULTS = {
     "no bias": ("layer_norm", without_bias, FORMULA, "bias is 0"),
     "sum": ("mean", lambda x: x.sum(-1), FORMULA, "`mean` is `sum`"),
     "first left out": ("sum", lambda x: x[..., 1:].sum(-1), PARTIAL, "takes the last 12 of 13"),
-    "one input": ("vector_mul", lambda x, y: x * x, FORMULA, "argument 1 is read in place of y"),
+    "one input": ("vector_mul", lambda x, y: x * x, FORMULA, "x is read in place of y"),
     "alpha": ("vector_add", lambda x, y, alpha: x + y, FORMULA, "alpha is 1"),
     "leaks": ("relu", lambda x: F.leaky_relu(x, 0.125), FORMULA, "multiplied by 0.125"),
     "caps": ("relu", lambda x: x.clamp(0, 0.5), FORMULA, "at most 0.5"),

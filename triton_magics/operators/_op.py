@@ -42,6 +42,7 @@ SPECIALS = (
     "parts of one tensor, their columns in turn",
     "parts of one tensor, their columns in turn, the last input first",
     "rows of one tensor, those of each input in other steps",
+    "one tensor and its first row or head, repeated",
     "block of tiny numbers", "parts between -inf",
     "products far below zero", "half of the products far below zero",
     "products below -10000", "first products below -10000",
@@ -50,6 +51,7 @@ SPECIALS = (
     "least and largest bytes", "rows at -20000", "nonfinite",
     "block of -inf", "block of zeros", "composed rows", "composed rows, nonfinite too",
     "composed factors", "heads of two scales", "NaN in some parts",
+    "attention sink, its value 0",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {

@@ -81,20 +81,35 @@ def _pick_from(o: TracedOperation, counts: torch.Tensor) -> torch.Tensor:
 
 
 def _in_each_step(o: TracedOperation) -> Iterator[Simple]:
-    """Yield a factor or a term that a product's result gets after each block of its terms."""
-    product, other = o.sources[0], o.args[1]
-    if product is None or product.name not in PRODUCTS or o.sources[1] is not None:
+    """Yield factors and terms that a product's result gets after each block of its terms."""
+    product, steps = _after_a_product(o)
+    if product is None:
         return
+    name = f"each `{o.name}` up to {describe(o)}" if len(steps) > 1 else describe(o)
     for block in _blocks(product.args[0].shape[-1]):
-        text = f"{describe(o)} is done after each {block} terms of `{product.name}`, not after all"
-        yield _FORMULA, text, bind(_step_by_step, product, other, block)
+        text = f"{name} is done after each {block} terms of `{product.name}`, not after all"
+        yield _FORMULA, text, bind(_step_by_step, product, steps, block)
+
+
+def _after_a_product(
+    o: TracedOperation,
+) -> tuple[TracedOperation | None, list[TracedOperation]]:
+    """Return the product whose result an operation changes, and the steps up to the operation."""
+    steps: list[TracedOperation] = []
+    at: TracedOperation | None = o
+    while at and at.name in ("mul", "add") and at.sources[1] is None:
+        steps.insert(0, at)
+        at = at.sources[0]
+    return (at if at and at.name in PRODUCTS else None), steps
 
 
 def _step_by_step(
-    o: TracedOperation, product: TracedOperation, other: torch.Tensor | float, block: int
+    o: TracedOperation, product: TracedOperation, steps: list[TracedOperation], block: int
 ) -> torch.Tensor:
     a, b = product.args[:2]
     total = torch.zeros_like(product.result)
     for columns, rows in zip(a.split(block, -1), b.split(block, -2), strict=True):
-        total = o.call(total + columns @ rows, other)
+        total = total + columns @ rows
+        for step in steps:
+            total = step.call(total, step.args[1])
     return total

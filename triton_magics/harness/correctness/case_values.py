@@ -27,6 +27,7 @@ _SHIFT = {"float16": 64.0, "bfloat16": 64.0}
 _LARGE = {"float16": 1e3}  # of others half are past float16's range
 _TINY = {"float16": 1e-3}
 _BELOW_ZERO = ("shifted", "negative")  # regimes without a positive value
+_WITH_HEADS = 4  # dimensions: batch, head, position, head_dim
 _BYTE_RANGE = 200  # of 255
 
 
@@ -56,13 +57,15 @@ def apply_values(inputs: tuple[Any, ...], case: Case, draw: torch.Generator) -> 
 def view_inputs(
     inputs: tuple[Any, ...], views: tuple[Any, ...], special: Special
 ) -> tuple[Any, ...]:
-    """Return the views, those that are a transpose or rows of another one in its memory.
+    """Return the views, those that are a transpose, rows or a part of another one in its memory.
 
     Args:
         inputs: decide by their shapes and dtypes which is a view of which.
         views: one for each input, or the inputs themselves.
         special: tells which views, and whether the first one is left alone.
     """
+    if special.repeats_first:
+        return _repeat_first(inputs, views)
     start = 0 if special.alone is None else special.alone + 1
     out = list(views)
     are_views = is_transpose if special.transposes else differ_in_rows
@@ -72,6 +75,17 @@ def view_inputs(
             out[i] = out[j].mT
         elif j is not None:
             out[j], out[i] = _share_rows(out[j], out[i])
+    return tuple(out)
+
+
+def _repeat_first(inputs: tuple[Any, ...], views: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the views, the last one that is alike with another as a part of that, repeated."""
+    pairs = ((j, i) for i, x in enumerate(inputs) for j in range(i) if are_alike(x, inputs[j]))
+    of, last = max(((j, i) for j, i in pairs if inputs[i].dim() >= 2), default=(0, 0))
+    out = list(views)
+    if last:
+        dim = -3 if inputs[last].dim() >= _WITH_HEADS else 0
+        out[last] = out[of].narrow(dim, 0, 1).expand_as(inputs[last])
     return tuple(out)
 
 

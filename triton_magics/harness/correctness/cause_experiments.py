@@ -41,6 +41,7 @@ from triton_magics.harness.correctness.rounding_experiment import (
     has_errors_of_formula,
 )
 from triton_magics.harness.correctness.special_values import (
+    FIRST_REPEATED,
     SHARED_VALUES,
     SOME_ROWS,
     TRANSPOSE,
@@ -221,6 +222,8 @@ def _shared_inputs(case: Case) -> Cause:
         own = "one is the transpose of another, in the same memory"
     if case.special == SOME_ROWS:
         own = "one holds rows of another, in the same memory"
+    if case.special == FIRST_REPEATED:
+        own = "one is a part of another, repeated"
     if (special := special_of(case.special)) and special.splits:
         own = "several are parts of one"
     text = f"right where each input is a tensor of its own, wrong where {own}"

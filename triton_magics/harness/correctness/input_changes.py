@@ -36,7 +36,7 @@ def changes_of_inputs(
     """
     for i, (name, x) in enumerate(zip(names, inputs, strict=False)):
         if isinstance(x, torch.Tensor):
-            yield from _changes_of_tensor(i, name, inputs)
+            yield from _changes_of_tensor(i, names, inputs)
         elif isinstance(x, bool | int | float):
             yield from _changes_of_scalar(i, name, x, values.get(name, ()))
 
@@ -76,8 +76,8 @@ def _changes_of_scalar(i: int, name: str, x: float, declared: tuple[Any, ...]) -
         yield Change(formula, text, inputs=replace_input(i, lambda _, c: c), start=x)
 
 
-def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
-    x = inputs[i]
+def _changes_of_tensor(i: int, names: Sequence[str], inputs: Inputs) -> Iterator[Change]:
+    name, x = names[i], inputs[i]
     if not x.numel() or x.dtype == torch.bool:
         return
     if not is_floating(x):
@@ -93,10 +93,10 @@ def _changes_of_tensor(i: int, name: str, inputs: Inputs) -> Iterator[Change]:
         return
     for k, other in enumerate(inputs):
         if k != i and isinstance(other, torch.Tensor) and other.shape == x.shape:
-            text = f"argument {k + 1} is read in place of {name}"
+            text = f"{names[k]} is read in place of {name}"
             change = partial(_read_other, i, k)
             yield Change(CauseCode.WRONG_FORMULA, text, inputs=change, is_simple=True)
-            text = f"{name} and argument {k + 1} are exchanged"
+            text = f"{name} and {names[k]} are exchanged"
             yield Change(CauseCode.WRONG_FORMULA, text, inputs=partial(_exchange, i, k))
     for code, text, make in (*_other_values(name, x), *other_places(name, x)):
         yield Change(code, text, inputs=replace_input(i, bind(lambda v, _, make: make(v), make)))

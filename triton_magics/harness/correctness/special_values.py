@@ -15,6 +15,7 @@ from triton_magics.harness.correctness.composed_rows import compose, compose_fac
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 HEAD_SCALES = "heads of two scales"
+SINK = "attention sink, its value 0"  # the first key weighs most, and what is left is the output
 NAN_PARTS = "NaN in some parts"  # of those that an op computes apart
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
 PARTS, PARTS_APART = "parts of one tensor", "parts of one tensor, one unused"
@@ -51,11 +52,13 @@ SOME_ROWS = "one tensor and some of its rows"
 PARTS_IN_TURN = "parts of one tensor, their columns in turn"
 PARTS_IN_TURN_REVERSED = "parts of one tensor, their columns in turn, the last input first"
 ROW_STEPS = "rows of one tensor, those of each input in other steps"
+FIRST_REPEATED = "one tensor and its first row or head, repeated"
 FAR_ROWS = "rows at -20000"
 STEADY_RISE, STEADY_GROWTH = "rows that rise steadily", "rows that grow steadily"
 HALF_DTYPES = ("float16", "bfloat16")
 BLOCK_VALUES = (  # for several blocks
     BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW, BELOW_FILL, FIRST_BELOW_FILL,
+    SINK,
 )  # fmt: skip
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, PAST_SQUARE)  # for a small shape
 SHARED_VALUES = (
@@ -77,6 +80,7 @@ SHARED_VALUES = (
     PARTS_IN_TURN,
     PARTS_IN_TURN_REVERSED,
     ROW_STEPS,
+    FIRST_REPEATED,
     *ONE_WITH,
 )  # for inputs that are alike
 EVERY_KIND, EVERY_KIND_NONFINITE = "rows of every kind", "rows of every kind, nonfinite too"
@@ -113,6 +117,8 @@ class Special:
         transposes: an input that has the shape of an earlier one's transpose is that.
         of_rows: two inputs that differ in their rows are one, and the first rows of it; one of them
             may be transposed.
+        repeats_first: the last of several inputs that are alike is the first row of the one before
+            it, or its first head, repeated.
         splits: inputs of one shape, or of its transpose, lie side by side in one tensor.
         spare: place of a part among these that is no input, from the end; None: there is none.
         is_reversed: the parts are in the opposite order of the inputs.
@@ -145,6 +151,7 @@ class Special:
     joins: bool = False
     transposes: bool = False
     of_rows: bool = False
+    repeats_first: bool = False
     splits: bool = False
     spare: int | None = None
     is_reversed: bool = False
@@ -166,7 +173,7 @@ class Special:
     @property
     def is_view(self) -> bool:
         """Return whether an input is a view of another one's memory."""
-        return self.transposes or self.of_rows
+        return self.transposes or self.of_rows or self.repeats_first
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Return whether a tensor of this shape can have the structure."""
@@ -259,10 +266,16 @@ SPECIALS = {
         op_classes=("matmul",),
         parts=("x10",),
     ),
+    SINK: Special(
+        structures.sink_query,
+        places={0: structures.sink_query, 1: structures.sink_key, 2: structures.sink_value},
+        op_classes=("matmul",),
+    ),
     ELEMENT_SCALES: Special(structures.element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),
     TRANSPOSE: Special(lambda x, draw: x, everywhere=True, transposes=True),
     SOME_ROWS: Special(lambda x, draw: x, everywhere=True, of_rows=True),
+    FIRST_REPEATED: Special(lambda x, draw: x, everywhere=True, repeats_first=True),
     PARTS: Special(lambda x, draw: x, everywhere=True, splits=True),
     PARTS_APART: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-2),
     PARTS_OF_MORE: Special(lambda x, draw: x, everywhere=True, splits=True, spare=-1),

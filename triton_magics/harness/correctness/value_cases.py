@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
+import torch
+
 from triton_magics import operators
 from triton_magics.harness.correctness.case_numbers import is_finite_at
 from triton_magics.harness.correctness.case_values import (
@@ -49,6 +51,7 @@ from triton_magics.harness.correctness.special_values import (
     ONE_TENSOR,
     ONE_WITH,
     SHARED_VALUES,
+    SINK,
     SMALL_VALUES,
     SOME_ROWS,
     STEADY_GROWTH,
@@ -211,10 +214,12 @@ class ValueCases(CasesBeside):
         """Return cases of each dtype, in several blocks, whose weights need all blocks.
 
         One element or row weighs more than all others, which a kernel may leave out as too light.
-        Or all products are far below zero, where a maximum that begins at 0 is wrong.
+        Of attention the others may be all of the output. Or all products are far below zero, where
+        a maximum that begins at 0 is wrong.
         """
         shapes = shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
-        own = [name for name in self._values if name in BLOCK_VALUES]
+        has_heads = len(operators.smallest_shape(self._op)) >= MANY_DIMENSIONS
+        own = [n for n in self._values if n in BLOCK_VALUES and (n != SINK or has_heads)]
         return [
             self.case("", turn, special=values, dtype=dtype, shape=shapes[turn % len(shapes)])
             for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
@@ -411,5 +416,7 @@ class ValueCases(CasesBeside):
             return any(differ_in_rows(y, x) for x, y in itertools.combinations(inputs, 2))
         if special.splits and not find_parts(inputs, special):
             return False
+        if special.repeats_first:
+            inputs = [x for x in inputs if isinstance(x, torch.Tensor) and x.dim() >= 2]
         n_least = 2 if special.alone is None else 3
         return any(sum(are_alike(x, y) for y in inputs) >= n_least for x in inputs)

@@ -284,6 +284,9 @@ def below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return -x.abs() - _FAR
 
 
+_SINK_QUERY = 2.0
+
+
 def past_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Return numbers so far above zero that products are past the -1e4 of a mask."""
     return x.abs() + _PAST_FILL
@@ -391,6 +394,32 @@ def head_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Multiply about half of the matrices by 64: scores of attention are then 64 times as large."""
     is_large = torch.rand(x.shape[:-2], device=x.device, generator=draw) < 0.5
     return torch.where(is_large[..., None, None], x * _HEAD_SCALE, x)
+
+
+def sink_query(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return queries whose score is the same with a key of the first dimension alone."""
+    out = x.clone()
+    out[..., 0] = _SINK_QUERY
+    return out
+
+
+def sink_key(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return keys of which the first one of each matrix weighs far more than all others.
+
+    In a half type the others weigh e^-12 of it: float16 still holds that.
+    """
+    lead = 20.0 if x.dtype in (torch.float32, torch.float64) else 12.0
+    out = x.clone()
+    out[..., 0, :] = 0.0
+    out[..., 0, 0] = lead * math.sqrt(x.shape[-1]) / _SINK_QUERY
+    return out
+
+
+def sink_value(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Return values of which the first row of each matrix is 0."""
+    out = x.clone()
+    out[..., 0, :] = 0.0
+    return out
 
 
 def element_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
