@@ -75,13 +75,21 @@ def test_each_of_few_rows_has_a_block_of_minus_infinity(n_rows: int) -> None:
     assert kinds == {tuple(range(32)), tuple(range(32, 64)), tuple(range(64))}
 
 
-def test_rows_of_many_scales_differ_by_powers_of_two() -> None:
-    plain, x = rows_with("plain"), rows_with("rows of many scales")
-    powers = (x / plain).log2()
+@pytest.mark.parametrize(("dtype", "least"), [("float32", -40), ("float16", -10)])
+def test_rows_of_many_scales_differ_by_powers_of_two(dtype: str, least: int) -> None:
+    plain = rows_with("plain", dtype=dtype).double()
+    x = rows_with("rows of many scales", dtype=dtype).double()
+    powers = (x[:, :8] / plain[:, :8]).log2().round()
     assert torch.equal(powers, powers[:, :1].expand_as(powers))
     assert len(powers[:, 0].unique()) > 8
-    assert (powers >= -10).all()
+    assert (powers >= least).all()
     assert (powers <= 4).all()
+    assert float(powers.min()) <= least + 4
+
+
+def test_each_factor_of_a_product_has_rows_of_many_scales() -> None:
+    for x in inputs_with("matmul", shape=(16, 16, 32), special="rows of many scales"):
+        assert float(x.abs().amax(-1).log2().min()) < -20
 
 
 def test_elements_of_many_scales_differ_by_powers_of_two() -> None:

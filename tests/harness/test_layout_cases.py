@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 
 import pytest
@@ -208,3 +209,13 @@ def test_an_op_that_does_not_take_permuted_tensors_gets_none() -> None:
     op = dataclasses.replace(operators.load("vector_add"), layouts=names)
     plan = plan_cases(op, job_for(KERNELS / "right" / "mul_flat.py"), INTERPRETER)
     assert not [c for c in plan.cases if "permuted" in c.label]
+
+
+def test_many_long_rows_are_more_than_run_at_once() -> None:
+    for op, n in (("mean", 1), ("softmax", 1), ("gelu", 0), ("matmul", 0)):
+        own = [c for c in plan_of(op).cases if c.extent == "4,001 long rows"]
+        assert len(own) == n
+        assert all(math.prod(c.shape) / 4096 > 4 * 132 * 8 for c in own)
+        assert {c.dtype for c in own} <= {"float16"}
+    interpreted = plan_of("mean", device=INTERPRETER)
+    assert not [c for c in interpreted.cases if c.extent == "4,001 long rows"]

@@ -243,6 +243,7 @@ def test_a_gpu_runs_every_extent_in_a_thorough_plan() -> None:
         "280,009 columns",
         "8,209 columns, nine apart",
         "the largest size less one",
+        "4,001 long rows",
     }
     of_full = {"4,099 rows", "the largest size", "over 65,535 rows", "over 2^18 columns"}
     assert {c.extent for c in full.cases} == {"", "no elements", *own, *of_full}

@@ -233,6 +233,7 @@ class Design:
         rest = [case for at in at_extents for case in at[1:]]
         rest += [*self._of_layouts.with_large_layout(), *self._of_layouts.with_long_strided_row()]
         rest += self._of_layouts.with_uneven_large_size()
+        rest += self._of_layouts.with_many_long_rows()
         far = self._of_layouts.with_far_batches()
         rest += far if plan == "thorough" else []
         if far and plan != "thorough":

@@ -27,6 +27,7 @@ UNEVEN_SIZE, MAX_UNEVEN = "the largest size less one", 2**25
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
 UNEVEN = ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
 LENGTH_OF_ONE = (5, 1, 33)
+MANY_LONG_ROWS = (4_001, 8_209)  # 12,000 blocks of 4096: an H200 works on some 2,000 at once
 LONG_STRIDED = (3, 8_209)  # a kernel with a row of 40,009 in one block compiles for 6 s
 FAR_COLUMNS = f"{layouts.PERMUTED} 0-1 step 9"
 # The step from a batch to the next is another in these.
@@ -251,6 +252,19 @@ class LayoutCases(CasesBeside):
         is_cheap = self._op.op_class != "matmul" and math.prod(shape) <= MAX_UNEVEN
         is_usable = not self._is_interpreted and is_cheap and is_defined(self._op, shape)
         return shape if is_usable else None
+
+    def with_many_long_rows(self) -> list[Case]:
+        """Return a case of more blocks of long rows than a GPU works on at once, of a reduction.
+
+        Programs of a row that run at the same time have what the others store, as a rule, though
+        nothing makes them wait.
+        """
+        is_taken = self._op.op_class == "reduction" and is_defined(self._op, MANY_LONG_ROWS)
+        if self._is_interpreted or not is_taken:
+            return []
+        dtype = next((d for d in HALF_DTYPES if d in self._dtypes), self._dtypes[0])
+        extent = f"{MANY_LONG_ROWS[0]:,} long rows"
+        return [self.case("", 0, shape=MANY_LONG_ROWS, dtype=dtype, extent=extent)]
 
     def with_large_layout(self) -> list[Case]:
         """Return a case of the largest size in padded rows, less one where that is cheap, on a GPU.

@@ -258,7 +258,9 @@ SPECIALS = {
         structures.late_peaks, everywhere=True, min_columns=2, op_classes=("reduction", "matmul")
     ),
     FEW_NUMBERS: Special(structures.few_numbers, everywhere=True),
-    ROW_SCALES: Special(structures.row_scales, min_rows=2, op_classes=("reduction", "matmul")),
+    ROW_SCALES: Special(
+        structures.row_scales, everywhere=True, min_rows=2, op_classes=("reduction", "matmul")
+    ),
     NAN_PARTS: Special(lambda x, draw: x, is_finite=False, of_parts=True),
     HEAD_SCALES: Special(
         structures.head_scales,

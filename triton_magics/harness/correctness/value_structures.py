@@ -14,7 +14,7 @@ _MIXED = (*_NONFINITE, 0.0, -0.0)
 _NEAR_START = 8  # in the first such part of a row
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
-_SCALES = (-10.0, 4.0)  # powers of two
+_SCALES, _FAR_SCALES = (-10.0, 4.0), (-40.0, 4.0)  # powers of two
 _HEAD_DIMENSIONS = 4
 _HEAD_SCALE = 64.0  # exp(-64 * 2) is 0 in float32
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
@@ -386,8 +386,12 @@ def lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Multiply each row by a power of two of its own, 2^-10 to 2^4."""
-    return _rescale(x, (*x.shape[:-1], 1), draw)
+    """Multiply each row by a power of two of its own, 2^-40 to 2^4, of float16 2^-10 to 2^4.
+
+    What has one scale for all of a matrix in fewer bits loses the lightest rows.
+    """
+    scales = _SCALES if x.dtype is torch.float16 else _FAR_SCALES
+    return _rescale(x, (*x.shape[:-1], 1), draw, scales)
 
 
 def head_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -427,8 +431,13 @@ def element_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return _rescale(x, tuple(x.shape), draw)
 
 
-def _rescale(x: torch.Tensor, shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
-    least, largest = _SCALES
+def _rescale(
+    x: torch.Tensor,
+    shape: tuple[int, ...],
+    draw: torch.Generator,
+    scales: tuple[float, float] = _SCALES,
+) -> torch.Tensor:
+    least, largest = scales
     power = torch.rand(shape, device=x.device, generator=draw) * (largest - least) + least
     return (x.double() * power.round().double().exp2()).to(x.dtype)
 
