@@ -150,6 +150,38 @@ def test_inputs_of_one_memory_have_several_tiles(op: str, in_one_tile: set[str])
     assert {special for special, n in rows.items() if n <= 128} == in_one_tile
 
 
+@pytest.mark.parametrize(("dtype", "lead"), [("float32", 20.0), ("float16", 12.0)])
+def test_a_sink_weighs_most_and_has_the_value_0(dtype: str, lead: float) -> None:
+    values = {"shape": (2, 3, 65, 32), "dtype": dtype, "special": "attention sink, its value 0"}
+    q, k, v = (x.double() for x in inputs_with("attention", **values))
+    scores = q @ k.mT / 32**0.5
+    assert torch.allclose(scores[..., 0], torch.full_like(scores[..., 0], lead), rtol=1e-3)
+    assert lead - 6 < float((scores[..., :1] - scores[..., 1:]).mean()) < lead + 6
+    assert not v[..., 0, :].any()
+    assert v[..., 1:, :].any(-1).all()
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "stride"),
+    [
+        ("swiglu", (7, 13), (0, 1)),
+        ("attention", (2, 4, 16, 32), (2048, 0, 32, 1)),
+        ("gqa", (2, 8, 2, 16, 32), (1024, 0, 32, 1)),
+    ],
+)
+def test_one_input_repeats_the_first_row_or_head_of_another(
+    op: str, shape: tuple[int, ...], stride: tuple[int, ...]
+) -> None:
+    special = "one tensor and its first row or head, repeated"
+    inputs = make_inputs(
+        operators.load(op), Case(shape=shape, dtype="float32", special=special, seed=1), CPU
+    )
+    tensors = [x for x in inputs.arguments if isinstance(x, torch.Tensor)]
+    assert tensors[-1].stride() == stride
+    assert tensors[-1].data_ptr() == tensors[-2].data_ptr()
+    assert all(map(torch.equal, tensors, inputs.pristine))
+
+
 def test_a_version_that_is_wrong_for_one_tensor_is_refused(tmp_path: Path) -> None:
     text = (KERNELS / "vector_add_right.py").read_text()
     old = "    x, y = x.contiguous(), y.contiguous()\n"

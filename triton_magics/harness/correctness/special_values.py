@@ -9,6 +9,7 @@ from functools import partial
 import torch
 
 from triton_magics import operators
+from triton_magics.harness.correctness import product_structures as products
 from triton_magics.harness.correctness import value_structures as structures
 from triton_magics.harness.correctness.composed_rows import compose, compose_factor
 
@@ -212,6 +213,15 @@ def skips(op: operators.Op, values: str, dtype: str) -> bool:
 NO_SPECIAL = Special(lambda x, draw: x, has_ends=True)
 _FINITE_PARTS = ("zeros", "equal", "rows unlike their neighbours", ROW_SCALES)
 _COMPOSED_PARTS = (*_FINITE_PARTS, "x10", "shifted", "negative")
+
+
+def _far_from_zero(second: Callable[..., torch.Tensor], size: float) -> Special:
+    """Return factors whose products are far from zero: the first above it, the second as given."""
+    first = partial(products.above, size)
+    places = {0: first, 1: partial(second, size)}
+    return Special(first, places=places, op_classes=("matmul",), parts=("shifted",))
+
+
 SPECIALS = {
     "equal": Special(structures.all_equal, everywhere=True),
     "zeros": Special(structures.zeros, everywhere=True, has_scale=True),
@@ -263,14 +273,14 @@ SPECIALS = {
     ),
     NAN_PARTS: Special(lambda x, draw: x, is_finite=False, of_parts=True),
     HEAD_SCALES: Special(
-        structures.head_scales,
-        places={0: structures.head_scales},
+        products.head_scales,
+        places={0: products.head_scales},
         op_classes=("matmul",),
         parts=("x10",),
     ),
     SINK: Special(
-        structures.sink_query,
-        places={0: structures.sink_query, 1: structures.sink_key, 2: structures.sink_value},
+        products.sink_query,
+        places={0: products.sink_query, 1: products.sink_key, 2: products.sink_value},
         op_classes=("matmul",),
     ),
     ELEMENT_SCALES: Special(structures.element_scales, op_classes=("elementwise",)),
@@ -325,30 +335,10 @@ SPECIALS = {
         min_rows=2,
         op_classes=("matmul",),
     ),
-    BELOW_ZERO_PRODUCTS: Special(
-        structures.above_zero,
-        places={0: structures.above_zero, 1: structures.below_zero},
-        op_classes=("matmul",),
-        parts=("shifted",),
-    ),
-    HALF_BELOW_ZERO: Special(
-        structures.above_zero,
-        places={0: structures.above_zero, 1: structures.half_below_zero},
-        op_classes=("matmul",),
-        parts=("shifted",),
-    ),
-    BELOW_FILL: Special(
-        structures.past_fill,
-        places={0: structures.past_fill, 1: structures.below_fill},
-        op_classes=("matmul",),
-        parts=("shifted",),
-    ),
-    FIRST_BELOW_FILL: Special(
-        structures.past_fill,
-        places={0: structures.past_fill, 1: structures.first_below_fill},
-        op_classes=("matmul",),
-        parts=("shifted",),
-    ),
+    BELOW_ZERO_PRODUCTS: _far_from_zero(products.below, products.FAR),
+    HALF_BELOW_ZERO: _far_from_zero(products.later_below, products.FAR),
+    BELOW_FILL: _far_from_zero(products.below, products.PAST_FILL),
+    FIRST_BELOW_FILL: _far_from_zero(products.first_below, products.PAST_FILL),
     EVERY_KIND: Special(
         partial(structures.every_kind, is_finite=True),
         everywhere=True,

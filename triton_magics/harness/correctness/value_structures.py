@@ -16,11 +16,8 @@ _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
 _SCALES, _FAR_SCALES = (-10.0, 4.0), (-40.0, 4.0)  # powers of two
 _HEAD_DIMENSIONS = 4
-_HEAD_SCALE = 64.0  # exp(-64 * 2) is 0 in float32
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
-_FAR = 8.0  # from zero: a product of eight numbers is 500 and more
-_PAST_FILL = 60.0  # a score of heads of 16 numbers is past -1e4 then, scaled by their root
 _RISE = 120.0  # exp(120) is past float32
 _GROWN = {torch.float16: (-14.0, 4.0)}  # powers of two; sums of such rows stay in range
 _GROWN_WIDE = (-20.0, 20.0)
@@ -274,51 +271,6 @@ def every_kind(x: torch.Tensor, draw: torch.Generator, *, is_finite: bool) -> to
     return own.masked_fill(turn == len(_NONFINITE), -math.inf).reshape(x.shape)
 
 
-def above_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return numbers far above zero."""
-    return x.abs() + _FAR
-
-
-def below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return numbers far below zero."""
-    return -x.abs() - _FAR
-
-
-_SINK_QUERY = 2.0
-
-
-def past_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return numbers so far above zero that products are past the -1e4 of a mask."""
-    return x.abs() + _PAST_FILL
-
-
-def below_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return the negative of such numbers."""
-    return -past_fill(x, draw)
-
-
-def first_below_fill(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return them, the first half of the rows of each matrix negative.
-
-    A causal row of the first half is then far below all that it must not read.
-    """
-    return torch.where(_is_later(x), past_fill(x, draw), below_fill(x, draw))
-
-
-def half_below_zero(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return numbers far above zero in the first half of the rows of each matrix, else far below.
-
-    Whole blocks then weigh nothing beside those before them, and may be needed all the same: as the
-    logits of targets.
-    """
-    return torch.where(_is_later(x), below_zero(x, draw), above_zero(x, draw))
-
-
-def _is_later(x: torch.Tensor) -> torch.Tensor:
-    """Return [rows, 1]: whether a row is in the second half of its matrix."""
-    return torch.arange(x.shape[-2], device=x.device)[:, None] >= x.shape[-2] // 2
-
-
 def lone_element(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """Return rows of small numbers and one that has the weight of all others in a softmax.
 
@@ -392,38 +344,6 @@ def row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     """
     scales = _SCALES if x.dtype is torch.float16 else _FAR_SCALES
     return _rescale(x, (*x.shape[:-1], 1), draw, scales)
-
-
-def head_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Multiply about half of the matrices by 64: scores of attention are then 64 times as large."""
-    is_large = torch.rand(x.shape[:-2], device=x.device, generator=draw) < 0.5
-    return torch.where(is_large[..., None, None], x * _HEAD_SCALE, x)
-
-
-def sink_query(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return queries whose score is the same with a key of the first dimension alone."""
-    out = x.clone()
-    out[..., 0] = _SINK_QUERY
-    return out
-
-
-def sink_key(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return keys of which the first one of each matrix weighs far more than all others.
-
-    In a half type the others weigh e^-12 of it: float16 still holds that.
-    """
-    lead = 20.0 if x.dtype in (torch.float32, torch.float64) else 12.0
-    out = x.clone()
-    out[..., 0, :] = 0.0
-    out[..., 0, 0] = lead * math.sqrt(x.shape[-1]) / _SINK_QUERY
-    return out
-
-
-def sink_value(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Return values of which the first row of each matrix is 0."""
-    out = x.clone()
-    out[..., 0, :] = 0.0
-    return out
 
 
 def element_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
