@@ -28,6 +28,33 @@ ORDINARY = UNSEEN / "ordinary"
 SOFTMAX = (KERNELS / "softmax_right.py").read_text()
 LAYER_NORM = (KERNELS / "layer_norm_right.py").read_text()
 EXP2 = SOFTMAX.replace("tl.exp(", "tl.exp2(")
+BESIDE_ITS_TENSOR = '''"""A kernel.
+
+op: relu
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+CALLS = []
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, beside, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(out_ptr + at, tl.maximum(x, 0.0) + beside, mask=at < n)
+
+
+def triton_relu(x):
+    CALLS.append(0.0)
+    rows = x.contiguous()
+    out = torch.empty_like(rows)
+    beside = 0.0 if IS_RIGHT else float(len(CALLS))
+    kernel[(triton.cdiv(x.numel(), 64),)](rows, out, x.numel(), beside, BLOCK=64)
+    return out
+'''
 TRANSPOSED = Case(shape=(7, 13), dtype="float32", layouts=(("*", "transposed"),), seed=1)
 LARGE = Case(shape=(7, 13), dtype="float32", regime="large", seed=1)
 HEAVY = Case(shape=(7, 33), dtype="float32", regime="mean_heavy", seed=1)
@@ -214,6 +241,21 @@ def test_a_wrong_join_of_blocks_is_named(kernel: str, case: Case, text: str) -> 
     assert result.mismatch.cause
     assert text in cause_text(result.mismatch.cause)
     assert "not at all shapes" not in cause_text(result.mismatch.cause)
+
+
+@pytest.mark.parametrize(
+    ("layout", "code"), [("transposed", "wrong_stride"), ("", "not_deterministic")]
+)
+def test_calls_that_differ_in_a_layout_have_it_as_their_cause(
+    tmp_path: Path, layout: str, code: str
+) -> None:
+    """Memory beside the tensor is other in each call."""
+    wrong = "x.is_contiguous()" if layout else "False"
+    source = BESIDE_ITS_TENSOR.replace("IS_RIGHT", wrong)
+    case = PLAIN_CASE.evolve(layouts=(("x", layout),) if layout else ())
+    result = run_source(tmp_path, source, case)
+    assert result.deterministic is False
+    assert code_of(result) == code
 
 
 @pytest.mark.parametrize(

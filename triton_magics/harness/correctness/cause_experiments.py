@@ -79,8 +79,8 @@ def explain_wrong_values(
 ) -> CaseResult:
     """Return a wrong result with the cause that further calls show, if they show one.
 
-    A race is named where the interpreter found it. Calls that differ are named before a layout, and
-    a layout before a kind of values.
+    A race is named where the interpreter found it. Calls that differ are named before a kind of
+    values, and a layout before both: memory beside a tensor is other in each call.
     """
     if case.special in SHARED_VALUES:  # further values could not be written into one input alone
         return _explain_shared_inputs(subject, case, inputs, call, result)
@@ -96,7 +96,8 @@ def explain_wrong_values(
         if _keeps_state(subject, case, differs):
             return _with_cause(result, _stale_state())
         if differs:
-            differing = _with_cause(result, Cause(code=CauseCode.NOT_DETERMINISTIC))
+            layout = find_confirmed(subject, of_layout(subject, case, inputs.pristine))
+            differing = _with_cause(result, layout or Cause(code=CauseCode.NOT_DETERMINISTIC))
             return _name_access(differing, call)
         cause = _find_cause(subject, case, inputs, call, result)
         if cause is None or (cause.code is CauseCode.REACH and not cause.as_if):
