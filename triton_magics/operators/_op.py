@@ -51,7 +51,7 @@ SPECIALS = (
     "least and largest bytes", "rows at -20000", "nonfinite",
     "block of -inf", "block of zeros", "composed rows", "composed rows, nonfinite too",
     "composed factors", "heads of two scales", "NaN in some parts",
-    "attention sink, its value 0",
+    "attention sink, its value 0", "weighted sums past 65504",
 )  # fmt: skip
 DEFAULT_SIZES = {"small": (256, 256), "medium": (1024, 1024), "large": (4096, 4096)}
 DEFAULT_SHAPES: dict[int, tuple[Shape, ...]] = {

@@ -8,6 +8,7 @@ import torch
 
 FAR = 8.0  # from zero: a product of eight numbers is 500 and more
 PAST_FILL = 60.0  # a score of heads of 16 numbers is past -1e4 then, scaled by their root
+PAST_IN_FEW = 8e3  # nine of them are past float16's range
 _HEAD_SCALE = 64.0  # exp(-64 * 2) is 0 in float32
 _SINK_QUERY = 2.0
 # Of a sink's score over the others: float16 still holds e^-12, float32 e^-20 times a weight of 1.

@@ -16,6 +16,7 @@ from triton_magics.harness.correctness.composed_rows import compose, compose_fac
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
 HEAD_SCALES = "heads of two scales"
+WEIGHTED_PAST = "weighted sums past 65504"  # before they are divided by the sum of the weights
 SINK = "attention sink, its value 0"  # the first key weighs most, and what is left is the output
 NAN_PARTS = "NaN in some parts"  # of those that an op computes apart
 ONE_TENSOR, TRANSPOSE = "one tensor for several inputs", "one tensor and its transpose"
@@ -59,7 +60,7 @@ STEADY_RISE, STEADY_GROWTH = "rows that rise steadily", "rows that grow steadily
 HALF_DTYPES = ("float16", "bfloat16")
 BLOCK_VALUES = (  # for several blocks
     BELOW_ZERO_PRODUCTS, HALF_BELOW_ZERO, LONE_ELEMENT, LONE_ROW, BELOW_FILL, FIRST_BELOW_FILL,
-    SINK,
+    SINK, WEIGHTED_PAST,
 )  # fmt: skip
 SMALL_VALUES = (FEW_NUMBERS, ROW_SCALES, ELEMENT_SCALES, PAST_SQUARE)  # for a small shape
 SHARED_VALUES = (
@@ -282,6 +283,12 @@ SPECIALS = {
         products.sink_query,
         places={0: products.sink_query, 1: products.sink_key, 2: products.sink_value},
         op_classes=("matmul",),
+    ),
+    WEIGHTED_PAST: Special(
+        structures.alike,
+        places={1: structures.alike, 2: partial(products.above, products.PAST_IN_FEW)},
+        op_classes=("matmul",),
+        dtypes=("float16",),
     ),
     ELEMENT_SCALES: Special(structures.element_scales, op_classes=("elementwise",)),
     ONE_TENSOR: Special(lambda x, draw: x, everywhere=True, joins=True),

@@ -50,6 +50,7 @@ from triton_magics.harness.correctness.special_values import (
     NAN_PARTS,
     ONE_TENSOR,
     ONE_WITH,
+    ROW_SCALES,
     SHARED_VALUES,
     SINK,
     SMALL_VALUES,
@@ -57,6 +58,7 @@ from triton_magics.harness.correctness.special_values import (
     STEADY_GROWTH,
     STEADY_RISE,
     TRANSPOSE,
+    WEIGHTED_PAST,
     WINDOWS,
     ZEROS_IN,
     skips,
@@ -142,13 +144,22 @@ class ValueCases(CasesBeside):
         ]  # fmt: skip
 
     def _with_small_values(self) -> list[Case]:
-        """Return a small case of each dtype with each of the values that need no other shape."""
+        """Return a small case of each dtype with each of the values that need no other shape.
+
+        A product has rows of many scales at its smallest size too.
+        """
         own = [name for name in self._values if name in SMALL_VALUES]
-        return [
+        cases = [
             self.case("powers of two", turn, special=values, dtype=dtype)
             for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))
             if self._has_values(values, dtype)
         ]
+        size = operators.smallest_shape(self._op)
+        is_product = self._op.op_class == "matmul" and len(size) < MANY_DIMENSIONS
+        if is_product and ROW_SCALES in own and self._has_values(ROW_SCALES, self._dtypes[0]):
+            # A product of large matrices may be one of their sums and differences.
+            cases.append(self.case("", 0, special=ROW_SCALES, dtype=self._dtypes[0], shape=size))
+        return cases
 
     def _with_shared_memory(self) -> list[Case]:
         """Return cases in which inputs are one tensor, its transpose or its parts."""
@@ -219,7 +230,8 @@ class ValueCases(CasesBeside):
         """
         shapes = shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
         has_heads = len(operators.smallest_shape(self._op)) >= MANY_DIMENSIONS
-        own = [n for n in self._values if n in BLOCK_VALUES and (n != SINK or has_heads)]
+        of_heads = (SINK, WEIGHTED_PAST)
+        own = [n for n in self._values if n in BLOCK_VALUES and (n not in of_heads or has_heads)]
         return [
             self.case("", turn, special=values, dtype=dtype, shape=shapes[turn % len(shapes)])
             for turn, (values, dtype) in enumerate(itertools.product(own, self._dtypes))

@@ -14,7 +14,7 @@ _MIXED = (*_NONFINITE, 0.0, -0.0)
 _NEAR_START = 8  # in the first such part of a row
 _ROW_OFFSET = -200.0  # exp(-200) is 0 in float32
 _GROWTH = 2  # powers of two, of the values over a row, and of the last one over the others
-_SCALES, _FAR_SCALES = (-10.0, 4.0), (-40.0, 4.0)  # powers of two
+_SCALES, _FAR_SCALES = (-10.0, 4.0), (-40.0, 40.0)  # powers of two
 _HEAD_DIMENSIONS = 4
 _N_STEPS = 2  # from 0 to the largest of few distinct numbers
 _FINITE_KINDS = 7  # of a row
@@ -256,7 +256,7 @@ def every_kind(x: torch.Tensor, draw: torch.Generator, *, is_finite: bool) -> to
         rows - _ROW_OFFSET,
         torch.zeros_like(rows),
         rows[:, :1].expand(rows.shape),
-        row_scales(rows, draw),
+        _rescale(rows, (len(rows), 1), draw),
     )
     own = rows
     for i, form in enumerate(forms, 2):
@@ -338,9 +338,10 @@ def lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Multiply each row by a power of two of its own, 2^-40 to 2^4, of float16 2^-10 to 2^4.
+    """Multiply each row by a power of two of its own, 2^-40 to 2^40, of float16 2^-10 to 2^4.
 
-    What has one scale for all of a matrix in fewer bits loses the lightest rows.
+    What has one scale for all of a matrix in fewer bits loses the lightest rows, and a sum in
+    fixed point the heaviest.
     """
     scales = _SCALES if x.dtype is torch.float16 else _FAR_SCALES
     return _rescale(x, (*x.shape[:-1], 1), draw, scales)
