@@ -338,12 +338,14 @@ def lone_row(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def row_scales(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """Multiply each row by a power of two of its own, 2^-40 to 2^40, of float16 2^-10 to 2^4.
+    """Multiply each row by a power of two of its own, 2^-40 to 2^40.
 
     What has one scale for all of a matrix in fewer bits loses the lightest rows, and a sum in
-    fixed point the heaviest.
+    fixed point the heaviest. Of float16, and of heads, where a right kernel may take the mean of
+    all keys off, it is 2^-10 to 2^4.
     """
-    scales = _SCALES if x.dtype is torch.float16 else _FAR_SCALES
+    is_near = x.dtype is torch.float16 or x.dim() >= _HEAD_DIMENSIONS
+    scales = _SCALES if is_near else _FAR_SCALES
     return _rescale(x, (*x.shape[:-1], 1), draw, scales)
 
 
