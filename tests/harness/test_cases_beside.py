@@ -262,7 +262,7 @@ def test_all_inputs_but_one_are_one_tensor(which: str, pair: tuple[int, int], al
 
 
 def test_a_factor_has_two_values_where_inputs_share_memory() -> None:
-    own = cases_with(UNSEEN / "seventeenth/vector_add_same_pointer.py", "one tensor and")
+    own = cases_with(UNSEEN / "seventeenth/vector_add_same_pointer.py", "and its transpose")
     small = [case for case in own if case.shape == (16, 16)]
     assert len(small) == len({case.scalars for case in small}) == 2
     assert [case.shape for case in own if case not in small] == [(144, 144)]
