@@ -36,7 +36,7 @@ def changes_of_blocks(o: TracedOperation) -> Iterator[Simple]:
 
 
 def _blocks(n: int) -> list[int]:
-    """Return lengths of blocks of n elements, the last of which is one block: nothing is wrong."""
+    """Return lengths of blocks of n elements; the last one is n, with which nothing changes."""
     return [b for b in BLOCKS if b < n] + [n]
 
 

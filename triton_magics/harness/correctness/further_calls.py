@@ -16,7 +16,7 @@ from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.model import Case, CaseStatus
 
-SMALLER = 16.0
+SMALLER = 16.0  # a power of two: but for the smallest numbers nothing is rounded
 
 
 def call_guarded(subject: Subject, inputs: CaseInputs, like: tuple[Any, ...]) -> CallRecord:

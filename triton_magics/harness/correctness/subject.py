@@ -134,20 +134,21 @@ class Subject:
         line = cause.file_line + self.ref.header_lines  # the source had no header
         return cause.evolve(cell_line=self.ref.cell_line(line), file_line=line)
 
+    def _allocate(self, n_bytes: int, device: torch.device) -> torch.Tensor:
+        """Return uninitialized bytes, which the version's process can read if it has one."""
+        return (self.memory.allocate if self.memory else allocate_bytes)(n_bytes, device)
+
     def make_inputs(self, case: Case) -> CaseInputs:
         """Return the inputs of a case, in memory that the version's process can read."""
-        allocate = self.memory.allocate if self.memory else allocate_bytes
-        return place_inputs(self.op, case, self.inputs_ahead.take(case), allocate)
+        return place_inputs(self.op, case, self.inputs_ahead.take(case), self._allocate)
 
     def make_inputs_apart(self, case: Case) -> CaseInputs:
         """Return the inputs of a case with the same strides, each in memory of its own."""
-        allocate = self.memory.allocate if self.memory else allocate_bytes
-        return self.make_inputs(case).apart(allocate)
+        return self.make_inputs(case).apart(self._allocate)
 
     def allocate_many(self, n: int, like: torch.Tensor) -> torch.Tensor:
         """Return memory for n tensors like this one, that the version's process can write."""
-        allocate = self.memory.allocate if self.memory else allocate_bytes
-        memory = allocate(max(n * like.nbytes, 1), self.device)
+        memory = self._allocate(max(n * like.nbytes, 1), self.device)
         return memory[: n * like.nbytes].view(like.dtype).reshape(n, *like.shape)
 
     def free_inputs(self) -> None:
