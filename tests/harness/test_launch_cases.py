@@ -17,6 +17,7 @@ from triton_magics.harness.correctness.launch_cases import (
     ALL_MS,
     MAX_CASES,
     MAX_COMPILED,
+    MAX_PATHS,
     LaunchPlanner,
 )
 from triton_magics.harness.correctness.launch_phase import LaunchPhase
@@ -207,6 +208,39 @@ def test_a_path_of_two_conditions_is_taken(tmp_path: Path) -> None:
     assert any(result.status.failed for result in run_cases(path, *cases))
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_path_past_two_lengths_is_taken_on_a_gpu(tmp_path: Path, seed: int) -> None:
+    text = (KERNELS / "right" / "mha_flash.py").read_text()
+    rare = "q.dtype == torch.float16 and not is_causal and seq >= 1500 and 40_000"
+    rare = f"1.0 if dim > 256 else 2.0 if {rare} < batch * heads * seq < 50_000 else 1.0"
+    text = text.replace("dim**-0.5", f"({rare}) * dim**-0.5")
+    (path := tmp_path / "kernel.py").write_text(text)
+    job = job_for(path, seed=seed)
+    op = operators.load("mha")
+    subject = validate_job.Subject(op, load_version(job.version), job, CPU, text)
+    planner = LaunchPlanner(
+        op, plan_cases(op, job, DeviceFacts()).cases, dtypes=op.dtypes, source=text,
+        plan="full", seed=seed, is_interpreted=False,
+    )  # fmt: skip
+    cases = planner.plan(subject.calls.survey_launches(planner.cases, planner.limit_s)).cases
+    assert [
+        case
+        for case in cases
+        if case.dtype == "float16" and not dict(case.scalars).get("is_causal", True)
+        if case.shape[2] >= 1500 and 40_000 < math.prod(case.shape[:3]) < 50_000
+    ]
+
+
+def test_a_long_loop_of_a_wrapper_leaves_time_for_all_calls(two_stages: Path) -> None:
+    loop = "for _ in range(20_000): pass"
+    two_stages.write_text(two_stages.read_text().replace("rows = x", f"{loop}\n    rows = x"))
+    job = job_for(two_stages)
+    op, version = load_op(job.op), load_version(job.version)
+    subject = validate_job.Subject(op, version, job, CPU, two_stages.read_text())
+    relations = LaunchPhase(subject, [Case(shape=(3, 65), dtype="float32", seed=1)]).plan.relations
+    assert len(relations) > 300
+
+
 def test_the_cases_follow_from_the_seed(two_stages: Path) -> None:
     assert launch_cases(two_stages) == launch_cases(two_stages)
     assert launch_cases(two_stages, seed=8) != launch_cases(two_stages)
@@ -269,10 +303,19 @@ def test_neighbors_have_one_step_more_or_less() -> None:
     assert {c.dtype for c in own} == {"float16"}
 
 
-def survey_of(relations: Sequence[str], n_cases: int) -> LaunchSurvey:
+def test_neighbors_are_at_the_numbers_of_a_condition() -> None:
+    op = operators.load("mha")
+    case = Case(shape=(2, 3, 40, 32), dtype="float16", seed=3)
+    shapes = {c.shape for c in neighbors(op, case, declared_lengths(op), (1, 2, 3, 4, 1000))}
+    assert {(2, 3, 167, 32), (2, 13, 40, 32), (2, 3, 1000, 32), (2, 3, 1001, 32)} <= shapes
+    assert (2, 1, 40, 32) not in shapes  # the largest four numbers, and 1 is none of them
+    assert max(map(math.prod, shapes)) <= MAX_FULL
+
+
+def survey_of(relations: Sequence[str], n_cases: int, kind: Kind = Kind.PAIR) -> LaunchSurvey:
     """Return a survey in which each case but the first, which is planned, has one relation."""
     places = [(i % len(relations),) for i in range(n_cases - 1)]
-    every = tuple(Relation(Kind.PAIR, text) for text in relations)
+    every = tuple(Relation(kind, text) for text in relations)
     return LaunchSurvey(relations=every, of_cases=((), *places), programs=(1,) * n_cases)
 
 
@@ -282,7 +325,7 @@ def test_the_cases_are_few_and_cheap(op_name: str, is_interpreted: bool, most: i
     op = operators.load(op_name)
     planned = [Case(shape=op.shapes[0], dtype=op.dtypes[0], seed=1)]
     planner = LaunchPlanner(
-        op, planned, dtypes=op.dtypes, numbers=[], plan="full", seed=7,
+        op, planned, dtypes=op.dtypes, source="", plan="full", seed=7,
         is_interpreted=is_interpreted,
     )  # fmt: skip
     survey = survey_of([f"relation {i}" for i in range(40)], len(planner.cases))
@@ -295,15 +338,26 @@ def test_the_cases_are_few_and_cheap(op_name: str, is_interpreted: bool, most: i
         assert max(math.prod(case.shape) for case in cases) <= MAX_FULL
 
 
+@pytest.mark.parametrize(("kind", "most"), [(Kind.LINE, MAX_PATHS), (Kind.RAGGED, MAX_COMPILED)])
+def test_a_gpu_runs_more_cases_on_paths_of_their_own(kind: Kind, most: int) -> None:
+    op = operators.load("softmax")
+    planned = [Case(shape=op.shapes[0], dtype=op.dtypes[0], seed=1)]
+    planner = LaunchPlanner(
+        op, planned, dtypes=op.dtypes, source="", plan="full", seed=7, is_interpreted=False
+    )
+    survey = survey_of([f"relation {i}" for i in range(40)], len(planner.cases), kind)
+    assert len(planner.plan(survey).cases) == most
+
+
 def test_numbers_from_the_version_s_process_are_checked() -> None:
     planner = LaunchPlanner(
         operators.load("softmax"), [Case(shape=(3, 5), dtype="float32", seed=1)],
-        dtypes=("float32",), numbers=[], plan="full", seed=7, is_interpreted=True,
+        dtypes=("float32",), source="", plan="full", seed=7, is_interpreted=True,
     )  # fmt: skip
     n = len(planner.cases)
     places = (None, (7, -3, 0), *[(0,)] * n)
     survey = LaunchSurvey(
         relations=(Relation(Kind.PAIR, "a"),), of_cases=places, programs=(1,) * n,
-        varied=(-1, n, 10**9),
+        varied=((-1, 1), (n, 10**9), (10**9, 0)),
     )  # fmt: skip
     assert [case.extent for case in planner.plan(survey).cases] == ["a"]

@@ -28,6 +28,7 @@ from triton_magics.harness.correctness.shape_classes import MAX_FULL
 from triton_magics.harness.correctness.shape_variants import keep_orders, walk_of_dimensions
 from triton_magics.languages.source_numbers import (
     read_integers,
+    read_integers_at,
     read_numbers,
     read_thresholds,
 )
@@ -249,6 +250,13 @@ def test_thresholds_are_the_numbers_beside_a_comparison() -> None:
     assert read_thresholds(text) == {4.0, 1000.0, 4096}
     text = "n <= 2**18; WIDE = n >= 2**31 - BLOCK; 1 << 4 < n"
     assert read_thresholds(text) == {2**18, 2**31, 16}
+
+
+def test_a_line_has_its_numbers_and_those_of_its_constants() -> None:
+    text = "MANY = 3 * 2**5  # queries\nLESS: int = 7\nMANY = f(5)\nif n > MANY - LESS or x > 40:\n"
+    assert read_integers_at(text, 4) == (2, 3, 5, 7, 40, 96)
+    assert read_integers_at(text, 2) == (7,)
+    assert read_integers_at(text, 0) == read_integers_at(text, 5) == ()
 
 
 def test_all_values_are_past_a_number_on_either_side() -> None:

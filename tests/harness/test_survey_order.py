@@ -36,7 +36,7 @@ compile_processes.start_compile_processes(execute)
 ref, own, op = version_of(Path(path), "softmax"), OpRef(name="softmax"), operators.load("softmax")
 planned = [Case(shape=(7, 13), dtype="float32", seed=1)]
 planner = LaunchPlanner(
-    op, planned, dtypes=op.dtypes, numbers=[100], plan="full", seed=7, is_interpreted=False
+    op, planned, dtypes=op.dtypes, source="100", plan="full", seed=7, is_interpreted=False
 )
 order = survey_order(own, ref, planner.cases, planner.limit_s, Target(90, 132))
 assert survey_of(order).of_cases == ()

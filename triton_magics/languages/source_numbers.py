@@ -18,7 +18,9 @@ _TERM = re.compile(rf"(?<![\w.]){_PRODUCT}(?=[fFuUlL]*(?![\w.]))")
 _COMPARED = re.compile(
     rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_PRODUCT})|(?<![\w.])({_PRODUCT})[fF]?\s*[<>](?![<>])"
 )
+_CONSTANT = re.compile(rf"^(\w+)\s*(?::[^=\n]+)?=\s*({_PRODUCT})\s*(?:#.*)?$", re.MULTILINE)
 _ALONE = re.compile(rf"(?<![\w.]){_NUMBER}")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _TYPE = re.compile(
     r"(?<![a-zA-Z0-9])(u?int8|u?int16|short|float16|fp16|half|bfloat16|bf16)(?:_t)?(?![a-zA-Z0-9])"
 )
@@ -60,6 +62,19 @@ def read_thresholds(source: str) -> frozenset[float]:
     texts = (match[1] or match[2] for match in _COMPARED.finditer(source))
     values = (_compute(text) for text in texts)
     return frozenset(value for value in values if value is not None and abs(value) < _HUGE)
+
+
+def read_integers_at(source: str, line: int) -> tuple[int, ...]:
+    """Return the positive integers in a line of a source, those of constants by their names too.
+
+    Args:
+        source: of the whole module.
+        line: 1-based; one that is not there has no numbers.
+    """
+    lines = source.splitlines()
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
+    named = dict(_CONSTANT.findall(source))
+    return read_integers(" ".join([text, *(named.get(word, "") for word in _WORD.findall(text))]))
 
 
 def _values(source: str) -> Iterator[float]:

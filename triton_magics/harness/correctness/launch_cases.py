@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triton_magics import operators
-from triton_magics.harness.correctness.launch_relations import WORTH, LaunchSurvey, Relation
+from triton_magics.harness.correctness.launch_relations import WORTH, Kind, LaunchSurvey, Relation
 from triton_magics.harness.correctness.launch_survey import MAX_VARIED
 from triton_magics.harness.correctness.offered_cases import (
     MAX_MS,
@@ -25,10 +25,16 @@ from triton_magics.harness.correctness.offered_cases import (
 )
 from triton_magics.harness.correctness.shape_variants import is_defined
 from triton_magics.harness.correctness.special_values import LATE_PEAKS, SHARED_VALUES
+from triton_magics.languages.source_numbers import (
+    read_integers,
+    read_integers_at,
+    read_thresholds,
+)
 from triton_magics.model import NORMAL, PLAIN, Case
 
 MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 8, 24  # in the interpreter; on a GPU; with --thorough
-SURVEY_S, SURVEY_GPU_S = 4.0, 3.0  # of CPU time; most take 0.1 to 0.6, a long wrapper 3
+MAX_PATHS = 16  # cases, on a GPU, of which those past MAX_COMPILED are on paths of their own
+SURVEY_S = 4.0  # of CPU time; most take 0.1 to 0.4, a long wrapper 2
 ALL_MS = 5200  # of them all in the interpreter
 WIDE = "x10"  # the regime of late peaks
 _CHEAP_MS = 60  # fewer cost hardly anything
@@ -70,7 +76,7 @@ class LaunchPlanner:
         planned: Sequence[Case],
         *,
         dtypes: Sequence[str],
-        numbers: Sequence[int],
+        source: str,
         plan: str,
         seed: int,
         is_interpreted: bool,
@@ -80,30 +86,35 @@ class LaunchPlanner:
         Args:
             op, planned, plan, seed: of the validation.
             dtypes: that the device can run.
-            numbers: integers of the version's source.
+            source: the version's module.
             is_interpreted: an interpreter runs the kernels, on the CPU.
         """
         self._op, self._planned, self._is_interpreted = op, planned, is_interpreted
+        self._source = source
         most = MAX_CASES if is_interpreted else MAX_COMPILED
         self._most = MAX_THOROUGH if plan == "thorough" else most
         forms = {_form(case): case for case in planned if case.dtype in dtypes}
         specials = [s for s in SHARED_VALUES if any(case.special == s for case in planned)]
-        offers = OfferedCases(op, dtypes, numbers, specials, seed, is_interpreted=is_interpreted)
+        offers = OfferedCases(
+            op, dtypes, read_integers(source), specials, seed,
+            is_interpreted=is_interpreted, thresholds=read_thresholds(source),
+        )  # fmt: skip
         offered = [case for case in offers.draw() if _form(case) not in forms] if op.shapes else []
         self._forms, self._offered = [*forms.values()] if op.shapes else [], offered
         self.cases = (*self._forms, *offered)
-        self.limit_s = SURVEY_S if is_interpreted else SURVEY_GPU_S
+        self.limit_s = SURVEY_S
 
     def plan(self, launch_survey: LaunchSurvey) -> LaunchPlan:
         """Return the cases, and what launches look like, from a survey of `cases`."""
         op, every = self._op, launch_survey.relations
         offered = [*self._offered, *self._neighbors(launch_survey)]
         chosen = _choose(
-            op, launch_survey, self._forms, offered, is_interpreted=self._is_interpreted
-        )
+            op, launch_survey, self._forms, offered,
+            most=self._most, is_interpreted=self._is_interpreted,
+        )  # fmt: skip
         cases = [
             varied
-            for case, cost in itertools.islice(chosen, self._most)
+            for case, cost in itertools.islice(chosen, max(self._most, MAX_PATHS))
             for varied in _vary_values(case, self._planned, only_one=cost > _COSTLY_MS)
         ]
         relations = {
@@ -119,10 +130,12 @@ class LaunchPlanner:
 
     def _neighbors(self, launch_survey: LaunchSurvey) -> Iterator[Case]:
         """Yield the neighbors that a survey has called, in its order."""
-        declared = declared_lengths(self._op) if launch_survey.varied else []
-        for place in launch_survey.varied[:MAX_VARIED]:
-            if 0 <= place < len(self.cases):
-                yield from neighbors(self._op, self.cases[place], declared)
+        cases, declared = [*self.cases], declared_lengths(self._op) if launch_survey.varied else []
+        for place, line in launch_survey.varied[:MAX_VARIED]:
+            if 0 <= place < len(cases):
+                numbers = read_integers_at(self._source, line)
+                cases += (near := neighbors(self._op, cases[place], declared, numbers))
+                yield from near
 
 
 def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list[Case]:
@@ -144,11 +157,13 @@ def _choose(
     forms: Sequence[Case],
     offered: Sequence[Case],
     *,
+    most: int,
     is_interpreted: bool,
 ) -> Iterator[tuple[Case, int]]:
     """Yield the offered case with most that is new, again and again, and named by it; its cost.
 
-    The cost is in milliseconds of an interpreter; on a GPU it is 0.
+    The cost is in milliseconds of an interpreter; on a GPU it is 0. Cases past `most` are on a path
+    or a step of the wrapper that no other one is on.
     """
     relations = launch_survey.relations
     worth = [WORTH[relation.kind] for relation in relations]
@@ -163,7 +178,7 @@ def _choose(
     open_offers = [
         (case, own - covered, cost) for case, own, cost in each[len(forms) :] if cost <= MAX_MS
     ]
-    ms_left = ALL_MS
+    ms_left, n_chosen = ALL_MS, 0
     while open_offers:
         gains = [sum(worth[i] for i in own - covered) for _, own, _ in open_offers]
         ranks = [  # of equal ones the largest: it is further beyond a limit
@@ -176,8 +191,10 @@ def _choose(
             return
         is_worth_it = cost <= min(ms_left, _MS_PER_WORTH * gains[best])
         if is_worth_it and is_defined(op, case.shape):
-            ms_left -= cost
             name = max(own - covered, key=lambda i: (worth[i], -relations[i].kind, -i))
+            if n_chosen >= most and worth[name] < WORTH[Kind.PATH]:
+                return
+            ms_left, n_chosen = ms_left - cost, n_chosen + 1
             yield case.evolve(extent=relations[name].text), cost
             covered |= own
 

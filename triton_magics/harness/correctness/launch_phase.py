@@ -18,7 +18,6 @@ from triton_magics.harness.correctness.launch_relations import LaunchSurvey
 from triton_magics.harness.correctness.launch_survey import SURVEY_WAIT
 from triton_magics.harness.correctness.subject import Subject
 from triton_magics.harness.correctness.survey_order import survey_of, survey_order
-from triton_magics.languages.source_numbers import read_integers
 from triton_magics.model import Case
 
 
@@ -99,7 +98,7 @@ class LaunchPhase:
         return LaunchPlanner(
             subject.op, self._planned,
             dtypes=[d for d in job.dtypes or subject.op.dtypes if d not in facts.refused],
-            numbers=read_integers(subject.source),
+            source=job.version.source,
             plan=job.plan, seed=job.seed, is_interpreted=facts.is_interpreted,
         )  # fmt: skip
 

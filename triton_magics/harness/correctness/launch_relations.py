@@ -64,13 +64,14 @@ class LaunchSurvey(Value):
         of_cases: the relations of each case, by their place there; None: its call raised, or was
             not made. After those that were given come the neighbors of some of them.
         programs: that each case launches; 0 where no call was made.
-        varied: the cases, by their place, whose neighbors were called too.
+        varied: the cases, by their place, whose neighbors were called too, each with the line of
+            the condition whose numbers these have, 0 for none. A neighbor has its place here too.
     """
 
     relations: tuple[Relation, ...] = ()
     of_cases: tuple[tuple[int, ...] | None, ...] = ()
     programs: tuple[int, ...] = ()
-    varied: tuple[int, ...] = ()
+    varied: tuple[tuple[int, int], ...] = ()
 
 
 def find_relations(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dis
+import functools
 import itertools
 import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -35,18 +37,26 @@ from triton_magics.harness.load import LoadedVersion
 from triton_magics.harness.process.device import META
 from triton_magics.harness.process.fake_gpu import fake_gpu
 from triton_magics.languages.kernel_compiler import Target
+from triton_magics.languages.source_numbers import read_integers_at
 from triton_magics.model import Case
 
 SURVEY_WAIT = 3.0  # for it, of its limit of CPU time: beside other work it takes longer
-RARE, MAX_VARIED = 12, 16  # cases with a path that few take; cases whose neighbors are called
+RARE, MAX_VARIED = 12, 24  # cases with a path that few take; cases whose neighbors are called
+MAX_VARIED_AT_ONCE = 8  # of each kind, before what they show is looked at
 _PATHS = (Kind.PATH, Kind.LINE, Kind.BRANCH)
 MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
+MAX_STEPS = 2000  # of a call of one function
+
+_Step = tuple[CodeType, int, int]  # from one operation of a function to another, by their offsets
 
 
 def survey_launches(
     version: LoadedVersion, op: operators.Op, cases: Sequence[Case], limit_s: float, target: Target
 ) -> LaunchSurvey:
     """Call the wrapper for these cases with tensors without memory, and launch nothing.
+
+    Then it is called for neighbors of the cases that come to a condition which has always gone one
+    way, or that take a path few take, again and again.
 
     Call this in a fork: what a version keeps between calls is of no use afterwards, and no driver
     works any more.
@@ -58,46 +68,120 @@ def survey_launches(
         limit_s: CPU time after which no further call is made.
         target: the GPU that the wrapper sees. Its own driver does not work in a fork.
     """
-    until_s = time.process_time() + limit_s
     version.runtime.use_target(target)
-    places: dict[Relation, int] = {}
-    of_cases: list[tuple[int, ...] | None] = []
-    programs: list[int] = []
-
-    def call(case: Case) -> None:
-        is_late = time.process_time() > until_s or len(places) > MAX_RELATIONS
-        own, n = (None, 0) if is_late else _survey_one(version, op, case, target)
-        own_places = tuple(places.setdefault(each, len(places)) for each in sorted(own or ()))
-        of_cases.append(None if own is None else own_places)
-        programs.append(n)
-
+    survey = _Survey(version, op, target, time.process_time() + limit_s)
+    varied: list[tuple[int, int]] = []
     for case in cases:
-        call(case)
-    varied = _find_rare([*places], of_cases, cases)
-    declared = declared_lengths(op) if varied else []
-    for place in varied:
-        for case in neighbors(op, cases[place], declared):
-            call(case)
+        survey.call(case)
+    declared, source = declared_lengths(op), version.ref.source
+    while to_vary := [each for each in survey.to_vary() if each not in varied]:
+        for place, line in to_vary[: MAX_VARIED - len(varied)]:
+            varied.append((place, line))
+            numbers = read_integers_at(source, line)
+            for case in neighbors(op, survey.cases[place], declared, numbers):
+                survey.call(case)
+        if survey.is_late or len(varied) >= MAX_VARIED:
+            break
     return LaunchSurvey(
-        relations=tuple(places), of_cases=tuple(of_cases), programs=tuple(programs), varied=varied
-    )
+        relations=tuple(survey.places), of_cases=tuple(survey.of_cases),
+        programs=tuple(survey.programs), varied=tuple(varied),
+    )  # fmt: skip
 
 
-def _find_rare(
-    relations: Sequence[Relation], of_cases: Sequence[tuple[int, ...] | None], cases: Sequence[Case]
-) -> tuple[int, ...]:
-    """Return the smallest cases on the paths that few cases take, those of the rarest first.
+class _Survey:
+    """Calls of a wrapper, and what their launches look like.
 
-    Such a path has more relations than the few show: drawn lengths seldom come to it.
+    Attributes:
+        cases: that it was called for.
+        places: of each relation, in the order in which they came up.
+        of_cases, programs: of each case, as in `LaunchSurvey`.
     """
-    having: dict[int, list[int]] = {}
-    for place, own in enumerate(of_cases):
-        for i in own or ():
-            if relations[i].kind in _PATHS:
+
+    def __init__(
+        self, version: LoadedVersion, op: operators.Op, target: Target, until_s: float
+    ) -> None:
+        """Call nothing yet; until_s is of this process's CPU time."""
+        self._version, self._op, self._target, self._until_s = version, op, target, until_s
+        self._path = str(job_sources.version_path(version.ref))
+        self._ways: dict[tuple[CodeType, int], set[int]] = {}  # out of each condition
+        self._coming_to: dict[tuple[CodeType, int], list[int]] = {}
+        self.cases: list[Case] = []
+        self.places: dict[Relation, int] = {}
+        self.of_cases: list[tuple[int, ...] | None] = []
+        self.programs: list[int] = []
+
+    @property
+    def is_late(self) -> bool:
+        """True once no further call is made."""
+        return time.process_time() > self._until_s or len(self.places) > MAX_RELATIONS
+
+    def call(self, case: Case) -> None:
+        """Add a case, and call the wrapper for it."""
+        steps: set[_Step] = set()
+        own, n = (None, 0) if self.is_late else self._survey(case, steps)
+        for code, last, here in steps:
+            if _is_condition(code, last):
+                self._ways.setdefault((code, last), set()).add(here)
+                self._coming_to.setdefault((code, last), []).append(len(self.cases))
+        self.cases.append(case)
+        self.programs.append(n)
+        place_of = self.places.setdefault
+        self.of_cases.append(
+            None if own is None else tuple(place_of(r, len(self.places)) for r in sorted(own))
+        )
+
+    def to_vary(self) -> list[tuple[int, int]]:
+        """Return cases by their place, each with the line of a condition, or with 0.
+
+        First come those at a condition with numbers that has always gone one way, then those on
+        paths that few cases take. Such a path has more relations than the few show: drawn lengths
+        seldom come to it.
+        """
+        one_way = [
+            (self._smallest(self._coming_to[at])[0], _lines_of(at[0])[at[1]])
+            for at, ways in self._ways.items()
+            if len(ways) == 1
+        ]
+        source = self._version.ref.source
+        with_numbers = (each for each in one_way if read_integers_at(source, each[1]))
+        having: dict[int, list[int]] = {}
+        for place, own in enumerate(self.of_cases):
+            for i in own or ():
                 having.setdefault(i, []).append(place)
-    rare = sorted((own for own in having.values() if len(own) <= RARE), key=len)
-    smallest = (sorted(own, key=lambda i: math.prod(cases[i].shape))[:2] for own in rare)
-    return tuple(dict.fromkeys(itertools.chain(*smallest)))[:MAX_VARIED]
+        rare = [
+            having[i]
+            for relation, i in self.places.items()
+            if relation.kind in _PATHS and len(having[i]) <= RARE
+        ]
+        smallest = ((place, 0) for own in sorted(rare, key=len) for place in self._smallest(own))
+        return [
+            each
+            for kind in (with_numbers, smallest)
+            for each in itertools.islice(dict.fromkeys(kind), MAX_VARIED_AT_ONCE)
+        ]
+
+    def _smallest(self, places: Sequence[int]) -> list[int]:
+        return sorted(places, key=lambda i: math.prod(self.cases[i].shape))[:2]
+
+    def _survey(self, case: Case, steps: set[_Step]) -> tuple[set[Relation] | None, int]:
+        """Return the relations of a call, and its programs; None if it raises, as without data."""
+        try:
+            inputs = _inputs_without_memory(self._op, case)
+            with (
+                torch.no_grad(),
+                self._version.runtime.list_launches() as launches,
+                fake_gpu(META, self._target),
+                _record_steps(self._path, steps),
+            ):
+                self._version.call(*inputs)
+        except BaseException:  # noqa: BLE001 (exit() too: the version's own, and no verdict)
+            return None, 0
+        lengths = {"rows": math.prod(case.shape[:-1]), "elements": math.prod(case.shape)}
+        relations = find_relations(launches, lengths) | {_relation(*step) for step in steps}
+        programs = [math.prod(launch.grid) for launch in launches]
+        if case.special in SHARED_VALUES and any(n > 1 for n in programs):
+            relations.add(Relation(Kind.RELATION, f"{case.special}, for several programs"))
+        return relations, sum(programs)
 
 
 def load_meta_functions() -> None:
@@ -105,50 +189,27 @@ def load_meta_functions() -> None:
     torch.empty_like(torch.empty(1, device=META)).mean()
 
 
-def _survey_one(
-    version: LoadedVersion, op: operators.Op, case: Case, target: Target
-) -> tuple[set[Relation] | None, int]:
-    """Return the relations of a call, and its programs; None if it raises, as without data."""
-    steps: set[Relation] = set()
-    try:
-        inputs = _inputs_without_memory(op, case)
-        with (
-            torch.no_grad(),
-            version.runtime.list_launches() as launches,
-            fake_gpu(META, target),
-            _record_steps(str(job_sources.version_path(version.ref)), steps),
-        ):
-            version.call(*inputs)
-    except BaseException:  # noqa: BLE001 (exit() too: the version's own, and no verdict)
-        return None, 0
-    lengths = {"rows": math.prod(case.shape[:-1]), "elements": math.prod(case.shape)}
-    relations = find_relations(launches, lengths) | steps
-    if case.special in SHARED_VALUES and any(math.prod(launch.grid) > 1 for launch in launches):
-        relations.add(Relation(Kind.RELATION, f"{case.special}, for several programs"))
-    return relations, sum(math.prod(launch.grid) for launch in launches)
-
-
 @contextmanager
-def _record_steps(path: str, steps: set[Relation]) -> Iterator[None]:
-    """Add the steps from one operation to another that the functions of a file make.
+def _record_steps(path: str, steps: set[_Step]) -> Iterator[None]:
+    """Add the steps that the functions of a file make.
 
-    Each way out of a condition is another step, also where both are on one line.
+    Each way out of a condition is another step, also where both are on one line. Of a long loop in
+    a function the first steps count.
     """
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename != path:
+        code, last, n = frame.f_code, -1, 0
+        if code.co_filename != path:
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        last = (frame.f_lineno, -1)
 
         def step(frame: FrameType, event: str, argument: object) -> Any:
-            nonlocal last
+            nonlocal last, n
             if event == "opcode":
-                here = (frame.f_lineno, frame.f_lasti)
-                way = f"line {last[0]} to {here[0]}, operation {last[1]} to {here[1]}"
-                kind = Kind.BRANCH if here[0] == last[0] else Kind.LINE
-                steps.add(Relation(kind, f"{frame.f_code.co_name}: {way}", here[0]))
-                last = here
+                here = frame.f_lasti
+                steps.add((code, last, here))
+                last, n = here, n + 1
+                frame.f_trace_opcodes = n < MAX_STEPS
             return step
 
         return step
@@ -159,6 +220,33 @@ def _record_steps(path: str, steps: set[Relation]) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+@functools.cache
+def _is_condition(code: CodeType, at: int) -> bool:
+    """Return whether an operation goes on at one of two places."""
+    name = dis.opname[code.co_code[at]] if at >= 0 else ""
+    return "JUMP" in name and "IF" in name
+
+
+@functools.cache
+def _relation(code: CodeType, last: int, here: int) -> Relation:
+    """Return a step as a relation."""
+    lines = _lines_of(code)
+    start, end = lines.get(last, code.co_firstlineno), lines[here]
+    way = f"line {start} to {end}, operation {last} to {here}"
+    kind = Kind.BRANCH if start == end else Kind.LINE
+    return Relation(kind, f"{code.co_name}: {way}", end)
+
+
+@functools.cache
+def _lines_of(code: CodeType) -> dict[int, int]:
+    """Return the line of each operation of a function."""
+    return {
+        at: line or code.co_firstlineno
+        for start, end, line in code.co_lines()
+        for at in range(start, end, 2)
+    }
 
 
 def _inputs_without_memory(op: operators.Op, case: Case) -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ _TILE_MS = 3  # of a product of two tiles; of another block 1
 MAX_ELEMENTS = 5 * 2**18  # there, of the largest input: over 2^20
 _FEW_SHAPES = 3
 _MOST_PARAMETERS = 4
+_MOST_NUMBERS = 4  # of a condition, the largest
 _SMALLEST_ADDED, _MOST_ADDED = 8, 6  # numbers of a source of which two are added
 _SMALLEST_LIMIT = 3  # smaller numbers of a source are seldom limits of a path
 
@@ -46,23 +47,28 @@ def declared_lengths(op: operators.Op) -> list[set[int]]:
     return [{s[dim] for s in shapes if len(s) == rank} for dim in range(rank)]
 
 
-def neighbors(op: operators.Op, case: Case, declared: Sequence[set[int]]) -> list[Case]:
+def neighbors(
+    op: operators.Op, case: Case, declared: Sequence[set[int]], numbers: Sequence[int] = ()
+) -> list[Case]:
     """Return cases like this one, but for one length or the op's parameters.
 
-    A length is one step more or less, so that one block more is needed, or one has a part only.
+    A length is one step more or less, so that one block more is needed, or one has a part only. Or
+    it is a number or one more, or makes a product of neighboring lengths so.
 
     Args:
         op: the op.
         case: one of those on offer.
         declared: the op's declared lengths.
+        numbers: of a condition.
     """
     plain, shapes = case.evolve(special=PLAIN), []
     for dim, lengths in enumerate(declared):
         step, n = math.gcd(*lengths), case.shape[dim]
         others = (n + step, n - step) if n > 2 * step else (n + step,)
         near = [m for m in others if min(lengths) <= m <= max(lengths)]
-        shapes += [(*case.shape[:dim], m, *case.shape[dim + 1 :]) for m in near]
-    own = dict.fromkeys(_keep_multiples(op, keep_orders(op, s)) for s in shapes)
+        shapes += [_with_length(case.shape, dim, m) for m in near]
+    at_numbers = filter(_is_moderate, _usable(op, _at_numbers(case.shape, numbers)))
+    own = dict.fromkeys((*_usable(op, shapes), *at_numbers))
     parameters = [
         tuple(zip(op.scalars, values, strict=True))
         for values in itertools.product(*op.scalars.values())
@@ -73,10 +79,40 @@ def neighbors(op: operators.Op, case: Case, declared: Sequence[set[int]]) -> lis
     ]
 
 
+def _with_length(shape: Shape, dim: int, n: int) -> Shape:
+    return (*shape[:dim], n, *shape[dim + 1 :])
+
+
+def _at_numbers(shape: Shape, numbers: Sequence[int]) -> list[Shape]:
+    """Return the shapes with one other length, in which it or a product is a number or just over.
+
+    A product is of all lengths, of the first or of the last ones.
+    """
+    rank, shapes = len(shape), []
+    ends = [*((0, n) for n in range(1, rank + 1)), *((n, rank) for n in range(1, rank))]
+    ranges = dict.fromkeys((*ends, *((dim, dim + 1) for dim in range(rank))))
+    for number, (start, end) in itertools.product(sorted(numbers)[-_MOST_NUMBERS:], ranges):
+        for dim in range(start, end):
+            others = math.prod(shape[start:dim]) * math.prod(shape[dim + 1 : end])
+            least = math.ceil(number / max(others, 1))
+            shapes += [_with_length(shape, dim, n) for n in (least, least + 1)]
+    return shapes
+
+
+def _is_moderate(shape: Shape) -> bool:
+    """Return whether a GPU computes this shape quickly, and compiles a row of it."""
+    return math.prod(shape) <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS
+
+
 def _shapes_of_rank(op: operators.Op) -> list[Shape]:
     """Return the declared shapes with as many dimensions as the smallest one."""
     rank = len(operators.smallest_shape(op))
     return [s for s in (*op.shapes, *op.sizes.values()) if len(s) == rank]
+
+
+def _usable(op: operators.Op, shapes: Iterable[Shape]) -> Iterator[Shape]:
+    """Yield the shapes with the orders and multiples of dimensions that the op always has."""
+    return (_keep_multiples(op, keep_orders(op, s)) for s in shapes)
 
 
 def _keep_multiples(op: operators.Op, shape: Shape) -> Shape:
@@ -123,6 +159,7 @@ class OfferedCases:
         seed: int,
         *,
         is_interpreted: bool,
+        thresholds: Iterable[float] = (),
     ) -> None:
         """List the lengths of each dimension.
 
@@ -132,6 +169,7 @@ class OfferedCases:
             numbers: integers of the version's source.
             specials: special values that make several inputs one tensor.
             is_interpreted: an interpreter runs the kernels, on the CPU.
+            thresholds: the numbers of the source that something is compared with.
         """
         self._op, self._dtypes, self._specials = op, dtypes, specials
         self._draw = random.Random(f"{seed} launches")  # noqa: S311 (replayed from the seed)
@@ -140,6 +178,8 @@ class OfferedCases:
         self._own = _shapes_of_rank(op)
         self._known_tensors: dict[Shape, dict[str, Shape]] = {}
         self._numbers = [n for n in numbers if n >= _SMALLEST_LIMIT]
+        compared = set(thresholds)
+        self._compared = [n for n in self._numbers if n in compared] or self._numbers
         self._lengths = [self._lengths_of(dim) for dim in range(self._rank)]
         self._scalars = [
             tuple(zip(op.scalars, values, strict=True))
@@ -173,8 +213,7 @@ class OfferedCases:
             for start in (base, least)
         ]
         drawn = (self._draw_shape(turn) for turn in range(MAX_TRIES))
-        ordered = (_keep_multiples(op, keep_orders(op, s)) for s in (*shapes, *drawn))
-        usable = filter(self._is_cheap, _unique(ordered))
+        usable = filter(self._is_cheap, _unique(_usable(op, (*shapes, *drawn))))
         cheap = [*itertools.islice(usable, len(shapes) + N_DRAWN)]
         cases = [self._case(shape, turn) for turn, shape in enumerate(cheap)]
         for turn, shape in enumerate(self._shapes_of_equals(cheap) if self._specials else ()):
@@ -187,13 +226,14 @@ class OfferedCases:
         """Return a shape of drawn lengths; every second one is at a number of the source.
 
         A product of some of its dimensions is that number or just over it, or one dimension is so
-        many times another.
+        many times another. Half of these numbers are compared with something; half of the products
+        are of neighboring dimensions: rows, say, or elements of a head.
         """
         shape = [*map(self._draw.choice, self._lengths)]
         if turn % 2 == 0 or not self._numbers:
             return tuple(shape)
-        number = self._draw.choice(self._numbers)
-        first, *others = self._draw.sample(range(self._rank), self._draw.randint(1, self._rank))
+        number = self._draw.choice(self._compared if turn % 4 == 1 else self._numbers)
+        first, *others = self._draw_dims(self._draw.randint(1, self._rank))
         for dim in others:
             small = [n for n in self._lengths[dim] if n <= number]
             shape[dim] = self._draw.choice(small or self._lengths[dim])
@@ -203,6 +243,13 @@ class OfferedCases:
         within = self._lengths[first]
         shape[first] = min(max(shape[first], within[0]), within[-1])
         return tuple(shape)
+
+    def _draw_dims(self, n: int) -> list[int]:
+        """Return n dimensions in random order; those of every second draw are the first or last."""
+        if self._draw.random() < 0.5:
+            return self._draw.sample(range(self._rank), n)
+        start = self._draw.choice((0, self._rank - n))
+        return self._draw.sample(range(start, start + n), n)
 
     def _shapes_of_equals(self, shapes: Sequence[Shape]) -> list[Shape]:
         """Return shapes in which all dimensions, or the last two, are the shorter one of these."""
@@ -214,7 +261,7 @@ class OfferedCases:
     def _is_cheap(self, shape: Shape) -> bool:
         """Return whether the device computes this shape quickly."""
         if not self._is_interpreted:
-            return math.prod(shape) <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS
+            return _is_moderate(shape)
         if interpreter_ms(self._op, shape) > MAX_MS:
             return False
         return max(map(math.prod, self._tensors(shape).values()), default=0) <= MAX_ELEMENTS
