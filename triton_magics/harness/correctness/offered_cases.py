@@ -67,7 +67,12 @@ def neighbors(
         others = (n + step, n - step) if n > 2 * step else (n + step,)
         near = [m for m in others if min(lengths) <= m <= max(lengths)]
         shapes += [_with_length(case.shape, dim, m) for m in near]
-    at_numbers = filter(_is_moderate, _usable(op, _at_numbers(case.shape, numbers)))
+    most = [max(lengths) for lengths in declared]
+    at_numbers = [
+        shape
+        for shape in filter(_is_moderate, _usable(op, _at_numbers(case.shape, numbers)))
+        if all(n <= limit for n, limit in zip(shape, most, strict=False))
+    ]
     own = dict.fromkeys((*_usable(op, shapes), *at_numbers))
     parameters = [
         tuple(zip(op.scalars, values, strict=True))
