@@ -14,6 +14,7 @@ from triton_magics.harness.correctness import accumulated_sums
 from triton_magics.harness.correctness.accumulated_sums import (
     AccumulatedSums,
     Float8Products,
+    Others,
     TruncatedProducts,
 )
 from triton_magics.harness.correctness.case_inputs import make_pristine
@@ -165,7 +166,7 @@ def test_partial_sums_of_a_product_are_truncated() -> None:
 
 def test_a_half_of_mixed_products_is_exact() -> None:
     a, b = normal(40, 400).abs(), normal(400, 40, seed=2).abs()
-    with TruncatedProducts(8, mixed=True):
+    with TruncatedProducts(8, others=Others.EXACT):
         got = a @ b
     is_exact = got == a.double().matmul(b)
     assert is_exact[:, 1::2].all()
@@ -202,13 +203,28 @@ def test_infinities_and_nan_survive_a_truncated_product() -> None:
 
 
 def test_results_may_have_a_share_of_the_error() -> None:
-    a, b = normal(3, 400).abs(), normal(400, 5, seed=2).abs()
+    a, b = normal(3, 1400).abs(), normal(1400, 5, seed=2).abs()
     error = TruncatedProducts(8).multiply(a, b) - a @ b
     with TruncatedProducts(8, share=0.25) as products:
         assert ((a @ b) - a.matmul(b)).abs().max() == 0  # both are in this arithmetic
         got = a @ b
     assert products.n_added == 3
     torch.testing.assert_close(got - a.matmul(b), error / 4, rtol=1e-6, atol=0)
+    a, b = a[:, :400], b[:400]  # few groups: the whole error
+    with TruncatedProducts(8, share=0.25) as products:
+        got = a @ b
+    assert torch.equal(got, products.multiply(a, b))
+
+
+def test_every_second_product_may_be_added_up_from_behind() -> None:
+    a, b = normal(3, 400).abs(), normal(400, 6, seed=2).abs()
+    with TruncatedProducts(8, others=Others.BACKWARDS) as products:
+        got = a @ b
+    forwards = products.multiply(a, b)
+    backwards = products.multiply(a.flip(1), b.flip(0))
+    assert torch.equal(got[:, ::2], forwards[:, ::2])
+    assert torch.equal(got[:, 1::2], backwards[:, 1::2])
+    assert not torch.equal(forwards, backwards)
 
 
 def test_batched_products_and_no_sums_are_truncated() -> None:

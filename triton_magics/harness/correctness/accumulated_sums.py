@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from enum import Enum, auto
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from triton_magics.harness.correctness.perturbed_arithmetic import PRODUCTS, Exp
 N_ORDERS = 8  # with 3, rows of one element are refused too often: their error may be 0 by chance
 FEW_TERMS = 2**20
 N_ORDERS_OF_MANY = 2  # forwards and backwards
+FEW_TRUNCATED = 1024  # terms of a product
 FLOAT8_TERMS, FLOAT8_BITS = 32, 13  # of one instruction of Hopper's tensor cores
 FLOAT8_TERMS_IN_FLOAT32 = 128
 
@@ -92,6 +94,14 @@ class AccumulatedSums(ExpandedArithmetic):
         return forwards.flip(0) if self._which else forwards
 
 
+class Others(Enum):
+    """How every second product is added up, where not all are alike."""
+
+    ALIKE = auto()
+    EXACT = auto()
+    BACKWARDS = auto()
+
+
 class TruncatedProducts(ExpandedArithmetic):
     """Add the terms of every matrix product as tensor cores do.
 
@@ -102,17 +112,18 @@ class TruncatedProducts(ExpandedArithmetic):
 
     Args:
         group: terms that are added at once.
-        mixed: every second result is exact. A kernel may add up the logit of the target by
-            itself, in another order than all others.
-        share: of the error that the results have.
+        others: how every second result is added up. A kernel may add up the logit of the target by
+            itself, and scores of a row differ in their errors.
+        share: of the error that results of more than FEW_TRUNCATED terms have. That of few groups
+            is a matter of chance, and is taken whole.
 
     Attributes:
         n_added: the products so far.
     """
 
-    def __init__(self, group: int, *, mixed: bool = False, share: float = 1.0) -> None:
+    def __init__(self, group: int, *, others: Others = Others.ALIKE, share: float = 1.0) -> None:
         super().__init__()
-        self._group, self._mixed, self._share = group, mixed, share
+        self._group, self._others, self._share = group, others, share
         self.n_added = 0
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -121,13 +132,16 @@ class TruncatedProducts(ExpandedArithmetic):
         if func not in PRODUCTS or not result.is_floating_point() or not result.numel():
             return result
         self.n_added += 1
-        truncated = self.multiply(*args).to(result.dtype)
-        if self._share < 1:
+        a, b = args[:2]
+        truncated = self.multiply(a, b).to(result.dtype)
+        if self._others is not Others.ALIKE:
+            is_exact = self._others is Others.EXACT
+            other = result if is_exact else self.multiply(a.flip(-1), b.flip(-2)).to(result.dtype)
+            number = torch.arange(result.numel(), device=result.device).reshape(result.shape)
+            truncated = torch.where(number % 2 == 0, truncated, other)
+        if self._share < 1 and a.shape[-1] > FEW_TRUNCATED:
             truncated = result + self._share * finite_part(truncated - result)
-        if not self._mixed:
-            return truncated
-        number = torch.arange(result.numel(), device=result.device).reshape(result.shape)
-        return torch.where(number % 2 == 0, truncated, result)
+        return truncated
 
     def multiply(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Return a @ b in float64."""

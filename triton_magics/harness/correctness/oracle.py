@@ -24,6 +24,7 @@ from triton_magics.harness.correctness.accumulated_sums import (
     N_ORDERS,
     AccumulatedSums,
     Float8Products,
+    Others,
     TruncatedProducts,
 )
 from triton_magics.harness.correctness.fused_attention import FusedAttention
@@ -347,7 +348,7 @@ def _accumulate(
         moved = _evaluate_in(sums, op, upcast(inputs))
         if not sums.n_added:
             break
-        has_products = sums.n_products > 0
+        has_products |= sums.n_products > 0
         yield moved
     if not has_products or orders < N_ORDERS:
         return
@@ -365,12 +366,9 @@ def _evaluate_in(
 
 def _tensor_cores(sizes: Sequence[int]) -> Iterator[TruncatedProducts]:
     """Yield how tensor cores may add, by the bytes of the inputs' elements."""
-    if all(size <= 2 for size in sizes):
-        yield TruncatedProducts(TERMS_OF_A_TRUNCATION)
-        yield TruncatedProducts(TERMS_OF_A_TRUNCATION, mixed=True)
-    else:
-        share = 1 / CONDITIONING_FACTOR
-        yield TruncatedProducts(TERMS_OF_TF32, share=share)
-        yield TruncatedProducts(TERMS_OF_TF32, share=share, mixed=True)
+    is_half = all(size <= 2 for size in sizes)
+    group = TERMS_OF_A_TRUNCATION if is_half else TERMS_OF_TF32
+    share = 1.0 if is_half else 1 / CONDITIONING_FACTOR
+    yield from (TruncatedProducts(group, others=others, share=share) for others in Others)
     if sizes.count(1) >= 2:  # both factors of a product may be in float8
         yield Float8Products()
