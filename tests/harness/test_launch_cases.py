@@ -18,6 +18,8 @@ from triton_magics.harness.correctness.launch_cases import (
     MAX_CASES,
     MAX_COMPILED,
     MAX_PATHS,
+    MORE_OF_A_PATH,
+    RARE_PATHS,
     LaunchPlanner,
 )
 from triton_magics.harness.correctness.launch_phase import LaunchPhase
@@ -231,6 +233,24 @@ def test_a_path_past_two_lengths_is_taken_on_a_gpu(tmp_path: Path, seed: int) ->
     ]
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_rare_path_has_lengths_that_end_within_blocks(tmp_path: Path, seed: int) -> None:
+    """Blocks of four rows where there are many short rows: the last ones of an odd number."""
+    path = (
+        KERNELS.parent / "unseen_kernels" / "thirtyfirst_paths" / "layer_norm_persistent_blocks.py"
+    )
+    job = job_for(path, seed=seed)
+    op = operators.load("layer_norm")
+    subject = validate_job.Subject(op, load_version(job.version), job, CPU, path.read_text())
+    planner = LaunchPlanner(
+        op, plan_cases(op, job, DeviceFacts()).cases, dtypes=op.dtypes, source=job.version.source,
+        plan="full", seed=seed, is_interpreted=False,
+    )  # fmt: skip
+    cases = planner.plan(subject.calls.survey_launches(planner.cases, planner.limit_s)).cases
+    rows, columns = zip(*(case.shape for case in cases), strict=True)
+    assert any(n >= 2112 and n % 4 and m % 8 == 0 for n, m in zip(rows, columns, strict=True))
+
+
 def test_a_long_loop_of_a_wrapper_leaves_time_for_all_calls(two_stages: Path) -> None:
     loop = "for _ in range(20_000): pass"
     two_stages.write_text(two_stages.read_text().replace("rows = x", f"{loop}\n    rows = x"))
@@ -341,7 +361,10 @@ def test_the_cases_are_few_and_cheap(op_name: str, is_interpreted: bool, most: i
         assert max(math.prod(case.shape) for case in cases) <= MAX_FULL
 
 
-@pytest.mark.parametrize(("kind", "most"), [(Kind.LINE, MAX_PATHS), (Kind.RAGGED, MAX_COMPILED)])
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [(Kind.LINE, MAX_PATHS + RARE_PATHS * MORE_OF_A_PATH), (Kind.RAGGED, MAX_COMPILED)],
+)
 def test_a_gpu_runs_more_cases_on_paths_of_their_own(kind: Kind, most: int) -> None:
     op = operators.load("softmax")
     planned = [Case(shape=op.shapes[0], dtype=op.dtypes[0], seed=1)]

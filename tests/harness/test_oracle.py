@@ -178,7 +178,7 @@ def in_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def test_attention_in_float32_on_tensor_cores_is_not_refused() -> None:
-    """On an H200 one with three TF32 products each was at 1.11 of an allowed error (of 85 draws)."""
+    """One of three TF32 products each was at 1.11 of an allowed error (H200, one of 85 draws)."""
     op, shares, of_tf32 = operators.load("attention"), [], []
     for seed in range(10):
         case = Case(

@@ -95,7 +95,7 @@ class AccumulatedSums(ExpandedArithmetic):
 
 
 class Others(Enum):
-    """How every second product is added up, where not all are alike."""
+    """The way in which every second product is added up, where not all are alike."""
 
     ALIKE = auto()
     EXACT = auto()

@@ -10,11 +10,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from triton_magics import operators
-from triton_magics.harness.correctness.launch_relations import WORTH, Kind, LaunchSurvey, Relation
+from triton_magics.harness.correctness.launch_relations import (
+    PATHS,
+    WORTH,
+    Kind,
+    LaunchSurvey,
+    Relation,
+)
 from triton_magics.harness.correctness.launch_survey import MAX_VARIED
 from triton_magics.harness.correctness.offered_cases import (
     MAX_MS,
@@ -34,11 +41,14 @@ from triton_magics.model import NORMAL, PLAIN, Case
 
 MAX_CASES, MAX_COMPILED, MAX_THOROUGH = 16, 8, 24  # in the interpreter; on a GPU; with --thorough
 MAX_PATHS = 16  # cases, on a GPU, of which those past MAX_COMPILED are on paths of their own
-SURVEY_S = 4.0  # of CPU time; most take 0.1 to 0.4, a long wrapper 2
+SURVEY_S, SURVEY_GPU_S = 4.0, 8.0  # of CPU time; most take 0.1 to 0.5, a long wrapper 4
 ALL_MS = 5200  # of them all in the interpreter
 WIDE = "x10"  # the regime of late peaks
 _CHEAP_MS = 60  # fewer cost hardly anything
 _COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 300
+RARE_PATHS, MORE_OF_A_PATH = 4, 2  # paths that few planned cases take; more cases of each
+_FEW_TAKE = 4
+_RARE_MS = 600  # of such a case
 
 _Form = tuple[object, ...]
 
@@ -102,21 +112,22 @@ class LaunchPlanner:
         offered = [case for case in offers.draw() if _form(case) not in forms] if op.shapes else []
         self._forms, self._offered = [*forms.values()] if op.shapes else [], offered
         self.cases = (*self._forms, *offered)
-        self.limit_s = SURVEY_S
+        self.limit_s = SURVEY_S if is_interpreted else SURVEY_GPU_S
 
     def plan(self, launch_survey: LaunchSurvey) -> LaunchPlan:
         """Return the cases, and what launches look like, from a survey of `cases`."""
         op, every = self._op, launch_survey.relations
         offered = [*self._offered, *self._neighbors(launch_survey)]
-        chosen = _choose(
-            op, launch_survey, self._forms, offered,
-            most=self._most, is_interpreted=self._is_interpreted,
-        )  # fmt: skip
+        choice = _Choice(
+            op, launch_survey, self._forms, offered, is_interpreted=self._is_interpreted
+        )
+        chosen = itertools.islice(choice.by_gain(self._most), max(self._most, MAX_PATHS))
         cases = [
             varied
-            for case, cost in itertools.islice(chosen, max(self._most, MAX_PATHS))
+            for case, cost in chosen
             for varied in _vary_values(case, self._planned, only_one=cost > _COSTLY_MS)
         ]
+        cases += [case for case, _ in choice.on_rare_paths()]
         relations = {
             _form(case): frozenset(every[i] for i in own if 0 <= i < len(every))
             for case, own in zip((*self._forms, *offered), launch_survey.of_cases, strict=False)
@@ -151,52 +162,105 @@ def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list
     return [late] if only_one else [case, late]
 
 
-def _choose(
-    op: operators.Op,
-    launch_survey: LaunchSurvey,
-    forms: Sequence[Case],
-    offered: Sequence[Case],
-    *,
-    most: int,
-    is_interpreted: bool,
-) -> Iterator[tuple[Case, int]]:
-    """Yield the offered case with most that is new, again and again, and named by it; its cost.
+class _Choice:
+    """The cases that a survey called, what they have, and what is covered so far.
 
-    The cost is in milliseconds of an interpreter; on a GPU it is 0. Cases past `most` are on a path
-    or a step of the wrapper that no other one is on.
+    Costs are in milliseconds of an interpreter; on a GPU they are 0.
     """
-    relations = launch_survey.relations
-    worth = [WORTH[relation.kind] for relation in relations]
-    have = [{i for i in own or () if 0 <= i < len(worth)} for own in launch_survey.of_cases]
-    costs = [
-        max(interpreter_ms(op, case.shape), programs // 2) if is_interpreted else 0
-        for case, programs in zip((*forms, *offered), launch_survey.programs, strict=False)
-    ]
-    each = [*zip((*forms, *offered), have, costs, strict=False)]
-    # An interpreter may not come to the end of a planned case that costs more.
-    covered = set[int]().union(*(own for _, own, cost in each[: len(forms)] if cost <= MAX_MS))
-    open_offers = [
-        (case, own - covered, cost) for case, own, cost in each[len(forms) :] if cost <= MAX_MS
-    ]
-    ms_left, n_chosen = ALL_MS, 0
-    while open_offers:
-        gains = [sum(worth[i] for i in own - covered) for _, own, _ in open_offers]
-        ranks = [  # of equal ones the largest: it is further beyond a limit
-            (gain / max(cost, _CHEAP_MS), math.prod(case.shape))
-            for gain, (case, _, cost) in zip(gains, open_offers, strict=True)
+
+    def __init__(
+        self,
+        op: operators.Op,
+        launch_survey: LaunchSurvey,
+        forms: Sequence[Case],
+        offered: Sequence[Case],
+        *,
+        is_interpreted: bool,
+    ) -> None:
+        """Cover what the planned forms have."""
+        self._op, self._relations = op, launch_survey.relations
+        n = len(self._relations)
+        have = [{i for i in own or () if 0 <= i < n} for own in launch_survey.of_cases]
+        costs = [
+            max(interpreter_ms(op, case.shape), programs // 2) if is_interpreted else 0
+            for case, programs in zip((*forms, *offered), launch_survey.programs, strict=False)
         ]
-        best = ranks.index(max(ranks))
-        case, own, cost = open_offers.pop(best)
-        if not gains[best]:
-            return
-        is_worth_it = cost <= min(ms_left, _MS_PER_WORTH * gains[best])
-        if is_worth_it and is_defined(op, case.shape):
-            name = max(own - covered, key=lambda i: (worth[i], -relations[i].kind, -i))
-            if n_chosen >= most and worth[name] < WORTH[Kind.PATH]:
+        each = [*zip((*forms, *offered), have, costs, strict=False)]
+        # An interpreter may not come to the end of a planned case that costs more.
+        self._planned = [own for _, own, cost in each[: len(forms)] if cost <= MAX_MS]
+        self._covered = set[int]().union(*self._planned)
+        self._open = [one for one in each[len(forms) :] if one[2] <= MAX_MS]
+        self._ms_left = ALL_MS
+
+    def by_gain(self, most: int) -> Iterator[tuple[Case, int]]:
+        """Yield the offered case with most that is new, again and again, and named by it; its cost.
+
+        Cases past `most` are on a path or a step of the wrapper that no other one is on.
+        """
+        n_chosen = 0
+        while self._open:
+            gains = [self._worth_of(own - self._covered) for _, own, _ in self._open]
+            ranks = [  # of equal ones the largest: it is further beyond a limit
+                (gain / max(cost, _CHEAP_MS), math.prod(case.shape))
+                for gain, (case, _, cost) in zip(gains, self._open, strict=True)
+            ]
+            best = ranks.index(max(ranks))
+            case, own, cost = self._open[best]
+            if not gains[best]:
                 return
-            ms_left, n_chosen = ms_left - cost, n_chosen + 1
-            yield case.evolve(extent=relations[name].text), cost
-            covered |= own
+            is_worth_it = cost <= min(self._ms_left, _MS_PER_WORTH * gains[best])
+            if not is_worth_it or not is_defined(self._op, case.shape):
+                self._open.pop(best)
+                continue
+            name = max(own - self._covered, key=self._rank)
+            if n_chosen >= most and self._relations[name].kind not in PATHS:
+                return
+            n_chosen += 1
+            yield self._take(best, name)
+
+    def on_rare_paths(self) -> Iterator[tuple[Case, int]]:
+        """Yield a few more cases, with their costs, of each path that few planned ones take.
+
+        What is wrong on a path may need more than that it is taken: the least usual lengths come
+        first, those that end within blocks.
+        """
+        n_on = Counter(i for own in self._planned for i in own)
+        steps = (i for i, relation in enumerate(self._relations) if relation.kind in PATHS)
+        rare = sorted((i for i in steps if n_on[i] <= _FEW_TAKE), key=lambda i: (n_on[i], i))
+        paths = {frozenset(k for k, one in enumerate(self._open) if i in one[1]): i for i in rare}
+        n_paths = 0
+        for cases, name in paths.items():
+            fitting = [
+                k for k in cases if self._open[k][2] <= min(self._ms_left, _RARE_MS)
+                if min(self._open[k][0].shape) > 0 and is_defined(self._op, self._open[k][0].shape)
+            ]  # fmt: skip
+            fitting.sort(key=lambda k: self._unusual(*self._open[k][:2]), reverse=True)
+            for k in fitting[:MORE_OF_A_PATH]:
+                case, _, cost = self._open[k]
+                self._ms_left -= cost
+                yield case.evolve(extent=self._relations[name].text), cost
+            n_paths += bool(fitting)
+            if n_paths >= RARE_PATHS:
+                return
+
+    def _take(self, place: int, name: int) -> tuple[Case, int]:
+        case, own, cost = self._open.pop(place)
+        self._ms_left -= cost
+        self._covered |= own
+        self._planned.append(own)
+        return case.evolve(extent=self._relations[name].text), cost
+
+    def _worth_of(self, relations: Set[int]) -> int:
+        return sum(WORTH[self._relations[i].kind] for i in relations)
+
+    def _rank(self, i: int) -> tuple[int, int, int]:
+        kind = self._relations[i].kind
+        return WORTH[kind], -kind, -i
+
+    def _unusual(self, case: Case, own: Set[int]) -> tuple[int, int]:
+        kinds = [self._relations[i].kind for i in own]
+        ragged = sum(kind in {Kind.RAGGED, Kind.RAGGED_ON_PATH, Kind.UNCOVERED} for kind in kinds)
+        return sum(n > 1 for n in case.shape), ragged
 
 
 def _form(case: Case) -> _Form:

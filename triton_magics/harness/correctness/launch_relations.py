@@ -35,6 +35,7 @@ class Kind(IntEnum):
     PAIR = 9  # relations to two blocks at once
 
 
+PATHS = (Kind.PATH, Kind.LINE, Kind.BRANCH)
 WORTH = {
     Kind.VALUE: 0, Kind.PATH: 8, Kind.LINE: 8, Kind.BRANCH: 8, Kind.UNCOVERED: 2, Kind.RAGGED: 3,
     Kind.RELATION: 2, Kind.RAGGED_ON_PATH: 2, Kind.RELATION_ON_PATH: 1, Kind.PAIR: 1,
@@ -162,4 +163,4 @@ def _ends_of(launch: RequestedLaunch, axes: Mapping[str, int]) -> Iterator[tuple
                 yield kind, f"all {'blocks of ' * is_block}{step} on {axis} end before {name}"
 
 
-__all__ = ["WORTH", "Kind", "LaunchSurvey", "Relation", "find_relations"]
+__all__ = ["PATHS", "WORTH", "Kind", "LaunchSurvey", "Relation", "find_relations"]

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from types import CodeType, FrameType
 from typing import Any
 
@@ -26,6 +27,7 @@ from triton_magics.harness.correctness.case_values import (
     view_inputs,
 )
 from triton_magics.harness.correctness.launch_relations import (
+    PATHS,
     Kind,
     LaunchSurvey,
     Relation,
@@ -40,10 +42,9 @@ from triton_magics.languages.kernel_compiler import Target
 from triton_magics.languages.source_numbers import read_integers_at
 from triton_magics.model import Case
 
-SURVEY_WAIT = 3.0  # for it, of its limit of CPU time: beside other work it takes longer
+SURVEY_WAIT = 2.0  # for it, of its limit of CPU time: beside other work it takes longer
 RARE, MAX_VARIED = 12, 24  # cases with a path that few take; cases whose neighbors are called
 MAX_VARIED_AT_ONCE = 8  # of each kind, before what they show is looked at
-_PATHS = (Kind.PATH, Kind.LINE, Kind.BRANCH)
 MAX_RELATIONS = 5000  # of a version; a usual one has a hundred
 MAX_STEPS = 2000  # of a call of one function
 
@@ -55,8 +56,8 @@ def survey_launches(
 ) -> LaunchSurvey:
     """Call the wrapper for these cases with tensors without memory, and launch nothing.
 
-    Then it is called for neighbors of the cases that come to a condition which has always gone one
-    way, or that take a path few take, again and again.
+    Then it is called for neighbors of cases that come to a condition which hardly ever goes the
+    other way, or that take a path few take, again and again.
 
     Call this in a fork: what a version keeps between calls is of no use afterwards, and no driver
     works any more.
@@ -103,8 +104,8 @@ class _Survey:
         """Call nothing yet; until_s is of this process's CPU time."""
         self._version, self._op, self._target, self._until_s = version, op, target, until_s
         self._path = str(job_sources.version_path(version.ref))
-        self._ways: dict[tuple[CodeType, int], set[int]] = {}  # out of each condition
-        self._coming_to: dict[tuple[CodeType, int], list[int]] = {}
+        # The cases on each way out of a condition.
+        self._ways: dict[tuple[CodeType, int], dict[int, list[int]]] = {}
         self.cases: list[Case] = []
         self.places: dict[Relation, int] = {}
         self.of_cases: list[tuple[int, ...] | None] = []
@@ -121,8 +122,8 @@ class _Survey:
         own, n = (None, 0) if self.is_late else self._survey(case, steps)
         for code, last, here in steps:
             if _is_condition(code, last):
-                self._ways.setdefault((code, last), set()).add(here)
-                self._coming_to.setdefault((code, last), []).append(len(self.cases))
+                ways = self._ways.setdefault((code, last), {})
+                ways.setdefault(here, []).append(len(self.cases))
         self.cases.append(case)
         self.programs.append(n)
         place_of = self.places.setdefault
@@ -133,17 +134,10 @@ class _Survey:
     def to_vary(self) -> list[tuple[int, int]]:
         """Return cases by their place, each with the line of a condition, or with 0.
 
-        First come those at a condition with numbers that has always gone one way, then those on
-        paths that few cases take. Such a path has more relations than the few show: drawn lengths
-        seldom come to it.
+        First come those at a condition with numbers that goes one way always, or but for a few
+        cases; then those on paths that few cases take. Such a path has more relations than the few
+        show: drawn lengths seldom come to it.
         """
-        one_way = [
-            (self._smallest(self._coming_to[at])[0], _lines_of(at[0])[at[1]])
-            for at, ways in self._ways.items()
-            if len(ways) == 1
-        ]
-        source = self._version.ref.source
-        with_numbers = (each for each in one_way if read_integers_at(source, each[1]))
         having: dict[int, list[int]] = {}
         for place, own in enumerate(self.of_cases):
             for i in own or ():
@@ -151,17 +145,31 @@ class _Survey:
         rare = [
             having[i]
             for relation, i in self.places.items()
-            if relation.kind in _PATHS and len(having[i]) <= RARE
+            if relation.kind in PATHS and len(having[i]) <= RARE
         ]
         smallest = ((place, 0) for own in sorted(rare, key=len) for place in self._smallest(own))
         return [
             each
-            for kind in (with_numbers, smallest)
+            for kind in (self._at_conditions(), smallest)
             for each in itertools.islice(dict.fromkeys(kind), MAX_VARIED_AT_ONCE)
         ]
 
+    def _at_conditions(self) -> Iterator[tuple[int, int]]:
+        """Yield the smallest case on the usual way out of each such condition, and its line."""
+        source = self._version.ref.source
+        usual = [
+            (sum(len(own) for own in ways.values()) - len(most), most, _lines_of(code)[at])
+            for (code, at), ways in self._ways.items()
+            for most in [max(ways.values(), key=len)]
+        ]
+        for n_others, most, line in sorted(usual, key=itemgetter(0)):
+            if n_others <= RARE and read_integers_at(source, line):
+                yield self._smallest(most)[0], line
+
     def _smallest(self, places: Sequence[int]) -> list[int]:
-        return sorted(places, key=lambda i: math.prod(self.cases[i].shape))[:2]
+        """Return the two smallest cases; if there are such, without lengths of 0 or 1."""
+        shapes = {i: self.cases[i].shape for i in places}
+        return sorted(shapes, key=lambda i: (min(shapes[i]) < 2, math.prod(shapes[i])))[:2]
 
     def _survey(self, case: Case, steps: set[_Step]) -> tuple[set[Relation] | None, int]:
         """Return the relations of a call, and its programs; None if it raises, as without data."""

@@ -91,17 +91,21 @@ def _with_length(shape: Shape, dim: int, n: int) -> Shape:
 def _at_numbers(shape: Shape, numbers: Sequence[int]) -> list[Shape]:
     """Return the shapes with one other length, in which it or a product is a number or just over.
 
-    A product is of all lengths, of the first or of the last ones.
+    A product is of all lengths, of the first or of the last ones. Or the length, or a product of
+    the first ones, is that many times another length.
     """
-    rank, shapes = len(shape), []
+    rank = len(shape)
     ends = [*((0, n) for n in range(1, rank + 1)), *((n, rank) for n in range(1, rank))]
     ranges = dict.fromkeys((*ends, *((dim, dim + 1) for dim in range(rank))))
+    shapes = []
     for number, (start, end) in itertools.product(sorted(numbers)[-_MOST_NUMBERS:], ranges):
+        others = [*range(start), *range(end, rank)] if start == 0 or end - start == 1 else []
         for dim in range(start, end):
-            others = math.prod(shape[start:dim]) * math.prod(shape[dim + 1 : end])
-            least = math.ceil(number / max(others, 1))
-            shapes += [_with_length(shape, dim, n) for n in (least, least + 1)]
-    return shapes
+            rest = max(math.prod(shape[start:dim]) * math.prod(shape[dim + 1 : end]), 1)
+            least = math.ceil(number / rest)
+            times = [math.ceil(number * shape[other] / rest) for other in others]
+            shapes += [_with_length(shape, dim, n) for n in (least, least + 1, *times)]
+    return [s for s in shapes if min(s) > 0]
 
 
 def _is_moderate(shape: Shape) -> bool:
