@@ -16,8 +16,9 @@ of a row and values that are not finite, `twentyfirst_after` for four classes th
 `twentythird_after` and `twentythird_wider` for four classes each that had rules then,
 `twentyfourth` for every op, `twentyfourth_after` for four classes that had rules then,
 `twentyfifth` for most ops; on 2026-11-30 `twentysixth` for every op,
-`twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtieth` for
-every op, `twentyeighth_after` to `thirtieth_after` for four classes each,
+`twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtyfirst` for
+every op, `twentyeighth_after` to `thirtieth_after` for four classes each, `thirtyfirst_paths` and
+`thirtyfirst_after` for paths of the wrapper,
 `ordinary` and `ordinary_after` for explanations: mistakes that show in most inputs.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """
