@@ -7,9 +7,10 @@ the syntax: it is the same for each language, and a comment may state a limit to
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 _NUMBER = r"(?:0[xX][\da-fA-F_]{1,20}|(?:\d[\d_]{0,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,4})?)"
 # Not within a name, an index such as `x1`, or a number such as 1.2.3.
@@ -18,7 +19,7 @@ _TERM = re.compile(rf"(?<![\w.]){_PRODUCT}(?=[fFuUlL]*(?![\w.]))")
 _COMPARED = re.compile(
     rf"(?<![<>-])[<>](?![<>])=?\s*[-+]?\s*({_PRODUCT})|(?<![\w.])({_PRODUCT})[fF]?\s*[<>](?![<>])"
 )
-_CONSTANT = re.compile(rf"^(\w+)\s*(?::[^=\n]+)?=\s*({_PRODUCT})\s*(?:#.*)?$", re.MULTILINE)
+_ASSIGNED = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*([^=\n#][^\n#]{0,80})", re.MULTILINE)
 _ALONE = re.compile(rf"(?<![\w.]){_NUMBER}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TYPE = re.compile(
@@ -73,31 +74,47 @@ def read_integers_at(source: str, line: int) -> tuple[int, ...]:
     """
     lines = source.splitlines()
     text = lines[line - 1] if 0 < line <= len(lines) else ""
-    named = dict(_CONSTANT.findall(source))
-    return read_integers(" ".join([text, *(named.get(word, "") for word in _WORD.findall(text))]))
+    constants = _constants(source)
+    named = {constants[word] for word in _WORD.findall(text) if word in constants}
+    own = {int(value) for value in named if value == int(value) > 0}
+    return tuple(sorted(own | {*read_integers(text)}))
+
+
+@functools.lru_cache(maxsize=8)
+def _constants(source: str) -> dict[str, float]:
+    """Return the constants of a module by name, those of others such as `4 * BLOCK` too."""
+    constants: dict[str, float] = {}
+    for name, text in _ASSIGNED.findall(source):
+        value = _compute(text.strip(), constants)
+        if value is not None and abs(value) < _HUGE:
+            constants[name] = value
+    return constants
 
 
 def _values(source: str) -> Iterator[float]:
-    """Yield the value of each term, and of each number in it."""
+    """Yield the value of each term, of each number in it, and of each constant."""
+    yield from _constants(source).values()
     for match in _TERM.finditer(source):
         texts = {match[0][:_LONGEST_TERM], *_ALONE.findall(match[0])}
         yield from (value for text in texts if (value := _compute(text)) is not None)
 
 
-def _compute(text: str) -> float | None:
+def _compute(text: str, constants: Mapping[str, float] | None = None) -> float | None:
     """Return the value of an expression of constants; None for one that is invalid or huge."""
     try:
-        return _fold(ast.parse(text, mode="eval").body)
+        return _fold(ast.parse(text, mode="eval").body, constants or {})
     except (SyntaxError, ValueError, ArithmeticError, TypeError):
         return None
 
 
-def _fold(node: ast.expr) -> float:
+def _fold(node: ast.expr, constants: Mapping[str, float]) -> float:
+    if isinstance(node, ast.Name) and node.id in constants:
+        return constants[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return node.value
     if not isinstance(node, ast.BinOp):
         raise ValueError(ast.unparse(node))
-    left, right = _fold(node.left), _fold(node.right)
+    left, right = _fold(node.left, constants), _fold(node.right, constants)
     if isinstance(node.op, ast.LShift | ast.Pow) and not 0 <= right <= _LARGEST_SHIFT:
         raise ValueError(ast.unparse(node))
     return _OPERATIONS[type(node.op)](left, right)

@@ -391,9 +391,9 @@ class Design:
             self._of_values.case("odd", 0, scalars=tuple({**first, name: value}.items()), **shape)
             for name, value in scalars_at_numbers(self._op, numbers, thresholds)
         ]
-        composed = self._of_values.composed_past(read_integers(source))
+        structured = self._of_values.structures_past(read_integers(source))
         plain = vary_scalars(self._op, own, self._dtypes)
-        return [*plain, *composed, *with_values, *with_scalars]
+        return [*plain, *structured, *with_values, *with_scalars]
 
     def _case(self, row: Row, shape: tuple[int, ...] | None = None) -> Case:
         values: dict[str, Any] = dict(row)

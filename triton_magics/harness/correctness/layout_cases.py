@@ -35,6 +35,8 @@ LAYOUTS_OF_BATCHES = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES, layouts.I
 LAYOUTS_OF_FIRST = (
     *LAYOUTS_OF_BATCHES, layouts.EXPANDED_MATRICES, layouts.EXPANDED_BUT_ROWS,
 )  # fmt: skip
+LAYOUTS_WITH_GAPS = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES)
+WIDE_DIMENSIONS = (2, 2, 3, 1032)  # rows of whole vectors of 16 bytes
 INEXACT = (41, 141, 55)  # 1 / 41 in float32, times 41, is 0.99999994
 N_DRAWN = 2  # layouts of each tensor at a shape
 MIN_DIMENSIONS_TO_TURN = 3  # an order of two is its own inverse
@@ -132,19 +134,23 @@ class LayoutCases(CasesBeside):
     def with_more_dimensions(self) -> list[Case]:
         """Return cases of three and four dimensions, of an op of any number.
 
-        They have layouts of the first ones, or one of a single element in the middle.
+        They have layouts of the first ones, or one of a single element in the middle. Those with
+        gaps have wide rows, too, in a half type: a path for whole vectors may collapse them.
         """
         if not self.has_any_number_of_dimensions():
             return []
         dtype = self._dtypes[self._seed % len(self._dtypes)]  # a kernel for each would be compiled
+        half = next((d for d in HALF_DTYPES if d in self._dtypes), dtype)
         cases = []
-        each: list[tuple[Shape, str]] = [(FOUR_DIMENSIONS, name) for name in LAYOUTS_OF_FIRST]
-        each.append((LENGTH_OF_ONE, layouts.LOOSE_ONES))
-        for turn, (shape, layout) in enumerate(each):
+        each: list[tuple[Shape, str, str]]
+        each = [(FOUR_DIMENSIONS, name, dtype) for name in LAYOUTS_OF_FIRST]
+        each += [(WIDE_DIMENSIONS, name, half) for name in LAYOUTS_WITH_GAPS]
+        each.append((LENGTH_OF_ONE, layouts.LOOSE_ONES, dtype))
+        for turn, (shape, layout, own_dtype) in enumerate(each):
             at = self.layouts_at(shape) if layout in self._op.layouts else {}
             own = tuple((name, layout) for name, have in at.items() if layout in have)
             if own:
-                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=dtype))
+                cases.append(self.case("", turn, shape=shape, layouts=own, dtype=own_dtype))
         return cases
 
     def with_uneven_groups(self) -> list[Case]:

@@ -290,27 +290,32 @@ class ValueCases(CasesBeside):
             if self._has_values(values, dtype)
         ]
 
-    def composed_past(self, numbers: Sequence[int]) -> list[Case]:
-        """Return cases of composed rows that are one longer than numbers of the source.
+    def structures_past(self, numbers: Sequence[int]) -> list[Case]:
+        """Return cases of rows that are one longer than numbers of the source, with structures.
 
         A kernel treats rows over such a limit in parts. Just over it a last part differs most from
-        the others, and usual rows have nearly equal parts.
+        the others, and usual rows have nearly equal parts. One of them may be all -inf.
         """
-        own = next((name for name in self._values if name in COMPOSED_VALUES), None)
         base = self._shapes.get("odd", ())
-        if own is None or len(base) < 2:
+        if len(base) < 2:
             return []
         most = MAX_INTERPRETED_COLUMNS if self._is_interpreted else MAX_FULL_COLUMNS
         possible = sorted({n + 1 for n in numbers if LEAST_LIMIT <= n < most}, reverse=True)
         shapes = [(*base[:-2], min(base[-2], N_PAST), columns) for columns in possible]
         usable = [s for s in shapes if is_defined(self._op, s)][: 2 if self._is_interpreted else 4]
+        composed = [name for name in self._values if name in COMPOSED_VALUES][:1]
         dtypes = sorted(self._dtypes, key=lambda d: d != "float32")  # it allows the least errors
-        dtype = next((d for d in dtypes if self._has_values(own, d)), None)
+        each = [
+            (values, dtype)
+            for values in (*composed, *(name for name in self._values if name == WINDOWS))
+            for dtype in [next((d for d in dtypes if self._has_values(values, d)), None)]
+            if dtype
+        ]
         return [
             self.case(
-                "", turn, special=own, dtype=dtype, shape=shape, extent=f"{shape[-1]:,} columns"
+                "", turn, special=values, dtype=dtype, shape=shape, extent=f"{shape[-1]:,} columns"
             )
-            for turn, shape in enumerate(usable if dtype else ())
+            for (values, dtype), (turn, shape) in itertools.product(each, enumerate(usable))
         ]
 
     def _composed_shapes(self) -> list[Shape]:
