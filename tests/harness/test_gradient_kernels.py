@@ -14,7 +14,7 @@ from tests.harness.test_op_kernels import compile_jobs, version_ref
 from triton_magics import languages, operators
 from triton_magics.execution.job_refs import OpRef, VersionRef
 from triton_magics.execution.job_requests import CompileJob, ValidateJob
-from triton_magics.harness.correctness import one_case, validate_job
+from triton_magics.harness.correctness import one_case, oracle, validate_job
 from triton_magics.harness.correctness.fused_attention import FusedAttention
 from triton_magics.harness.correctness.perturbed_arithmetic import PerturbedArithmetic, RandomSigns
 from triton_magics.harness.load import load_op, load_version
@@ -74,7 +74,7 @@ def test_gradients_are_right_on_small_inputs(op: str, version: str, tmp_path: Pa
 
 @pytest.mark.parametrize("version", ATTENTION)
 @pytest.mark.parametrize("shape", [(1, 2, 70, 16), (1, 1, 33, 80), (1, 1, 17, 160), (1, 1, 1, 20)])
-def test_a_key_with_all_the_weight_has_scores_without_gradient(
+def test_a_key_with_all_the_weight_leaves_little(
     version: str, shape: tuple[int, ...], tmp_path: Path
 ) -> None:
     op = load_op(gradients_of("attention"))
@@ -83,8 +83,10 @@ def test_a_key_with_all_the_weight_has_scores_without_gradient(
     q[..., 0], k[:, :, -1, 0] = 100.0, 1e4
     with fake_gpu(CPU):
         dq, dk, dv = call(grad, q, k, v)
-    assert dq.eq(0).all()
-    assert dk.eq(0).all()
+    case = Case(shape=shape, dtype="float32", seed=3)
+    expected = oracle.compute_expected(op, (grad, q, k, v), case, None, None)
+    assert expected.values[0].abs().max() < 1e-6  # what rounding leaves is multiplied by 10,000
+    assert max(j.error_share for j in expected.judge_outputs((dq, dk, dv))) < 0.3
     torch.testing.assert_close(dv[:, :, -1], grad.sum(2))
     assert dv[:, :, :-1].eq(0).all()
 
