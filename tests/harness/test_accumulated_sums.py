@@ -13,8 +13,8 @@ from triton_magics import operators
 from triton_magics.harness.correctness import accumulated_sums
 from triton_magics.harness.correctness.accumulated_sums import (
     AccumulatedSums,
+    EverySecond,
     Float8Products,
-    Others,
     TruncatedProducts,
 )
 from triton_magics.harness.correctness.case_inputs import make_pristine
@@ -166,7 +166,7 @@ def test_partial_sums_of_a_product_are_truncated() -> None:
 
 def test_a_half_of_mixed_products_is_exact() -> None:
     a, b = normal(40, 400).abs(), normal(400, 40, seed=2).abs()
-    with TruncatedProducts(8, others=Others.EXACT):
+    with TruncatedProducts(8, every_second=EverySecond.EXACT):
         got = a @ b
     is_exact = got == a.double().matmul(b)
     assert is_exact[:, 1::2].all()
@@ -218,7 +218,7 @@ def test_results_may_have_a_share_of_the_error() -> None:
 
 def test_every_second_product_may_be_added_up_from_behind() -> None:
     a, b = normal(3, 400).abs(), normal(400, 6, seed=2).abs()
-    with TruncatedProducts(8, others=Others.BACKWARDS) as products:
+    with TruncatedProducts(8, every_second=EverySecond.BACKWARDS) as products:
         got = a @ b
     forwards = products.multiply(a, b)
     backwards = products.multiply(a.flip(1), b.flip(0))

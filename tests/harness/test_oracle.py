@@ -20,7 +20,7 @@ from triton_magics.harness.correctness import (
     oracle,
     tolerance,
 )
-from triton_magics.harness.correctness.accumulated_sums import Others, TruncatedProducts
+from triton_magics.harness.correctness.accumulated_sums import EverySecond, TruncatedProducts
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.judgement import is_correct, judge
 from triton_magics.harness.correctness.subject import Subject
@@ -168,7 +168,7 @@ def attention_of_products(
 
 
 def of_short_groups(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    with TruncatedProducts(4, others=Others.BACKWARDS):
+    with TruncatedProducts(4, every_second=EverySecond.BACKWARDS):
         return a.double() @ b.double()
 
 

@@ -27,6 +27,7 @@ from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_classes import MAX_FULL
 from triton_magics.harness.correctness.shape_variants import keep_orders, walk_of_dimensions
 from triton_magics.languages.source_numbers import (
+    _constants,
     read_integers,
     read_integers_at,
     read_numbers,
@@ -265,6 +266,14 @@ def test_a_constant_of_other_constants_is_a_number_of_the_source() -> None:
     )
     assert read_integers(text) == (4, 9, 4096, 16_384)
     assert read_integers_at(text, 3) == (16_384,)
+
+
+@pytest.mark.parametrize(
+    "text", ["7 % 3", "((((9**40)**40)**40)**40)**40", "True", "-8", "f(3)", "[4]", "4 if x else 5"]
+)
+def test_what_is_no_constant_has_the_numbers_that_are_written(text: str) -> None:
+    assert "N" not in _constants(f"N = {text}\n")
+    assert read_integers_at(f"N = {text}\nif n > N + 12:\n", 2) == (12,)
 
 
 def test_all_values_are_past_a_number_on_either_side() -> None:

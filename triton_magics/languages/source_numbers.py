@@ -110,11 +110,13 @@ def _compute(text: str, constants: Mapping[str, float] | None = None) -> float |
 def _fold(node: ast.expr, constants: Mapping[str, float]) -> float:
     if isinstance(node, ast.Name) and node.id in constants:
         return constants[node.id]
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+    is_number = isinstance(node, ast.Constant) and not isinstance(node.value, bool)
+    if is_number and isinstance(node.value, int | float):
         return node.value
-    if not isinstance(node, ast.BinOp):
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATIONS:
         raise ValueError(ast.unparse(node))
     left, right = _fold(node.left, constants), _fold(node.right, constants)
-    if isinstance(node.op, ast.LShift | ast.Pow) and not 0 <= right <= _LARGEST_SHIFT:
+    is_power = isinstance(node.op, ast.LShift | ast.Pow)
+    if abs(left) >= _HUGE or (is_power and not 0 <= right <= _LARGEST_SHIFT):
         raise ValueError(ast.unparse(node))
     return _OPERATIONS[type(node.op)](left, right)

@@ -94,7 +94,7 @@ class AccumulatedSums(ExpandedArithmetic):
         return forwards.flip(0) if self._which else forwards
 
 
-class Others(Enum):
+class EverySecond(Enum):
     """The way in which every second product is added up, where not all are alike."""
 
     ALIKE = auto()
@@ -112,8 +112,8 @@ class TruncatedProducts(ExpandedArithmetic):
 
     Args:
         group: terms that are added at once.
-        others: how every second result is added up. A kernel may add up the logit of the target by
-            itself, and scores of a row differ in their errors.
+        every_second: how every second result is added up. A kernel may add up the logit of the
+            target by itself, and scores of a row differ in their errors.
         share: of the error that results of more than FEW_TRUNCATED terms have. That of few groups
             is a matter of chance, and is taken whole.
 
@@ -121,9 +121,11 @@ class TruncatedProducts(ExpandedArithmetic):
         n_added: the products so far.
     """
 
-    def __init__(self, group: int, *, others: Others = Others.ALIKE, share: float = 1.0) -> None:
+    def __init__(
+        self, group: int, *, every_second: EverySecond = EverySecond.ALIKE, share: float = 1.0
+    ) -> None:
         super().__init__()
-        self._group, self._others, self._share = group, others, share
+        self._group, self._every_second, self._share = group, every_second, share
         self.n_added = 0
 
     def compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -134,8 +136,8 @@ class TruncatedProducts(ExpandedArithmetic):
         self.n_added += 1
         a, b = args[:2]
         truncated = self.multiply(a, b).to(result.dtype)
-        if self._others is not Others.ALIKE:
-            is_exact = self._others is Others.EXACT
+        if self._every_second is not EverySecond.ALIKE:
+            is_exact = self._every_second is EverySecond.EXACT
             other = result if is_exact else self.multiply(a.flip(-1), b.flip(-2)).to(result.dtype)
             number = torch.arange(result.numel(), device=result.device).reshape(result.shape)
             truncated = torch.where(number % 2 == 0, truncated, other)

@@ -127,7 +127,7 @@ class LaunchPlanner:
             for case, cost in chosen
             for varied in _vary_values(case, self._planned, only_one=cost > _COSTLY_MS)
         ]
-        cases += [case for case, _ in choice.on_rare_paths()]
+        cases += choice.on_rare_paths()
         relations = {
             _form(case): frozenset(every[i] for i in own if 0 <= i < len(every))
             for case, own in zip((*self._forms, *offered), launch_survey.of_cases, strict=False)
@@ -218,8 +218,8 @@ class _Choice:
             n_chosen += 1
             yield self._take(best, name)
 
-    def on_rare_paths(self) -> Iterator[tuple[Case, int]]:
-        """Yield a few more cases, with their costs, of each path that few planned ones take.
+    def on_rare_paths(self) -> Iterator[Case]:
+        """Yield a few more cases of each path that few planned ones take.
 
         What is wrong on a path may need more than that it is taken: the least usual lengths come
         first, those that end within blocks.
@@ -228,20 +228,22 @@ class _Choice:
         steps = (i for i, relation in enumerate(self._relations) if relation.kind in PATHS)
         rare = sorted((i for i in steps if n_on[i] <= _FEW_TAKE), key=lambda i: (n_on[i], i))
         paths = {frozenset(k for k, one in enumerate(self._open) if i in one[1]): i for i in rare}
-        n_paths = 0
+        n_paths, chosen = 0, set[int]()
         for cases, name in paths.items():
-            fitting = [
-                k for k in cases if self._open[k][2] <= min(self._ms_left, _RARE_MS)
-                if min(self._open[k][0].shape) > 0 and is_defined(self._op, self._open[k][0].shape)
-            ]  # fmt: skip
-            fitting.sort(key=lambda k: self._unusual(*self._open[k][:2]), reverse=True)
+            fitting = [k for k in cases - chosen if self._fits(*self._open[k])]
+            fitting.sort(key=lambda k: (self._unusual(*self._open[k]), -k), reverse=True)
             for k in fitting[:MORE_OF_A_PATH]:
                 case, _, cost = self._open[k]
                 self._ms_left -= cost
-                yield case.evolve(extent=self._relations[name].text), cost
+                yield case.evolve(extent=self._relations[name].text)
+            chosen.update(fitting[:MORE_OF_A_PATH])
             n_paths += bool(fitting)
             if n_paths >= RARE_PATHS:
                 return
+
+    def _fits(self, case: Case, _: Set[int], cost: int) -> bool:
+        is_cheap = cost <= min(self._ms_left, _RARE_MS)
+        return is_cheap and min(case.shape) > 0 and is_defined(self._op, case.shape)
 
     def _take(self, place: int, name: int) -> tuple[Case, int]:
         case, own, cost = self._open.pop(place)
@@ -257,7 +259,7 @@ class _Choice:
         kind = self._relations[i].kind
         return WORTH[kind], -kind, -i
 
-    def _unusual(self, case: Case, own: Set[int]) -> tuple[int, int]:
+    def _unusual(self, case: Case, own: Set[int], _: int) -> tuple[int, int]:
         kinds = [self._relations[i].kind for i in own]
         ragged = sum(kind in {Kind.RAGGED, Kind.RAGGED_ON_PATH, Kind.UNCOVERED} for kind in kinds)
         return sum(n > 1 for n in case.shape), ragged

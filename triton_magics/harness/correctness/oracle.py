@@ -23,8 +23,8 @@ from triton_magics.harness.correctness import call_record
 from triton_magics.harness.correctness.accumulated_sums import (
     N_ORDERS,
     AccumulatedSums,
+    EverySecond,
     Float8Products,
-    Others,
     TruncatedProducts,
 )
 from triton_magics.harness.correctness.fused_attention import FusedAttention
@@ -369,6 +369,6 @@ def _tensor_cores(sizes: Sequence[int]) -> Iterator[TruncatedProducts]:
     is_half = all(size <= 2 for size in sizes)
     group = TERMS_OF_A_TRUNCATION if is_half else TERMS_OF_TF32
     share = 1.0 if is_half else 1 / CONDITIONING_FACTOR
-    yield from (TruncatedProducts(group, others=others, share=share) for others in Others)
+    yield from (TruncatedProducts(group, every_second=each, share=share) for each in EverySecond)
     if sizes.count(1) >= 2:  # both factors of a product may be in float8
         yield Float8Products()
