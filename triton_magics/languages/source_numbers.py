@@ -110,9 +110,9 @@ def _compute(text: str, constants: Mapping[str, float] | None = None) -> float |
 def _fold(node: ast.expr, constants: Mapping[str, float]) -> float:
     if isinstance(node, ast.Name) and node.id in constants:
         return constants[node.id]
-    is_number = isinstance(node, ast.Constant) and not isinstance(node.value, bool)
-    if is_number and isinstance(node.value, int | float):
-        return node.value
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
     if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATIONS:
         raise ValueError(ast.unparse(node))
     left, right = _fold(node.left, constants), _fold(node.right, constants)
