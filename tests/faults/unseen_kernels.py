@@ -16,9 +16,10 @@ of a row and values that are not finite, `twentyfirst_after` for four classes th
 `twentythird_after` and `twentythird_wider` for four classes each that had rules then,
 `twentyfourth` for every op, `twentyfourth_after` for four classes that had rules then,
 `twentyfifth` for most ops; on 2026-11-30 `twentysixth` for every op,
-`twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtyfirst` for
+`twentysixth_after` for four classes that had rules then, `twentyseventh` to `thirtysecond` for
 every op, `twentyeighth_after` to `thirtieth_after` for four classes each, `thirtyfirst_paths` and
-`thirtyfirst_after` for paths of the wrapper,
+`thirtyfirst_after` for paths of the wrapper, `thirtysecond_classes` for parts of rows, strides
+and paths, `thirtysecond_after` for levels and strides, which had rules then,
 `ordinary` and `ordinary_after` for explanations: mistakes that show in most inputs.
 A script `NAME.witness.py` shows the fault of a kernel without the checks. A GPU needs no budget.
 """

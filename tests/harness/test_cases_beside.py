@@ -113,6 +113,15 @@ WRONG = (
     ),
     ("twentysecond_after/vector_add_span_is_numel", "expanded row of a matrix"),
     ("twentysecond_after/gqa_packed_batch_pitch", "parts of a slice of one projection"),
+    ("thirtysecond/rope_four_heads", "4x3x7x13 float"),
+    ("thirtysecond_classes/relu_pairs_batch_stride", "3x5x1032 float16, x batches behind headers"),
+    ("thirtysecond_classes/rms_norm_order_not_inverted", "2x3x2x33 float32, x permuted 1-2-0-3"),
+    ("thirtysecond_classes/softmax_split_stores_guard", "parts at levels and -inf 104.0"),
+    pytest.param(
+        "thirtysecond_classes/lce_lazy_rescale_limit",
+        "products at levels",
+        marks=pytest.mark.slow,
+    ),
     ("twentysecond/rope_sequence_first_rows", "interleaved heads and padded batches"),
     ("twentysecond/cross_entropy_chunks_in_dtype", "3x8209 float16, rows at -20000"),
     pytest.param("twentysecond/gqa_grouped_order", "1x2x1x545x16", marks=pytest.mark.slow),
@@ -126,6 +135,7 @@ WRONG = (
     ),
 )
 RIGHT = {
+    "relu": "right/relu_flat.py",
     "layer_norm": "layer_norm_right.py",
     "cross_entropy": "right/cross_entropy_rows.py",
     "linear_cross_entropy": "linear_cross_entropy_right.py",

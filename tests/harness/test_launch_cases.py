@@ -375,6 +375,33 @@ def test_a_gpu_runs_more_cases_on_paths_of_their_own(kind: Kind, most: int) -> N
     assert len(planner.plan(survey).cases) == most
 
 
+def test_a_gpu_takes_a_path_in_a_case_that_is_judged_quickly() -> None:
+    op = operators.load("mha")
+    planned = [Case(shape=op.shapes[1], dtype="float32", seed=1)]
+    planner = LaunchPlanner(
+        op, planned, dtypes=op.dtypes, source="1600", plan="full", seed=7, is_interpreted=False
+    )
+    n_scores = [math.prod(case.shape[:2]) * case.shape[2] ** 2 for case in planner.cases]
+    slow, quick = (
+        n_scores.index(max(n_scores)),
+        n_scores.index(min(n for n in n_scores if n > 2**24)),
+    )
+    assert max(n_scores) > 2**28
+    relations = tuple(Relation(Kind.LINE, name) for name in ("path", "step", "further step"))
+    both, one = (0, 1), (0, 1, 2)
+    survey = LaunchSurvey(
+        relations=relations,
+        of_cases=tuple(
+            one if k == slow else both if k == quick else () for k in range(len(n_scores))
+        ),
+        programs=(1,) * len(n_scores),
+    )
+    first, *_ = planner.plan(survey).cases
+    assert first.shape == planner.cases[quick].shape
+    survey = survey.evolve(of_cases=tuple(one if k == slow else () for k in range(len(n_scores))))
+    assert {case.shape for case in planner.plan(survey).cases} == {planner.cases[slow].shape}
+
+
 def test_numbers_from_the_version_s_process_are_checked() -> None:
     planner = LaunchPlanner(
         operators.load("softmax"), [Case(shape=(3, 5), dtype="float32", seed=1)],

@@ -18,7 +18,13 @@ from triton_magics.harness.correctness import shape_classes
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_plan import DeviceFacts, plan_cases
 from triton_magics.harness.correctness.shape_variants import walk_of_dimensions
-from triton_magics.harness.correctness.special_values import SHARED_VALUES, SPECIALS
+from triton_magics.harness.correctness.special_values import (
+    LEVELS,
+    LEVELS_NONFINITE,
+    SHARED_VALUES,
+    SPECIALS,
+)
+from triton_magics.harness.correctness.value_cases import FAR_LEVEL
 from triton_magics.model import BESIDE, Case, CaseStatus, Plan, Status
 
 RIGHT = KERNELS / "softmax_right.py"
@@ -72,7 +78,7 @@ def test_every_possible_pair_of_values_is_in_a_full_plan(op: str) -> None:
     assert plan.scope is not None
     assert len(covered) == plan.scope.n_covered == plan.scope.n_possible
     assert total - len(covered) == sum(entry.n for entry in plan.scope.impossible)
-    assert len(plan.cases) <= 276
+    assert len(plan.cases) <= 283
 
 
 @pytest.mark.parametrize("op", ["softmax", "vector_add"])
@@ -128,6 +134,9 @@ def test_values_that_an_op_is_not_defined_for_are_left_out() -> None:
     assert "products past 65504" in specials
     assert not {"nonfinite", "block of -inf", "sums past 65504"} & specials
     assert {c.special for c in plan_of("softmax").cases} - {"plain"} == {
+        f"{LEVELS}{FAR_LEVEL}",
+        f"{LEVELS_NONFINITE}{FAR_LEVEL}",
+    } | {
         name
         for name, special in SPECIALS.items()
         if "reduction" in special.op_classes

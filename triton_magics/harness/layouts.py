@@ -34,6 +34,7 @@ INTERLEAVED_HEADS = "interleaved heads"
 EXPANDED = "expanded"  # its first dimension
 PADDED_MATRICES = "padded matrices"  # of the last two dimensions: x[:, :10] of a longer x
 PADDED_BATCHES = "padded batches"
+HEADERS = "batches behind headers"  # of three elements: no stride is a multiple of the others
 PADDED_COLUMNS = "padded columns"  # transposed, with padded rows: x[:, :10].t() of a longer x
 EVERY_SECOND_ROW = "every second row"  # also a half of rows that are twice as long
 EXPANDED_ROWS = "expanded rows"  # each matrix has one row
@@ -236,6 +237,13 @@ def _pad(dim: int) -> Strides:
     return strides
 
 
+def _put_headers(shape: Sizes) -> Sizes | None:
+    if len(shape) < 3 or shape[0] < 2:
+        return None
+    first, *others = _contiguous(shape)
+    return (first + _PADDING, *others)
+
+
 def _double_rows(shape: Sizes) -> Sizes | None:
     return _contiguous((*shape[:-1], 2 * shape[-1])) if len(shape) >= 2 else None
 
@@ -386,6 +394,7 @@ _COMBINED: dict[str, Strides] = {
 _NOT_COMBINED: dict[str, Strides] = {
     PADDED_MATRICES: _pad(-2),
     PADDED_BATCHES: _pad(-3),
+    HEADERS: _put_headers,
     PADDED_COLUMNS: _of_columns(_pad(-1)),
     EVERY_SECOND_ROW: _double_rows,
     EXPANDED_COLUMNS: _expand(-1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 ON_CPU = 2**20
-ON_GPU = 2**26
+ON_GPU = 2**27
 SHARE = 2**-7  # of a GPU's free memory, for one float64 tensor
 
 

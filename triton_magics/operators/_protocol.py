@@ -18,8 +18,9 @@ Scalar = bool | int | float
 
 LAYOUTS = (
     "contiguous", "transposed", "strided", "padded rows", "interleaved heads", "expanded",
-    "unaligned", "padded matrices", "padded batches", "padded columns", "every second row",
-    "expanded columns", "expanded rows", "expanded matrices", "expanded but rows",
+    "unaligned", "padded matrices", "padded batches", "batches behind headers", "padded columns",
+    "every second row", "expanded columns", "expanded rows", "expanded matrices",
+    "expanded but rows",
     "expanded and strided", "expanded column of a matrix", "expanded row of a matrix",
     "overlapping", "reversed dimensions", "transposed and strided",
     "transposed and padded matrices", "interleaved heads and padded batches",

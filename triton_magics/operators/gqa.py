@@ -148,6 +148,11 @@ def exact(
     return mha.exact(q, k, v, is_causal)
 
 
+def scratch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:
+    """Count the scores: in float64 torch stores them, [batch, heads, seq, seq]."""
+    return mha.scratch(q, k, v)
+
+
 def flops(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:
     """Count two products, of 2 * head_dim operations for each pair of a query and a key it sees."""
     return mha.flops(q, k, v, is_causal)

@@ -154,6 +154,11 @@ def exact(
     return out
 
 
+def scratch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:
+    """Count the scores: in float64 torch stores them, [batch, heads, seq, seq]."""
+    return q.shape[:-1].numel() * k.shape[-2]
+
+
 def flops(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False) -> int:
     """Count two products, of 2 * head_dim operations for each pair of a query and a key it sees."""
     batch, heads, seq, head_dim = q.shape

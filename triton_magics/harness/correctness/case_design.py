@@ -23,6 +23,7 @@ from triton_magics import operators
 from triton_magics.harness import layouts
 from triton_magics.harness.correctness.case_inputs import make_pristine
 from triton_magics.harness.correctness.case_numbers import (
+    levels_at_numbers,
     moderate_shape,
     scalars_at_numbers,
     shapes_at_numbers,
@@ -392,6 +393,8 @@ class Design:
             for name, value in scalars_at_numbers(self._op, numbers, thresholds)
         ]
         structured = self._of_values.structures_past(read_integers(source))
+        levels = levels_at_numbers(numbers, thresholds, n_most=1 if self._is_interpreted else 2)
+        structured += self._of_values.at_levels(levels)
         plain = vary_scalars(self._op, own, self._dtypes)
         return [*plain, *structured, *with_values, *with_scalars]
 

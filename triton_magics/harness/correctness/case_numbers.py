@@ -36,6 +36,7 @@ from triton_magics.model import Case
 
 MAX_SHAPES, MAX_COMPILED, MAX_THOROUGH = 6, 4, 24  # in the interpreter; on a GPU; with --thorough
 MAX_PAST = 4
+_LEAST_LEVEL, _MOST_LEVEL = 4, 128
 MODERATE = 2**16
 MAX_VALUES, MAX_TRIES = 3, 24  # of each parameter; shapes that the reference is called with
 MAX_BESIDE, _SIDE = 4, 0.02  # values of a parameter beside thresholds; how far from them
@@ -168,6 +169,20 @@ def values_past_numbers(
     chosen = itertools.islice(possible, MAX_PAST)
     own = (dtypes[i % len(dtypes)] if n > 0 else dtypes[0] for i, n in enumerate(possible))
     return [(f"{PAST}{n!r}", dtype) for n, dtype in zip(chosen, own, strict=False)]
+
+
+def levels_at_numbers(
+    numbers: Sequence[float], thresholds: Collection[float], *, n_most: int
+) -> list[float]:
+    """Return distances of levels that a kernel for weights may treat in another way.
+
+    They are numbers of the source that something is compared with, or that are written as
+    fractions.
+    """
+    usable = [n for n in numbers if n in thresholds or isinstance(n, float)]
+    own = [float(n) for n in usable if _LEAST_LEVEL <= n <= _MOST_LEVEL]
+    own.sort(key=lambda n: (n not in thresholds, -n))
+    return [*itertools.islice(dict.fromkeys(own), n_most)]
 
 
 def is_finite_at(op: operators.Op, name: str, value: float) -> bool:

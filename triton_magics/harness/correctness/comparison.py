@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,12 +13,12 @@ import torch
 from triton_magics.harness.correctness import mismatch
 from triton_magics.harness.correctness.call_record import CallRecord
 from triton_magics.harness.correctness.case_inputs import CaseInputs
-from triton_magics.harness.correctness.judgement import Judgement, judge
+from triton_magics.harness.correctness.judgement import Judgement
 from triton_magics.harness.correctness.oracle import (
-    Conditioning,
     ExpectedOutputs,
+    StagedOracle,
     TorchOutputs,
-    compute_expected,
+    begin_expected,
 )
 from triton_magics.harness.correctness.row_chunks import Chunk, split_outputs
 from triton_magics.harness.correctness.subject import Subject
@@ -61,16 +61,37 @@ class OutputComparison:
     def __post_init__(self) -> None:
         self.masks = [[] for _ in range(self.n_outputs)]
 
-    def add(self, chunk: Chunk, outputs: tuple[Any, ...], expected: ExpectedOutputs) -> None:
-        """Compare one chunk of every output."""
+    def add(
+        self,
+        chunk: Chunk,
+        outputs: tuple[Any, ...],
+        stages: Iterable[ExpectedOutputs],
+    ) -> None:
+        """Compare one chunk of every output by the first stage in which it is right, or the last.
+
+        Args:
+            chunk: a part of the outputs.
+            outputs: all of them, whole.
+            stages: what is expected of the chunk, with a wider and wider tolerance.
+        """
+        own = tuple(map(chunk.slice_output, outputs))
+        for expected in stages:
+            judgements = expected.judge_outputs(own)
+            if all(judged.is_correct for judged in judgements):
+                break
         self.calibrated |= expected.calibrated
         if self.tolerance is None or expected.tolerance.atol > self.tolerance.atol:
             self.tolerance = expected.tolerance
-        for i, (output, value, allowed, torch_outputs) in enumerate(
-            zip(outputs, expected.values, expected.allowed, expected.torch_outputs, strict=True)
+        for i, (got, judged, value, allowed, torch_outputs) in enumerate(
+            zip(
+                own,
+                judgements,
+                expected.values,
+                expected.allowed,
+                expected.torch_outputs,
+                strict=True,
+            )
         ):
-            got = chunk.slice_output(output)
-            judged = judge(got, value, allowed)
             if self.plain_allclose:
                 self.plain_allclose = _passes_plain_allclose(got, torch_outputs)
             if self.problem_tolerance:
@@ -101,7 +122,7 @@ class CaseOracle:
     case: Case
     inputs: CaseInputs
     torch_outputs: TorchOutputs
-    _first: ExpectedOutputs | None = None
+    _first: StagedOracle | None = None
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -112,32 +133,32 @@ class CaseOracle:
         """Compute what is needed first; a failure is raised where it is needed."""
         if self.subject.op.check is None and self.chunks:
             with suppress(Exception):
-                self._first = self._compute(self.chunks[0], conditioning=Conditioning.NONE)
+                self._first = self._begin(self.chunks[0])
 
-    def take_expected(self, chunk: Chunk, *, conditioning: Conditioning) -> ExpectedOutputs:
-        """Return the expected outputs of a chunk; the prepared ones once.
+    def iter_expected(self, chunk: Chunk) -> Iterator[ExpectedOutputs]:
+        """Yield the expected outputs of a chunk, with a wider and wider tolerance.
+
+        What was prepared is used once.
 
         Raises:
             UserFault: the reference fails.
             torch.OutOfMemoryError: its inputs are too large for this GPU.
         """
         first, self._first = self._first, None
-        if first is not None and chunk is self.chunks[0] and not conditioning:
-            return first
-        return self._compute(chunk, conditioning=conditioning)
+        is_prepared = first is not None and chunk is self.chunks[0]
+        expected = first if first is not None and is_prepared else self._begin(chunk)
+        return expected.stages(lambda: self.subject.conditioning(self.case))
 
-    def _compute(self, chunk: Chunk, *, conditioning: Conditioning) -> ExpectedOutputs:
+    def _begin(self, chunk: Chunk) -> StagedOracle:
         op, job = self.subject.op, self.subject.job
-        return compute_expected(
+        return begin_expected(
             op, chunk.slice_inputs(op, self.inputs.pristine), self.case, job.rtol, job.atol,
-            conditioning=conditioning,
+            diagnose=True,
             torch_outputs=tuple(map(chunk.slice_output, self.torch_outputs.outputs)),
         )  # fmt: skip
 
 
-def compare_outputs(
-    oracle: CaseOracle, call: CallRecord, *, conditioning: Conditioning = Conditioning.ALL
-) -> CaseResult:
+def compare_outputs(oracle: CaseOracle, call: CallRecord) -> CaseResult:
     """Compare the outputs with the oracle, or run the op's own check if its output is random."""
     subject, case = oracle.subject, oracle.case
     if subject.op.check is not None:
@@ -148,10 +169,8 @@ def compare_outputs(
         plain_allclose=True if case.dtype == "float32" else None,
         problem_tolerance=op.tolerance,
     )
-    with subject.conditioning(case) if conditioning else nullcontext():
-        for chunk in oracle.chunks:
-            expected = oracle.take_expected(chunk, conditioning=conditioning)
-            totals.add(chunk, call.outputs, expected)
+    for chunk in oracle.chunks:
+        totals.add(chunk, call.outputs, oracle.iter_expected(chunk))
     shared: dict[str, Any] = {
         "case": case,
         "error_share": totals.error_share,

@@ -49,6 +49,10 @@ _COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 300
 RARE_PATHS, MORE_OF_A_PATH = 4, 2  # paths that few planned cases take; more cases of each
 _FEW_TAKE = 4
 _RARE_MS = 600  # of such a case
+# On a GPU the judge may compute a case 27 times with rounding errors. It took 15 s for the 1.6e9
+# scores of an attention, where the ops of small results take some milliseconds (H200).
+_GPU_MS_PER_RESULT = 1e-5
+_ENOUGH_GAIN = 0.5  # of the most, for a case that the judge computes quickly
 
 _Form = tuple[object, ...]
 
@@ -125,7 +129,7 @@ class LaunchPlanner:
         cases = [
             varied
             for case, cost in chosen
-            for varied in _vary_values(case, self._planned, only_one=cost > _COSTLY_MS)
+            for varied in _vary_values(case, self._planned, only_one=choice.is_costly(cost))
         ]
         cases += choice.on_rare_paths()
         relations = {
@@ -165,7 +169,7 @@ def _vary_values(case: Case, planned: Sequence[Case], *, only_one: bool) -> list
 class _Choice:
     """The cases that a survey called, what they have, and what is covered so far.
 
-    Costs are in milliseconds of an interpreter; on a GPU they are 0.
+    Costs are in milliseconds of an interpreter, or of the judge on a GPU.
     """
 
     def __init__(
@@ -181,16 +185,20 @@ class _Choice:
         self._op, self._relations = op, launch_survey.relations
         n = len(self._relations)
         have = [{i for i in own or () if 0 <= i < n} for own in launch_survey.of_cases]
+        self._is_interpreted = is_interpreted
         costs = [
-            max(interpreter_ms(op, case.shape), programs // 2) if is_interpreted else 0
+            max(interpreter_ms(op, case.shape), programs // 2)
+            if is_interpreted
+            else _gpu_ms(op, case)
             for case, programs in zip((*forms, *offered), launch_survey.programs, strict=False)
         ]
         each = [*zip((*forms, *offered), have, costs, strict=False)]
         # An interpreter may not come to the end of a planned case that costs more.
-        self._planned = [own for _, own, cost in each[: len(forms)] if cost <= MAX_MS]
+        most = MAX_MS if is_interpreted else math.inf
+        self._planned = [own for _, own, cost in each[: len(forms)] if cost <= most]
         self._covered = set[int]().union(*self._planned)
-        self._open = [one for one in each[len(forms) :] if one[2] <= MAX_MS]
-        self._ms_left = ALL_MS
+        self._open = [one for one in each[len(forms) :] if one[2] <= most]
+        self._ms_left: float = ALL_MS if is_interpreted else math.inf
 
     def by_gain(self, most: int) -> Iterator[tuple[Case, int]]:
         """Yield the offered case with most that is new, again and again, and named by it; its cost.
@@ -200,16 +208,13 @@ class _Choice:
         n_chosen = 0
         while self._open:
             gains = [self._worth_of(own - self._covered) for _, own, _ in self._open]
-            ranks = [  # of equal ones the largest: it is further beyond a limit
-                (gain / max(cost, _CHEAP_MS), math.prod(case.shape))
-                for gain, (case, _, cost) in zip(gains, self._open, strict=True)
-            ]
-            best = ranks.index(max(ranks))
+            best = self._best(gains)
             case, own, cost = self._open[best]
             if not gains[best]:
                 return
             is_worth_it = cost <= min(self._ms_left, _MS_PER_WORTH * gains[best])
-            if not is_worth_it or not is_defined(self._op, case.shape):
+            is_too_slow = self._is_interpreted and not is_worth_it
+            if is_too_slow or not is_defined(self._op, case.shape):
                 self._open.pop(best)
                 continue
             name = max(own - self._covered, key=self._rank)
@@ -217,6 +222,28 @@ class _Choice:
                 return
             n_chosen += 1
             yield self._take(best, name)
+
+    def is_costly(self, cost: int) -> bool:
+        """Return whether a case costs so much that one value of it is enough."""
+        return cost > (_COSTLY_MS if self._is_interpreted else MAX_MS)
+
+    def _best(self, gains: Sequence[int]) -> int:
+        """Return the place of the open case to take next.
+
+        Of equal ones it is the largest: it is further beyond a limit. An interpreter has little
+        time for all; a GPU takes one with half the gain if the judge of the best would be slow.
+        """
+        costs = [cost for _, _, cost in self._open]
+        sizes = [math.prod(case.shape) for case, _, _ in self._open]
+        places = range(len(gains))
+        if self._is_interpreted:
+            return max(places, key=lambda k: (gains[k] / max(costs[k], _CHEAP_MS), sizes[k]))
+        enough = max(gains) * _ENOUGH_GAIN
+        good = [k for k in places if gains[k] >= enough]
+        quick = [k for k in good if not self.is_costly(costs[k])]
+        if quick:
+            return max(quick, key=lambda k: (gains[k], sizes[k]))
+        return min(good, key=lambda k: costs[k])
 
     def on_rare_paths(self) -> Iterator[Case]:
         """Yield a few more cases of each path that few planned ones take.
@@ -231,7 +258,7 @@ class _Choice:
         n_paths, chosen = 0, set[int]()
         for cases, name in paths.items():
             fitting = [k for k in cases - chosen if self._fits(*self._open[k])]
-            fitting.sort(key=lambda k: (self._unusual(*self._open[k]), -k), reverse=True)
+            fitting.sort(key=lambda k: (*self._usual(*self._open[k]), k))
             for k in fitting[:MORE_OF_A_PATH]:
                 case, _, cost = self._open[k]
                 self._ms_left -= cost
@@ -242,7 +269,7 @@ class _Choice:
                 return
 
     def _fits(self, case: Case, _: Set[int], cost: int) -> bool:
-        is_cheap = cost <= min(self._ms_left, _RARE_MS)
+        is_cheap = cost <= min(self._ms_left, _RARE_MS) or not self._is_interpreted
         return is_cheap and min(case.shape) > 0 and is_defined(self._op, case.shape)
 
     def _take(self, place: int, name: int) -> tuple[Case, int]:
@@ -259,10 +286,22 @@ class _Choice:
         kind = self._relations[i].kind
         return WORTH[kind], -kind, -i
 
-    def _unusual(self, case: Case, own: Set[int], _: int) -> tuple[int, int]:
+    def _usual(self, case: Case, own: Set[int], cost: int) -> tuple[bool, int, int]:
         kinds = [self._relations[i].kind for i in own]
         ragged = sum(kind in {Kind.RAGGED, Kind.RAGGED_ON_PATH, Kind.UNCOVERED} for kind in kinds)
-        return sum(n > 1 for n in case.shape), ragged
+        is_slow = not self._is_interpreted and self.is_costly(cost)
+        return is_slow, sum(n <= 1 for n in case.shape), -ragged
+
+
+def _gpu_ms(op: operators.Op, case: Case) -> int:
+    """Return about how many milliseconds the judge may take for a case on a GPU."""
+    if op.scratch is None:
+        return 0
+    try:
+        inputs = operators.inputs_without_memory(op, case.shape, case.dtype)
+    except Exception:  # noqa: BLE001 (the op's own: 33 heads may not be shared by 2)
+        return 0
+    return int(op.scratch(*inputs) * _GPU_MS_PER_RESULT)
 
 
 def _form(case: Case) -> _Form:

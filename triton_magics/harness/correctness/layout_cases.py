@@ -26,6 +26,8 @@ LARGE_ROWS = "the largest size"
 UNEVEN_SIZE, MAX_UNEVEN = "the largest size less one", 2**25
 EQUAL_LENGTH, MAX_EQUAL_DIMENSIONS = 16, 3  # with more, as in attention, tensors are alike
 UNEVEN = ((3, 5), (3, 6, 2), (3, 3), (3,))  # batches, heads, heads of keys
+# Heads of all batches fit groups of two and four, those of one do not.
+UNEVEN_IN_ONE = ((4, 3), (4, 6, 3))
 LENGTH_OF_ONE = (5, 1, 33)
 MANY_LONG_ROWS = (4_001, 8_209)  # 12,000 blocks of 4096: an H200 works on some 2,000 at once
 LONG_STRIDED = (3, 8_209)  # a kernel with a row of 40,009 in one block compiles for 6 s
@@ -37,12 +39,14 @@ LAYOUTS_OF_FIRST = (
 )  # fmt: skip
 LAYOUTS_WITH_GAPS = (layouts.PADDED_MATRICES, layouts.PADDED_BATCHES)
 WIDE_DIMENSIONS = (2, 2, 3, 1032)  # rows of whole vectors of 16 bytes
+WIDE_BATCHES = (3, 5, 1032)
 INEXACT = (41, 141, 55)  # 1 / 41 in float32, times 41, is 0.99999994
 N_DRAWN = 2  # layouts of each tensor at a shape
 MIN_DIMENSIONS_TO_TURN = 3  # an order of two is its own inverse
 # Of four dimensions, the last two exchanged or the first two, and what does not lie side by side.
+# Of the first three, an order that is not its own inverse.
 TURNED_PAIRS = (
-    "0-1-3-2 gaps 0-3-0-0", "1-0-3-2", "1-0-2-3 gaps 0-0-0-3", "0-1-3-2 gaps 0-0-3-0",
+    "0-1-3-2 gaps 0-3-0-0", "1-0-3-2", "1-0-2-3 gaps 0-0-0-3", "0-1-3-2 gaps 0-0-3-0", "1-2-0-3",
 )  # fmt: skip
 N_FAR, MAX_FAR_TENSORS = 3, 3  # each takes 4 GiB, in 16 bits
 
@@ -145,6 +149,7 @@ class LayoutCases(CasesBeside):
         each: list[tuple[Shape, str, str]]
         each = [(FOUR_DIMENSIONS, name, dtype) for name in LAYOUTS_OF_FIRST]
         each += [(WIDE_DIMENSIONS, name, half) for name in LAYOUTS_WITH_GAPS]
+        each += [(shape, layouts.HEADERS, half) for shape in (WIDE_BATCHES, WIDE_DIMENSIONS)]
         each.append((LENGTH_OF_ONE, layouts.LOOSE_ONES, dtype))
         for turn, (shape, layout, own_dtype) in enumerate(each):
             at = self.layouts_at(shape) if layout in self._op.layouts else {}
@@ -157,16 +162,20 @@ class LayoutCases(CasesBeside):
         """Return a case of each layout of the first dimensions, with lengths that no group fits.
 
         A program that takes several heads together goes past the last one of a batch there. Where
-        the batches lie one after the other it meets the next one's heads.
+        the batches lie one after the other it meets the next one's heads. A group may be chosen by
+        the heads of all batches, which fit in the last case.
         """
         base = self._shapes.get("odd") or operators.smallest_shape(self._op)
         if len(base) < MANY_DIMENSIONS:
             return []
-        shapes = ((*first, *base[len(first) :]) for first in UNEVEN)
-        shape = next((s for s in shapes if is_defined(self._op, s)), base)
         dtype = self._dtypes[self._seed % len(self._dtypes)]
         cases = []
-        for turn, layout in enumerate(LAYOUTS_OF_BATCHES):
+        each: list[tuple[tuple[Shape, ...], str]]
+        each = [(UNEVEN, layout) for layout in LAYOUTS_OF_BATCHES]
+        each.append((UNEVEN_IN_ONE, layouts.INTERLEAVED_HEADS))
+        for turn, (lengths, layout) in enumerate(each):
+            shapes = ((*first, *base[len(first) :]) for first in lengths)
+            shape = next((s for s in shapes if is_defined(self._op, s)), base)
             at = self.layouts_at(shape) if layout in self._op.layouts else {}
             own = tuple((name, layout) for name, have in at.items() if layout in have)
             if own:

@@ -27,6 +27,7 @@ MAX_OFFERED = 600  # cases
 MAX_MS = 2600  # of a case in the interpreter
 _TILE_MS = 3  # of a product of two tiles; of another block 1
 MAX_ELEMENTS = 5 * 2**18  # there, of the largest input: over 2^20
+MAX_RESULT = 2**30  # elements of an intermediate result on a GPU: 8 GiB in float64
 _FEW_SHAPES = 3
 _MOST_PARAMETERS = 4
 _MOST_NUMBERS = 4  # of a condition, the largest
@@ -70,8 +71,9 @@ def neighbors(
     most = [max(lengths) for lengths in declared]
     at_numbers = [
         shape
-        for shape in filter(_is_moderate, _usable(op, _at_numbers(case.shape, numbers)))
+        for shape in _usable(op, _at_numbers(case.shape, numbers))
         if all(n <= limit for n, limit in zip(shape, most, strict=False))
+        and _is_moderate(op, shape)
     ]
     own = dict.fromkeys((*_usable(op, shapes), *at_numbers))
     parameters = [
@@ -108,9 +110,22 @@ def _at_numbers(shape: Shape, numbers: Sequence[int]) -> list[Shape]:
     return [s for s in shapes if min(s) > 0]
 
 
-def _is_moderate(shape: Shape) -> bool:
-    """Return whether a GPU computes this shape quickly, and compiles a row of it."""
-    return math.prod(shape) <= MAX_FULL and shape[-1] <= MAX_FULL_COLUMNS
+def _is_moderate(op: operators.Op, shape: Shape) -> bool:
+    """Return whether a GPU computes this shape quickly, and compiles a row of it.
+
+    The product of all dimensions counts the operations of a matrix product. Where an op counts the
+    elements of its largest intermediate result, these are limited, and the elements of its inputs.
+    """
+    if shape[-1] > MAX_FULL_COLUMNS:
+        return False
+    if op.scratch is None:
+        return math.prod(shape) <= MAX_FULL
+    try:
+        inputs = operators.inputs_without_memory(op, shape, op.dtypes[0])
+    except Exception:  # noqa: BLE001 (the op's own: 33 heads may not be shared by 2)
+        return False
+    largest = max(x.numel() for x in inputs if isinstance(x, torch.Tensor))
+    return largest <= MAX_FULL and int(op.scratch(*inputs)) <= MAX_RESULT
 
 
 def _shapes_of_rank(op: operators.Op) -> list[Shape]:
@@ -270,7 +285,7 @@ class OfferedCases:
     def _is_cheap(self, shape: Shape) -> bool:
         """Return whether the device computes this shape quickly."""
         if not self._is_interpreted:
-            return _is_moderate(shape)
+            return _is_moderate(self._op, shape)
         if interpreter_ms(self._op, shape) > MAX_MS:
             return False
         return max(map(math.prod, self._tensors(shape).values()), default=0) <= MAX_ELEMENTS

@@ -126,7 +126,7 @@ def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
     if failed := check_form(case, call, torch_outputs, mutates=subject.op.mutates):
         return failed
     try:
-        result = _compare(expected, call)
+        result = compare_outputs(expected, call)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return not_run_result(case, "its float64 oracle does not fit the GPU's free memory")
@@ -147,12 +147,3 @@ def _check_output(expected: CaseOracle, call: CallRecord) -> CaseResult:
     return result.evolve(
         torch_work=torch_work, is_scattered=is_scattered(case, call, torch_outputs)
     )
-
-
-def _compare(expected: CaseOracle, call: CallRecord) -> CaseResult:
-    """Compare the outputs; compute as much of the conditioning as they need."""
-    for conditioning in oracle.Conditioning:
-        result = compare_outputs(expected, call, conditioning=conditioning)
-        if result.status is not CaseStatus.WRONG_VALUES:
-            break
-    return result

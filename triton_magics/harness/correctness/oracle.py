@@ -9,11 +9,11 @@ or the case does not count as evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from enum import IntEnum
-from itertools import chain
+from enum import Enum, auto
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from triton_magics import exception_text, operators
 from triton_magics.harness.correctness import call_record
 from triton_magics.harness.correctness.accumulated_sums import (
     N_ORDERS,
+    N_ORDERS_OF_MANY,
     AccumulatedSums,
     EverySecond,
     Float8Products,
@@ -57,19 +58,19 @@ from triton_magics.model import Case, Tolerance
 # four times that, with which one TF32 product of 20,011 terms passed. On an H200 two float16 for
 # each number had 2.6e-5 of the output's RMS at 8,209 terms, 8 terms at once make 6e-5, TF32 5e-4.
 TERMS_OF_A_TRUNCATION, TERMS_OF_TF32 = 4, 8
-FEW_PERTURBATIONS, FEW_ORDERS = 4, 2
+# Evaluations of each stage: perturbations, and sums in other orders; at last all others.
+STAGES = ((4, 2), (6, 6))
 PERTURBATIONS = 17  # with 2, a correct attention failed in one of five cases with large scores
 # A smaller error may change the output more: equal elements have a variance of 0 and their mean an
 # error, whose square adds to eps. Each is taken for all elements alike, and for each element.
 PARTS_OF_A_UNIT = (0.5, 0.5, 0.25, 0.25, 0.125, 0.125)
 
 
-class Conditioning(IntEnum):
-    """Evaluations that widen a tolerance: a right output seldom needs all of them."""
+class Conditioning(Enum):
+    """Choice whether a tolerance is widened by the errors of a kernel's arithmetic."""
 
-    NONE = 0
-    FEW = 1
-    ALL = 2
+    NONE = auto()
+    ALL = auto()
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,6 @@ def compute_expected(
     *,
     conditioning: Conditioning = Conditioning.ALL,
     diagnose: bool = True,
-    torch_outputs: tuple[torch.Tensor, ...] | None = None,
 ) -> ExpectedOutputs:
     """Return the oracle for pristine inputs, with its tolerance.
 
@@ -221,63 +221,136 @@ def compute_expected(
         case: the case; its dtype sets the tolerance.
         rtol: the user's relative tolerance, instead of the calibrated one.
         atol: the user's absolute tolerance.
-        conditioning: widen the tolerance by the change of the output under rounding errors; all
-            of it takes `PERTURBATIONS` and `N_ORDERS` more evaluations.
+        conditioning: widen the tolerance by the change of the output under rounding errors; this
+            takes `PERTURBATIONS` and `N_ORDERS` more evaluations.
         diagnose: find the origin of the tolerance, and whether a lower precision fails; a verdict
             on an output needs neither.
-        torch_outputs: torch's own outputs, if known.
 
     Raises:
         UserFault: the reference fails; this is the op's fault, not the version's.
     """
-    with torch.no_grad():
-        torch_outputs = evaluate(op, inputs)[1] if torch_outputs is None else torch_outputs
-        values = double_floats(evaluate(op, upcast(inputs))[1])
-        stated = STATED_RTOL.get(case.dtype, STATED_RTOL["float32"])
-        allowed, tolerance = calibrate(
-            values,
-            torch_outputs,
-            _conditioning(op, inputs, values, case.dtype, conditioning) if conditioning else None,
-            stated,
-            by_row=op.op_class != "elementwise",
-            diagnose=diagnose,
-        )
-        if rtol is not None or atol is not None:
-            allowed, tolerance = apply_own_tolerance(rtol, atol, values, allowed, stated)
-        lower = evaluate(op, lower_precision(inputs, case.dtype))[1] if diagnose else ()
-    return ExpectedOutputs(
-        values=values,
-        allowed=allowed,
-        torch_outputs=torch_outputs,
-        tolerance=tolerance,
-        calibrated=not all(map(is_correct, lower, values, allowed)),
-    )
+    expected = begin_expected(op, inputs, case, rtol, atol, diagnose=diagnose)
+    if conditioning is Conditioning.NONE:
+        return expected.first
+    *_, widest = expected.stages()
+    return widest
 
 
-def iter_expected(
+@dataclass(frozen=True)
+class StagedOracle:
+    """The oracle of a case, with the tolerance that an output needs.
+
+    The errors of a kernel's arithmetic take some thirty evaluations of the reference, and a right
+    output seldom needs them all.
+
+    Attributes:
+        first: without them.
+        wider: with more and more of them; each is computed when it is asked for.
+    """
+
+    first: ExpectedOutputs
+    wider: Iterator[ExpectedOutputs]
+
+    def stages(
+        self, report: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Iterator[ExpectedOutputs]:
+        """Yield each stage, once.
+
+        Args:
+            report: tells that a later stage is computed.
+        """
+        yield self.first
+        while True:
+            with report():
+                wider = next(self.wider, None)
+            if wider is None:
+                return
+            yield wider
+
+
+def begin_expected(
     op: operators.Op,
     inputs: tuple[Any, ...],
     case: Case,
     rtol: float | None = None,
     atol: float | None = None,
     *,
+    diagnose: bool = False,
     torch_outputs: tuple[torch.Tensor, ...] | None = None,
-) -> Iterator[ExpectedOutputs]:
-    """Yield the oracle without the conditioning, with a few evaluations, then with all.
+) -> StagedOracle:
+    """Return the oracle of a case without the errors of a kernel's arithmetic, and how to go on.
 
-    The conditioning is slow and seldom changes the verdict: request it only if an output is wrong
-    without it. The arguments are those of `compute_expected`.
+    The arguments are those of `compute_expected`; `torch_outputs` are torch's own, if known.
+
+    Raises:
+        UserFault: the reference fails; this is the op's fault, not the version's.
     """
-    for conditioning in Conditioning:
-        yield compute_expected(
-            op,
-            inputs,
-            case,
-            rtol,
-            atol,
-            conditioning=conditioning,
-            diagnose=False,
-            torch_outputs=torch_outputs,
+    plain = _PlainOracle.evaluate(op, inputs, case, torch_outputs, diagnose=diagnose)
+    own = rtol, atol
+    steps = _iter_steps(op, inputs, plain.values, case.dtype)
+    return StagedOracle(plain.expected(None, *own), (plain.expected(step, *own) for step in steps))
+
+
+def iter_expected(
+    op: operators.Op, inputs: tuple[Any, ...], case: Case, **options: Any
+) -> Iterator[ExpectedOutputs]:
+    """Yield the oracle with a wider and wider tolerance; the arguments are of `begin_expected`."""
+    return begin_expected(op, inputs, case, **options).stages()
+
+
+@dataclass(frozen=True)
+class _PlainOracle:
+    """The values that each stage of the oracle of a case begins with.
+
+    Attributes:
+        lower: the outputs of the reference in a lower precision; None: not asked for.
+    """
+
+    op: operators.Op
+    case: Case
+    values: tuple[torch.Tensor, ...]
+    torch_outputs: tuple[torch.Tensor, ...]
+    lower: tuple[torch.Tensor, ...] | None
+
+    @classmethod
+    @torch.no_grad()
+    def evaluate(
+        cls,
+        op: operators.Op,
+        inputs: tuple[Any, ...],
+        case: Case,
+        torch_outputs: tuple[torch.Tensor, ...] | None,
+        *,
+        diagnose: bool,
+    ) -> _PlainOracle:
+        """Evaluate the reference in the case's dtype, in float64, and one precision step lower."""
+        torch_outputs = evaluate(op, inputs)[1] if torch_outputs is None else torch_outputs
+        values = double_floats(evaluate(op, upcast(inputs))[1])
+        lower = evaluate(op, lower_precision(inputs, case.dtype))[1] if diagnose else None
+        return cls(op, case, values, torch_outputs, lower)
+
+    @torch.no_grad()
+    def expected(
+        self, steps: list[torch.Tensor] | None, rtol: float | None, atol: float | None
+    ) -> ExpectedOutputs:
+        """Return the oracle, with outputs that change by these steps under rounding errors."""
+        stated = STATED_RTOL.get(self.case.dtype, STATED_RTOL["float32"])
+        allowed, tolerance = calibrate(
+            self.values,
+            self.torch_outputs,
+            steps,
+            stated,
+            by_row=self.op.op_class != "elementwise",
+            diagnose=self.lower is not None,
+        )
+        if rtol is not None or atol is not None:
+            allowed, tolerance = apply_own_tolerance(rtol, atol, self.values, allowed, stated)
+        return ExpectedOutputs(
+            values=self.values,
+            allowed=allowed,
+            torch_outputs=self.torch_outputs,
+            tolerance=tolerance,
+            calibrated=not all(map(is_correct, self.lower or (), self.values, allowed)),
         )
 
 
@@ -291,27 +364,35 @@ def upcast(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(x.double() if is_floating(x) else x for x in inputs)
 
 
-def _conditioning(
-    op: operators.Op,
-    inputs: tuple[Any, ...],
-    values: tuple[torch.Tensor, ...],
-    dtype: str,
-    conditioning: Conditioning,
-) -> list[torch.Tensor]:
-    """Return the largest change of each output element under the errors of a kernel's arithmetic.
+def _iter_steps(
+    op: operators.Op, inputs: tuple[Any, ...], values: tuple[torch.Tensor, ...], dtype: str
+) -> Iterator[list[torch.Tensor]]:
+    """Yield the largest change of each output element under the errors of a kernel's arithmetic.
 
-    One evaluation is not enough: errors may cancel in it by chance.
+    Each stage has more evaluations: errors may cancel in one by chance.
     """
-    unit = accumulation_unit(dtype)
+    perturbed = _perturb(op, inputs, dtype, [1.0] * PERTURBATIONS + [*PARTS_OF_A_UNIT])
+    accumulated = _accumulate(op, inputs, accumulation_unit(dtype))
     steps = [torch.zeros((), dtype=torch.float64, device=v.device) for v in values]
-    is_few = conditioning is Conditioning.FEW
-    sizes = [1.0] * FEW_PERTURBATIONS if is_few else [1.0] * PERTURBATIONS + [*PARTS_OF_A_UNIT]
-    perturbed = _perturb(op, inputs, dtype, sizes)
-    accumulated = _accumulate(op, inputs, unit, FEW_ORDERS if is_few else N_ORDERS)
-    for moved in chain(perturbed, accumulated):
-        for i, (there, here) in enumerate(zip(moved, values, strict=True)):
-            steps[i] = torch.maximum(steps[i], finite_part(there.double() - here.double()).abs())
-    return steps
+    for n_perturbed, n_accumulated in (*STAGES, (None, None)):
+        moved = chain(islice(perturbed, n_perturbed), islice(accumulated, n_accumulated))
+        steps = _widen(steps, moved, values)
+        yield steps
+
+
+@torch.no_grad()
+def _widen(
+    steps: Sequence[torch.Tensor],
+    moved: Iterator[tuple[torch.Tensor, ...]],
+    values: tuple[torch.Tensor, ...],
+) -> list[torch.Tensor]:
+    """Return the larger ones of these changes and those of the moved outputs."""
+    widened = [*steps]
+    for outputs in moved:
+        for i, (there, here) in enumerate(zip(outputs, values, strict=True)):
+            change = finite_part(there.double() - here.double()).abs()
+            widened[i] = torch.maximum(widened[i], change)
+    return widened
 
 
 def _perturb(
@@ -337,23 +418,25 @@ def _perturb(
 
 
 def _accumulate(
-    op: operators.Op, inputs: tuple[Any, ...], unit: float, orders: int
+    op: operators.Op, inputs: tuple[Any, ...], unit: float
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield the outputs with sums added in float32: in some orders; after all, as tensor cores."""
+    """Yield the outputs with sums added in float32: forwards, backwards, as tensor cores do.
+
+    Then they are added in random orders.
+    """
     if unit != torch.finfo(torch.float32).eps:
         return
     has_products = False
-    for which in range(orders):
+    for which in range(N_ORDERS):
+        if which == N_ORDERS_OF_MANY and has_products:
+            for arithmetic in _tensor_cores([x.itemsize for x in inputs if is_floating(x)]):
+                yield _evaluate_in(arithmetic, op, upcast(inputs))
         sums = AccumulatedSums(which)
         moved = _evaluate_in(sums, op, upcast(inputs))
         if not sums.n_added:
             break
         has_products |= sums.n_products > 0
         yield moved
-    if not has_products or orders < N_ORDERS:
-        return
-    for arithmetic in _tensor_cores([x.itemsize for x in inputs if is_floating(x)]):
-        yield _evaluate_in(arithmetic, op, upcast(inputs))
 
 
 def _evaluate_in(

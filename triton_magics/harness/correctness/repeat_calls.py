@@ -378,34 +378,25 @@ class _ExpectedAhead:
     subject: Subject
     case: Case
     contents: tuple[tuple[Any, ...], ...]
-    ready: dict[int, oracle.ExpectedOutputs] = field(default_factory=dict)
+    ready: dict[int, oracle.StagedOracle] = field(default_factory=dict)
 
     def prepare(self) -> None:
         """Compute it for all but the first; a failure is raised where it is needed."""
         if self.subject.op.check is None:
             with suppress(Exception):
                 for content in range(1, len(self.contents)):
-                    self.ready[content] = self._compute(
-                        content, conditioning=oracle.Conditioning.NONE
-                    )
+                    self.ready[content] = self._begin(content)
 
     def iter_expected(self, content: int) -> Iterator[oracle.ExpectedOutputs]:
-        """Yield the oracle without the conditioning, then with more and more of it."""
-        ready = self.ready.pop(content, None)
-        yield ready or self._compute(content, conditioning=oracle.Conditioning.NONE)
-        for conditioning in (oracle.Conditioning.FEW, oracle.Conditioning.ALL):
-            with self.subject.conditioning(self.case):
-                widened = self._compute(content, conditioning=conditioning)
-            yield widened
+        """Yield the oracle with a wider and wider tolerance."""
+        expected = self.ready.pop(content, None) or self._begin(content)
+        return expected.stages(lambda: self.subject.conditioning(self.case))
 
-    def _compute(
-        self, content: int, *, conditioning: oracle.Conditioning
-    ) -> oracle.ExpectedOutputs:
+    def _begin(self, content: int) -> oracle.StagedOracle:
         job = self.subject.job
-        return oracle.compute_expected(
-            self.subject.op, self.contents[content], self.case, job.rtol, job.atol,
-            conditioning=conditioning, diagnose=False,
-        )  # fmt: skip
+        return oracle.begin_expected(
+            self.subject.op, self.contents[content], self.case, job.rtol, job.atol
+        )
 
 
 def _equal_rows(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

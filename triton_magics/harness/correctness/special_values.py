@@ -12,6 +12,11 @@ from triton_magics import operators
 from triton_magics.harness.correctness import product_structures as products
 from triton_magics.harness.correctness import value_structures as structures
 from triton_magics.harness.correctness.composed_rows import compose, compose_factor
+from triton_magics.harness.correctness.level_structures import (
+    levels_of_products,
+    levels_of_rows,
+    rows_about_one,
+)
 
 LATE_PEAKS, FEW_NUMBERS = "largest at the end", "few distinct numbers"
 ROW_SCALES, ELEMENT_SCALES = "rows of many scales", "elements of many scales"
@@ -96,6 +101,9 @@ NOT_COMBINED = (
 )  # with all else  # fmt: skip
 NEAR = "values near "  # a number of the source: `values near 88.5`
 PAST = "values past "  # all of them: `values past -4.0` are below it
+LEVELS = "parts at levels "  # apart by a number of the source: `parts at levels 88.0`
+LEVELS_NONFINITE = "parts at levels and -inf "
+LEVELS_OF_PRODUCTS = "products at levels "
 ZEROS_IN = "nonfinite beside zeros in input "  # `nonfinite beside zeros in input 0`
 
 
@@ -191,6 +199,20 @@ def special_of(name: str) -> Special | None:
     if name.startswith(PAST):
         number = float(name.removeprefix(PAST))
         return Special(partial(structures.past, number), everywhere=True, has_scale=True)
+    if name.startswith(LEVELS_NONFINITE):
+        number = float(name.removeprefix(LEVELS_NONFINITE))
+        apply = partial(levels_of_rows, number, is_finite=False)
+        parts = ("shifted", BLOCK_OF_MINUS_INF)
+        return Special(apply, is_finite=False, has_scale=True, parts=parts)
+    if name.startswith(LEVELS):
+        number = float(name.removeprefix(LEVELS))
+        apply = partial(levels_of_rows, number, is_finite=True)
+        return Special(apply, has_scale=True, parts=("shifted",))
+    if name.startswith(LEVELS_OF_PRODUCTS):
+        number = float(name.removeprefix(LEVELS_OF_PRODUCTS))
+        places: dict[int, Structure]
+        places = {0: rows_about_one, 1: partial(levels_of_products, number)}
+        return Special(rows_about_one, has_scale=True, places=places, parts=("shifted",))
     if name.startswith(ZEROS_IN):
         place = int(name.removeprefix(ZEROS_IN))
         return Special(

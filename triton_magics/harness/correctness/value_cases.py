@@ -23,6 +23,7 @@ from triton_magics.harness.correctness.cases_beside import (
     MANY_DIMENSIONS,
     CasesBeside,
 )
+from triton_magics.harness.correctness.level_structures import weighs_by_exp
 from triton_magics.harness.correctness.shape_classes import (
     MAX_FULL_COLUMNS,
     OVER_2_18,
@@ -45,6 +46,9 @@ from triton_magics.harness.correctness.special_values import (
     HALF_DTYPES,
     HEAD_SCALES,
     LATE_PEAKS,
+    LEVELS,
+    LEVELS_NONFINITE,
+    LEVELS_OF_PRODUCTS,
     LONE_ELEMENT,
     MANY_ROW_VALUES,
     NAN_PARTS,
@@ -76,6 +80,7 @@ MAX_INTERPRETED_COLUMNS = 2**15
 # Odd: a number of rows that is a multiple of 16 is another kernel for the compiler.
 COMPOSED_ROWS, COMPOSED_ROWS_INTERPRETED = 65, 17
 LONG = 8_209  # columns
+FAR_LEVEL = 104.0  # exp(-104) is less than any number of float32
 LONGER = 12_299  # other blocks of 4096 or fewer, the same power of two
 LONG_ROW_VALUES = (
     LATE_PEAKS, LONE_ELEMENT, BLOCK_OF_MINUS_INF, BLOCK_OF_ZEROS, STEADY_RISE, WINDOWS,
@@ -100,6 +105,7 @@ class ValueCases(CasesBeside):
             *self._with_structures_of_long_rows(),
             *self._with_composed_rows(),
             *self._with_own_values(),
+            *self.at_levels([FAR_LEVEL]),
         ]
 
     def _with_own_values(self) -> list[Case]:
@@ -316,6 +322,29 @@ class ValueCases(CasesBeside):
                 "", turn, special=values, dtype=dtype, shape=shape, extent=f"{shape[-1]:,} columns"
             )
             for (values, dtype), (turn, shape) in itertools.product(each, enumerate(usable))
+        ]
+
+    def at_levels(self, distances: Sequence[float]) -> list[Case]:
+        """Return cases of rows, or products, with levels so far apart, of ops of weights."""
+        if not weighs_by_exp(self._op):
+            return []
+        dtypes = itertools.cycle(self._dtypes)
+        if self._op.op_class == "matmul":
+            shapes = shapes_of_several_blocks(self._op, is_interpreted=self._is_interpreted)
+            each = [
+                (f"{LEVELS_OF_PRODUCTS}{distance!r}", next(dtypes), shape)
+                for distance, shape in itertools.product(distances, (shapes * 2)[:2])
+            ]
+        else:
+            n = COMPOSED_ROWS_INTERPRETED if self._is_interpreted else COMPOSED_ROWS
+            long = (*self._shapes.get("odd", ())[:-2], n, LONG)
+            each = [(f"{LEVELS}{distance!r}", next(dtypes), long) for distance in distances]
+            if FAR_LEVEL in distances:
+                each += [(f"{LEVELS_NONFINITE}{FAR_LEVEL!r}", next(dtypes), long)]
+        return [
+            self.case("", turn, special=values, dtype=dtype, shape=shape)
+            for turn, (values, dtype, shape) in enumerate(each)
+            if self._has_values(values, dtype) and is_defined(self._op, shape)
         ]
 
     def _composed_shapes(self) -> list[Shape]:
