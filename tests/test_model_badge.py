@@ -3,7 +3,7 @@
 import pytest
 
 from triton_magics.model import Badge, BadgeCode
-from triton_magics.rendering.views.badges import badge_labels
+from triton_magics.rendering.views.badges import badge_labels, badge_text
 
 OLD = {
     "quick": Badge.of(BadgeCode.QUICK_PLAN),
@@ -107,3 +107,15 @@ def test_versions_with_one_badge_share_its_text() -> None:
     quick = Badge.of(BadgeCode.QUICK_PLAN)
     text = "fewer than 5 runs"
     assert badge_labels([*few, quick, own]) == (f"v1, v3: {text}", "quick", text)
+
+
+def test_a_caption_counts_the_limits_of_each_version() -> None:
+    extents = ("over 65,535 heads", "head_dim 256")
+    limits = [
+        Badge.of(BadgeCode.STATED_LIMITS, extents=own).evolve(version=version)
+        for version, own in (("v1", extents), ("v2", extents[:1]), ("v3", extents[::-1]))
+    ]
+    others = [Badge.of(BadgeCode.QUICK_PLAN), Badge.of(BadgeCode.INTERPRETER)]
+    text = badge_text([*limits, *others])
+    assert text == " [v1, v3: 2 stated limits, v2: 1 stated limit, quick]"
+    assert "v2: limits: over 65,535 heads" in badge_labels(limits)

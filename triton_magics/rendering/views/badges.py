@@ -12,11 +12,18 @@ from triton_magics.rendering.numbers import percent_text
 Params = Mapping[str, BadgeParameter]
 
 
-def badge_labels(badges: Sequence[Badge]) -> tuple[str, ...]:
-    """Return each text once: `quick`, `v1, v3: fewer than 5 runs`."""
+def badge_labels(badges: Sequence[Badge], *, is_brief: bool = False) -> tuple[str, ...]:
+    """Return each text once: `quick`, `v1, v3: fewer than 5 runs`.
+
+    Args:
+        badges: of a result.
+        is_brief: count the limits that the verdict of a validation lists.
+    """
     versions: dict[tuple[str, bool], dict[str, None]] = {}
     for badge in badges:
-        key = _TEXTS[badge.code](badge.params), badge.version is not None
+        is_counted = is_brief and badge.code is BadgeCode.STATED_LIMITS
+        text = _count_limits if is_counted else _TEXTS[badge.code]
+        key = text(badge.params), badge.version is not None
         versions.setdefault(key, {})[badge.version or ""] = None
     return tuple(
         f"{', '.join(about)}: {text}" if has_version else text
@@ -31,7 +38,8 @@ def badge_lines(badges: Sequence[Badge]) -> Document:
 
 def badge_text(badges: Sequence[Badge]) -> str:
     """Return the badges for the end of a caption, without the interpreter's: ` [quick]`."""
-    shown = badge_labels([b for b in badges if b.code is not BadgeCode.INTERPRETER])
+    others = [badge for badge in badges if badge.code is not BadgeCode.INTERPRETER]
+    shown = badge_labels(others, is_brief=True)
     return f" [{', '.join(shown)}]" if shown else ""
 
 
@@ -62,6 +70,13 @@ def _values_text(params: Params, name: str, between: str = ", ") -> str:
 
 def _number(value: BadgeParameter) -> float:
     return value if isinstance(value, int | float) else 0.0
+
+
+def _count_limits(params: Params) -> str:
+    """Return `3 stated limits`."""
+    extents = params["extents"]
+    n = len(extents) if isinstance(extents, tuple) else 1
+    return f"{n} stated limit{'s' * (n > 1)}"
 
 
 def _lines_not_run(params: Params) -> str:
