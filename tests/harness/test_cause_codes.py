@@ -411,7 +411,7 @@ def test_an_infinite_half_result_is_no_overflow_in_between(tmp_path: Path) -> No
     result = run_source(tmp_path, source, case)
     assert result.mismatch is not None
     assert result.mismatch.got == float("inf")
-    assert code_of(result) != "lower_precision"
+    assert code_of(result) not in {"lower_precision", "constant_factor"}
 
 
 def test_an_error_of_odd_rows_alone_is_no_lower_precision() -> None:
@@ -459,3 +459,25 @@ def test_the_tail_of_a_transposed_sum_is_no_wrong_stride() -> None:
     text = cause_text(wrong.mismatch.cause)
     assert "wrong where transposed, but not in all shapes" in text
     assert "stride" not in text
+
+
+def test_a_wrong_stride_at_zeros_is_no_missing_mask() -> None:
+    """With all elements 0 it reads nothing but what lies around, which is 0 then, too."""
+    folder = KERNELS.parent / "unseen_kernels" / "thirtysecond_after"
+    case = Case(
+        shape=(16, 32), dtype="float16", special="zeros", layouts=(("gate", "padded rows"),), seed=1
+    )
+    (result,) = run_cases(folder / "swiglu_vector_strides.py", case)
+    assert result.status is CaseStatus.WRONG_VALUES
+    assert code_of(result) == "wrong_stride"
+
+
+def test_an_error_as_large_as_the_output_is_no_rounding() -> None:
+    """A weight of -128 counts as 128, in float16 alone: the error is 256 times what it multiplies."""
+    folder = KERNELS.parent / "unseen_kernels" / "thirtysecond_classes"
+    case = Case(
+        shape=(1, 32, 257), dtype="float16", regime="x10", special="least and largest bytes", seed=1
+    )
+    (result,) = run_cases(folder / "quantized_matmul_bias_of_127.py", case)
+    assert result.status is CaseStatus.WRONG_VALUES
+    assert code_of(result) not in {"lower_precision", "constant_factor"}

@@ -52,6 +52,11 @@ def test_constant_factor_is_explained() -> None:
     )
 
 
+def test_equal_elements_show_no_constant_factor() -> None:
+    same = torch.full_like(VALUE, 3.0)
+    assert code_of(explain_outputs(same * 2.5, same)) is None
+
+
 def test_every_kth_column_is_recognised() -> None:
     got = VALUE.clone()
     got[:, 1::4] += 1

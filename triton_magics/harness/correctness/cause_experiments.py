@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from triton_magics.exception_text import one_line
+from triton_magics.harness.correctness import oracle
 from triton_magics.harness.correctness.block_shapes import list_whole
 from triton_magics.harness.correctness.call_record import CallRecord, VersionRaised
 from triton_magics.harness.correctness.case_hypotheses import (
@@ -31,6 +32,7 @@ from triton_magics.harness.correctness.further_calls import (
 from triton_magics.harness.correctness.guard_bands import count_poison
 from triton_magics.harness.correctness.hypotheses import (
     find_confirmed,
+    fresh,
     vanishes,
 )
 from triton_magics.harness.correctness.near_inputs import CONSTANTS
@@ -48,6 +50,7 @@ from triton_magics.harness.correctness.special_values import (
     special_of,
 )
 from triton_magics.harness.correctness.subject import Subject
+from triton_magics.harness.correctness.tolerance import is_floating
 from triton_magics.harness.correctness.value_ranges import find_range, find_width
 from triton_magics.harness.load import UserFault
 from triton_magics.model import (
@@ -70,6 +73,7 @@ MAX_PROGRAMS_OF_FIRST = 256  # of the cases for which a change is searched
 REPEATS = 2
 MEMORY_CAUSES = (CauseCode.UNSET_MEMORY, CauseCode.NOT_DETERMINISTIC, CauseCode.PARTIAL_EXTENT)
 LOADED_AGAIN = "right where the version was loaded again, wrong after its earlier calls"
+_ROUNDED = 0.02  # more than two roundings to bfloat16
 AROUND = "right where the memory around an input's elements holds 0, wrong where it holds NaN"
 ROW_END_CAUSES = (CauseCode.WRONG_FILL, CauseCode.LAST_BLOCK)
 
@@ -253,7 +257,7 @@ def _find_cause(
     subject: Subject, case: Case, inputs: CaseInputs, call: CallRecord, result: CaseResult
 ) -> Cause | None:
     """Return the cause that is confirmed: a layout, a kind of values, a change of the reference."""
-    if passes_without_gaps(subject, case):
+    if _needs_zeros_around(subject, case):
         return Cause(code=CauseCode.MISSING_MASK, evidence=AROUND)
     layout = find_confirmed(subject, of_layout(subject, case, inputs.pristine))
     cause = (
@@ -277,6 +281,17 @@ def _find_cause(
         or _reach_cause(subject, case)
         or (find_range(subject, case) if case in subject.explained else None)
     )
+
+
+def _needs_zeros_around(subject: Subject, case: Case) -> bool:
+    """Return whether the version is right where 0 stands around the elements of its inputs.
+
+    Plain values have to be right so, too: a wrong stride reads what lies around as well, and where
+    all elements are 0 that makes it right.
+    """
+    if not passes_without_gaps(subject, case):
+        return False
+    return case.has_plain_values or passes_without_gaps(subject, with_plain_values(case))
 
 
 def _reach_cause(subject: Subject, case: Case) -> Cause | None:
@@ -389,14 +404,31 @@ def _check_determinism(
     return result.evolve(deterministic=same), False
 
 
+def _has_factor(subject: Subject, case: Case, cause: Cause) -> bool:
+    """Return whether the output on other values is the reference's times the factor, or nearly."""
+    inputs = subject.make_inputs(fresh(case))
+    outputs = oracle.compute_torch_outputs(subject.op, inputs.pristine).outputs
+    call = call_guarded(subject, inputs, outputs)
+    factor = cause.factor or 1.0
+    return all(
+        bool(torch.allclose(got.double(), factor * want.double(), rtol=_ROUNDED, equal_nan=True))
+        for got, want in zip(call.outputs, outputs, strict=True)
+        if is_floating(want)
+    )
+
+
 def _without_refuted(subject: Subject, case: Case, result: CaseResult) -> CaseResult:
     """Return the result without the cause that the errors' pattern suggested, if calls refute it.
 
     A cause at the end of a row is none if whole blocks are wrong as well; a lower precision is none
-    if the errors follow the inputs.
+    if the errors follow the inputs. A factor is none if it is another one with other values.
     """
     cause = result.mismatch and result.mismatch.cause
-    if cause and cause.code is CauseCode.LOWER_PRECISION and has_errors_of_formula(subject, case):
+    is_refuted = cause and (
+        (cause.code is CauseCode.LOWER_PRECISION and has_errors_of_formula(subject, case))
+        or (cause.code is CauseCode.CONSTANT_FACTOR and not _has_factor(subject, case, cause))
+    )
+    if is_refuted:
         assert result.mismatch is not None
         return result.evolve(mismatch=result.mismatch.evolve(cause=None))
     if not cause or cause.code not in ROW_END_CAUSES or not case.shape:

@@ -20,6 +20,7 @@ SPREAD_FROM_PART = (
     "that a program carries from one to the next"
 )
 GRID_ROWS, GRID_COLUMNS = 16, 48
+_LEAST_SPREAD = 0.01  # of expected elements that show a common factor
 Hint = Callable[[Symptom], Cause | None]
 
 
@@ -155,9 +156,7 @@ def _cause(
         if case.special == NAN_PARTS and not _has_poison(got[wrong]):
             return Cause(code=CauseCode.REACH, evidence=SPREAD_FROM_PART)
         return _spread_nonfinite(got, value, wrong) or _nonfinite_cause(got[wrong], case, hint)
-    ratio = have / want
-    ratio = ratio[ratio.isfinite() & (ratio != 0)]
-    if kind == "all" and (factor := _common_factor(ratio)):
+    if kind == "all" and (factor := _common_factor(have, want)):
         return Cause(code=CauseCode.CONSTANT_FACTOR, factor=factor)
     if bool((have == 0).all()):
         return Cause(code=CauseCode.ZEROS)
@@ -216,9 +215,15 @@ def _precision_cause(relative: float, case: Case, hint: Hint) -> Cause | None:
     return None
 
 
-def _common_factor(ratio: torch.Tensor) -> float | None:
-    """Return the factor that explains every element; None if there is none, or it is about 1."""
-    if ratio.numel() < 2:
+def _common_factor(have: torch.Tensor, want: torch.Tensor) -> float | None:
+    """Return the factor that explains every element; None if there is none, or it is about 1.
+
+    Between two numbers there always is one, so the expected elements must differ.
+    """
+    ratio = have / want
+    usable = ratio.isfinite() & (ratio != 0)
+    ratio, size = ratio[usable], want[usable]
+    if ratio.numel() < 2 or bool(size.std() <= _LEAST_SPREAD * size.abs().mean()):
         return None
     mean, spread = float(ratio.mean()), float(ratio.std())
     return mean if spread < 1e-3 * abs(mean) and abs(mean - 1) > 0.01 else None

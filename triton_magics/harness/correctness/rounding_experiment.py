@@ -30,6 +30,7 @@ LEAST_ALIKE = 0.97  # of the errors of a formula
 RATIO = 3.0  # of their sizes
 LEAST_RANDOM = 0.3  # of the errors, beside a common factor
 ENOUGH = 64  # elements; the correlation of that many random errors is below 0.4
+FEW = 16  # of them, the errors of a formula are still told apart
 MOST = 20_000
 ROWS = 300  # a program of a row takes the interpreter a millisecond
 
@@ -76,7 +77,7 @@ class ErrorsChange:
             return True
         inputs = subject.make_inputs(self.case)
         try:
-            alike = _alike(subject, inputs, _Range(0.0, 1.0, with_factor=True))
+            alike = _alike(subject, inputs, _OF_ANY_SIZE)
         except VersionRaised:
             return True
         return alike is None or alike <= LEAST_ALIKE
@@ -93,11 +94,19 @@ def _alike_errors(subject: Subject, case: Case) -> float | None:
 
 
 class _Range(NamedTuple):
-    """The sizes of errors that are compared, of the output's size; with a common factor or not."""
+    """The sizes of errors that are compared, of the output's size; with a common factor or not.
+
+    Attributes:
+        enough: elements of the output.
+    """
 
     least: float = LEAST_ERROR
     largest: float = LARGEST_ERROR
     with_factor: bool = False
+    enough: int = ENOUGH
+
+
+_OF_ANY_SIZE = _Range(0.0, math.inf, with_factor=True, enough=FEW)
 
 
 def _alike(subject: Subject, inputs: CaseInputs, of: _Range = _Range()) -> float | None:  # noqa: B008
@@ -143,7 +152,7 @@ def _errors(
     right = torch.cat([value.double().flatten() for value in exact])
     errors = torch.cat([got.double().flatten() for got in call.outputs]) - right
     size = float(errors.norm() / right.norm())
-    if len(errors) < ENOUGH or not of.least <= size <= of.largest:  # nor NaN
+    if len(errors) < of.enough or not of.least <= size <= of.largest:  # nor NaN
         return None
     if of.with_factor:
         return errors
