@@ -473,7 +473,7 @@ def test_a_wrong_stride_at_zeros_is_no_missing_mask() -> None:
 
 
 def test_an_error_as_large_as_the_output_is_no_rounding() -> None:
-    """A weight of -128 counts as 128, in float16 alone: the error is 256 times what it multiplies."""
+    """A weight of -128 counts as 128, in float16 alone."""
     folder = KERNELS.parent / "unseen_kernels" / "thirtysecond_classes"
     case = Case(
         shape=(1, 32, 257), dtype="float16", regime="x10", special="least and largest bytes", seed=1
