@@ -91,3 +91,11 @@ def test_the_width_of_an_index_is_named() -> None:
     text = "right where no element of target is over 32,767, wrong with such"
     assert cause_text(cause) == f"likely: an integer has too few bits: {text}"
     assert find_width(subject_of(KERNELS / "right" / "cross_entropy_rows.py"), case) is None
+
+
+def test_targets_of_a_last_block_need_no_more_bits() -> None:
+    """Those of 960 and more are lost, and so over 255: those of 256 to 287 are not."""
+    path = KERNELS / "classes" / "combinations" / "linear_loss_target_in_the_tail.py"
+    case = Case(shape=(7, 1000, 13), dtype="float32", seed=3)
+    assert run_cases(path, case)[0].status.failed
+    assert find_width(subject_of(path), case) is None

@@ -126,7 +126,8 @@ def find_width(subject: Subject, case: Case) -> Cause | None:
         if not isinstance(x, torch.Tensor) or x.dtype not in INTEGERS or not x.numel():
             continue
         tried, largest = _Tried(subject, case, place, _OF_INTEGERS), int(x.max())
-        if width := next((n for n in LARGEST if n < largest and tried.is_confirmed(n)), None):
+        possible = (n for n in LARGEST if n < largest and tried.is_wrong_just_over(n, largest))
+        if width := next(filter(tried.is_confirmed, possible), None):
             return _cause(_OF_INTEGERS, name, f"{width:,}", CauseCode.INT_OVERFLOW)
     return None
 
@@ -181,6 +182,17 @@ class _Tried:
             if n_confirmed == N_CONFIRMED:
                 return True
         return False
+
+    def is_wrong_just_over(self, limit: int, largest: int) -> bool:
+        """Return whether integers that are little over a limit are wrong alone.
+
+        Those that are wrong far over it may be those of a last block.
+        """
+
+        def just_over(x: torch.Tensor, limit: float) -> torch.Tensor:
+            return (x % max(limit // 8, 1) + limit + 1).clamp(max=largest)
+
+        return not self._is_right(self.case, limit, just_over)
 
     def _is_right(
         self,
