@@ -94,7 +94,7 @@ def test_the_width_of_an_index_is_named() -> None:
 
 
 def test_targets_of_a_last_block_need_no_more_bits() -> None:
-    """Those of 960 and more are lost, and so over 255: those of 256 to 287 are not."""
+    """Targets of 960 and more are lost, which are over 255; those of 256 to 287 are not."""
     path = KERNELS / "classes" / "combinations" / "linear_loss_target_in_the_tail.py"
     case = Case(shape=(7, 1000, 13), dtype="float32", seed=3)
     assert run_cases(path, case)[0].status.failed
