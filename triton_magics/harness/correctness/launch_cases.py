@@ -26,6 +26,7 @@ from triton_magics.harness.correctness.launch_survey import MAX_VARIED
 from triton_magics.harness.correctness.offered_cases import (
     MAX_MS,
     OfferedCases,
+    count_results,
     declared_lengths,
     interpreter_ms,
     neighbors,
@@ -49,8 +50,8 @@ _COSTLY_MS, _MS_PER_WORTH, _TRIAL_MS = 300, 600, 300
 RARE_PATHS, MORE_OF_A_PATH = 4, 2  # paths that few planned cases take; more cases of each
 _FEW_TAKE = 4
 _RARE_MS = 600  # of such a case
-# On a GPU the judge may compute a case 27 times with rounding errors. It took 15 s for the 1.6e9
-# scores of an attention, where the ops of small results take some milliseconds (H200).
+# On a GPU the judge may compute a case over 30 times with rounding errors. It took 15 s for the
+# 1.6e9 scores of an attention (H200).
 _GPU_MS_PER_RESULT = 1e-5
 _ENOUGH_GAIN = 0.5  # of the most, for a case that the judge computes quickly
 
@@ -189,7 +190,7 @@ class _Choice:
         costs = [
             max(interpreter_ms(op, case.shape), programs // 2)
             if is_interpreted
-            else _gpu_ms(op, case)
+            else int(count_results(op, case.shape) * _GPU_MS_PER_RESULT)
             for case, programs in zip((*forms, *offered), launch_survey.programs, strict=False)
         ]
         each = [*zip((*forms, *offered), have, costs, strict=False)]
@@ -291,17 +292,6 @@ class _Choice:
         ragged = sum(kind in {Kind.RAGGED, Kind.RAGGED_ON_PATH, Kind.UNCOVERED} for kind in kinds)
         is_slow = not self._is_interpreted and self.is_costly(cost)
         return is_slow, sum(n <= 1 for n in case.shape), -ragged
-
-
-def _gpu_ms(op: operators.Op, case: Case) -> int:
-    """Return about how many milliseconds the judge may take for a case on a GPU."""
-    if op.scratch is None:
-        return 0
-    try:
-        inputs = operators.inputs_without_memory(op, case.shape, case.dtype)
-    except Exception:  # noqa: BLE001 (the op's own: 33 heads may not be shared by 2)
-        return 0
-    return int(op.scratch(*inputs) * _GPU_MS_PER_RESULT)
 
 
 def _form(case: Case) -> _Form:

@@ -120,12 +120,18 @@ def _is_moderate(op: operators.Op, shape: Shape) -> bool:
         return False
     if op.scratch is None:
         return math.prod(shape) <= MAX_FULL
+    is_small = operators.largest_input(op, shape) <= MAX_FULL
+    return is_small and count_results(op, shape) <= MAX_RESULT
+
+
+def count_results(op: operators.Op, shape: Shape) -> int:
+    """Return the elements of the largest intermediate result; 0 where the op counts none."""
+    if op.scratch is None:
+        return 0
     try:
-        inputs = operators.inputs_without_memory(op, shape, op.dtypes[0])
+        return int(op.scratch(*operators.inputs_without_memory(op, shape, op.dtypes[0])))
     except Exception:  # noqa: BLE001 (the op's own: 33 heads may not be shared by 2)
-        return False
-    largest = max(x.numel() for x in inputs if isinstance(x, torch.Tensor))
-    return largest <= MAX_FULL and int(op.scratch(*inputs)) <= MAX_RESULT
+        return 0
 
 
 def _shapes_of_rank(op: operators.Op) -> list[Shape]:
@@ -333,4 +339,6 @@ class OfferedCases:
         return self._known_tensors[shape]
 
 
-__all__ = ["MAX_MS", "OfferedCases", "declared_lengths", "interpreter_ms", "neighbors"]
+__all__ = [
+    "MAX_MS", "OfferedCases", "count_results", "declared_lengths", "interpreter_ms", "neighbors",
+]  # fmt: skip
